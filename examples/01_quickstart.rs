@@ -1,4 +1,4 @@
-//! Temporaries from a pool: a scope hands out memory and frees all of it when it ends.
+//! Temporaries from a pool: a scope hands out memory, and frees all of it when the scope ends.
 //!
 //! ```text
 //! cargo run --release --example 01_quickstart
@@ -6,8 +6,8 @@
 
 use pool_facade::prelude::*;
 
-/// Spreads heat on a ring for one step. The copy comes from an inner scope, so every call gets the
-/// same memory, and only the first one allocates.
+/// Spreads heat on a ring for one step. The copy is acquired in an inner scope, so every call
+/// reuses the same memory, and only the first call allocates.
 fn spread(scope: &mut Scope<'_, Cpu>, heat: &mut [f64]) {
     let inner = scope.scope();
     let before = inner.acquire_from(heat);

@@ -1,8 +1,9 @@
-//! Scopes: merge sort, whose temporaries live as long as the call that needs them.
+//! Scopes, shown with a merge sort whose temporaries live as long as the call that needs them.
 //!
-//! A function that acquires for its caller takes `&Scope`. A function whose temporaries end with it
-//! takes a scope of its own, by value, or `&mut Scope` if it opens several. Arrays borrow from
-//! their scope, so the compiler does not let a temporary outlive the call.
+//! A function that acquires memory for its caller takes `&Scope`. A function whose temporaries end
+//! with the call takes its own scope by value, or `&mut Scope` if it opens several scopes. Arrays
+//! borrow from their scope, so the compiler rejects code in which a temporary would outlive the
+//! call.
 //!
 //! ```text
 //! cargo run --release --example 02_scopes
@@ -16,8 +17,8 @@ use pool_facade::prelude::*;
 
 type Refused = PoolError<CpuError>;
 
-/// Sorts the numbers. The recursion's scopes nest: each call copies one half, and frees the copy
-/// when it returns.
+/// Sorts the numbers. The scopes nest with the recursion: each call copies one half, and frees the
+/// copy when the call returns.
 fn sort(scope: &mut Scope<'_, Cpu>, numbers: &mut [f64]) -> Result<(), Refused> {
     let middle = numbers.len() / 2;
     if middle == 0 {
@@ -30,9 +31,9 @@ fn sort(scope: &mut Scope<'_, Cpu>, numbers: &mut [f64]) -> Result<(), Refused> 
     let left = inner.try_acquire_from(left)?;
     merge(left, middle, numbers);
     Ok(())
-} // `left` is free again here, also if `?` returned early
+} // `left` is freed here, even if `?` returned early
 
-/// Merges the sorted copy with the sorted rest of `numbers`, which begins at `right`.
+/// Merges the sorted copy with the sorted second half of `numbers`, which starts at `right`.
 fn merge(left: &[f64], mut right: usize, numbers: &mut [f64]) {
     let (mut next, mut place) = (0, 0);
     while next < left.len() {
@@ -56,13 +57,13 @@ fn main() -> Result<(), Box<dyn Error>> {
         if !numbers.is_sorted() {
             return Err("the numbers are not sorted".into());
         }
-        // Consecutive calls share one slot. It grows with the longest half so far, in the first
-        // round alone.
+        // Consecutive calls share one slot. The slot grows to the longest half so far, and only in
+        // the first round.
         println!("round {round}: {} allocations so far", pool.stats().growths);
     }
     println!("{}", pool.stats());
 
-    // Exceeding a limit is an error with advice, and the pool stays usable.
+    // Exceeding a limit returns an error with advice, and the pool stays usable.
     let config = PoolConfig::new().name("sort").byte_limit(4096);
     let mut small = Pool::<Cpu>::with_config((), config)?;
     let error = sort(&mut small.scope(), &mut [1.0; 10_000]).err().ok_or("it fits 4096 bytes")?;

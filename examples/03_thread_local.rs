@@ -1,4 +1,4 @@
-//! The pools of a thread: no pool is passed around, and every thread has its own.
+//! A thread's pools: no pool is passed to functions, and every thread has its own.
 //!
 //! ```text
 //! cargo run --release --example 03_thread_local
@@ -11,8 +11,8 @@ use pool_facade::CpuError;
 use pool_facade::error_chain;
 use pool_facade::prelude::*;
 
-/// Returns the spread of some samples. `with_pool!` takes a pool of the calling thread; `?` gives
-/// it back.
+/// Returns the spread of the samples. `with_pool!` uses a pool of the calling thread, and `?`
+/// returns the pool.
 fn spread(samples: &[f64]) -> Option<f64> {
     with_pool!(|scope| {
         let sorted = scope.acquire_from(samples);
@@ -21,7 +21,7 @@ fn spread(samples: &[f64]) -> Option<f64> {
     })
 }
 
-/// Does the same, but exceeding a limit is an error instead of a panic.
+/// Like `spread`, but exceeding a limit returns an error instead of panicking.
 fn try_spread(samples: &[f64]) -> Result<f64, PoolError<CpuError>> {
     try_with_pool!(|scope| {
         let sorted = scope.try_acquire_from(samples)?;
@@ -30,7 +30,7 @@ fn try_spread(samples: &[f64]) -> Result<f64, PoolError<CpuError>> {
     })
 }
 
-/// One thread's work, and what its pools allocated for it.
+/// Runs one thread's work, and returns the number of allocations that its pools made.
 fn work(thread: u32) -> u64 {
     let samples: Vec<f64> = (0..1000).map(|sample| f64::from(sample * thread)).collect();
     for _ in 0..100 {
@@ -50,7 +50,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     println!("an empty series has no spread: {:?}", spread(&[]));
     println!("this thread after it: {}", local::<Cpu>().stats());
 
-    // Settings apply to the thread's idle pools, and to those that it makes later.
+    // Settings apply to the thread's idle pools, and to the pools that the thread creates later.
     local::<Cpu>().configure(PoolConfig::new().name("limited").byte_limit(4096))?;
     let error = try_spread(&[0.0; 1000]).err().ok_or("it fits 4096 bytes")?;
     println!("{}", error_chain(&error));

@@ -1,4 +1,4 @@
-//! Arrays of any rank: the largest eigenvalue of a matrix, by the power method.
+//! Arrays of any rank: computes the largest eigenvalue of a matrix with the power method.
 //!
 //! ```text
 //! cargo run --release --example 04_arrays
@@ -10,8 +10,8 @@ use pool_facade::prelude::*;
 
 type Matrix<'s> = NdView<&'s mut [f64], [usize; 2]>;
 
-/// Returns a matrix of twos on the diagonal and minus ones beside it. A helper may return an array
-/// that it acquired.
+/// Returns a matrix with 2 on the diagonal and -1 next to the diagonal. A helper may return an
+/// array that it acquired.
 fn laplacian<'s>(scope: &Scope<'s, Cpu>, size: usize) -> Matrix<'s> {
     scope.acquire_with([size, size], |[row, column]| match row.abs_diff(column) {
         0 => 2.0,
@@ -20,7 +20,7 @@ fn laplacian<'s>(scope: &Scope<'s, Cpu>, size: usize) -> Matrix<'s> {
     })
 }
 
-/// Returns the largest eigenvalue, which for this matrix is 2 + 2 cos(π / (n + 1)).
+/// Returns the largest eigenvalue. For this matrix, the exact value is 2 + 2 cos(π / (n + 1)).
 fn largest_eigenvalue(scope: &mut Scope<'_, Cpu>, matrix: &Matrix<'_>, steps: usize) -> f64 {
     let [size, _] = matrix.dims();
     let vector = scope.acquire_with(size, |row| if row % 2 == 0 { 1.0 } else { -1.0 });
@@ -47,13 +47,13 @@ fn main() -> Result<(), Box<dyn Error>> {
             return Err("the method did not converge".into());
         }
 
-        // The same memory in another shape, and in two parts, without a copy.
+        // The same memory in another shape, and split into two parts, without a copy.
         let matrix = matrix.reshape([4, 2, size]);
         println!("as {:?}, strides {:?}", matrix.dims(), matrix.strides());
         let (upper, lower) = matrix.split_at(1);
         println!("in parts of {:?} and {:?}", upper.dims(), lower.dims());
 
-        // The same memory as an array of `ndarray`, with its arithmetic.
+        // The same memory as an `ndarray` array, which supports arithmetic.
         let mut product = scope.acquire_array([size, size]);
         let identity =
             scope.acquire_with([size, size], |[row, column]| f64::from(u8::from(row == column)));

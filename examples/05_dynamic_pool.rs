@@ -1,8 +1,8 @@
-//! Memory that a program asks for at run time: an interpreter for postfix formulas on whole arrays.
+//! Memory that a program requests at run time: an interpreter for postfix formulas on whole arrays.
 //!
-//! The brackets of a formula are known only when it is read, so no lexical scope fits. `[` is a
-//! checkpoint and `]` a rewind: arrays computed between them go back to the pool, and the value on
-//! top is kept.
+//! The brackets of a formula are known only once the formula has been read, so lexical scopes do
+//! not fit. `[` creates a checkpoint, and `]` rewinds to it. Arrays computed between the brackets
+//! return to the pool, and the value on top of the stack is kept.
 //!
 //! ```text
 //! cargo run --release --example 05_dynamic_pool
@@ -14,21 +14,21 @@ use std::error::Error;
 use pool_facade::error_chain;
 use pool_facade::prelude::*;
 
-/// Reads formulas such as `[ x x * ] [ y y * ] + sqrt`.
+/// Evaluates formulas such as `[ x x * ] [ y y * ] + sqrt`.
 struct Interpreter {
     pool: DynamicPool<Cpu>,
     length: usize,
     variables: HashMap<&'static str, Vec<f64>>,
 }
 
-/// The computed and unused values of a formula, and its open brackets.
+/// A formula's open brackets, and the values that have been computed but not used yet.
 #[derive(Default)]
 struct Work {
     stack: Vec<Handle<f64>>,
     brackets: Vec<Bracket>,
 }
 
-/// An open bracket: the array for its value, and its checkpoint.
+/// An open bracket: its checkpoint, and the array that will hold its value.
 struct Bracket {
     value: Handle<f64>,
     depth: usize,
@@ -45,7 +45,8 @@ impl Interpreter {
         Self { pool: DynamicPool::new(()), length, variables }
     }
 
-    /// Returns the value of a formula. All its arrays are then back in the pool.
+    /// Returns the value of a formula. Afterwards, all arrays of the formula have returned to the
+    /// pool.
     fn evaluate(&mut self, formula: &str) -> Result<Vec<f64>, Box<dyn Error>> {
         self.pool.reset();
         let mut work = Work::default();
@@ -61,7 +62,7 @@ impl Interpreter {
     fn step(&mut self, word: &str, work: &mut Work) -> Result<(), Box<dyn Error>> {
         match word {
             "[" => {
-                // Acquired below the checkpoint, so it outlives the rewind.
+                // This array is acquired below the checkpoint, so it outlives the rewind.
                 let value = self.pool.acquire(self.length);
                 work.brackets.push(Bracket { value, depth: self.pool.checkpoint() });
             }
@@ -110,7 +111,7 @@ impl Interpreter {
     }
 }
 
-/// 10,000 points of a circle with radius 2.
+/// Creates an interpreter with 10,000 points of a circle with radius 2.
 fn circle() -> Interpreter {
     let angles = || (0..10_000).map(f64::from);
     let x = angles().map(|angle| 2.0 * angle.cos()).collect();
@@ -127,8 +128,8 @@ fn main() -> Result<(), Box<dyn Error>> {
         }
         println!("{formula}\n{}", interpreter.pool.stats());
     }
-    // The bracket leaves two values and keeps one. The other one's memory is freed, and using its
-    // handle is an error instead of a read of newer contents.
+    // The bracket leaves two values and keeps one. The memory of the other value is freed. Using
+    // the other value's handle is an error, so newer contents are never read by mistake.
     match circle().evaluate("[ 1 2 ] +") {
         Ok(_) => Err("a value outlived its bracket".into()),
         Err(error) => {
@@ -168,7 +169,8 @@ mod tests {
         let closed: String = (0..terms).map(|_| " [ x y * 1 - ] +").collect();
         let expected = open.evaluate(&format!("0{sum}")).unwrap();
         assert_eq!(bracketed.evaluate(&format!("0{closed}")).unwrap(), expected);
-        // A term is six arrays, or the value of its bracket and the sum; four more while it is open.
+        // Each term uses six arrays. With brackets, it uses two, for the bracket's value and for
+        // the sum, and four more while the bracket is open.
         assert_eq!(open.pool.stats().high_water_slots, 1 + 6 * terms);
         assert_eq!(bracketed.pool.stats().high_water_slots, 1 + 2 * terms + 4);
     }

@@ -1,6 +1,6 @@
-//! A pool for each worker thread. A bootstrap of the median flow of the Nile: the series is drawn
-//! again 20,000 times, with replacement, on all cores. Each draw is a temporary of its worker's own
-//! pool.
+//! One pool per worker thread. The example bootstraps the median flow of the Nile: it resamples the
+//! series 20,000 times, with replacement, on all cores. Each sample is a temporary from the
+//! worker's own pool.
 //!
 //! ```text
 //! cargo run --release --example 06_rayon
@@ -16,7 +16,7 @@ use rayon::prelude::*;
 
 const DRAWS: u64 = 20_000;
 
-/// Returns the median of one draw. `with_pool!` takes the pool of the calling thread.
+/// Returns the median of one sample. `with_pool!` uses a pool of the calling thread.
 fn median_of_draw(flows: &[f64], seed: u64) -> f64 {
     with_pool!(|scope| {
         let mut random = fastrand::Rng::with_seed(seed);
@@ -25,7 +25,7 @@ fn median_of_draw(flows: &[f64], seed: u64) -> f64 {
     })
 }
 
-/// The medians of all draws, smallest first.
+/// Returns the medians of all samples in ascending order.
 fn medians(flows: &[f64]) -> Vec<f64> {
     let mut medians: Vec<f64> =
         (0..DRAWS).into_par_iter().map(|seed| median_of_draw(flows, seed)).collect();
@@ -37,7 +37,8 @@ fn main() -> Result<(), Box<dyn Error>> {
     let flows: Vec<f64> = nile::series()?.iter().map(|year| year.flow).collect();
     let medians = medians(&flows);
 
-    // The seed decides a draw, not the thread: a single thread gets the same result.
+    // A sample depends only on its seed, not on the thread, so a single thread computes the same
+    // result.
     let mut expected: Vec<f64> = (0..DRAWS).map(|seed| median_of_draw(&flows, seed)).collect();
     expected.sort_unstable_by(f64::total_cmp);
     if medians != expected {
@@ -57,7 +58,8 @@ mod tests {
 
     use super::*;
 
-    /// The tests that count allocations, or release the pools of all threads, run one after the other.
+    /// Tests that count allocations, or that release the pools of all threads, must not run at the
+    /// same time.
     static ONE: Mutex<()> = Mutex::new(());
 
     fn flows() -> Vec<f64> {
@@ -88,8 +90,8 @@ mod tests {
         }
     }
 
-    /// Workers without work sleep. Their pools are still released, and they continue with right
-    /// results.
+    /// Idle workers sleep. Their pools are still released, and the workers then continue with
+    /// correct results.
     #[test]
     fn the_pools_of_idle_workers_are_released() {
         let _one = ONE.lock().unwrap_or_else(PoisonError::into_inner);

@@ -1,7 +1,8 @@
-//! y ← a·x + y on a device, repeatedly with the same two temporaries.
+//! Computes y ← a·x + y on a device, repeatedly, with the same two temporaries.
 //!
 //! `cargo run --features device --example 07_device -- [--simulated] [--elements N]`. Without a
-//! device it runs on the simulated driver, whose results are right and whose speed is meaningless.
+//! device, the example uses the simulated driver, whose results are correct but whose speed is
+//! meaningless.
 
 use std::error::Error;
 
@@ -13,10 +14,10 @@ use pool_kernels::elementwise;
 
 #[derive(Parser)]
 struct Arguments {
-    /// Run on the simulated driver even if there is a device.
+    /// Use the simulated driver even if there is a device.
     #[arg(long)]
     simulated: bool,
-    /// Elements of the arrays.
+    /// The number of elements of each array.
     #[arg(long, default_value_t = 10_000)]
     elements: usize,
 }
@@ -34,7 +35,8 @@ fn main() -> Result<(), Box<dyn Error>> {
         let scope = pool.scope();
         let x = scope.try_acquire_filled(arguments.elements, 10.0_f32)?;
         let mut y = scope.try_acquire_filled(arguments.elements, 1.0_f32)?;
-        // SAFETY: the parameters are those of `AXPY`, in its order, and both views have `count` elements.
+        // SAFETY: the arguments match the parameters of `AXPY`, in order, and both views hold
+        // `count` elements.
         unsafe {
             scope.launch(&saxpy).arg(&factor).arg(&x).arg(&mut y).arg(&count).launch(launch)
         }?;
@@ -44,7 +46,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         if !right {
             return Err("the device computed something else".into());
         }
-    } // the second and third pass allocate nothing
+    } // the second and third passes allocate nothing
     println!("{}", pool.stats());
     Ok(())
 }

@@ -1,10 +1,12 @@
-//! Memory of a pool, used on another stream: the pool orders the use both ways.
+//! Memory of a pool, used on another stream. The pool orders the other stream's work before and
+//! after.
 //!
-//! A pool has one stream. To use its memory on another one, pass that stream to the pool. The pool
-//! makes the other stream wait before the use, and its own before the memory is handed out again.
+//! A pool has one stream. To use the pool's memory on another stream, pass that stream to the pool.
+//! The pool makes the other stream wait before the use. It also makes its own stream wait before it
+//! hands the memory out again.
 //!
-//! `cargo run --features device --example 08_streams -- [--simulated]`; without a device it runs on the simulated
-//! driver.
+//! `cargo run --features device --example 08_streams -- [--simulated]`. Without a device, the
+//! example uses the simulated driver.
 
 use std::error::Error;
 
@@ -18,7 +20,7 @@ const ELEMENTS: usize = 10_000;
 
 #[derive(Parser)]
 struct Arguments {
-    /// Run on the simulated driver even if there is a device.
+    /// Use the simulated driver even if there is a device.
     #[arg(long)]
     simulated: bool,
 }
@@ -29,8 +31,8 @@ fn main() -> Result<(), Box<dyn Error>> {
     let axpy = pool_examples::kernel(&device, elementwise::MODULE, elementwise::AXPY.f32)?;
     let mut pool = Pool::<Cuda>::new(device.new_stream()?);
     let other = device.context().new_stream()?;
-    // Makes this stream known to pools, so that streams can wait for each other on the device.
-    // Without this call the host would wait for the whole context.
+    // Registers this stream with pools, so that streams can wait for each other on the device.
+    // Without this call, the host would wait for the whole context.
     announce(&other);
 
     let grid = pool_kernels::Launch::over_elements(ELEMENTS);
@@ -38,15 +40,16 @@ fn main() -> Result<(), Box<dyn Error>> {
     let count = ELEMENTS as u64;
     let mut total = other.alloc_zeros::<f32>(ELEMENTS)?;
     for pass in [1.0_f32, 2.0, 3.0] {
-        // Filled on the pool's stream, added to the total on the other one.
+        // The array is filled on the pool's stream, and added to the total on the other stream.
         let scope = pool.scope();
         let mut term = scope.try_acquire_filled(ELEMENTS, pass)?;
         let term = term.on(&other)?;
         let mut kernel = other.launch_builder(&axpy);
         kernel.arg(&1.0_f32).arg(&term).arg(&mut total).arg(&count);
-        // SAFETY: the parameters are those of `AXPY`, in its order, and both arrays have `count` elements.
+        // SAFETY: the arguments match the parameters of `AXPY`, in order, and both arrays hold
+        // `count` elements.
         unsafe { kernel.launch(launch) }?;
-    } // the next pass writes where the other stream reads: the pool waits for it, on the device
+    } // the next pass writes what the other stream reads, so the pool's stream waits for it
 
     let total = other.clone_dtoh(&total)?;
     if total.iter().any(|element| *element != 6.0) {

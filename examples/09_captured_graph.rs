@@ -1,10 +1,12 @@
-//! A captured graph that owns its memory: y ← y + 2x with a temporary, captured once and replayed with new inputs.
+//! A captured graph that owns its memory. The graph computes y ← y + 2x with a temporary. It is
+//! captured once and replayed with new inputs.
 //!
-//! The body of a capture runs twice: a dry run counts the bytes that it needs, and a captured run
-//! uses memory planned from that. Arrays of its scope have one address in all replays.
+//! The body of a capture runs twice. A dry run measures the bytes that the body needs, and the
+//! captured run uses memory that was planned from these measurements. Arrays of the capture's scope
+//! have the same address in all replays.
 //!
-//! `cargo run --features device --example 09_captured_graph -- [--simulated]`; without a device it runs on the
-//! simulated driver.
+//! `cargo run --features device --example 09_captured_graph -- [--simulated]`. Without a device,
+//! the example uses the simulated driver.
 
 use std::error::Error;
 
@@ -21,12 +23,12 @@ const ELEMENTS: usize = 1000;
 
 #[derive(Parser)]
 struct Arguments {
-    /// Run on the simulated driver even if there is a device.
+    /// Use the simulated driver even if there is a device.
     #[arg(long)]
     simulated: bool,
 }
 
-/// Computes y ← y + 2x with a temporary of the scope. The same function also runs outside of a
+/// Computes y ← y + 2x with a temporary from the scope. The same function also runs outside a
 /// capture.
 fn step(
     scope: &Scope<'_, Cuda>,
@@ -38,9 +40,10 @@ fn step(
     let launch = LaunchConfig { grid_dim: grid.grid, block_dim: grid.block, shared_mem_bytes: 0 };
     let count = x.len() as u64;
     let mut twice = scope.try_acquire_zeroed::<f32, _>(x.len())?;
-    // SAFETY: here and below, the parameters are those of `AXPY`, and all views have `count` elements.
+    // SAFETY: here and below, the arguments match the parameters of `AXPY`, and all views hold
+    // `count` elements.
     unsafe { scope.launch(axpy).arg(&2.0_f32).arg(x).arg(&mut twice).arg(&count).launch(launch) }?;
-    // SAFETY: as above.
+    // SAFETY: the arguments match the parameters of `AXPY`, and all views hold `count` elements.
     unsafe { scope.launch(axpy).arg(&1.0_f32).arg(&twice).arg(y).arg(&count).launch(launch) }?;
     Ok(())
 }
@@ -51,8 +54,9 @@ fn main() -> Result<(), Box<dyn Error>> {
     let axpy = pool_examples::kernel(&device, elementwise::MODULE, elementwise::AXPY.f32)?;
     let stream = device.context().new_stream()?;
 
-    // Inputs and outputs are blocks of a pool. The graph leases them, so they stay while it may
-    // run. A chunk is 16 MiB, and smaller if the maximum leaves less.
+    // Inputs and outputs are blocks of a pool. The graph leases these blocks, so they stay
+    // allocated while the graph may run. A chunk is 16 MiB, or smaller if the maximum leaves less
+    // room.
     let config = GraphPoolConfig { initial: 0, maximum: 1 << 20 };
     let pool = CUDAGraphMemoryPool::with_config(DeviceMemory::new(&device), config);
     let bytes = (ELEMENTS * size_of::<f32>()) as u64;

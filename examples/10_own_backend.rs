@@ -1,15 +1,16 @@
-//! A custom backend: host memory that begins at a page, which passes the conformance tests of every
-//! backend.
+//! A custom backend: host memory that is aligned to pages. It passes the conformance tests that
+//! every backend must pass.
 //!
 //! A backend allocates, frees, fills and views blocks. Everything else (scopes, growth, limits,
-//! statistics, arrays, the dynamic pool) is generic over it. `local_pools!` gives it thread-local
-//! pools, and so `with_pool!`.
+//! statistics, arrays, the dynamic pool) is generic over the backend. `local_pools!` adds
+//! thread-local pools, and therefore `with_pool!`.
 //!
 //! ```text
 //! cargo run --release --example 10_own_backend
 //! ```
 //!
-//! In a crate of its own the tests are a test, and `pool-conformance` one of the `[dev-dependencies]`.
+//! In a separate crate, the conformance tests would be in a test, with `pool-conformance` in
+//! `[dev-dependencies]`.
 
 use std::alloc::{Layout, alloc_zeroed, dealloc};
 use std::error::Error;
@@ -27,11 +28,11 @@ use pool_core::{
 };
 use pool_facade::{local, with_pool};
 
-/// The number of random programs of each kind, compared with a naive model.
+/// The number of random programs of each kind that are checked against a naive model.
 const PROGRAMS: u32 = 50;
 
-/// The bytes of a page, the alignment for device drivers and for the kernel's direct input and
-/// output.
+/// The size of a page, which is the alignment that device drivers and the kernel's direct I/O
+/// require.
 const PAGE: usize = align_of::<Page>();
 
 /// A type with the alignment of a page.
@@ -42,7 +43,7 @@ struct Page;
 #[derive(Debug)]
 struct Pages;
 
-/// There are no pages for a block.
+/// No pages are available for a block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct NoPages {
     bytes: usize,
@@ -61,9 +62,9 @@ fn layout(bytes: usize) -> Result<Layout, NoPages> {
     Layout::from_size_align(bytes, PAGE).map_err(|_| NoPages { bytes })
 }
 
-// SAFETY: a block is zeroed memory of the global allocator that begins at a page and has no other
-// owner. It is freed with the layout that it was allocated with. Any thread may own it. Views are
-// slices, which need no order.
+// SAFETY: a block is zeroed memory from the global allocator, aligned to a page, with no other
+// owner. It is freed with the layout with which it was allocated. Any thread may own a block. Views
+// are slices, which need no ordering.
 unsafe impl PoolBackend for Pages {
     type Layout = Slots;
     type Context = ();
@@ -81,14 +82,14 @@ unsafe impl PoolBackend for Pages {
     }
 
     fn allocate((): &(), bytes: usize, _: Advice) -> Result<NonNull<u8>, NoPages> {
-        // SAFETY: the pool requests more than 0 bytes.
+        // SAFETY: the pool never requests 0 bytes.
         let block = unsafe { alloc_zeroed(layout(bytes)?) };
         NonNull::new(block).ok_or(NoPages { bytes })
     }
 
     unsafe fn free((): &(), block: NonNull<u8>, bytes: usize) {
         let Ok(layout) = layout(bytes) else { return };
-        // SAFETY: allocated with this layout, and given up by the caller.
+        // SAFETY: the block was allocated with this layout, and the caller gives it up.
         unsafe { dealloc(block.as_ptr(), layout) };
     }
 
@@ -98,7 +99,7 @@ unsafe impl PoolBackend for Pages {
     }
 
     unsafe fn view_ref<'s, T: Element>(at: NonNull<u8>, _: SlotRef<Self>, n: usize) -> &'s [T] {
-        // SAFETY: as in `view`, shared.
+        // SAFETY: the same as in `view`, but shared.
         unsafe { from_raw_parts(at.cast().as_ptr(), n) }
     }
 
@@ -135,7 +136,8 @@ unsafe impl PoolBackend for Pages {
     }
 }
 
-// SAFETY: a block is the address of its bytes, all of them initialised; the dangling one is aligned.
+// SAFETY: a block is the address of its bytes, which are all initialised. The dangling block is
+// aligned.
 unsafe impl HostBackend for Pages {
     fn host_pointer(block: NonNull<u8>) -> *mut u8 {
         block.as_ptr()
@@ -146,7 +148,7 @@ pool_facade::local_pools! {
     Pages, context: || Ok(())
 }
 
-/// The access of the tests to the memory of [`Pages`].
+/// Gives the tests access to the memory of [`Pages`].
 #[derive(Clone, Debug, Default)]
 struct PagesProbe {
     ledger: Ledger,

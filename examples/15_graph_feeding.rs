@@ -1,9 +1,9 @@
-//! A loop that gives a graph a new input in each pass and reads its output. It first waits for the
-//! device in each pass, then has three steps in flight. Both give the same bytes; on a device, it
-//! prints the host's time of a step.
+//! A loop that passes a new input to a graph and reads its output, in each pass. The first version
+//! waits for the device in each pass; the second has three steps in flight. Both must return the
+//! same bytes. On a device, the example prints the host's time per step.
 //!
-//! `cargo run --features device --example 15_graph_feeding -- [--simulated] [--steps N]`; on a
-//! device, or on the simulated driver by the flag and if there is no device.
+//! `cargo run --features device --example 15_graph_feeding -- [--simulated] [--steps N]`. The
+//! example uses a device, or the simulated driver if the flag requests it or if there is no device.
 
 use std::collections::VecDeque;
 use std::error::Error;
@@ -23,15 +23,15 @@ const IN_FLIGHT: usize = 3;
 
 #[derive(Parser)]
 struct Arguments {
-    /// On the simulated driver.
+    /// Use the simulated driver.
     #[arg(long)]
     simulated: bool,
-    /// Passes of each loop.
+    /// The number of passes of each loop.
     #[arg(long, default_value_t = 100)]
     steps: usize,
 }
 
-/// A graph whose output is its input plus that of the previous pass.
+/// A graph that outputs its input together with the input of the previous pass.
 struct Fed {
     graph: CapturedGraph,
     input: GraphMemoryBlock,
@@ -74,9 +74,9 @@ impl Fed {
         Ok(results)
     }
 
-    /// Waits for a step after three more have been enqueued.
+    /// Waits for a step only after three more steps have been enqueued.
     fn in_flight(&mut self, samples: &[Vec<f32>]) -> Result<Vec<f32>, CaptureError> {
-        // An input and two outputs for each step.
+        // Each step needs buffers for one input and two outputs.
         let config = StagingConfig { buffers: IN_FLIGHT * 3, bytes: BYTES };
         let mut staging = StagingPool::with_config(self.graph.stream().context(), config)?;
         let (mut results, mut in_flight) = (Vec::new(), VecDeque::with_capacity(IN_FLIGHT));
@@ -97,7 +97,7 @@ impl Fed {
     }
 }
 
-/// Waits once: the second ticket's copy comes last.
+/// Collects both results with a single wait, because the second ticket's copy runs last.
 fn collect(
     tickets: Option<[ReadTicket<f32>; 2]>,
     results: &mut Vec<f32>,

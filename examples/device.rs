@@ -1,4 +1,5 @@
-//! The device of an example: a real one, or the simulated driver if there is none or on request.
+//! Opens an example's device: a real one, or the simulated driver if there is none or if it is
+//! requested.
 
 use std::error::Error;
 
@@ -8,13 +9,13 @@ use cudarc::nvrtc::Ptx;
 use pool_facade::pool_cuda::{Cuda, CudaDevice};
 use pool_kernels::Module;
 
-/// Opens the first device; the simulated one if requested, or if there is no other.
+/// Opens the first device. Opens the simulated device if it is requested, or if there is no other.
 ///
 /// # Errors
 ///
-/// Fails if neither is available.
+/// Fails if neither a real nor a simulated device is available.
 pub fn open(simulated: bool) -> Result<CudaDevice, Box<dyn Error>> {
-    // Must run before the first call of the driver.
+    // This call must precede the first call of the driver.
     if (simulated || !Cuda::is_available()) && Simulator::attach().is_none() {
         Simulator::start(Settings::default())?;
     }
@@ -23,11 +24,11 @@ pub fn open(simulated: bool) -> Result<CudaDevice, Box<dyn Error>> {
     Ok(device)
 }
 
-/// A kernel of one of the project's modules.
+/// Loads a kernel from one of the project's modules.
 ///
 /// # Errors
 ///
-/// Fails if the driver refuses the module.
+/// Fails if the driver rejects the module.
 pub fn kernel(
     device: &CudaDevice,
     module: Module,

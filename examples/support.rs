@@ -1,5 +1,5 @@
-//! The common parts of the examples: the device, the kernels, and the linear algebra of the
-//! examples that are generic over the backend.
+//! The parts that examples share: the device, the kernels, and the linear algebra for examples that
+//! are generic over the backend.
 
 #[cfg(feature = "device")]
 pub mod algebra;
@@ -9,12 +9,12 @@ mod device;
 #[cfg(feature = "device")]
 pub use device::{kernel, open};
 
-/// Compiles the code of the repository's README.
+/// Compiles the code in the repository's README.
 #[cfg(doctest)]
 #[doc = include_str!("../README.md")]
 struct RepositoryReadme;
 
-/// Compiles the code of the guide.
+/// Compiles the code in the guide.
 #[cfg(doctest)]
 #[doc = include_str!("../docs/guide.md")]
 struct Guide;

@@ -1,28 +1,28 @@
-//! Cases: a workload on a column as one type, and the loop that calls it.
+//! Cases: a workload on a column, as a single type, and the loop that calls it.
 
 use std::fmt;
 use std::hint::black_box;
 
 use crate::record::Name;
 
-/// One workload on one column, ready to run: called with the number of passes.
+/// One workload on one column, ready to run. The argument is the number of passes.
 pub type Prepared = Box<dyn FnMut(u64)>;
 
 /// One workload on one column.
 #[derive(Clone, Copy)]
 pub struct Case {
-    /// The workload's name, as `small arrays`.
+    /// The workload's name, for example `small arrays`.
     pub workload: &'static str,
     /// The variant of the workload.
     pub variant: &'static str,
-    /// The column.
+    /// The name of the column.
     pub column: &'static str,
-    /// Makes the column and warms it up.
+    /// Creates the column and warms it up.
     pub prepare: fn() -> Prepared,
 }
 
 impl Case {
-    /// Returns its name in records.
+    /// Returns the name of the case in records.
     #[must_use]
     pub fn name(&self) -> Name {
         Name {
@@ -39,23 +39,23 @@ impl fmt::Debug for Case {
     }
 }
 
-/// The work that the loop calls.
+/// The work that the loop runs.
 pub trait Work: 'static {
-    /// The number of passes before the measurement: enough to cycle through every table of random
+    /// The number of passes before the measurement, enough to cycle through every table of random
     /// lengths.
     const WARM_UP: u64 = 256;
 
-    /// The lengths that the loop passes.
+    /// The lengths that the loop passes to the work.
     const LENGTHS: [usize; 3] = [100, 100, 100];
 
-    /// Makes the initial state.
+    /// Creates the initial state.
     fn new() -> Self;
 
-    /// Runs one pass; implementations are `#[inline(never)]`.
+    /// Runs one pass. Implementations must be `#[inline(never)]`.
     fn run(&mut self, first: usize, second: usize, third: usize);
 }
 
-/// Warms the work up, and returns its loop.
+/// Warms up the work, and returns a function that runs the loop.
 #[must_use]
 pub fn prepare<W: Work>() -> Prepared {
     let mut work = W::new();
@@ -64,7 +64,7 @@ pub fn prepare<W: Work>() -> Prepared {
     Box::new(repeated)
 }
 
-/// The loop of every case.
+/// The loop that every case shares.
 #[inline(never)]
 fn repeat<W: Work>(work: &mut W, times: u64, [first, second, third]: [usize; 3]) {
     for _ in 0..times {

@@ -1,4 +1,4 @@
-//! A column of the table: one way to get temporary memory, as workloads use it.
+//! A column of the table: one method to obtain temporary memory, as workloads use it.
 
 use std::arch::asm;
 
@@ -8,20 +8,20 @@ use pool_facade::PodElement;
 use crate::published::{AdaptivePool, Stacked, TypedPool};
 use crate::storage::{KeptVectors, ObjectPools, OfType};
 
-/// One way to get temporaries.
+/// A method to obtain temporaries.
 pub trait Column: 'static {
     /// The source of a scope's temporaries.
     type Scope<'s>;
-    /// A temporary; dropping it is part of the work if its drop runs code.
+    /// A temporary. If dropping it runs code, the drop is part of the measured work.
     type Buffer<'s, T: BenchElement>: Buffer;
 
-    /// Makes an empty column, which gets its memory during the warm-up.
+    /// Creates an empty column. The warm-up allocates its memory.
     fn new() -> Self;
 
-    /// Runs `body` in a scope whose temporaries are freed at the end.
+    /// Runs `body` in a scope whose temporaries are freed when the scope ends.
     fn scoped<R>(&mut self, body: impl FnOnce(&mut Self::Scope<'_>) -> R) -> R;
 
-    /// Acquires the temporary number `position` of its scope, with room for `length` elements.
+    /// Acquires the temporary at index `position` of its scope, with room for `length` elements.
     fn acquire<'s: 's, T: BenchElement>(
         scope: &mut Self::Scope<'s>,
         position: usize,
@@ -29,7 +29,7 @@ pub trait Column: 'static {
     ) -> Self::Buffer<'s, T>;
 }
 
-/// A column whose scopes nest.
+/// A column that supports nested scopes.
 pub trait NestingColumn: Column {
     /// Runs `body` in an inner scope.
     fn nested<R>(scope: &mut Self::Scope<'_>, body: impl FnOnce(&mut Self::Scope<'_>) -> R) -> R;
@@ -39,7 +39,7 @@ pub trait NestingColumn: Column {
 ///
 /// # Safety
 ///
-/// `start` returns an address that is valid for writes of the length that was acquired.
+/// `start` must return an address that is valid for writes of the acquired length.
 pub unsafe trait Buffer {
     /// Returns the address of the first element.
     fn start(&mut self) -> *mut u8;
@@ -53,11 +53,11 @@ unsafe impl<T> Buffer for &mut [T] {
     }
 }
 
-/// An address whose memory its column keeps valid until the scope ends.
+/// An address of memory that its column keeps valid until the scope ends.
 #[derive(Debug)]
 pub struct Address(pub *mut u8);
 
-// SAFETY: only columns make addresses, from memory that they hold.
+// SAFETY: only columns create addresses, and they own the memory.
 unsafe impl Buffer for Address {
     #[inline(always)]
     fn start(&mut self) -> *mut u8 {
@@ -65,49 +65,52 @@ unsafe impl Buffer for Address {
     }
 }
 
-/// Writes one byte, and makes the compiler assume that the address is read.
+/// Writes one byte, and forces the compiler to assume that the byte is read.
 ///
-/// One `mov` to memory. The empty `asm` takes the address in a register and may touch all memory.
-/// So the address must exist, the byte must have been written, and values that a column keeps in
-/// memory must be read again. It is the same for every column.
+/// This is a single `mov` to memory. The empty `asm` receives the address in a register and may
+/// access all memory. The compiler must therefore compute the address and write the byte, and must
+/// reload all values that a column keeps in memory. The code is the same for every column.
 #[inline(always)]
 pub fn touch(buffer: &mut impl Buffer) {
     let start = buffer.start();
-    // SAFETY: valid for writes (`Buffer`), and every workload acquires at least one byte.
+    // SAFETY: the address is valid for writes (`Buffer`), and every workload acquires at least one
+    // byte.
     unsafe { start.write(1) };
     escape(start);
 }
 
-/// Makes the compiler assume that the value at the address is used.
+/// Forces the compiler to assume that the value at the address is used.
 #[inline(always)]
 pub fn escape<T: ?Sized>(pointer: *const T) {
-    // SAFETY: there are no instructions.
+    // SAFETY: the assembly contains no instructions.
     unsafe { asm!("/* {0} */", in(reg) pointer.cast::<u8>(), options(nostack, preserves_flags)) };
 }
 
-/// Writes all elements, through the same code for every column.
+/// Writes all elements, with the same code for every column.
 #[inline(always)]
 pub fn write_all(buffer: &mut impl Buffer, length: usize, value: f64) {
     let start = buffer.start().cast::<f64>();
-    // SAFETY: acquired with `length` elements of `f64`, so valid for `length` writes (`Buffer`).
+    // SAFETY: the buffer was acquired with `length` elements of type `f64`, so it is valid for
+    // `length` writes (`Buffer`).
     unsafe { write_from(start, length, value) };
     escape(start);
 }
 
 /// # Safety
 ///
-/// `start` is valid for writes of `length` numbers.
+/// `start` must be valid for writes of `length` numbers.
 #[inline(never)]
 unsafe fn write_from(start: *mut f64, length: usize, value: f64) {
     for index in 0..length {
-        // SAFETY: below `length`.
+        // SAFETY: `index` is less than `length`, so the address is in bounds.
         let place = unsafe { start.add(index) };
-        // SAFETY: valid for writes (caller).
+        // SAFETY: the address is valid for writes (caller).
         unsafe { place.write(value) };
     }
 }
 
-/// An element type of the workloads, with a mark if the columns that sort by type keep it.
+/// An element type of the workloads. Columns that sort by type use this trait to find the vectors
+/// and the object pool of a type.
 pub trait BenchElement: PodElement + Default + std::fmt::Debug + Stacked {
     /// Returns the vectors of this type that a caller keeps.
     fn kept(vectors: &mut KeptVectors) -> &mut [Vec<Self>];

@@ -1,16 +1,17 @@
-//! The pool beside its alternatives: the same work, written once, on every way to get temporary
-//! memory.
+//! Compares the pool with its alternatives. The same work is written once, and runs with each
+//! method to obtain temporary memory.
 //!
-//! A [`Column`](column::Column) is one way to get temporaries: the pool's scopes, a buffer that the
-//! caller keeps, an arena, the global allocator. A workload is generic over columns, so each runs
-//! the same code. Each pair is a [`Case`](case::Case): one function that is never inlined, which a
-//! loop calls with lengths that the compiler does not know. Call and loop are part of every figure;
-//! the row `empty` shows their cost.
+//! A [`Column`](column::Column) is one method to obtain temporaries: the pool's scopes, a buffer
+//! that the caller keeps, an arena, or the global allocator. A workload is generic over columns, so
+//! every column runs the same code. Each pair is a [`Case`](case::Case): a function that is never
+//! inlined, and that a loop calls with lengths unknown to the compiler. Every figure includes the
+//! call and the loop; the row `empty` shows their cost.
 //!
-//! `cargo bench` shows the cases through criterion. `cargo xtask bench` runs them through
-//! [`harness`]; quoted figures come from it.
+//! `cargo bench` runs the cases with criterion. `cargo xtask bench` runs them with [`harness`],
+//! which produces all quoted figures.
 
-// Layering: a module may import what follows its colon. `cargo xtask imports` checks it, `--list` prints it anew.
+// Layering: each module may import only the modules after its colon. `cargo xtask imports` checks
+// this, and `--list` prints the list.
 //
 // published, record, storage: nothing
 // case: record

@@ -5,10 +5,10 @@ use std::fmt;
 use num_complex::Complex;
 use opool::{LocalPool, PoolAllocator};
 
-/// The maximum number of temporaries of one type at a time.
+/// The maximum number of temporaries of one type that are live at the same time.
 const MOST: usize = 16;
 
-/// Vectors of each type, as a caller would write them down as fields.
+/// Vectors of each type, as a caller would declare them as fields.
 #[derive(Debug, Default)]
 pub struct KeptVectors {
     pub(crate) f64s: [Vec<f64>; MOST],
@@ -21,7 +21,7 @@ pub struct KeptVectors {
     pub(crate) u16s: [Vec<u16>; MOST],
 }
 
-/// Makes empty vectors; an idle vector keeps its capacity.
+/// Creates empty vectors. An idle vector keeps its capacity.
 #[derive(Debug)]
 pub struct Vectors;
 
@@ -32,7 +32,7 @@ impl<T> PoolAllocator<Vec<T>> for Vectors {
     }
 }
 
-/// The pool of one type's vectors.
+/// The object pool for vectors of one type.
 pub type OfType<T> = LocalPool<Vectors, Vec<T>>;
 
 /// One pool for each type.

@@ -1,4 +1,4 @@
-//! The Nile through a Kalman filter and smoother, with and without a pool.
+//! Runs a Kalman filter and smoother on the Nile series, with and without a pool.
 //!
 //! ```text
 //! cargo run --release --example 11_kalman

@@ -1,5 +1,5 @@
-//! The reference numbers are of an independent implementation, statsmodels 0.15: its exact diffuse
-//! local level, and a local linear trend with a known start.
+//! The reference values come from an independent implementation, statsmodels 0.15: its exact
+//! diffuse local level, and a local linear trend with a known start.
 
 use pool_facade::prelude::*;
 

@@ -1,4 +1,5 @@
-//! A photograph's pyramid and its edges, with and without a pool; the pictures go to `target/demo`.
+//! Computes a photograph's pyramid and its edges, with and without a pool. The pictures are written
+//! to `target/demo`.
 //!
 //! ```text
 //! cargo run --release --example 12_pyramid

@@ -1,4 +1,4 @@
-//! The edge detector on pictures whose edges are known, and both versions on the photograph.
+//! Tests the edge detector on pictures with known edges, and both versions on the photograph.
 
 use pool_facade::prelude::*;
 
@@ -11,7 +11,7 @@ fn picture(grey: impl Fn(usize, usize) -> f32) -> Picture<Vec<f32>> {
     Picture { width: SIZE, height: SIZE, pixels }
 }
 
-/// Returns `true` if the largest level's edge map has a mark, as (x, y).
+/// Returns the positions, as (x, y), of the marks in the edge map of the largest level.
 fn marks(of: &Picture<Vec<f32>>) -> Vec<(usize, usize)> {
     let edges = &allocating::pyramid(of)[0].edges;
     let marked = (0..SIZE * SIZE).filter(|index| edges.pixels[*index] == 255);

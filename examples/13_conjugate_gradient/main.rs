@@ -1,15 +1,15 @@
-//! The conjugate-gradient method for a sparse matrix: one source for the host and for devices, and for numbers of 32 and
-//! 64 bits.
+//! The conjugate-gradient method for a sparse matrix. One source serves the host and devices, with
+//! 32-bit and 64-bit numbers.
 //!
 //! `cargo run --features device --example 13_conjugate_gradient -- [--on host|device|simulator]
-//! [--precision f32|f64] [--matrix FILE | --side N]`. Without flags it runs at every available
-//! place, with both precisions. With the feature `wgpu` there is also `--on wgpu`. Each result is
-//! compared with that of the host in double precision, within a bound that
+//! [--precision f32|f64] [--matrix FILE | --side N]`. Without flags, the example runs at every
+//! available place, with both precisions. The feature `wgpu` adds `--on wgpu`. Each result is
+//! compared with the host's result in double precision. The difference must be within a bound that
 //! [`ConjugateGradientError`] proves.
 //!
-//! The matrix is one of the `SuiteSparse` collection by default ([source](matrices/README.md)), any
-//! other Matrix Market file by name, or that of Poisson's equation on a square. It must be
-//! symmetric and definite.
+//! By default, the matrix comes from the `SuiteSparse` collection ([source](matrices/README.md)).
+//! You can also name any other Matrix Market file, or choose the matrix of Poisson's equation on a
+//! square. The matrix must be symmetric and definite.
 //!
 //! [`ConjugateGradientError`]: pool_examples::algebra::ConjugateGradientError
 
@@ -30,10 +30,10 @@ use solution::{Conditioning, Solution, solve_at};
 struct Arguments {
     #[command(flatten)]
     places: Places,
-    /// A Matrix Market file; without one, `Bai/bfwb62` of the `SuiteSparse` collection.
+    /// A Matrix Market file. The default is `Bai/bfwb62` from the `SuiteSparse` collection.
     #[arg(long, value_name = "FILE")]
     matrix: Option<PathBuf>,
-    /// Poisson's equation on a square instead, with this number of points along each side.
+    /// Solve Poisson's equation on a square instead, with this number of points along each side.
     #[arg(long, value_name = "N", conflicts_with = "matrix", value_parser = clap::value_parser!(u16).range(1..))]
     side: Option<u16>,
 }
@@ -56,7 +56,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         check_end(&solution, precision)
             .map_err(|error| format!("{place}, {precision}: {error}"))?;
         let difference = greatest_difference(&solution.x, &reference.x);
-        // Both have their errors.
+        // Both results have an error.
         let allowed = bound(&solution, precision) + bound(&reference, Precision::F64);
         println!(
             "{place}, {precision}: {} iterations, residual {:.1e}, error at most {:.1e}, {} blocks allocated; \
@@ -82,7 +82,7 @@ fn problem_of(arguments: &Arguments) -> Result<Problem, Box<dyn Error>> {
     Ok(matrix_market::parse(&text).map_err(|error| format!("{}: {error}", path.display()))?)
 }
 
-/// The matrix `Bai/bfwb62`.
+/// Returns the problem with the matrix `Bai/bfwb62`.
 fn waveguide() -> Result<Problem, String> {
     matrix_market::parse(include_str!("matrices/bfwb62.mtx"))
 }

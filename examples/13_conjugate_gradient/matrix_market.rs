@@ -1,19 +1,20 @@
-//! Matrix Market files: sparse matrices of real numbers as text, one entry a line. Symmetric ones
-//! have only one half (Boisvert, Pozo and Remington, *The Matrix Market exchange formats*, 1996).
+//! Matrix Market files: sparse matrices of real numbers as text, with one entry per line. Files of
+//! symmetric matrices contain only one half (Boisvert, Pozo and Remington, *The Matrix Market
+//! exchange formats*, 1996).
 
 use pool_examples::algebra::SparseMatrix;
 
 use crate::problem::Problem;
 
-/// An entry: its row, its column, and the number there.
+/// An entry: its row, its column, and its value.
 type Entry = (usize, usize, f64);
 
-/// Reads the problem of a symmetric matrix of real numbers, given by coordinates. Other files are
-/// refused.
+/// Parses the problem of a symmetric matrix of real numbers in coordinate format. Other files are
+/// rejected.
 ///
 /// # Errors
 ///
-/// The mistake, with its line, counted from 1.
+/// Describes the mistake and gives its line, counted from 1.
 pub(crate) fn parse(text: &str) -> Result<Problem, String> {
     let mut lines = text.lines().enumerate().map(|(index, line)| (index + 1, line));
     let header = lines.next().map_or("", |(_, line)| line);
@@ -47,7 +48,7 @@ pub(crate) fn parse(text: &str) -> Result<Problem, String> {
     Ok(Problem::of_matrix(in_compressed_rows(entries, rows)?))
 }
 
-/// The words of the first line.
+/// The words on the first line.
 const HEADER: [&str; 5] = ["%%matrixmarket", "matrix", "coordinate", "real", "symmetric"];
 
 fn numbers<const N: usize>(line: &str) -> Option<[usize; N]> {
@@ -56,7 +57,7 @@ fn numbers<const N: usize>(line: &str) -> Option<[usize; N]> {
     numbers?.try_into().ok()
 }
 
-/// An entry, with its place counted from 0.
+/// Parses an entry. Its indices are counted from 0.
 fn parse_entry(line: &str, rows: usize) -> Option<Entry> {
     let words: Vec<&str> = line.split_whitespace().collect();
     let &[row, column, value] = words.as_slice() else { return None };

@@ -1,5 +1,4 @@
-//! The problem: a sparse matrix, symmetric and definite, and a right-hand side whose solution is
-//! known.
+//! The problem: a symmetric, definite sparse matrix, and a right-hand side whose solution is known.
 
 use pool_examples::algebra::{SparseMatrix, greatest_difference};
 
@@ -12,12 +11,12 @@ pub(crate) struct Problem {
 }
 
 impl Problem {
-    /// Makes Poisson's equation on a square with `side` points along each side.
+    /// Creates Poisson's equation on a square with `side` points along each side.
     pub(crate) fn poisson(side: usize) -> Self {
         Self::of_matrix(SparseMatrix::laplacian(side))
     }
 
-    /// The problem of a matrix.
+    /// Creates the problem for a matrix.
     pub(crate) fn of_matrix(matrix: SparseMatrix) -> Self {
         let known: Vec<f64> = (0..matrix.rows()).map(|row| ((row % 17) as f64).sin()).collect();
         let right = matrix.multiply(&known);
@@ -28,7 +27,7 @@ impl Problem {
         self.right.len()
     }
 
-    /// Returns the distance of a solution from the known one.
+    /// Returns the distance between a solution and the known solution.
     pub(crate) fn error_of(&self, x: &[f64]) -> f64 {
         greatest_difference(x, &self.known)
     }

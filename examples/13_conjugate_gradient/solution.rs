@@ -1,4 +1,5 @@
-//! A solution by the conjugate-gradient method on any backend, and a bound of its rounding error.
+//! Solves a system with the conjugate-gradient method on any backend, and bounds the rounding
+//! error.
 
 use pool_examples::algebra::{
     Algebra, Computation, ConjugateGradientError, Convergence, Failure, MatrixHandles, Number,
@@ -6,7 +7,7 @@ use pool_examples::algebra::{
 };
 use pool_facade::{DynamicPool, LendView, PoolBackend, PoolConfig, PoolView};
 
-/// `A x = right`, to be solved.
+/// The system `A x = right` to solve.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct System<'p> {
     pub(crate) matrix: &'p SparseMatrix,
@@ -18,7 +19,7 @@ pub(crate) struct System<'p> {
 pub(crate) struct Solution {
     pub(crate) x: Vec<f64>,
     pub(crate) convergence: Convergence,
-    /// Blocks that were allocated for all of it.
+    /// The number of blocks allocated for the whole computation.
     pub(crate) growths: u64,
 }
 
@@ -31,7 +32,7 @@ impl Computation for System<'_> {
         context: B::Context,
     ) -> Result<Solution, Failure> {
         let mut pool = DynamicPool::<B>::with_config(context, PoolConfig::new().name("system"))?;
-        // The matrix is a constant of the pool: it stays in place, below all scopes.
+        // The matrix is a constant of the pool, so it stays in place below all scopes.
         let matrix = MatrixHandles::<T>::upload(&mut pool, self.matrix)?;
         let (constants, mut scope) = pool.split();
         let matrix = matrix.views(&constants)?;
@@ -53,23 +54,23 @@ pub(crate) fn solve_at(
     run(&System { matrix, right }, place, precision)
 }
 
-/// The quantities on which the error of every solution with this matrix depends.
+/// The quantities that determine the error of every solution with this matrix.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Conditioning {
     matrix_norm: f64,
-    /// At least the norm of the inverse, and at most a tenth more.
+    /// An upper bound on the norm of the inverse, at most a tenth too large.
     pub(crate) inverse_norm: f64,
     longest_row: usize,
 }
 
-/// Steps of the inverse iteration.
+/// The number of steps of the inverse iteration.
 const STEPS: usize = 12;
 
 impl Conditioning {
-    /// Estimates the norm of the inverse: repeated multiplication by the inverse turns a vector of
-    /// norm 1 into the direction that grows most. The estimate grows towards the norm from below,
-    /// and slowly if eigenvalues are close. With a twentieth added, it is above the norm for the
-    /// matrices of this example, as a test checks.
+    /// Estimates the norm of the inverse. Repeated multiplication by the inverse turns a vector of
+    /// norm 1 into the direction that grows most. The estimate approaches the norm from below, and
+    /// slowly if eigenvalues are close together. After a twentieth has been added, the estimate
+    /// exceeds the norm for the matrices of this example, as a test checks.
     pub(crate) fn of(matrix: &SparseMatrix) -> Result<Self, Failure> {
         let mut vector: Vec<f64> = (0..matrix.rows()).map(|row| 1.0 + (row % 7) as f64).collect();
         let mut inverse_norm = 0.0;
@@ -83,8 +84,8 @@ impl Conditioning {
         Ok(Self { matrix_norm, inverse_norm, longest_row })
     }
 
-    /// Returns a bound of the distance between a solution of this norm and precision and the exact
-    /// one.
+    /// Returns a bound on the distance between `solution`, computed with this precision, and the
+    /// exact solution, whose norm is `exact`.
     pub(crate) fn bound(&self, solution: &Solution, precision: Precision, exact: f64) -> f64 {
         let Convergence { iterations, residual } = solution.convergence;
         let Self { matrix_norm, inverse_norm, longest_row } = *self;
@@ -104,7 +105,7 @@ mod tests {
     use crate::problem::Problem;
     use crate::waveguide;
 
-    /// The norm of the inverse of a grid's Laplacian: its smallest eigenvalue is known.
+    /// Returns the norm of the inverse of a grid's Laplacian, whose smallest eigenvalue is known.
     fn inverse_norm_of_grid(side: usize) -> f64 {
         1.0 / (8.0 * (PI / (2.0 * (side as f64 + 1.0))).sin().powi(2))
     }
@@ -131,7 +132,7 @@ mod tests {
                 let bound = conditioning.bound(&solution, precision, norm(&problem.known));
                 let error = greatest_difference(&solution.x, &problem.known);
                 assert!(error <= bound, "{precision}: {error:e} and not {bound:e} at most");
-                // A bound that every result satisfies would test nothing.
+                // A bound that every result satisfies would be useless.
                 assert!(bound < norm(&problem.known) / 2.0, "{precision}: {bound:e}");
             }
         }

@@ -1,4 +1,4 @@
-//! The kernels of a step, on addresses.
+//! The kernels of a step, which operate on addresses.
 
 use std::error::Error;
 use std::sync::Arc;
@@ -10,7 +10,7 @@ use pool_kernels::{elementwise, reduction, sparse};
 
 use pool_examples::kernel;
 
-/// The kernels for numbers of 64 bits.
+/// The kernels for 64-bit numbers.
 pub(crate) struct Kernels {
     multiply: CudaFunction,
     dot: CudaFunction,
@@ -34,11 +34,12 @@ impl Kernels {
         })
     }
 
-    /// `to = A x`, the matrix as values, columns and starts of rows.
+    /// Computes `to = A x`. The matrix is given as its values, columns and row starts.
     ///
     /// # Safety
     ///
-    /// The addresses are of arrays on the stream's device that are as long as `rows` asks for.
+    /// The addresses must be those of arrays on the stream's device, with the lengths that `rows`
+    /// requires.
     pub(crate) unsafe fn multiply(
         &self,
         stream: &Arc<CudaStream>,
@@ -50,16 +51,17 @@ impl Kernels {
         let count = rows as u64;
         let mut launch = stream.launch_builder(&self.multiply);
         launch.arg(&values).arg(&columns).arg(&starts).arg(&x).arg(&to).arg(&count);
-        // SAFETY: the parameters are those of `SPMV`; the caller upholds the rest of the contract.
+        // SAFETY: the arguments match the parameters of `SPMV`, and the caller upholds the rest of
+        // the contract.
         unsafe { launch.launch(over(rows)) }?;
         Ok(())
     }
 
-    /// `to = x · y`; `to` is 0 before.
+    /// Computes `to = x · y`. `to` must be 0 beforehand.
     ///
     /// # Safety
     ///
-    /// Same as for [`multiply`](Self::multiply).
+    /// The requirements of [`multiply`](Self::multiply).
     pub(crate) unsafe fn dot(
         &self,
         stream: &Arc<CudaStream>,
@@ -69,18 +71,19 @@ impl Kernels {
         let length = count as u64;
         let mut launch = stream.launch_builder(&self.dot);
         launch.arg(&x).arg(&y).arg(&to).arg(&length);
-        // One block: so the order of the sum, and its last bits, are the same every time.
+        // A single block sums in the same order every time, so even the last bits are reproducible.
         let one_block = LaunchConfig { grid_dim: (1, 1, 1), ..over(count) };
-        // SAFETY: the parameters are those of `DOT`; the caller upholds the rest of the contract.
+        // SAFETY: the arguments match the parameters of `DOT`, and the caller upholds the rest of
+        // the contract.
         unsafe { launch.launch(one_block) }?;
         Ok(())
     }
 
-    /// `y = y + sign · (numerator / denominator) · x`.
+    /// Computes `y = y + sign · (numerator / denominator) · x`.
     ///
     /// # Safety
     ///
-    /// Same as for [`multiply`](Self::multiply).
+    /// The requirements of [`multiply`](Self::multiply).
     pub(crate) unsafe fn add_ratio(
         &self,
         stream: &Arc<CudaStream>,
@@ -91,17 +94,17 @@ impl Kernels {
         let length = count as u64;
         let mut launch = stream.launch_builder(&self.add_ratio);
         launch.arg(&numerator).arg(&denominator).arg(&sign).arg(&x).arg(&y).arg(&length);
-        // SAFETY: the parameters are those of `AXPY_RATIO`; the caller upholds the rest of the
-        // contract.
+        // SAFETY: the arguments match the parameters of `AXPY_RATIO`, and the caller upholds the
+        // rest of the contract.
         unsafe { launch.launch(over(count)) }?;
         Ok(())
     }
 
-    /// `y = x + (numerator / denominator) · y`.
+    /// Computes `y = x + (numerator / denominator) · y`.
     ///
     /// # Safety
     ///
-    /// Same as for [`multiply`](Self::multiply).
+    /// The requirements of [`multiply`](Self::multiply).
     pub(crate) unsafe fn scale_by_ratio(
         &self,
         stream: &Arc<CudaStream>,
@@ -111,8 +114,8 @@ impl Kernels {
         let length = count as u64;
         let mut launch = stream.launch_builder(&self.scale_by_ratio);
         launch.arg(&numerator).arg(&denominator).arg(&x).arg(&y).arg(&length);
-        // SAFETY: the parameters are those of `XPAY_RATIO`; the caller upholds the rest of the
-        // contract.
+        // SAFETY: the arguments match the parameters of `XPAY_RATIO`, and the caller upholds the
+        // rest of the contract.
         unsafe { launch.launch(over(count)) }?;
         Ok(())
     }

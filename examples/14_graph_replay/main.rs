@@ -1,11 +1,11 @@
 //! A step of the conjugate-gradient method, captured once and replayed until the system is solved.
-//! The result has the same bits as the same kernels launched one by one. The step is one function
-//! over a scope, both run eagerly and captured. A second version has temporaries of the capture,
-//! which share bytes, in an arena of each policy.
+//! The result is bitwise equal to the result of launching the same kernels one by one. The step is
+//! a single function over a scope, which runs both eagerly and in a capture. A second version uses
+//! temporaries of the capture, which share bytes, in an arena with each policy.
 //!
 //! `cargo run --features device --example 14_graph_replay -- [--simulated] [--side N] [--record
-//! FILE]`; on a device, or on the simulated driver by the flag and if there is no device.
-//! `pool-plan` reads the record (docs/replay.md).
+//! FILE]`. The example uses a device, or the simulated driver if the flag requests it or if there
+//! is no device. `pool-plan` reads the record (docs/replay.md).
 
 mod kernels;
 mod method;
@@ -34,16 +34,16 @@ use problem::Problem;
 
 #[derive(Parser)]
 struct Arguments {
-    /// On the simulated driver.
+    /// Use the simulated driver.
     #[arg(long)]
     simulated: bool,
-    /// Points along each side of the square.
+    /// The number of points along each side of the square.
     #[arg(long, default_value_t = 8)]
     side: usize,
-    /// Steps of the method.
+    /// The number of steps of the method.
     #[arg(long, default_value_t = 8)]
     steps: usize,
-    /// The file for the record of the planned graph.
+    /// The file to which the record of the planned graph is written.
     #[arg(long)]
     record: Option<PathBuf>,
 }
@@ -98,7 +98,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// The step as a graph, in an arena of this policy.
+/// Captures the step as a graph, in an arena with this policy.
 fn capture(
     policy: &str,
     device: &CudaDevice,
@@ -112,7 +112,7 @@ fn capture(
         "Scope" => method.step_in_a_scope(capture, kernels),
         _ => method.step(capture, kernels),
     };
-    // Known before any memory is taken.
+    // The probe knows the required memory before any is allocated.
     let probe = session.probe(&mut (), body)?;
     let arena = |policy| -> Result<CudaArena, Box<dyn Error>> {
         Ok(CudaArena::new(DeviceMemory::new(device), probe.footprint().sum, policy)?)

@@ -1,5 +1,5 @@
-//! The method's arrays, and its step as the body of a capture: with temporaries of the capture,
-//! which share bytes, and through a scope.
+//! The method's arrays, and its step as the body of a capture. The step exists in two versions:
+//! with temporaries of the capture, which share bytes, and with a scope.
 
 use std::error::Error;
 
@@ -11,7 +11,7 @@ use crate::kernels::Kernels;
 use crate::problem::Problem;
 use crate::step::{Arrays, step};
 
-/// The arrays that stay from step to step: the matrix, and three vectors.
+/// The arrays that persist from step to step: the matrix and three vectors.
 pub(crate) struct Method {
     values: GraphMemoryBlock,
     columns: GraphMemoryBlock,
@@ -49,7 +49,7 @@ impl Method {
         [&self.values, &self.columns, &self.starts].map(GraphMemoryBlock::address)
     }
 
-    /// One step with temporaries of the capture, each freed after its last use.
+    /// Runs one step with temporaries of the capture. Each is freed after its last use.
     #[expect(
         clippy::multiple_unsafe_ops_per_block,
         reason = "a launch, and its being enqueued, are one promise: that the uses beside it are right"
@@ -73,7 +73,7 @@ impl Method {
         let mut image = capture.acquire::<f64>(rows)?;
         let q = image.address();
         let uses = [values.read(), columns.read(), starts.read(), direction.read(), image.write()];
-        // SAFETY: here and below, the kernel reads and writes only its declared uses, on this
+        // SAFETY: here and below, the kernel accesses only the memory in its declared uses, on this
         // stream.
         unsafe {
             capture.enqueue(main, &uses, |stream| kernels.multiply(stream, matrix, d, q, rows))
@@ -82,21 +82,21 @@ impl Method {
         capture.fill_bytes(main, &mut before, 0)?;
         let rr = before.address();
         let uses = [residual.read(), before.write()];
-        // SAFETY: as above.
+        // SAFETY: the kernel accesses only the memory in its declared uses, on this stream.
         unsafe { capture.enqueue(main, &uses, |stream| kernels.dot(stream, [r, r, rr], rows)) }?;
         let mut bend = capture.acquire::<f64>(1)?;
         capture.fill_bytes(main, &mut bend, 0)?;
         let dq = bend.address();
         let uses = [direction.read(), image.read(), bend.write()];
-        // SAFETY: as above.
+        // SAFETY: the kernel accesses only the memory in its declared uses, on this stream.
         unsafe { capture.enqueue(main, &uses, |stream| kernels.dot(stream, [d, q, dq], rows)) }?;
         let to = [rr, dq, d, x.address()];
         let uses = [before.read(), bend.read(), direction.read(), x.write()];
-        // SAFETY: as above.
+        // SAFETY: the kernel accesses only the memory in its declared uses, on this stream.
         unsafe { capture.enqueue(main, &uses, |stream| kernels.add_ratio(stream, to, 1.0, rows)) }?;
         let uses = [before.read(), bend.read(), image.read(), residual.write()];
         let to = [rr, dq, q, r];
-        // SAFETY: as above.
+        // SAFETY: the kernel accesses only the memory in its declared uses, on this stream.
         unsafe {
             capture.enqueue(main, &uses, |stream| kernels.add_ratio(stream, to, -1.0, rows))
         }?;
@@ -105,15 +105,15 @@ impl Method {
         capture.fill_bytes(main, &mut after, 0)?;
         let next = after.address();
         let uses = [residual.read(), after.write()];
-        // SAFETY: as above.
+        // SAFETY: the kernel accesses only the memory in its declared uses, on this stream.
         unsafe { capture.enqueue(main, &uses, |stream| kernels.dot(stream, [r, r, next], rows)) }?;
         let uses = [after.read(), before.read(), residual.read(), direction.write()];
         let to = [next, rr, r, d];
-        // SAFETY: as above.
+        // SAFETY: the kernel accesses only the memory in its declared uses, on this stream.
         unsafe { capture.enqueue(main, &uses, |stream| kernels.scale_by_ratio(stream, to, rows)) }
     }
 
-    /// Runs the step of the eager run, unchanged.
+    /// Captures the step of the eager run, unchanged.
     pub(crate) fn step_in_a_scope(
         &self,
         capture: &Capture<'_>,
@@ -143,7 +143,7 @@ impl Method {
         capture.scope(main, |scope| step(scope, kernels, &mut arrays))
     }
 
-    /// Writes the matrix, the right-hand side, and zero as the first iterate.
+    /// Writes the matrix and the right-hand side, and zero as the first iterate.
     pub(crate) fn write_start(
         &self,
         graph: &mut CapturedGraph,

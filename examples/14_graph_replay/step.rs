@@ -1,4 +1,4 @@
-//! The step of the method, which uses only scopes and views: run eagerly, and captured unchanged.
+//! The method's step, which uses only scopes and views. It runs eagerly, and is captured unchanged.
 
 use std::error::Error;
 use std::sync::Arc;
@@ -11,7 +11,7 @@ use pool_facade::{Pool, PoolView, Scope};
 use crate::kernels::Kernels;
 use crate::problem::Problem;
 
-/// The matrix, and the vectors that stay from step to step.
+/// The matrix, and the vectors that persist from step to step.
 pub(crate) struct Arrays<'a> {
     pub(crate) values: DeviceView<'a, f64>,
     pub(crate) columns: DeviceView<'a, u32>,
@@ -21,7 +21,7 @@ pub(crate) struct Arrays<'a> {
     pub(crate) direction: DeviceViewMut<'a, f64>,
 }
 
-/// One step (Hestenes and Stiefel, 1952). Its temporaries are the scope's.
+/// Runs one step (Hestenes and Stiefel, 1952). Its temporaries are acquired from the scope.
 pub(crate) fn step(
     scope: &Scope<'_, Cuda>,
     kernels: &Kernels,
@@ -38,25 +38,25 @@ pub(crate) fn step(
     let matrix = [arrays.values.address(), arrays.columns.address(), arrays.starts.address()];
     let [x, r, d] = [&arrays.x, &arrays.residual, &arrays.direction].map(DeviceViewMut::address);
     let [q, rr, dq, next] = [&image, &before, &bend, &after].map(DeviceViewMut::address);
-    // SAFETY: here and below, the addresses are of views of the stream's pools, each with the
-    // length that the kernel expects.
+    // SAFETY: here and below, the addresses belong to views of the stream's pools. Each view has
+    // the length that the kernel expects.
     unsafe { kernels.multiply(stream, matrix, d, q, rows) }?;
-    // SAFETY: as above.
+    // SAFETY: the addresses belong to views of sufficient length in the stream's pools.
     unsafe { kernels.dot(stream, [r, r, rr], rows) }?;
-    // SAFETY: as above.
+    // SAFETY: the addresses belong to views of sufficient length in the stream's pools.
     unsafe { kernels.dot(stream, [d, q, dq], rows) }?;
-    // SAFETY: as above.
+    // SAFETY: the addresses belong to views of sufficient length in the stream's pools.
     unsafe { kernels.add_ratio(stream, [rr, dq, d, x], 1.0, rows) }?;
-    // SAFETY: as above.
+    // SAFETY: the addresses belong to views of sufficient length in the stream's pools.
     unsafe { kernels.add_ratio(stream, [rr, dq, q, r], -1.0, rows) }?;
-    // SAFETY: as above.
+    // SAFETY: the addresses belong to views of sufficient length in the stream's pools.
     unsafe { kernels.dot(stream, [r, r, next], rows) }?;
-    // SAFETY: as above.
+    // SAFETY: the addresses belong to views of sufficient length in the stream's pools.
     unsafe { kernels.scale_by_ratio(stream, [next, rr, r, d], rows) }
 }
 
-/// Launches steps kernel by kernel, each in a scope; returns the result, and the bytes of the
-/// scope's blocks.
+/// Launches the steps kernel by kernel, each step in a scope. Returns the result, and the total
+/// bytes of the scope's blocks.
 pub(crate) fn run_eagerly(
     kernels: &Kernels,
     stream: &Arc<CudaStream>,

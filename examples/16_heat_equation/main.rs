@@ -1,11 +1,12 @@
-//! The heat equation in two dimensions, by implicit steps in time: one source for the host and for
-//! devices, and for numbers of 32 and 64 bits.
+//! The heat equation in two dimensions, solved with implicit time steps. One source serves the host
+//! and devices, with 32-bit and 64-bit numbers.
 //!
 //! `cargo run --features device --example 16_heat_equation -- [--on host|device|simulator]
-//! [--precision f32|f64] [--side N] [--steps N]`. Without flags it runs at every available place,
-//! with both precisions. With the feature `wgpu` there is also `--on wgpu`. Each result is compared
-//! with that of the host in double precision, within a bound that `Heat::bound` proves. After the
-//! first step no block may be allocated. The pictures go to `target/demo`.
+//! [--precision f32|f64] [--side N] [--steps N]`. Without flags, the example runs at every
+//! available place, with both precisions. The feature `wgpu` adds `--on wgpu`. Each result is
+//! compared with the host's result in double precision. The difference must be within a bound that
+//! `Heat::bound` proves. No block may be allocated after the first step. The pictures are written
+//! to `target/demo`.
 
 mod picture;
 mod problem;
@@ -21,17 +22,17 @@ use pool_examples::algebra::{Place, Places, Precision, greatest_difference, run}
 use problem::Heat;
 use stepper::{History, Stepper};
 
-/// The number of frames that are shown besides the first.
+/// The number of frames shown in addition to the first.
 const FRAMES: usize = 3;
 
 #[derive(Parser)]
 struct Arguments {
     #[command(flatten)]
     places: Places,
-    /// Inner points along each side of the square.
+    /// The number of inner points along each side of the square.
     #[arg(long, default_value_t = 24, value_parser = clap::value_parser!(u16).range(1..=1024))]
     side: u16,
-    /// Steps in time.
+    /// The number of time steps.
     #[arg(long, default_value_t = 12, value_parser = clap::value_parser!(u16).range(3..))]
     steps: u16,
 }
@@ -47,7 +48,7 @@ fn main() -> Result<(), Box<dyn Error>> {
             picture::write(&heat, &history.frames, &format!("heat-{place}-{precision}.png"))?;
         let error = greatest_difference(last(&history), &heat.exact(heat.steps));
         let difference = greatest_difference(last(&history), last(&reference));
-        // Both have their errors.
+        // Both results have an error.
         let allowed = heat.bound(&history, precision) + heat.bound(&reference, Precision::F64);
         println!(
             "{place}, {precision}: {} steps of at most {} iterations, error at most {error:.1e}, {} blocks \
@@ -63,7 +64,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// The temperatures at the end.
+/// Returns the final temperatures.
 fn last(history: &History) -> &[f64] {
     history.frames.last().map_or(&[], |(_, temperatures)| temperatures)
 }

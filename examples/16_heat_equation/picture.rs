@@ -1,4 +1,4 @@
-//! The temperatures as a picture: black where it is coldest, through red and yellow to white.
+//! Draws the temperatures as a picture, from black for the coldest through red and yellow to white.
 
 use std::error::Error;
 use std::fs::{File, create_dir_all};
@@ -7,13 +7,13 @@ use std::path::{Path, PathBuf};
 
 use crate::problem::Heat;
 
-/// Pixels along each side of a point.
+/// The number of pixels along each side of a point.
 const SCALE: usize = 6;
 
-/// Pixels between two frames.
+/// The number of pixels between two frames.
 const GAP: usize = 4;
 
-/// Writes the frames side by side, each with its edges; returns the path.
+/// Writes the frames side by side, each with its edges, and returns the path of the picture.
 pub(crate) fn write(
     heat: &Heat,
     frames: &[(usize, Vec<f64>)],
@@ -42,7 +42,7 @@ pub(crate) fn write(
     Ok(path)
 }
 
-/// The temperature of a point, or of the edge.
+/// Returns the temperature of a point, or of the edge.
 fn temperature(heat: &Heat, frame: &[f64], row: usize, column: usize) -> f64 {
     let inner = 1..=heat.side;
     if inner.contains(&row) && inner.contains(&column) {
@@ -54,6 +54,6 @@ fn temperature(heat: &Heat, frame: &[f64], row: usize, column: usize) -> f64 {
 
 #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "clamped before")]
 fn colour(temperature: f64) -> [u8; 3] {
-    // From 0 to 1.5, a third for each colour.
+    // Each of the three colours rises over a third of the range from 0 to 1.5.
     [0.0, 0.5, 1.0].map(|begin| ((temperature - begin) / 0.5 * 255.0).clamp(0.0, 255.0) as u8)
 }

@@ -1,13 +1,14 @@
-//! The problem: the heat equation on the unit square, u' = Δu, with fixed temperatures at the
-//! edges, by finite differences in space and the method of Crank and Nicolson in time.
+//! The problem: the heat equation u' = Δu on the unit square, with fixed temperatures at the edges.
+//! It is solved with finite differences in space and the method of Crank and Nicolson in time.
 //!
 //! Let A be the matrix of [`SparseMatrix::laplacian`], h the distance between points, and r = Δt /
-//! h². A step from the temperatures u of the inner points to u + d is (I + r/2 A) d = r (g - A u).
-//! Here g has for each point the sum of the temperatures of its neighbours at the edge.
+//! h². A step from the temperatures u of the inner points to u + d solves (I + r/2 A) d = r (g - A
+//! u). For each point, g is the sum of the temperatures of those neighbours that lie on the edge.
 //!
-//! The temperatures here are chosen so that each step is known exactly. At the edges they are those
-//! of a function whose differences in both directions cancel, which is also the final state. At the
-//! start, eigenvectors of A are added; each step keeps a known part of them.
+//! The temperatures are chosen so that the exact result of each step is known. At the edges, they
+//! follow a function whose second differences in the two directions cancel; this function is also
+//! the final state. At the start, eigenvectors of A are added, and each step multiplies each of
+//! them by a known factor.
 
 use std::f64::consts::PI;
 
@@ -15,26 +16,26 @@ use pool_examples::algebra::{ConjugateGradientError, Precision, SparseMatrix, no
 
 use crate::stepper::History;
 
-/// The waves that are added at the start: half waves in each direction, and their amplitudes.
+/// The waves added at the start: the number of half waves in each direction, and the amplitude.
 const WAVES: [(usize, usize, f64); 6] =
     [(1, 1, 0.5), (2, 1, -0.2), (1, 4, 0.2), (3, 3, 0.2), (4, 6, 0.2), (9, 7, 0.1)];
 
 /// A heat equation, and its time steps.
 #[derive(Debug)]
 pub(crate) struct Heat {
-    /// Inner points along each side.
+    /// The number of inner points along each side.
     pub(crate) side: usize,
-    /// Steps in time.
+    /// The number of time steps.
     pub(crate) steps: usize,
     /// Δt / h².
     ratio: f64,
-    /// I + r/2 A, for which each step solves.
+    /// I + r/2 A, the matrix of the system that each step solves.
     pub(crate) implicit: SparseMatrix,
     /// -r A.
     pub(crate) explicit: SparseMatrix,
     /// r g.
     pub(crate) boundary: Vec<f64>,
-    /// The temperatures to begin with.
+    /// The initial temperatures.
     pub(crate) start: Vec<f64>,
 }
 
@@ -52,13 +53,13 @@ impl Heat {
         heat
     }
 
-    /// Returns the final temperature of a point; 0 and `side + 1` are the edges, where it stays
-    /// fixed.
+    /// Returns the final temperature of a point. The indices 0 and `side + 1` are the edges, whose
+    /// temperature is fixed.
     pub(crate) fn at_rest(&self, row: usize, column: usize) -> f64 {
         at_rest(self.side, row, column)
     }
 
-    /// Returns the temperatures after `steps` steps, without rounding.
+    /// Returns the exact temperatures after `steps` steps, without rounding.
     pub(crate) fn exact(&self, steps: usize) -> Vec<f64> {
         of_points(self.side, |row, column| {
             let waves = WAVES.iter().map(|wave| self.wave(*wave, steps, row, column));
@@ -66,7 +67,7 @@ impl Heat {
         })
     }
 
-    /// Returns a wave at a point after `steps` steps.
+    /// Returns the value of a wave at a point after `steps` steps.
     fn wave(&self, wave: (usize, usize, f64), steps: usize, row: usize, column: usize) -> f64 {
         let (down, across, height) = wave;
         let angle =
@@ -77,22 +78,22 @@ impl Heat {
         height * kept * angle(down, row).sin() * angle(across, column).sin()
     }
 
-    /// Returns a bound of the distance between the final temperatures and the exact ones, for the
-    /// precision and the residuals of a history.
+    /// Returns a bound on the distance between the computed final temperatures and the exact ones,
+    /// for the precision and the residuals of a history.
     ///
-    /// A step multiplies the errors of all earlier ones by (I + r/2 A)⁻¹ (I - r/2 A), whose norm is
-    /// at most 1, since A is symmetric and definite. So the errors of the steps at most add up. Let
-    /// u be the unit roundoff (first order only), and K, U and W the norms of -r A, of the
-    /// temperatures, and of their difference from the final ones. The error of a step has these
-    /// parts:
+    /// A step multiplies the errors of all earlier steps by (I + r/2 A)⁻¹ (I - r/2 A). The norm of
+    /// this matrix is at most 1, because A is symmetric and definite. The errors of the steps
+    /// therefore at most add up. Let u be the unit roundoff (to first order), and let K, U and W be
+    /// the norms of -r A, of the temperatures, and of their difference from the final temperatures.
+    /// The error of a step has these parts:
     ///
-    /// - The right-hand side, whose parts are at most K U each: (m + 1) u K U for rounding -r A and
-    ///   its product with the temperatures, of at most m numbers a row. Rounding r g adds u K U,
-    ///   and the sum u K W. Division by I + r/2 A, whose eigenvalues are at least 1, does not
-    ///   increase it.
-    /// - The error of the conjugate-gradient method, whose solution d is the difference of two
-    ///   temperatures, of norm at most 2 W ([`ConjugateGradientError`]).
-    /// - The rounding of the sum u + d, u U.
+    /// - The right-hand side, whose terms are at most K U each. Rounding -r A and its product with
+    ///   the temperatures, of at most m numbers per row, contributes (m + 1) u K U. Rounding r g
+    ///   contributes u K U, and the sum u K W. Division by I + r/2 A, whose eigenvalues are at
+    ///   least 1, does not increase the error.
+    /// - The error of the conjugate-gradient method. Its solution d is the difference of two
+    ///   temperatures, and its norm is at most 2 W ([`ConjugateGradientError`]).
+    /// - The rounding of the sum u + d, which contributes u U.
     ///
     /// Rounding the initial temperatures adds one more u U.
     pub(crate) fn bound(&self, history: &History, precision: Precision) -> f64 {
@@ -115,7 +116,8 @@ impl Heat {
     }
 }
 
-/// A number for each inner point, row by row, of its row and column from 1.
+/// Returns a number for each inner point, row by row. `number` receives the point's row and column,
+/// counted from 1.
 fn of_points(side: usize, number: impl Fn(usize, usize) -> f64) -> Vec<f64> {
     let number = &number;
     let rows = (1..=side).flat_map(|row| (1..=side).map(move |column| number(row, column)));
@@ -128,7 +130,7 @@ fn at_rest(side: usize, row: usize, column: usize) -> f64 {
     (x * x - y * y + 1.0) / 2.0
 }
 
-/// The sum of the temperatures of a point's neighbours at the edge.
+/// Returns the sum of the temperatures of a point's neighbours on the edge.
 fn edge_sum(side: usize, row: usize, column: usize) -> f64 {
     let neighbours = [(row - 1, column), (row + 1, column), (row, column - 1), (row, column + 1)];
     let is_edge = |at: usize| at == 0 || at == side + 1;

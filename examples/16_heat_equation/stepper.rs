@@ -1,6 +1,6 @@
-//! The steps in time, generic over the backend and the number. The matrices and the boundary are
-//! constants of a pool, the temperatures an array of its outermost scope; all else is a temporary
-//! of the step's scope.
+//! The time steps, generic over the backend and the number type. The matrices and the boundary are
+//! constants of a pool, and the temperatures are an array of its outermost scope. Everything else
+//! is a temporary of the step's scope.
 
 use pool_examples::algebra::{
     Algebra, Computation, Failure, MatrixHandles, Number, rounded, solve, widened,
@@ -11,22 +11,22 @@ use pool_facade::{
 
 use crate::problem::Heat;
 
-/// The result.
+/// The result of all time steps.
 #[derive(Debug, Default)]
 pub(crate) struct History {
-    /// The temperatures at some of the steps, each with the number of steps before it.
+    /// The temperatures at some of the steps, each with the number of preceding steps.
     pub(crate) frames: Vec<(usize, Vec<f64>)>,
-    /// The most iterations that a step took.
+    /// The largest number of iterations that a step needed.
     pub(crate) most_iterations: usize,
-    /// The largest final residual of a step, relative to its right-hand side.
+    /// The largest final residual of a step, relative to the step's right-hand side.
     pub(crate) largest_residual: f64,
-    /// Blocks that were allocated until the end of the first step.
+    /// The number of blocks allocated up to the end of the first step.
     pub(crate) growths_at_first: u64,
-    /// Blocks that were allocated until the end.
+    /// The number of blocks allocated up to the end.
     pub(crate) growths: u64,
 }
 
-/// The constants of all steps.
+/// The constants that all steps share.
 struct Constants<T> {
     implicit: MatrixHandles<T>,
     explicit: MatrixHandles<T>,
@@ -42,7 +42,7 @@ impl<T: Number> Constants<T> {
         })
     }
 
-    /// Runs one step in time; returns the convergence of its system.
+    /// Runs one time step, and returns the convergence of its system.
     fn step<B: PoolBackend, A: Algebra<B, T>>(
         &self,
         algebra: &A,
@@ -66,7 +66,7 @@ impl<T: Number> Constants<T> {
     }
 }
 
-/// The equation, with the number of frames to keep besides the first, evenly spread.
+/// The equation, and the number of evenly spaced frames to keep in addition to the first.
 #[derive(Debug)]
 pub(crate) struct Stepper<'p> {
     pub(crate) heat: &'p Heat,

@@ -1,5 +1,5 @@
-//! Frames with wgpu alone: the buffers of a frame, and the bind groups over them, are created for
-//! it. Pipelines, weights and parameters, which are the same for all frames, are made once.
+//! Frames with wgpu alone: each frame creates its own buffers and bind groups. Pipelines, weights
+//! and parameters are the same for all frames, and are created once.
 
 use std::error::Error;
 use std::sync::mpsc;
@@ -11,7 +11,7 @@ use pool_wgpu::wgpu;
 use crate::clock::processor_time;
 use crate::filter::{Filter, Filtered, KERNELS, Way};
 
-/// The filter, with buffers and bind groups created for each frame.
+/// The filter, which creates buffers and bind groups for each frame.
 pub(crate) struct Created {
     filter: Filter,
     device: wgpu::Device,
@@ -25,7 +25,7 @@ pub(crate) struct Created {
 }
 
 impl Created {
-    /// The filter on a device.
+    /// Creates the filter on a device.
     pub(crate) fn new(filter: &Filter, device: &wgpu::Device, queue: &wgpu::Queue) -> Self {
         let with_contents = |contents: &[u8], usage| {
             let usage = usage | wgpu::BufferUsages::COPY_DST;
@@ -56,7 +56,7 @@ impl Created {
         create_buffer(&self.device, bytes, wgpu::BufferUsages::STORAGE | usage)
     }
 
-    /// Returns the contents of a buffer, after all submitted work.
+    /// Waits for all submitted work, and returns the contents of a buffer.
     fn read(&self, buffer: &wgpu::Buffer) -> Result<Vec<u32>, Box<dyn Error>> {
         let usage = wgpu::BufferUsages::MAP_READ | wgpu::BufferUsages::COPY_DST;
         let staging = create_buffer(&self.device, self.filter.pixels() * size_of::<u32>(), usage);
@@ -65,7 +65,7 @@ impl Created {
         self.queue.submit([encoder.finish()]);
         let (sender, receiver) = mpsc::channel();
         staging.map_async(wgpu::MapMode::Read, .., move |answer| {
-            // The receiver is gone if the poll has failed.
+            // The receiver no longer exists if the poll has failed.
             let _ = sender.send(answer);
         });
         self.device.poll(wgpu::PollType::wait_indefinitely())?;

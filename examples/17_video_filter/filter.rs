@@ -1,5 +1,5 @@
-//! The common part of both ways of filtering: the kernels, their parameters, the weights of the
-//! blur, and the cost of a frame.
+//! The parts that both methods of filtering share: the kernels and their parameters, the weights of
+//! the blur, and the cost of a frame.
 
 use std::error::Error;
 use std::time::Duration;
@@ -10,9 +10,9 @@ use pool_kernels::wgsl::{
     workgroups_over_elements, workgroups_over_plane,
 };
 
-/// Points to each side that the blur takes in.
+/// The number of pixels on each side that the blur includes.
 const RADIUS: u32 = 4;
-/// The blur's standard deviation, in pixels.
+/// The standard deviation of the blur, in pixels.
 const DEVIATION: f32 = 1.8;
 
 const UNPACK: WgslKernel = kernel("unpack", &[Access::Read, Access::ReadWrite]);
@@ -24,7 +24,7 @@ const fn kernel(entry: &'static str, accesses: &'static [Access]) -> WgslKernel 
     WgslKernel { source: include_str!("filter.wgsl"), entry, accesses }
 }
 
-/// The kernels, in the order in which a frame goes through them.
+/// The kernels, in the order in which they process a frame.
 pub(crate) const KERNELS: [WgslKernel; 6] =
     [UNPACK, CONVOLVE_ROWS, CONVOLVE_COLUMNS, SHARPEN, GRADIENT, COMPOSITE];
 
@@ -44,14 +44,14 @@ const _: () = assert!(size_of::<FilterParameters>() == 16);
 #[derive(Clone, Debug)]
 pub(crate) struct Filter {
     size: u32,
-    /// The weights of the blur along a row, and along a column.
+    /// The weights of the blur along rows and along columns.
     pub(crate) weights: Vec<f32>,
     pub(crate) parameters: FilterParameters,
     pub(crate) blur: ConvolutionParameters,
 }
 
 impl Filter {
-    /// Makes a filter for frames with `size` pixels along each side.
+    /// Creates a filter for frames with `size` pixels along each side.
     pub(crate) fn new(size: u32) -> Self {
         let offsets = (0..=2 * RADIUS).map(|place| place as f32 - RADIUS as f32);
         let bells = offsets.map(|offset| (-0.5 * (offset / DEVIATION).powi(2)).exp());
@@ -64,12 +64,12 @@ impl Filter {
         }
     }
 
-    /// Pixels of a frame.
+    /// Returns the number of pixels in a frame.
     pub(crate) fn pixels(&self) -> usize {
         self.size as usize * self.size as usize
     }
 
-    /// Workgroups of each of [`KERNELS`].
+    /// Returns the number of workgroups for each of the [`KERNELS`].
     pub(crate) fn workgroups(&self) -> [[u32; 3]; KERNELS.len()] {
         let pixels = self.size * self.size;
         let (line, plane) =
@@ -78,23 +78,24 @@ impl Filter {
     }
 }
 
-/// The result of a frame.
+/// The result of filtering one frame.
 #[derive(Debug)]
 pub(crate) struct Filtered {
-    /// The thread's time from the frame's bytes on the host to the submission of all its work.
+    /// The thread's CPU time from receiving the frame's bytes until all of the frame's work has
+    /// been submitted.
     pub(crate) host_time: Duration,
-    /// The picture, a pixel a word, if it was requested.
+    /// The picture, with one word per pixel, if it was requested.
     pub(crate) picture: Option<Vec<u32>>,
 }
 
-/// A way of filtering frames.
+/// A method of filtering frames.
 pub(crate) trait Way {
-    /// Returns its name in the report.
+    /// Returns the name of the method in the report.
     fn name(&self) -> &'static str;
 
-    /// Filters a frame; reads the picture back if it is requested.
+    /// Filters a frame, and reads the picture back if it is requested.
     fn filter(&mut self, frame: &[u8], wants_picture: bool) -> Result<Filtered, Box<dyn Error>>;
 
-    /// Storage buffers and bind groups created so far.
+    /// Returns the numbers of storage buffers and bind groups created so far.
     fn created(&self) -> [u64; 2];
 }

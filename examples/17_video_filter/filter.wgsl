@@ -1,17 +1,17 @@
-// The steps of the filter besides the blur. Grey levels are from 0 to 1.
+// The steps of the filter other than the blur. Grey levels range from 0 to 1.
 
 struct Filter {
     width: u32,
     height: u32,
-    // The factor of the detail that the blur removes and the filter adds again.
+    // The factor by which the filter amplifies the detail that the blur removes.
     amount: f32,
-    // The steepness at which an edge begins to show.
+    // The steepness at which an edge starts to show.
     threshold: f32,
 }
 
 @group(1) @binding(0) var<uniform> parameters: Filter;
 
-// Four pixels from each word of a frame.
+// Unpacks four pixels from each word of a frame.
 
 @group(0) @binding(0) var<storage, read> words: array<u32>;
 @group(0) @binding(1) var<storage, read_write> unpacked: array<f32>;
@@ -30,7 +30,7 @@ fn unpack(
     }
 }
 
-// The unsharp mask.
+// Applies the unsharp mask.
 
 @group(0) @binding(0) var<storage, read> grey: array<f32>;
 @group(0) @binding(1) var<storage, read> blurred: array<f32>;
@@ -48,7 +48,7 @@ fn sharpen(
     }
 }
 
-// The magnitude of the gradient, by Sobel's operator.
+// Computes the magnitude of the gradient with Sobel's operator.
 
 @group(0) @binding(0) var<storage, read> smooth_plane: array<f32>;
 @group(0) @binding(1) var<storage, read_write> steepness: array<f32>;
@@ -77,7 +77,8 @@ fn gradient(
     }
 }
 
-// The sharpened frame with its edges in orange, a pixel of red, green, blue and alpha in each word.
+// Draws the edges in orange over the sharpened frame. Each word holds one pixel of red, green, blue
+// and alpha.
 
 @group(0) @binding(0) var<storage, read> sharp: array<f32>;
 @group(0) @binding(1) var<storage, read> edges: array<f32>;

@@ -1,11 +1,12 @@
-//! Frames of a video: a photograph over which a camera moves and zooms. And a picture as a PNG file.
+//! Frames of a video, in which a camera moves and zooms over a photograph. Also writes a picture as
+//! a PNG file.
 
 use std::error::Error;
 use std::fs::{self, File};
 use std::io::{BufWriter, Cursor};
 use std::path::Path;
 
-/// Grey levels of a square, row by row.
+/// The grey levels of a square, row by row.
 #[derive(Clone, Debug)]
 pub(crate) struct Photograph {
     side: usize,
@@ -13,7 +14,7 @@ pub(crate) struct Photograph {
 }
 
 impl Photograph {
-    /// The photograph of the examples.
+    /// Loads the photograph of the examples.
     pub(crate) fn load() -> Result<Self, Box<dyn Error>> {
         let bytes = include_bytes!("../data/camera.png").as_slice();
         let mut reader = png::Decoder::new(Cursor::new(bytes)).read_info()?;
@@ -26,7 +27,8 @@ impl Photograph {
         Ok(Self { side: frame.width.try_into()?, greys })
     }
 
-    /// The grey level at a place from 0 to 1 in both directions, between its four nearest pixels.
+    /// Returns the grey level at a position from 0 to 1 in both directions, interpolated between
+    /// the four nearest pixels.
     #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "within a byte")]
     fn at(&self, x: f32, y: f32) -> u8 {
         let last = self.side - 1;
@@ -41,8 +43,8 @@ impl Photograph {
         (row(top) * (1.0 - bottom) + row(top + 1) * bottom).round() as u8
     }
 
-    /// Returns `frames` frames with `size` pixels along each side: from the whole photograph to its
-    /// middle third, on a curve.
+    /// Returns `frames` frames with `size` pixels along each side. The camera moves on a curve,
+    /// from the whole photograph to its middle third.
     pub(crate) fn video(&self, frames: u32, size: u32) -> Vec<Vec<u8>> {
         let frame = |number: u32| {
             let time = number as f32 / frames as f32;
@@ -60,7 +62,7 @@ impl Photograph {
     }
 }
 
-/// Writes a frame and, to its right, its filtered picture.
+/// Writes a frame, and the filtered picture to its right.
 pub(crate) fn write(
     path: &Path,
     size: u32,

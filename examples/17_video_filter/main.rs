@@ -1,13 +1,13 @@
-//! A filter over the frames of a video on a GPU, or on another adapter of wgpu: unsharp mask, and
-//! edges in orange. It runs with a scope of a pool for each frame, and with buffers and bind groups
-//! that are created for each frame. The pictures have the same bits; it prints the host's time for
-//! a frame.
+//! A filter that runs on the frames of a video, on a GPU or on another wgpu adapter: it applies an
+//! unsharp mask and draws edges in orange. One version uses a pool's scope for each frame, and the
+//! other creates buffers and bind groups for each frame. Both produce bitwise equal pictures. The
+//! example prints the host's time per frame.
 //!
 //! ```text
 //! cargo run --release --features wgpu --example 17_video_filter -- [--frames N] [--size N] [--out FILE]
 //! ```
 //!
-//! If wgpu finds no adapter, it prints `SKIPPED` and the reason.
+//! If wgpu finds no adapter, the example prints `SKIPPED` and the reason.
 
 mod clock;
 mod created;
@@ -31,21 +31,23 @@ use timing::{Measured, READ_EACH, Spread, repeat};
 
 #[derive(Parser)]
 struct Arguments {
-    /// Frames of the video.
+    /// The number of frames in the video.
     #[arg(long, default_value_t = 12, value_parser = clap::value_parser!(u32).range(1..))]
     frames: u32,
-    /// Pixels along each side of a frame: a multiple of 4.
+    /// The number of pixels along each side of a frame: a multiple of 4.
     #[arg(long, default_value_t = 128, value_parser = size)]
     size: u32,
-    /// The number of measurements of both ways.
+    /// The number of measurements of both methods.
     #[arg(long, default_value_t = 5, value_parser = clap::value_parser!(u32).range(1..))]
     repeats: u32,
-    /// The picture that is written: the last frame before and after. `target/demo/video_filter.png` otherwise.
+    /// The file for the picture, which shows the last frame before and after filtering. The default
+    /// is `target/demo/video_filter.png`.
     #[arg(long)]
     out: Option<PathBuf>,
 }
 
-/// The host sends four pixels in a word, and 4096 squared is 64 MiB of `f32`, which every device binds.
+/// The host packs four pixels into a word. A plane of 4096 × 4096 `f32` takes 64 MiB, which every
+/// device can bind.
 fn size(text: &str) -> Result<u32, String> {
     let size: u32 = text.parse().map_err(|error| format!("{error}"))?;
     match size {
@@ -90,7 +92,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// Prints the device of the example, and the value of its times there.
+/// Prints the device that the example uses, and how meaningful its times are.
 fn describe(stream: &Stream, arguments: &Arguments) {
     let adapter = stream.device().adapter_info();
     println!("adapter: {} ({:?}, {})", adapter.name, adapter.device_type, adapter.backend);
@@ -106,7 +108,7 @@ fn describe(stream: &Stream, arguments: &Arguments) {
     }
 }
 
-/// Filters all frames in both ways, which is also their warm-up; returns the last picture.
+/// Filters all frames with both methods, which also warms them up. Returns the last picture.
 fn compare(
     pooled: &mut dyn Way,
     created: &mut dyn Way,

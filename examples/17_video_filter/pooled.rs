@@ -1,5 +1,5 @@
-//! Frames with a pool: a scope for each frame, which reuses the memory and bind groups of the
-//! previous one.
+//! Frames with a pool: each frame opens a scope, which reuses the memory and the bind groups of the
+//! previous frame.
 
 use std::error::Error;
 
@@ -16,13 +16,13 @@ pub(crate) struct Pooled<'c> {
     filter: Filter,
     stream: Stream,
     kernels: Vec<Kernel>,
-    /// The blur's, which live as long as the filter, in a pool of their own.
+    /// The weights of the blur, which live as long as the filter, in a separate pool.
     weights: BufferView<'c, f32>,
     pool: Pool<Wgpu>,
 }
 
 impl<'c> Pooled<'c> {
-    /// The filter on a stream, with constants from a pool of the same.
+    /// Creates the filter on a stream. The constants come from a pool on the same stream.
     pub(crate) fn new(
         filter: &Filter,
         stream: &Stream,

@@ -1,4 +1,4 @@
-//! The times of both ways, measured alternately.
+//! The times of both methods, measured alternately.
 
 use std::error::Error;
 use std::fmt;
@@ -8,10 +8,10 @@ use pool_wgpu::wgpu;
 
 use crate::filter::Way;
 
-/// The number of frames for each one that is read back, when frames a second are measured.
+/// When frames per second are measured, one in this many frames is read back.
 pub(crate) const READ_EACH: usize = 8;
 
-/// The median of repeated measurements, with the least and the greatest.
+/// The median of repeated measurements, with the minimum and the maximum.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Spread {
     least: f64,
@@ -20,7 +20,7 @@ pub(crate) struct Spread {
 }
 
 impl Spread {
-    /// Computes the spread; `None` without a measurement.
+    /// Computes the spread, or returns `None` if there are no measurements.
     pub(crate) fn of(mut measured: Vec<f64>) -> Option<Self> {
         measured.sort_by(f64::total_cmp);
         let (least, greatest) = (*measured.first()?, *measured.last()?);
@@ -35,7 +35,7 @@ impl fmt::Display for Spread {
     }
 }
 
-/// The measurements of one way, a value for each repeat.
+/// The measurements of one method, with one value per repeat.
 #[derive(Debug, Default)]
 pub(crate) struct Measured {
     /// The median host time of a frame, in microseconds.
@@ -43,8 +43,8 @@ pub(crate) struct Measured {
     pub(crate) frames_a_second: Vec<f64>,
 }
 
-/// Measures a repeat over all frames. If the host's time is measured, the ways alternate, with the
-/// other one first each time.
+/// Measures one repeat over all frames. When the host's time is measured, the methods alternate,
+/// and each frame starts with the other method.
 pub(crate) fn repeat(
     measured: &mut [Measured; 2],
     mut ways: [&mut dyn Way; 2],
@@ -55,7 +55,7 @@ pub(crate) fn repeat(
     for (number, frame) in frames.iter().enumerate() {
         for turn in 0..2 {
             let which = (number + turn) % 2;
-            // The driver's threads are idle meanwhile, even if the driver runs on the processor.
+            // After this call, the driver's threads are idle, even if the driver runs on the CPU.
             device.poll(wgpu::PollType::wait_indefinitely())?;
             host_times[which].push(micros(ways[which].filter(frame, false)?.host_time));
         }

@@ -1,4 +1,5 @@
-//! The operations of a backend for computations that are generic over the backend and the number.
+//! The operations that a backend provides for computations that are generic over the backend and
+//! the number type.
 
 use std::error::Error;
 
@@ -10,17 +11,18 @@ use super::number::Number;
 /// Any error of a backend.
 pub type Failure = Box<dyn Error>;
 
-/// A numerator and a denominator, views of one element each.
+/// A numerator and a denominator, each a view of one element.
 pub type Ratio<'s, B, T> = (<B as PoolBackend>::ViewRef<'s, T>, <B as PoolBackend>::ViewRef<'s, T>);
 
-/// Operations on vectors in the memory of a backend. Each is enqueued on the queue of the scope's pool, and all views
-/// are of that pool. Scalars are views of one element, so that they need not leave the device.
+/// Operations on vectors in a backend's memory. Each operation is enqueued on the queue of the
+/// scope's pool, and all views must belong to this pool. Scalars are views of one element, so that
+/// they never have to leave the device.
 pub trait Algebra<B: PoolBackend, T: Number> {
-    /// Computes `to = A x`, for a matrix whose number of rows is the length of `to`.
+    /// Computes `to = A x`. The number of rows of the matrix must be the length of `to`.
     ///
     /// # Errors
     ///
-    /// Fails if the backend cannot enqueue it; so below.
+    /// Fails if the backend cannot enqueue the operation.
     fn multiply(
         &self,
         scope: &Scope<'_, B>,
@@ -29,11 +31,11 @@ pub trait Algebra<B: PoolBackend, T: Number> {
         to: &mut B::View<'_, T>,
     ) -> Result<(), Failure>;
 
-    /// `y = y + x`, for vectors of one length.
+    /// Computes `y = y + x`, for vectors of the same length.
     ///
     /// # Errors
     ///
-    /// Same as [`multiply`](Self::multiply).
+    /// The same as [`multiply`](Self::multiply).
     fn add(
         &self,
         scope: &Scope<'_, B>,
@@ -41,11 +43,12 @@ pub trait Algebra<B: PoolBackend, T: Number> {
         y: &mut B::View<'_, T>,
     ) -> Result<(), Failure>;
 
-    /// `to = x · y`, for vectors of one length; `to` is one element, and 0 before.
+    /// Computes `to = x · y`, for vectors of the same length. `to` has one element, which must be 0
+    /// beforehand.
     ///
     /// # Errors
     ///
-    /// Same as [`multiply`](Self::multiply).
+    /// The same as [`multiply`](Self::multiply).
     fn dot(
         &self,
         scope: &Scope<'_, B>,
@@ -54,11 +57,12 @@ pub trait Algebra<B: PoolBackend, T: Number> {
         to: &mut B::View<'_, T>,
     ) -> Result<(), Failure>;
 
-    /// `y = y + sign · (numerator / denominator) · x`, for vectors of one length and a sign that is 1 or -1.
+    /// Computes `y = y + sign · (numerator / denominator) · x`, for vectors of the same length and
+    /// a sign of 1 or -1.
     ///
     /// # Errors
     ///
-    /// Same as [`multiply`](Self::multiply).
+    /// The same as [`multiply`](Self::multiply).
     fn add_ratio(
         &self,
         scope: &Scope<'_, B>,
@@ -68,11 +72,11 @@ pub trait Algebra<B: PoolBackend, T: Number> {
         y: &mut B::View<'_, T>,
     ) -> Result<(), Failure>;
 
-    /// `y = x + (numerator / denominator) · y`, for vectors of one length.
+    /// Computes `y = x + (numerator / denominator) · y`, for vectors of the same length.
     ///
     /// # Errors
     ///
-    /// Same as [`multiply`](Self::multiply).
+    /// The same as [`multiply`](Self::multiply).
     fn scale_by_ratio(
         &self,
         scope: &Scope<'_, B>,
@@ -82,7 +86,7 @@ pub trait Algebra<B: PoolBackend, T: Number> {
     ) -> Result<(), Failure>;
 }
 
-/// Returns the common length of all these views, which a kernel does not check.
+/// Returns the length that all these views have in common. Kernels do not check this length.
 pub(super) fn length_of_all<const N: usize>(lengths: [usize; N]) -> Result<u64, Failure> {
     let all_are = lengths.iter().all(|length| *length == lengths[0]);
     if all_are { Ok(lengths[0] as u64) } else { Err(format!("lengths differ: {lengths:?}").into()) }

@@ -1,5 +1,5 @@
-//! The conjugate-gradient method, generic over the backend and the number: every vector and every scalar is a temporary
-//! of a scope.
+//! The conjugate-gradient method, generic over the backend and the number type. Every vector and
+//! every scalar is a temporary of a scope.
 
 use pool_facade::{LendView, PoolBackend, PoolView, PoolViewMut, Scope};
 
@@ -7,32 +7,34 @@ use super::arithmetic::{Algebra, Failure};
 use super::matrix::Matrix;
 use super::number::Number;
 
-/// The end of the method.
+/// How the method ended.
 #[derive(Clone, Copy, Debug)]
 pub struct Convergence {
-    /// Iterations that were done.
+    /// The number of iterations performed.
     pub iterations: usize,
-    /// The norm of the recursively computed residual, relative to that of the right-hand side.
+    /// The norm of the recursively computed residual, relative to the norm of the right-hand side.
     pub residual: f64,
 }
 
-/// Returns the relative residual below which further iterations change little: the recursively
-/// computed residual continues to fall, while the true one stays at the level of rounding.
+/// Returns the relative residual below which further iterations change little. The recursively
+/// computed residual continues to fall below it, while the true residual stays at the level of
+/// rounding.
 #[must_use]
 pub fn tolerance<T: Number>() -> f64 {
     64.0 * T::UNIT_ROUNDOFF
 }
 
-/// Solves `A x = right` from zero, for a symmetric matrix that is definite (Hestenes and Stiefel,
-/// 1952). A negative definite matrix gives the same steps as its opposite, with all signs of the
-/// residual reversed.
+/// Solves `A x = right` from zero, for a symmetric, definite matrix (Hestenes and Stiefel, 1952). A
+/// negative definite matrix gives the same steps as its negative, with the residual's signs
+/// reversed.
 ///
-/// Ends when the residual is at most [`tolerance`] times the right-hand side, or after a number of
-/// iterations of twice the rows, which shows that the matrix is not definite.
+/// Ends when the residual is at most [`tolerance`] times the right-hand side. Also ends when the
+/// number of iterations reaches twice the number of rows, which shows that the matrix is not
+/// definite.
 ///
 /// # Errors
 ///
-/// Fails if there is no memory for the temporaries, and if the backend refuses an operation.
+/// Fails if there is no memory for the temporaries, or if the backend rejects an operation.
 pub fn solve<B: PoolBackend, T: Number, A: Algebra<B, T>>(
     algebra: &A,
     mut scope: Scope<'_, B>,
@@ -51,7 +53,8 @@ pub fn solve<B: PoolBackend, T: Number, A: Algebra<B, T>>(
     let mut square = first;
     let enough = tolerance::<T>().powi(2) * first;
     while square > enough && iterations < 2 * matrix.rows() {
-        // Its temporaries are freed when the iteration ends: the next one gets the same memory.
+        // The temporaries of this scope are freed when the iteration ends, and the next iteration
+        // reuses their memory.
         let scope = scope.scope();
         let mut image = scope.try_acquire::<T, _>(matrix.rows())?;
         let [mut before, mut bend, mut after] = [
@@ -76,7 +79,7 @@ pub fn solve<B: PoolBackend, T: Number, A: Algebra<B, T>>(
     Ok(Convergence { iterations, residual })
 }
 
-/// The square of a vector's norm.
+/// Computes the square of a vector's norm.
 fn square_of<B: PoolBackend, T: Number, A: Algebra<B, T>>(
     algebra: &A,
     scope: &Scope<'_, B>,
@@ -87,7 +90,7 @@ fn square_of<B: PoolBackend, T: Number, A: Algebra<B, T>>(
     number::<B, T>(square.as_view())
 }
 
-/// The number that a view of one element holds.
+/// Returns the number that a view of one element holds.
 fn number<B: PoolBackend, T: Number>(view: B::ViewRef<'_, T>) -> Result<f64, Failure> {
     let mut number = [T::ZERO];
     view.copy_to_host(&mut number)?;

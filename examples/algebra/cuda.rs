@@ -1,4 +1,5 @@
-//! The algebra on a CUDA device, real or simulated: a kernel each, on the stream of the scope's pool.
+//! The algebra on a CUDA device, real or simulated. Each operation launches one kernel on the
+//! stream of the scope's pool.
 
 use cudarc::driver::{CudaFunction, DeviceRepr, LaunchConfig, PushKernelArg};
 use pool_facade::pool_cuda::{CudaDevice, DeviceView, DeviceViewMut, Launch};
@@ -26,7 +27,7 @@ pub(super) fn run<C: Computation>(
     }
 }
 
-/// Returns a device if there is one, and else the simulated driver.
+/// Returns a device if there is one, and the simulated driver otherwise.
 pub(super) fn place() -> Place {
     if Cuda::is_available() { Place::Device } else { Place::Simulator }
 }
@@ -64,7 +65,8 @@ fn over(count: usize) -> LaunchConfig {
     LaunchConfig { grid_dim: launch.grid, block_dim: launch.block, shared_mem_bytes: 0 }
 }
 
-// All views of an operation are of the scope's pool (`Algebra`), so its stream is theirs.
+// All views of an operation belong to the scope's pool (`Algebra`), so the pool's stream orders
+// them.
 impl<T: Number + DeviceRepr> Algebra<Cuda, T> for Kernels {
     fn multiply(
         &self,
@@ -77,7 +79,8 @@ impl<T: Number + DeviceRepr> Algebra<Cuda, T> for Kernels {
         let mut launch = scope.launch(&self.multiply);
         launch.arg(matrix.values()).arg(matrix.columns()).arg(matrix.starts());
         launch.arg(&x).arg(to).arg(&rows);
-        // SAFETY: the parameters are those of `SPMV`, and no row or column is beyond the vectors (`Matrix`).
+        // SAFETY: the arguments match the parameters of `SPMV`, and no row or column lies outside
+        // the vectors (`Matrix`).
         unsafe { launch.launch(over(matrix.rows())) }?;
         Ok(())
     }
@@ -91,7 +94,8 @@ impl<T: Number + DeviceRepr> Algebra<Cuda, T> for Kernels {
         let count = length_of_all([x.len(), y.len()])?;
         let mut launch = scope.launch(&self.add);
         launch.arg(&*y).arg(&x).arg(&*y).arg(&count);
-        // SAFETY: the parameters are those of `ADD`, whose output may be an input, and all arrays are as long.
+        // SAFETY: the arguments match the parameters of `ADD`, whose output may also be an input,
+        // and all arrays have the same length.
         unsafe { launch.launch(over(x.len())) }?;
         Ok(())
     }
@@ -107,9 +111,10 @@ impl<T: Number + DeviceRepr> Algebra<Cuda, T> for Kernels {
         length_of_all([1, to.len()])?;
         let mut launch = scope.launch(&self.dot);
         launch.arg(&x).arg(&y).arg(to).arg(&count);
-        // One block: so the order of the sum, and its last bits, are the same every time.
+        // A single block sums in the same order every time, so even the last bits are reproducible.
         let one_block = LaunchConfig { grid_dim: (1, 1, 1), ..over(x.len()) };
-        // SAFETY: the parameters are those of `DOT`, with the lengths that it expects.
+        // SAFETY: the arguments match the parameters of `DOT`, and have the lengths that it
+        // expects.
         unsafe { launch.launch(one_block) }?;
         Ok(())
     }
@@ -126,7 +131,8 @@ impl<T: Number + DeviceRepr> Algebra<Cuda, T> for Kernels {
         length_of_all([1, numerator.len(), denominator.len()])?;
         let mut launch = scope.launch(&self.add_ratio);
         launch.arg(&numerator).arg(&denominator).arg(&sign).arg(&x).arg(y).arg(&count);
-        // SAFETY: the parameters are those of `AXPY_RATIO`, with the lengths that it expects.
+        // SAFETY: the arguments match the parameters of `AXPY_RATIO`, and have the lengths that it
+        // expects.
         unsafe { launch.launch(over(x.len())) }?;
         Ok(())
     }
@@ -142,7 +148,8 @@ impl<T: Number + DeviceRepr> Algebra<Cuda, T> for Kernels {
         length_of_all([1, numerator.len(), denominator.len()])?;
         let mut launch = scope.launch(&self.scale_by_ratio);
         launch.arg(&numerator).arg(&denominator).arg(&x).arg(y).arg(&count);
-        // SAFETY: the parameters are those of `XPAY_RATIO`, with the lengths that it expects.
+        // SAFETY: the arguments match the parameters of `XPAY_RATIO`, and have the lengths that it
+        // expects.
         unsafe { launch.launch(over(x.len())) }?;
         Ok(())
     }

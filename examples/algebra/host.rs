@@ -18,7 +18,7 @@ pub(super) fn run<C: Computation>(
     }
 }
 
-/// Loops over slices.
+/// Implements the algebra with loops over slices.
 struct Loops;
 
 impl<T: Number> Algebra<Cpu, T> for Loops {

@@ -1,9 +1,10 @@
-// The operations of `Algebra` for wgpu, over numbers of the type `Number`, which the line before this file defines.
+// The operations of `Algebra` for wgpu, on numbers of the type `Number`. The host defines this type
+// in a line before this source.
 
 struct Parameters {
-    // The elements of the result.
+    // The number of elements of the result.
     count: u32,
-    // 1 if the sign of `add_ratio` is -1, else 0.
+    // 1 if the sign of `add_ratio` is -1, and 0 otherwise.
     negative: u32,
 }
 
@@ -44,7 +45,7 @@ fn add(@builtin(global_invocation_id) id: vec3<u32>, @builtin(num_workgroups) gr
 
 var<workgroup> sums: array<Number, WIDTH>;
 
-// One workgroup: so the order of the sum, and its last bits, are the same every time.
+// A single workgroup sums in the same order every time, so even the last bits are reproducible.
 @compute @workgroup_size(WIDTH)
 fn dot_product(@builtin(local_invocation_index) lane: u32) {
     var sum = Number();

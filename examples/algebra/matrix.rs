@@ -1,5 +1,5 @@
-//! Sparse matrices in compressed rows: on the host in double precision, and as constants of a pool, in the memory of a
-//! backend.
+//! Sparse matrices in compressed rows. They exist on the host in double precision, and as constants
+//! of a pool in a backend's memory.
 
 use std::ops::Range;
 
@@ -12,17 +12,18 @@ use super::number::{Number, rounded};
 pub struct SparseMatrix {
     values: Vec<f64>,
     columns: Vec<u32>,
-    /// Begins with 0, never falls, and ends with the number of values.
+    /// Starts with 0, never decreases, and ends with the number of values.
     starts: Vec<u32>,
 }
 
 impl SparseMatrix {
-    /// Makes the matrix whose row i has the numbers from `starts[i]` to before `starts[i + 1]` of
-    /// `values`, each in its column of `columns`.
+    /// Creates a matrix. Row i consists of the numbers in `values` from `starts[i]` to
+    /// `starts[i + 1]` (exclusive), and `columns` holds the column of each number.
     ///
     /// # Errors
     ///
-    /// Fails if `starts` does not cover all values in order, and for a column outside the matrix.
+    /// Fails if `starts` does not cover all values in order, or if a column lies outside the
+    /// matrix.
     pub fn new(values: Vec<f64>, columns: Vec<u32>, starts: Vec<u32>) -> Result<Self, String> {
         let rows = starts.len().saturating_sub(1);
         let ends = starts.first() == Some(&0)
@@ -37,9 +38,9 @@ impl SparseMatrix {
         }
     }
 
-    /// Makes minus the Laplacian of a grid of `side` × `side` points, in units of the distance
-    /// between neighbours: 4 on the diagonal, and -1 for each of up to four neighbours. Beyond the
-    /// edge of the grid everything is 0.
+    /// Creates the negative Laplacian of a grid of `side` × `side` points, in units of the distance
+    /// between neighbours. It has 4 on the diagonal, and -1 for each of up to four neighbours. All
+    /// values beyond the edge of the grid are 0.
     #[must_use]
     pub fn laplacian(side: usize) -> Self {
         let mut matrix = Self { values: Vec::new(), columns: Vec::new(), starts: vec![0] };
@@ -63,8 +64,8 @@ impl SparseMatrix {
         matrix
     }
 
-    /// Returns the matrix `factor · A + shift · I`, for this matrix A, which has every number of
-    /// its diagonal.
+    /// Returns the matrix `factor · A + shift · I`, for this matrix A. A must contain all entries
+    /// of its diagonal.
     #[must_use]
     pub fn scaled_and_shifted(&self, factor: f64, shift: f64) -> Self {
         let mut matrix = self.clone();
@@ -78,57 +79,58 @@ impl SparseMatrix {
         matrix
     }
 
-    /// The numbers, row by row.
+    /// Returns the numbers, row by row.
     #[must_use]
     pub fn values(&self) -> &[f64] {
         &self.values
     }
 
-    /// The column of each number.
+    /// Returns the column of each number.
     #[must_use]
     pub fn columns(&self) -> &[u32] {
         &self.columns
     }
 
-    /// Returns the start of each row among the numbers, and the end of the last one.
+    /// Returns the index of each row's first number, followed by the end of the last row.
     #[must_use]
     pub fn starts(&self) -> &[u32] {
         &self.starts
     }
 
-    /// The number of rows, and of columns.
+    /// Returns the number of rows, which equals the number of columns.
     #[must_use]
     pub fn rows(&self) -> usize {
         self.starts.len().saturating_sub(1)
     }
 
-    /// Returns the maximum number of numbers in a row.
+    /// Returns the number of entries in the longest row.
     #[must_use]
     pub fn longest_row(&self) -> usize {
         (0..self.rows()).map(|row| self.row(row).len()).max().unwrap_or(0)
     }
 
-    /// The largest sum of the absolute values of a row: for a symmetric matrix A at least the 2-norms of A and |A|.
+    /// Returns the largest sum of a row's absolute values. For a symmetric matrix A, this sum is an
+    /// upper bound on the 2-norms of A and |A|.
     #[must_use]
     pub fn largest_row_sum(&self) -> f64 {
         let sum = |row| self.values[self.row(row)].iter().map(|value| value.abs()).sum();
         (0..self.rows()).map(sum).fold(0.0, f64::max)
     }
 
-    /// `A x`.
+    /// Computes `A x`.
     #[must_use]
     pub fn multiply(&self, x: &[f64]) -> Vec<f64> {
         let product = |place: usize| self.values[place] * x[self.columns[place] as usize];
         (0..self.rows()).map(|row| self.row(row).map(product).sum()).collect()
     }
 
-    /// Returns the positions of a row's numbers.
+    /// Returns the indices of a row's numbers.
     fn row(&self, row: usize) -> Range<usize> {
         self.starts[row] as usize..self.starts[row + 1] as usize
     }
 }
 
-/// A sparse matrix in the memory of a backend, for reading: always a copy of a [`SparseMatrix`].
+/// A sparse matrix in a backend's memory, for reading. It is always a copy of a [`SparseMatrix`].
 #[derive(Debug)]
 pub struct Matrix<'s, B: PoolBackend, T: Number> {
     values: B::ViewRef<'s, T>,
@@ -138,22 +140,22 @@ pub struct Matrix<'s, B: PoolBackend, T: Number> {
 }
 
 impl<'s, B: PoolBackend, T: Number> Matrix<'s, B, T> {
-    /// Does the same as [`SparseMatrix::values`].
+    /// See [`SparseMatrix::values`].
     pub fn values(&self) -> &B::ViewRef<'s, T> {
         &self.values
     }
 
-    /// Does the same as [`SparseMatrix::columns`].
+    /// See [`SparseMatrix::columns`].
     pub fn columns(&self) -> &B::ViewRef<'s, u32> {
         &self.columns
     }
 
-    /// Does the same as [`SparseMatrix::starts`].
+    /// See [`SparseMatrix::starts`].
     pub fn starts(&self) -> &B::ViewRef<'s, u32> {
         &self.starts
     }
 
-    /// The number of rows, and of columns.
+    /// Returns the number of rows, which equals the number of columns.
     pub fn rows(&self) -> usize {
         self.rows
     }
@@ -169,11 +171,11 @@ pub struct MatrixHandles<T> {
 }
 
 impl<T: Number> MatrixHandles<T> {
-    /// Copies a matrix into the memory of a pool, its numbers rounded to `T`.
+    /// Copies a matrix to the memory of a pool, with its numbers rounded to `T`.
     ///
     /// # Errors
     ///
-    /// Same as [`DynamicPool::try_acquire_from`].
+    /// The errors of [`DynamicPool::try_acquire_from`].
     pub fn upload<B: PoolBackend>(
         pool: &mut DynamicPool<B>,
         matrix: &SparseMatrix,
@@ -186,11 +188,11 @@ impl<T: Number> MatrixHandles<T> {
         })
     }
 
-    /// The matrix beside the scopes of its pool.
+    /// Returns the matrix, for use together with the pool's scopes.
     ///
     /// # Errors
     ///
-    /// Same as [`Handles::get`].
+    /// The errors of [`Handles::get`].
     pub fn views<'h, B: PoolBackend>(
         &self,
         constants: &'h Handles<'_, B>,

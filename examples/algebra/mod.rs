@@ -1,10 +1,10 @@
-//! The linear algebra that examples compute with: sparse matrices and vectors in the memory of any backend, of numbers
-//! of 32 or 64 bits.
+//! The linear algebra that the examples use: sparse matrices and vectors in the memory of any
+//! backend, with 32-bit or 64-bit numbers.
 //!
-//! Code that is generic over the backend `B` and the number `T` takes an [`Algebra<B,
-//! T>`](Algebra). Each backend implements it in a file of its own, which also opens the backend.
-//! [`Place`] chooses among them, and a computation that runs at any place implements
-//! [`Computation`].
+//! Code that is generic over the backend `B` and the number type `T` takes an
+//! [`Algebra<B, T>`](Algebra). Each backend implements this trait in a separate file, which also
+//! opens the backend. [`Place`] selects a backend, and a computation that can run at any place
+//! implements [`Computation`].
 
 mod arithmetic;
 mod conjugate_gradient;

@@ -1,4 +1,4 @@
-//! Numbers that examples compute with, and their properties for the host.
+//! The number types that the examples compute with, and their properties on the host.
 
 use std::fmt::{self, Debug};
 use std::ops::{Add, Div, Mul};
@@ -16,16 +16,17 @@ pub trait Number:
     /// One.
     const ONE: Self;
 
-    /// The unit roundoff u: the nearest number of this type to a real number a is a·(1 + δ) with |δ| ≤ u.
+    /// The unit roundoff u: the number of this type nearest to a real number a is a·(1 + δ) with
+    /// |δ| ≤ u.
     const UNIT_ROUNDOFF: f64;
 
-    /// The nearest number of this type.
+    /// Returns the nearest number of this type.
     fn from_f64(value: f64) -> Self;
 
-    /// Returns the same number with 64 bits.
+    /// Converts the number to 64 bits.
     fn to_f64(self) -> f64;
 
-    /// `self · factor + term`, rounded once.
+    /// Computes `self · factor + term` with a single rounding.
     #[must_use]
     fn mul_add(self, factor: Self, term: Self) -> Self;
 }
@@ -67,19 +68,19 @@ impl Number for f64 {
     }
 }
 
-/// The nearest numbers of type `T`.
+/// Returns the nearest numbers of type `T`.
 #[must_use]
 pub fn rounded<T: Number>(values: &[f64]) -> Vec<T> {
     values.iter().map(|value| T::from_f64(*value)).collect()
 }
 
-/// Returns the same numbers with 64 bits.
+/// Converts the numbers to 64 bits.
 #[must_use]
 pub fn widened<T: Number>(values: &[T]) -> Vec<f64> {
     values.iter().map(|value| value.to_f64()).collect()
 }
 
-/// The [`Number`] of a computation.
+/// The precision of a computation, which selects its [`Number`] type.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum Precision {
     /// Numbers of 32 bits.
@@ -89,7 +90,7 @@ pub enum Precision {
 }
 
 impl Precision {
-    /// The unit roundoff of the numbers.
+    /// Returns the unit roundoff of this precision.
     #[must_use]
     pub fn unit_roundoff(self) -> f64 {
         match self {

@@ -1,4 +1,4 @@
-//! The backend and the number type of a computation: the one file that knows all backends.
+//! Selects the backend and the number type of a computation. No other file refers to all backends.
 
 use std::fmt;
 
@@ -11,16 +11,16 @@ use super::number::{Number, Precision};
 use super::wgpu;
 use super::{cuda, host};
 
-/// A computation that is one source for all backends and numbers.
+/// A computation that is written once for all backends and number types.
 pub trait Computation {
-    /// The result on the host; it does not depend on the types of the backend or the number.
+    /// The result on the host, which does not depend on the types of the backend or the number.
     type Answer;
 
-    /// Computes with the algebra of a backend, in pools that are made of this context.
+    /// Computes with a backend's algebra, in pools that are created from this context.
     ///
     /// # Errors
     ///
-    /// Fails if there is no memory, and if the backend refuses an operation.
+    /// Fails if memory runs out, or if the backend rejects an operation.
     fn run<B: PoolBackend, T: Number, A: Algebra<B, T>>(
         &self,
         algebra: &A,
@@ -28,7 +28,7 @@ pub trait Computation {
     ) -> Result<Self::Answer, Failure>;
 }
 
-/// The place of a computation.
+/// A place at which a computation can run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum Place {
     /// On the host.
@@ -58,7 +58,7 @@ impl fmt::Display for Place {
 ///
 /// # Errors
 ///
-/// Fails if the place is not available here, and as [`Computation::run`] does.
+/// Fails if the place is not available, or if [`Computation::run`] fails.
 pub fn run<C: Computation>(
     computation: &C,
     place: Place,
@@ -73,21 +73,21 @@ pub fn run<C: Computation>(
     }
 }
 
-/// The arguments of a program that computes at any place.
+/// The arguments of a program that can compute at any place.
 #[derive(Args, Clone, Copy, Debug)]
 pub struct Places {
-    /// The place of the computation; without it, every place there is, with the simulated driver if
-    /// there is no device.
+    /// The place of the computation. By default, the program runs at every available place, and
+    /// uses the simulated driver if there is no device.
     #[arg(long, value_enum)]
     on: Option<Place>,
-    /// The precision; without it, both.
+    /// The precision. By default, the program runs with both.
     #[arg(long, value_enum)]
     precision: Option<Precision>,
 }
 
 impl Places {
-    /// Returns the requested places, each with its precisions. Without a request, places that do
-    /// not support some precision are left out, and the reason is printed.
+    /// Returns the requested places, each with its precisions. If no place was requested, places
+    /// that do not support a precision are skipped, and the reason is printed.
     #[must_use]
     pub fn asked_for(self) -> Vec<(Place, Precision)> {
         let places = self.on.map_or_else(all_places, |place| vec![place]);
@@ -102,7 +102,7 @@ impl Places {
     }
 }
 
-/// A place for each backend.
+/// Returns one place for each backend.
 pub(super) fn all_places() -> Vec<Place> {
     vec![
         Place::Host,
@@ -112,7 +112,7 @@ pub(super) fn all_places() -> Vec<Place> {
     ]
 }
 
-/// Checks that a place is available, and computes with this precision.
+/// Checks that a place is available, and that it supports this precision.
 pub(super) fn offers(place: Place, precision: Precision) -> Result<(), Failure> {
     match (place, precision) {
         #[cfg(feature = "wgpu")]

@@ -1,6 +1,6 @@
-//! Each operation at each place, on small integers and quarters, which all precisions represent
-//! exactly. A mistake that only slows a method down is detected here, but not in the method's
-//! result.
+//! Tests each operation at each place on small integers and quarters, which all precisions
+//! represent exactly. A mistake that only slows down the method is detected here, but not in the
+//! method's result.
 
 use pool_facade::{DynamicPool, LendView, PoolBackend, PoolConfig, PoolView};
 
@@ -10,7 +10,8 @@ use super::{
     widened,
 };
 
-/// Points along each side: more unknowns than a warp or a workgroup has threads.
+/// The number of points along each side. It gives more unknowns than a warp or a workgroup has
+/// threads.
 const SIDE: usize = 9;
 
 /// The outputs of each operation.

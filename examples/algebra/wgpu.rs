@@ -1,4 +1,5 @@
-//! The algebra on a device of wgpu: a kernel each, recorded into the stream of the scope's pool.
+//! The algebra on a wgpu device. Each operation records one kernel into the stream of the scope's
+//! pool.
 
 use pool_facade::Scope;
 use pool_wgpu::{Access, Binding, BufferView, BufferViewMut, Kernel, Stream, Wgpu};
@@ -21,7 +22,7 @@ pub(super) fn run<C: Computation>(
     }
 }
 
-/// Opens a stream whose kernels compute with these numbers.
+/// Opens a stream whose kernels support numbers of this precision.
 pub(super) fn open(precision: Precision) -> Result<Stream, Failure> {
     let stream = Stream::open()?;
     match precision {
@@ -59,7 +60,7 @@ impl Kernels {
     }
 }
 
-/// Threads of a workgroup.
+/// The number of threads per workgroup.
 const WIDTH: u32 = 64;
 
 /// Records a kernel over `count` elements.

@@ -1,4 +1,4 @@
-//! The cases with an allocator that counts.
+//! The cases, with a global allocator that counts requests.
 
 use std::process::ExitCode;
 

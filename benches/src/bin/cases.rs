@@ -1,8 +1,8 @@
-//! The timed cases, with the system's allocator.
+//! The timed cases, with the system allocator.
 //!
-//! They are compiled into the executable again, instead of taken from the library, because a user's
-//! hot loop is in the executable. A library's thread-local variables are addressed as if it could
-//! be part of a shared object.
+//! This executable compiles the cases again instead of using the library, because a user's hot loop
+//! is also in the executable. In a library, thread-local variables are addressed as if the library
+//! might become part of a shared object.
 
 #![allow(unreachable_pub, reason = "the modules are a library's")]
 

@@ -1,8 +1,10 @@
-//! Two programs whose maps, strings, boxes and vectors are in a scope, beside other allocators. It
-//! measures the time of a pass, the bytes held after it, and the requests to the heap.
+//! Two programs that keep their maps, strings, boxes and vectors in a scope, compared with other
+//! allocators. This binary measures the time of a pass, the bytes held after a pass, and the
+//! requests to the heap.
 //!
-//! `cargo run --release -p pool-benches --bin collections`. The allocator counts, so the heap's row
-//! is slightly slower than without; `cargo xtask bench` counts the instructions without it.
+//! `cargo run --release -p pool-benches --bin collections`. The allocator counts requests, which
+//! makes the heap's row slightly slower. `cargo xtask bench` counts instructions with an allocator
+//! that does not count.
 
 use std::process::ExitCode;
 use std::time::Instant;
@@ -18,7 +20,7 @@ use pool_facade::prelude::*;
 #[global_allocator]
 static ALLOCATOR: Counting = Counting;
 
-/// Passes that are timed together.
+/// The number of passes that are timed together.
 const BATCH: u64 = 20;
 
 fn main() -> ExitCode {
@@ -44,7 +46,7 @@ fn main() -> ExitCode {
     if all_quiet { ExitCode::SUCCESS } else { ExitCode::FAILURE }
 }
 
-/// Microseconds of a pass: the median of the batches.
+/// Returns the time of one pass in microseconds: the median of the batches.
 fn time(case: &Case) -> f64 {
     let mut prepared = (case.prepare)();
     let mut times: Vec<f64> = (0..31)
@@ -58,7 +60,7 @@ fn time(case: &Case) -> f64 {
     times[times.len() / 2]
 }
 
-/// The bytes that each kind of memory holds after some passes.
+/// Returns the bytes that each kind of memory holds after some passes.
 fn held_by<P: Program>() -> [(&'static str, Option<usize>); 5] {
     fn after<M: AllocatorMemory, P: Program>() -> Option<usize> {
         let mut work = OnMemory::<M, P>::new();

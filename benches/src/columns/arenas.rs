@@ -1,7 +1,8 @@
-//! Arenas: bump-scope with its two forms of scope and with `reset`, and bumpalo with `reset`.
+//! Arenas: bump-scope with both forms of scopes and with `reset`, and bumpalo with `reset`.
 //!
-//! Scopes of bump-scope never merge its chunks: one that starts empty always moves from chunk to
-//! chunk, at twice the price. So the columns with scopes get room for every workload in advance.
+//! bump-scope's scopes never merge its chunks. An arena that starts empty would always move from
+//! chunk to chunk, at twice the cost. The columns with scopes therefore start with room for every
+//! workload.
 
 use std::alloc::Layout;
 
@@ -9,10 +10,10 @@ use bump_scope::BumpScope;
 
 use crate::column::{Address, BenchElement, Column, NestingColumn};
 
-/// The bytes that the largest workload needs.
+/// The number of bytes that the largest workload needs.
 pub(super) const ROOM: usize = 48 << 20;
 
-/// bump-scope, `scoped(|scope| ..)`.
+/// bump-scope with `scoped(|scope| ..)`.
 #[derive(Debug)]
 pub struct BumpScoped(bump_scope::Bump);
 
@@ -46,7 +47,7 @@ impl NestingColumn for BumpScoped {
     }
 }
 
-/// bump-scope, `scope_guard()`.
+/// bump-scope with `scope_guard()`.
 #[derive(Debug)]
 pub struct BumpGuard(bump_scope::Bump);
 
@@ -82,7 +83,7 @@ impl NestingColumn for BumpGuard {
     }
 }
 
-/// bump-scope, `reset()` after the last use: chunks are merged, but nothing nests.
+/// bump-scope with `reset()` after the last use. Its chunks are merged, but nothing nests.
 #[derive(Debug)]
 pub struct BumpReset(pub(crate) bump_scope::Bump);
 
@@ -111,7 +112,7 @@ impl Column for BumpReset {
     }
 }
 
-/// bumpalo, `reset()` after the last use; it has no scopes.
+/// bumpalo with `reset()` after the last use. It has no scopes.
 #[derive(Debug)]
 pub struct Bumpalo(pub(crate) bumpalo::Bump);
 

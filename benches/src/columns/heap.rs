@@ -1,8 +1,8 @@
-//! The global allocator: a new vector each time, uninitialised or zeroed.
+//! The global allocator: a new vector for each temporary, either uninitialised or zeroed.
 
 use crate::column::{BenchElement, Buffer, Column, NestingColumn};
 
-// SAFETY: both columns make vectors with at least the requested capacity.
+// SAFETY: both columns create vectors with at least the requested capacity.
 unsafe impl<T> Buffer for Vec<T> {
     #[inline(always)]
     fn start(&mut self) -> *mut u8 {
@@ -57,8 +57,8 @@ impl Column for Zeroed {
         body(&mut ())
     }
 
-    /// Same as `vec![0; n]`, which the standard library turns into a request for zeroed memory only
-    /// for primitive numbers.
+    /// Equivalent to `vec![0; n]`. The standard library requests zeroed memory for this macro only
+    /// if the elements are primitive numbers.
     #[inline(always)]
     fn acquire<'s: 's, T: BenchElement>((): &mut (), _: usize, length: usize) -> Vec<T> {
         vec![T::default(); length]

@@ -1,9 +1,11 @@
-//! Buffers that the caller keeps in a struct and grows by hand: the practical bound.
+//! Buffers that the caller keeps in a struct and grows by hand: the best that is possible in
+//! practice.
 
 use crate::column::{Address, BenchElement, Column, NestingColumn};
 use crate::storage::KeptVectors;
 
-/// Buffers kept by the caller: one for each position, compared with the required length and grown.
+/// Buffers kept by the caller, one for each position. Each is compared with the required length,
+/// and grown if necessary.
 #[derive(Debug, Default)]
 pub struct CallerKept(pub(crate) KeptVectors);
 

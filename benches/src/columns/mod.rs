@@ -1,4 +1,4 @@
-//! The columns: ours, and their alternatives.
+//! The columns: the pool, and its alternatives.
 
 pub mod arenas;
 pub mod heap;

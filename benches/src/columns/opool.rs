@@ -1,4 +1,4 @@
-//! opool: a pool of objects, here of vectors, one pool for each element type.
+//! opool: a pool of objects, here vectors, with one pool for each element type.
 
 use std::fmt;
 
@@ -7,11 +7,11 @@ use opool::{LocalPool, RefLocalGuard};
 use crate::column::{BenchElement, Buffer, Column};
 use crate::storage::{ObjectPools, Vectors};
 
-/// The thread-local form of opool.
+/// opool's thread-local pools.
 #[derive(Debug)]
 pub struct Opool(ObjectPools);
 
-/// A vector on loan.
+/// A vector borrowed from an object pool.
 pub struct Loan<'s, T>(RefLocalGuard<'s, Vectors, Vec<T>>);
 
 impl<T> fmt::Debug for Loan<'_, T> {
@@ -57,7 +57,7 @@ impl Column for Opool {
         length: usize,
     ) -> Loan<'s, T> {
         let mut vector = T::objects(pools).get();
-        // Its length is 0, so this is the comparison with its capacity.
+        // The vector is empty, so this call only compares the length with the capacity.
         vector.reserve(length);
         Loan(vector)
     }

@@ -1,13 +1,13 @@
-//! The pool in its three forms, through its public API.
+//! The pool in its three forms, using its public API.
 
 use pool_facade::prelude::*;
 
 use crate::column::{Address, BenchElement, Column, NestingColumn};
 
-/// A pool of the caller's own and one of the thread, of one backend.
+/// For one backend, a pool that the caller owns and a pool of the thread.
 macro_rules! scoped_columns {
     ($backend:ty, $explicit:ident, $thread_local:ident) => {
-        /// A pool of the caller's own.
+        /// A pool that the caller owns.
         #[derive(Debug)]
         pub struct $explicit(pub Pool<$backend>);
 
@@ -44,7 +44,7 @@ macro_rules! scoped_columns {
             }
         }
 
-        /// A pool of the thread, by `with_pool!`.
+        /// A pool of the thread, with `with_pool!`.
         #[derive(Debug)]
         pub struct $thread_local;
 
@@ -72,7 +72,7 @@ macro_rules! scoped_columns {
         }
 
         impl NestingColumn for $thread_local {
-            /// Through the macro again, as a helper that does not get the scope.
+            /// This uses the macro again, like a helper that does not receive the scope.
             #[inline(always)]
             fn nested<R>(
                 _: &mut Scope<'_, $backend>,
@@ -87,7 +87,7 @@ macro_rules! scoped_columns {
 scoped_columns!(Cpu, Explicit, ThreadLocal);
 scoped_columns!(Stacked<Cpu>, StackedExplicit, StackedThreadLocal);
 
-/// The dynamic pool: a checkpoint, handles, looked up once each, a rewind.
+/// The dynamic pool: a checkpoint, handles that are looked up once each, and a rewind.
 #[derive(Debug)]
 pub struct Dynamic(DynamicPool<Cpu>);
 

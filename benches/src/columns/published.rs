@@ -1,11 +1,11 @@
-//! The published algorithm of AdaptiveArrayPools as a column: with full and with typed checkpoints.
+//! The published algorithm of AdaptiveArrayPools as a column, with full and with typed checkpoints.
 
 use std::marker::PhantomData;
 
 use crate::column::{Address, BenchElement, Column, NestingColumn};
 use crate::published::{AdaptivePool, TypeList};
 
-/// A checkpoint saves the counters of every type.
+/// Each checkpoint saves the counters of all types.
 #[derive(Debug)]
 pub struct FullCheckpoint(AdaptivePool);
 
@@ -45,7 +45,7 @@ impl NestingColumn for FullCheckpoint {
     }
 }
 
-/// A checkpoint saves the counters of the named types.
+/// Each checkpoint saves the counters of the listed types.
 #[derive(Debug)]
 pub struct TypedCheckpoint<L> {
     pool: AdaptivePool,

@@ -1,4 +1,4 @@
-//! dyn-stack: a stack whose size the caller works out beforehand.
+//! dyn-stack: a stack whose size the caller computes in advance.
 
 use std::fmt;
 use std::mem;

@@ -1,5 +1,5 @@
 //! Interleaved batches. Each round runs one batch of every case of a variant, so that temporary
-//! slowdowns of the machine affect all of them. Ratios are taken within a round.
+//! slowdowns of the machine affect all cases equally. Ratios are computed within a round.
 
 use std::hint::black_box;
 
@@ -7,26 +7,26 @@ use super::clock::{minor_faults, thread_time};
 use crate::case::{Case, Prepared};
 use crate::record::Timing;
 
-/// The amount of measuring.
+/// How much to measure.
 #[derive(Clone, Copy, Debug)]
 pub struct Plan {
-    /// Batches of each case.
+    /// The number of batches for each case.
     pub batches: u32,
-    /// About how long a batch takes, in nanoseconds.
+    /// The approximate duration of a batch, in nanoseconds.
     pub batch_time: u64,
 }
 
-/// A case during the rounds.
+/// A case while the rounds are running.
 struct Running {
     case: Case,
     prepared: Prepared,
-    /// Passes in a batch.
+    /// The number of passes in a batch.
     times: u64,
     nanoseconds: Vec<f64>,
     minor_faults: Option<u64>,
 }
 
-/// Times the cases; those of one variant alternate.
+/// Times the cases. Cases of the same variant alternate.
 #[must_use]
 pub fn time_in_turns(cases: &[Case], plan: Plan) -> Vec<Timing> {
     let variants = cases
@@ -37,7 +37,8 @@ pub fn time_in_turns(cases: &[Case], plan: Plan) -> Vec<Timing> {
 fn time_variant(cases: &[Case], plan: Plan) -> Vec<Timing> {
     let mut running: Vec<_> = cases.iter().map(|case| Running::start(*case, plan)).collect();
     for round in 0..plan.batches as usize {
-        // A case finds the caches as the previous case left them: start at another case each time.
+        // Each case finds the caches as the previous case left them, so each round starts with a
+        // different case.
         let start = round % running.len();
         running.rotate_left(start);
         for case in &mut running {
@@ -48,11 +49,11 @@ fn time_variant(cases: &[Case], plan: Plan) -> Vec<Timing> {
     running.into_iter().map(Running::finish).collect()
 }
 
-/// Times passes of a case that has the process to itself; each pass is a batch.
+/// Times passes of a case that is alone in its process. Each pass is a batch.
 #[must_use]
 pub(super) fn time_alone(case: &Case, passes: u32) -> Timing {
     let mut running = Running::new(*case, 1);
-    // The first batch also pays for the harness's own first accesses.
+    // The first batch also includes the harness's own first memory accesses.
     running.batch();
     running.nanoseconds.clear();
     running.minor_faults = Some(0);
@@ -68,7 +69,7 @@ impl Running {
         Self { case, prepared, times, nanoseconds: Vec::with_capacity(128), minor_faults: Some(0) }
     }
 
-    /// Prepares the case and finds how many passes fill a batch.
+    /// Prepares the case, and determines how many passes fill a batch.
     fn start(case: Case, plan: Plan) -> Self {
         let mut running = Self::new(case, 1);
         loop {

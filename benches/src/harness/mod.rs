@@ -1,5 +1,5 @@
-//! The harness: interleaved batches, thread CPU time, faults, heap allocations, and the runs for
-//! callgrind. A binary of this package is one allocator around [`run`].
+//! The harness: interleaved batches, thread CPU time, page faults, heap allocations, and runs under
+//! callgrind. Each binary of this package combines one allocator with [`run`].
 
 mod batches;
 pub mod clock;
@@ -15,7 +15,8 @@ use serde::Serialize;
 use crate::workloads;
 pub use batches::{Plan, time_in_turns};
 
-/// The command line of a binary of this package. Results go to the standard output, as JSON.
+/// The command line of this package's binaries. Results are printed to the standard output, as
+/// JSON.
 #[derive(Debug, Parser)]
 struct CommandLine {
     #[command(subcommand)]
@@ -26,44 +27,45 @@ struct CommandLine {
 enum Command {
     /// Time the cases that can share a process, in interleaved batches.
     Time {
-        /// Batches of each case.
+        /// The number of batches for each case.
         #[arg(long, default_value_t = 61)]
         batches: u32,
-        /// About how long a batch takes, in microseconds.
+        /// The approximate duration of a batch, in microseconds.
         #[arg(long, default_value_t = 1_000)]
         batch_time: u32,
-        /// Only the cases whose column is one of these.
+        /// Run only the cases of these columns.
         #[arg(long)]
         column: Vec<String>,
-        /// Only the cases of this workload.
+        /// Run only the cases of this workload.
         #[arg(long)]
         workload: Option<String>,
     },
     /// Time one of the large cases in this process.
     Large {
-        /// Its number.
+        /// The number of the case.
         case: usize,
-        /// Scopes to time.
+        /// The number of scopes to time.
         #[arg(long, default_value_t = 15)]
         passes: u32,
     },
     /// Print the number of large cases.
     LargeCases,
-    /// Time the cases of two threads.
+    /// Time the cases that use two threads.
     Threads {
-        /// Batches of each case.
+        /// The number of batches for each case.
         #[arg(long, default_value_t = 61)]
         batches: u32,
     },
-    /// Count heap allocations; only the binary that counts can.
+    /// Count heap allocations. Only the counting binary supports this command.
     Allocations,
-    /// Print the memory that is held when lengths vary.
+    /// Print the memory held when lengths vary.
     Held,
-    /// Run each case for callgrind to watch.
+    /// Run each case under callgrind.
     Watched,
 }
 
-/// Runs the command of this process. `counts` is `true` if its allocator counts.
+/// Runs the command given on the command line. `counts` is `true` if this binary's allocator counts
+/// requests.
 #[must_use]
 pub fn run(counts: bool) -> ExitCode {
     match CommandLine::parse().command {

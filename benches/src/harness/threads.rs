@@ -1,4 +1,5 @@
-//! Two threads: in each round one thread runs its batch alone, then both run it at the same time.
+//! Two threads. In each round, one thread runs its batch alone, and then both threads run theirs at
+//! the same time.
 
 use std::hint::black_box;
 use std::sync::Barrier;
@@ -10,7 +11,7 @@ use crate::case::Case;
 use crate::record::Timing;
 use crate::workloads::threads;
 
-/// Passes in a batch.
+/// The number of passes in a batch.
 const TIMES: u64 = 400_000;
 
 /// Times each case on one thread and on two.
@@ -48,7 +49,7 @@ fn both(case: &Case, batches: u32) -> [Timing; 2] {
             barrier.wait();
             together.push(batch());
         }
-        // A panic of the other thread is printed there, and its batches are not used.
+        // If the other thread panics, it prints the panic, and its batches are not used.
         let _ = other.join();
         [timing("one thread", alone), timing("two threads", together)]
     })

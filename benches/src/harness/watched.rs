@@ -1,16 +1,16 @@
-//! Runs for callgrind. Each case runs 320 passes and then 640, and callgrind writes its counts
-//! after each. The difference is exactly that of 320 passes, without the code around the loop. The
-//! requests are an instruction sequence that valgrind recognises and a processor ignores;
-//! valgrind's header documents it.
+//! Runs under callgrind. Each case runs 320 passes and then 640, and callgrind writes its counts
+//! after each run. The difference is exactly the count for 320 passes, without the code around the
+//! loop. A request to callgrind is an instruction sequence that valgrind recognises and that has no
+//! effect on a processor; valgrind's header documents it.
 
 use std::process::ExitCode;
 
 use crate::case::{Case, Prepared};
 
-/// A whole number of rounds of every table of lengths and shapes.
+/// A whole number of cycles through every table of lengths and shapes.
 const PASSES: u64 = 320;
 
-/// Runs every case of the small workloads; instruction counts are meaningless for the large ones.
+/// Runs every case of the small workloads. Instruction counts say little about the large workloads.
 pub(super) fn run(cases: &[Case]) -> ExitCode {
     if !cfg!(target_arch = "x86_64") {
         eprintln!("instructions are counted on x86_64 only");
@@ -27,7 +27,7 @@ pub(super) fn run(cases: &[Case]) -> ExitCode {
     ExitCode::SUCCESS
 }
 
-/// Not inlined: both runs must use the same code.
+/// This function is not inlined, because both runs must execute the same code.
 #[inline(never)]
 fn count(prepared: &mut Prepared, passes: u64, label: &str) {
     request(ZERO_STATS, std::ptr::null());
@@ -35,16 +35,17 @@ fn count(prepared: &mut Prepared, passes: u64, label: &str) {
     request(DUMP_STATS_AT, label.as_ptr());
 }
 
-/// `CALLGRIND_ZERO_STATS` and `CALLGRIND_DUMP_STATS_AT` of valgrind's `callgrind.h`: the tool's two
-/// letters, then a number.
+/// `CALLGRIND_ZERO_STATS` and `CALLGRIND_DUMP_STATS_AT` from valgrind's `callgrind.h`: the two
+/// letters of the tool, followed by a number.
 const ZERO_STATS: usize = 0x4354_0001;
 const DUMP_STATS_AT: usize = 0x4354_0003;
 
 #[cfg(target_arch = "x86_64")]
 fn request(number: usize, text: *const u8) {
     let arguments = [number, text.addr(), 0, 0, 0, 0];
-    // SAFETY: the rotations add up to 128 bits and the exchange is of a register with itself, so
-    // nothing changes. Under valgrind, the tool reads the arguments and the text, which stay alive.
+    // SAFETY: the rotations add up to 128 bits, and the exchange uses the same register twice, so
+    // nothing changes. Under valgrind, the tool reads the arguments and the text, which remain
+    // alive.
     unsafe {
         std::arch::asm!(
             "rol rdi, 3",

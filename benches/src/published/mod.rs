@@ -1,14 +1,15 @@
-//! The published algorithm of the Julia package AdaptiveArrayPools, ported without changes: the
-//! reference for the pool's scopes.
+//! The published algorithm of the Julia package AdaptiveArrayPools, ported without changes. It is
+//! the reference for the pool's scopes.
 //!
-//! Each element type has a stack of vectors with a counter of those handed out. A full checkpoint
-//! pushes (counter, depth) for every type, and a rewind pops them; the typed variant does so for
-//! given types. Types that are not built in are in a map. The package records in a bit mask which
-//! types helpers acquire. The mask is omitted here in the package's favour. So are its caches of
-//! views, which a slice does not need.
+//! Each element type has a stack of vectors, and a counter of the vectors handed out. A full
+//! checkpoint pushes the pair (counter, depth) for every type, and a rewind pops these pairs. The
+//! typed variant does so only for the given types. Types that are not built in are stored in a map.
+//! In the package, a bit mask records which types helpers acquire. This port omits the mask, which
+//! favours the package. It also omits the package's caches of views, because a slice does not need
+//! them.
 //!
-//! The algorithm is unsound when an inner scope acquires a type that only the outer one tracks. The
-//! workloads do not, and only they use this module.
+//! The algorithm is unsound if an inner scope acquires a type that only the outer scope tracks. The
+//! workloads never do this, and only the workloads use this module.
 
 mod typed;
 
@@ -20,7 +21,7 @@ use num_complex::Complex;
 
 pub use typed::TypedPool;
 
-/// The pool: one stack for each built-in type and a map of the others.
+/// The pool: one stack for each built-in type, and a map for all other types.
 #[derive(Debug, Default)]
 pub struct AdaptivePool {
     pub(crate) f64s: TypedPool<f64>,
@@ -29,19 +30,19 @@ pub struct AdaptivePool {
     pub(crate) i32s: TypedPool<i32>,
     pub(crate) c64s: TypedPool<Complex<f64>>,
     pub(crate) c32s: TypedPool<Complex<f32>>,
-    /// In place of the package's stack of `Bool`.
+    /// This stack replaces the package's stack of `Bool`.
     pub(crate) u8s: TypedPool<u8>,
     others: HashMap<TypeId, Box<dyn OtherPool>>,
     depth: usize,
 }
 
-/// An element type, and its stack in the pool.
+/// An element type with a stack in the pool.
 pub trait Stacked: Clone + Default + fmt::Debug + 'static {
-    /// Returns the stack of this type; `None` if it is not built in.
+    /// Returns the stack of this type, or `None` if the type is not built in.
     fn published(pool: &mut AdaptivePool) -> Option<&mut TypedPool<Self>>;
 }
 
-/// A stack of a type that is not built in.
+/// A stack for a type that is not built in.
 trait OtherPool: Any + fmt::Debug {
     fn checkpoint(&mut self, depth: usize);
     fn rewind(&mut self, depth: usize);
@@ -63,7 +64,7 @@ impl<T: Stacked> OtherPool for TypedPool<T> {
 }
 
 impl AdaptivePool {
-    /// Makes a full checkpoint: saves every type's counter.
+    /// Creates a full checkpoint, which saves the counters of all types.
     #[inline]
     pub fn checkpoint(&mut self) {
         self.depth += 1;
@@ -80,7 +81,7 @@ impl AdaptivePool {
         }
     }
 
-    /// Makes a full rewind: restores every type's counter.
+    /// Performs a full rewind, which restores the counters of all types.
     #[inline]
     pub fn rewind(&mut self) {
         let depth = self.depth;
@@ -97,21 +98,21 @@ impl AdaptivePool {
         self.depth -= 1;
     }
 
-    /// Makes a typed checkpoint: saves the counters of the listed types.
+    /// Creates a typed checkpoint, which saves the counters of the listed types.
     #[inline]
     pub fn checkpoint_typed<L: TypeList>(&mut self) {
         self.depth += 1;
         L::checkpoint(self, self.depth);
     }
 
-    /// Makes a typed rewind.
+    /// Performs a typed rewind.
     #[inline]
     pub fn rewind_typed<L: TypeList>(&mut self) {
         L::rewind(self, self.depth);
         self.depth -= 1;
     }
 
-    /// Returns the next vector of the type, with at least `length` elements.
+    /// Returns the next vector of type `T`, with at least `length` elements.
     #[inline]
     pub fn acquire<T: Stacked>(&mut self, length: usize) -> &mut [T] {
         self.of_type::<T>().acquire(length)
@@ -119,7 +120,8 @@ impl AdaptivePool {
 
     #[inline]
     fn of_type<T: Stacked>(&mut self) -> &mut TypedPool<T> {
-        // Twice, because a borrow that is returned from one arm would last through the other.
+        // The stack is looked up twice, because a borrow returned from one arm would last through
+        // the other.
         if T::published(self).is_some() {
             let Some(stack) = T::published(self) else { unreachable!("it was there") };
             return stack;
@@ -127,7 +129,7 @@ impl AdaptivePool {
         let depth = self.depth;
         let other = self.others.entry(TypeId::of::<T>()).or_insert_with(|| {
             let mut made = TypedPool::<T>::default();
-            // Same as in the package, for a type that first occurs inside of a scope.
+            // As in the package, for a type that is first used inside a scope.
             if depth > 0 {
                 made.checkpoint(depth);
             }
@@ -151,7 +153,7 @@ impl AdaptivePool {
             + self.u8s.bytes()
     }
 
-    /// Returns the number of vectors that were made or grown.
+    /// Returns the number of vectors that were created or grown.
     #[must_use]
     pub fn growths(&self) -> u64 {
         self.f64s.growths()
@@ -166,10 +168,10 @@ impl AdaptivePool {
 
 /// The types that a typed checkpoint saves.
 pub trait TypeList: 'static {
-    /// Saves them.
+    /// Saves the counters of these types.
     fn checkpoint(pool: &mut AdaptivePool, depth: usize);
 
-    /// Restores them.
+    /// Restores the counters of these types.
     fn rewind(pool: &mut AdaptivePool, depth: usize);
 }
 

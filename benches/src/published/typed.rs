@@ -5,9 +5,9 @@
 pub struct TypedPool<T> {
     vectors: Vec<Vec<T>>,
     active: usize,
-    /// Starts with a sentinel, so that reading the top needs no check for an empty stack.
+    /// Starts with a sentinel, so that reading the top never has to check for an empty stack.
     saved_active: Vec<usize>,
-    /// The depths at which those were saved; the same length.
+    /// The depths at which the counters were saved. Has the same length.
     saved_depths: Vec<usize>,
     growths: u64,
 }
@@ -32,7 +32,7 @@ impl<T: Clone + Default> TypedPool<T> {
         self.saved_depths.push(depth);
     }
 
-    /// Restores the counter saved at `depth`, after removing deeper ones that were never popped.
+    /// Restores the counter saved at `depth`. First removes deeper entries that were never popped.
     #[inline]
     pub(super) fn rewind(&mut self, depth: usize) {
         while self.top_depth() > depth {
@@ -55,7 +55,7 @@ impl<T: Clone + Default> TypedPool<T> {
         self.saved_depths.pop();
     }
 
-    /// Returns the next vector, made or grown if needed.
+    /// Returns the next vector, and creates or grows it if necessary.
     #[inline]
     pub(super) fn acquire(&mut self, length: usize) -> &mut [T] {
         let index = self.active;

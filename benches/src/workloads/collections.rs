@@ -1,5 +1,6 @@
-//! Collections in a scope. Vectors of the pool stand beside `allocator-api2`'s vector over the
-//! scope's allocator. Two programs over maps, strings, boxes and vectors run on several allocators.
+//! Collections in a scope. The pool's vectors are compared with `allocator-api2`'s vector, which
+//! uses the scope's allocator. Two programs with maps, strings, boxes and vectors run on several
+//! allocators.
 
 use std::hash::{BuildHasherDefault, Hasher};
 use std::hint::black_box;
@@ -16,7 +17,7 @@ use super::small::Empty;
 use crate::case::{Case, Work};
 use crate::column::escape;
 
-/// Sixteen bytes, seven of them padding.
+/// Sixteen bytes, including seven bytes of padding.
 type Padded = (u8, u64);
 
 pub(super) fn cases() -> Vec<Case> {
@@ -86,27 +87,27 @@ pub(super) fn cases() -> Vec<Case> {
     .concat()
 }
 
-/// A program over an allocator, whose memory is freed at its end.
+/// A program that uses an allocator. All its memory is freed when it ends.
 pub trait Program: 'static {
-    /// Passes before anything is measured.
+    /// The number of passes before the measurement.
     const WARM_UP: u64 = 256;
 
-    /// The input.
+    /// Creates the input.
     fn new() -> Self;
 
-    /// Runs once; returns a number that depends on the result.
+    /// Runs the program once, and returns a number that depends on the result.
     fn run<A: Allocator + Copy>(&self, memory: A, length: usize) -> usize;
 }
 
-/// Memory with an allocator.
+/// Memory that provides an allocator.
 pub trait AllocatorMemory: 'static {
-    /// Empty.
+    /// Creates empty memory.
     fn new() -> Self;
 
-    /// Runs a program, and frees its memory.
+    /// Runs a program and then frees its memory.
     fn run<P: Program>(&mut self, program: &P, length: usize) -> usize;
 
-    /// Returns the bytes that are held after a pass, if the memory counts them.
+    /// Returns the bytes held after a pass, if the memory counts them.
     #[allow(dead_code, reason = "the program `collections` alone prints them")]
     fn held(&self) -> Option<usize>;
 }
@@ -129,7 +130,7 @@ impl<B: PoolBackend<Context = ()> + pool_facade::HostBackend> AllocatorMemory fo
 
 impl AllocatorMemory for bump_scope::Bump {
     fn new() -> Self {
-        // Its scopes never merge chunks.
+        // The scopes of this arena never merge chunks, so it starts with a large one.
         Self::with_size(1 << 20)
     }
 
@@ -196,7 +197,7 @@ impl<M: AllocatorMemory, P: Program> Work for OnMemory<M, P> {
 }
 
 impl<M: AllocatorMemory, P: Program> OnMemory<M, P> {
-    /// Returns the bytes that are held after a pass, if the memory counts them.
+    /// Returns the bytes held after a pass, if the memory counts them.
     #[allow(dead_code, reason = "the program `collections` alone prints them")]
     #[must_use]
     pub fn held(&self) -> Option<usize> {
@@ -204,7 +205,7 @@ impl<M: AllocatorMemory, P: Program> OnMemory<M, P> {
     }
 }
 
-/// Programs without input.
+/// Defines programs that have no input.
 macro_rules! programs {
     ($($about:literal $name:ident = |$memory:ident, $length:ident| $run:block)+) => {$(
         #[doc = $about]
@@ -255,7 +256,7 @@ programs! {
 
 static SLICE: [f64; 100] = [1.0; 100];
 
-/// Runs the same with vectors of the pool.
+/// Defines the same programs with the pool's vectors.
 macro_rules! on_pools {
     ($($about:literal $name:ident = |$scope:ident, $length:ident| $run:block)+) => {$(
         #[doc = $about]
@@ -334,7 +335,8 @@ on_pools! {
     }
 }
 
-/// The hash FNV-1a: the same in every run, so that instructions can be compared.
+/// The hash FNV-1a, which gives the same result in every run, so that instruction counts are
+/// comparable.
 #[derive(Debug)]
 pub struct Fnv(u64);
 
@@ -356,7 +358,8 @@ impl Hasher for Fnv {
     }
 }
 
-/// Counts the words of a text of 2,000, some 600 of them distinct, in lower case. The map owns its words.
+/// Counts the words in a text of 2,000 words in lower case, with about 600 distinct words. The map
+/// owns its words.
 #[derive(Debug)]
 pub struct WordCount {
     text: String,
@@ -400,7 +403,7 @@ impl Program for WordCount {
     }
 }
 
-/// A tree of an expression.
+/// An expression tree.
 enum Expression<A: Allocator> {
     Number(f64),
     Negated(BoxIn<Self, A>),
@@ -424,7 +427,7 @@ impl<A: Allocator> Expression<A> {
     }
 }
 
-/// A parser by recursive descent: sums, products, calls.
+/// A recursive-descent parser for sums, products and calls.
 struct Parser<'t, A> {
     rest: &'t [u8],
     memory: A,
@@ -504,7 +507,7 @@ impl<A: Allocator + Copy> Parser<'_, A> {
     }
 }
 
-/// Parses an expression of some 1,500 nodes, evaluates it, and drops the tree.
+/// Parses an expression of about 1,500 nodes, evaluates it, and drops the tree.
 #[derive(Debug)]
 pub struct Parse {
     source: String,

@@ -1,5 +1,5 @@
-//! Real work: the two workloads of the demo, allocating and pooled. They are compiled in from the examples
-//! of `pool-facade`.
+//! Real work: the two workloads of the demo, in their allocating and pooled versions. This module
+//! compiles them from the examples of `pool-facade`.
 
 #[allow(dead_code, reason = "the parts that check and write are not timed")]
 #[path = "../../../examples/11_kalman/workload/mod.rs"]

@@ -1,5 +1,5 @@
-//! Growth: a fresh block of 8 MiB, its first write, and its free. The floor is the kernel's time
-//! for the faults of the same number of huge pages.
+//! Growth: allocating a fresh block of 8 MiB, writing to it for the first time, and freeing it. The
+//! lower bound is the kernel's time for the page faults of the same number of huge pages.
 
 use pool_facade::prelude::*;
 
@@ -8,7 +8,8 @@ use crate::case::{Case, Work};
 use crate::column::{Address, Column, write_all};
 use crate::columns::heap::{WithCapacity, Zeroed};
 
-/// One number less than 8 MiB: the pool's blocks have room for one word more than requested.
+/// One number less than 8 MiB, because the pool's blocks have room for one more word than
+/// requested.
 const LENGTH: usize = (8 << 20) / 8 - 1;
 
 pub(super) fn cases() -> Vec<Case> {
@@ -57,10 +58,11 @@ impl<C: Column> Work for OnHeap<C> {
     }
 }
 
-/// A mapping written and unmapped, at an address that was reserved in advance: only faults.
+/// A mapping at an address that was reserved in advance. It is only written and unmapped, so it
+/// measures page faults.
 #[derive(Debug)]
 pub struct Mapped<const HUGE: bool> {
-    /// A multiple of 2 MiB, followed by 8 MiB of address space.
+    /// An address that is a multiple of 2 MiB, followed by 8 MiB of reserved address space.
     place: *mut libc::c_void,
 }
 
@@ -72,7 +74,8 @@ impl<const HUGE: bool> Work for Mapped<HUGE> {
 
     fn new() -> Self {
         let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE;
-        // SAFETY: a new mapping at an address of the system's choice, which nothing may touch.
+        // SAFETY: this creates a new mapping at an address that the system chooses, and nothing may
+        // access it.
         let start = unsafe {
             libc::mmap(std::ptr::null_mut(), BYTES + HUGE_PAGE, libc::PROT_NONE, flags, -1, 0)
         };
@@ -84,11 +87,11 @@ impl<const HUGE: bool> Work for Mapped<HUGE> {
     fn run(&mut self, _: usize, _: usize, _: usize) {
         let protection = libc::PROT_READ | libc::PROT_WRITE;
         let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_FIXED;
-        // SAFETY: replaces a part of the reservation, which nothing else uses.
+        // SAFETY: this replaces part of the reservation, which nothing else uses.
         let start = unsafe { libc::mmap(self.place, BYTES, protection, flags, -1, 0) };
         assert_eq!(start, self.place, "the reservation cannot be mapped");
         let advice = if HUGE { libc::MADV_HUGEPAGE } else { libc::MADV_NOHUGEPAGE };
-        // SAFETY: just mapped.
+        // SAFETY: the range was just mapped.
         unsafe { libc::madvise(start, BYTES, advice) };
         write_all(&mut Address(start.cast()), LENGTH, 1.0);
     }

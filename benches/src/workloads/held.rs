@@ -1,5 +1,5 @@
-//! Held memory in steady state when lengths vary, relative to the peak of live bytes. Nothing is
-//! timed: the lengths are drawn, and the columns report the bytes that they hold.
+//! Memory held in steady state when lengths vary, relative to the peak of live bytes. Nothing is
+//! timed: the lengths are random, and the columns report the bytes that they hold.
 
 use std::hint::black_box;
 
@@ -10,14 +10,14 @@ use pool_facade::{Compaction, HostBackend, Scope};
 use crate::published::AdaptivePool;
 use crate::record::{Held, Name};
 
-/// Scopes that are drawn for each pattern.
+/// The number of random scopes for each pattern.
 const SCOPES: usize = 8_000;
 
 /// The number of scopes between two calls of `compact`.
 const COMPACT_EVERY: usize = 250;
 
-/// One temporary: its element type, its length, and `true` if it is a vector that grows to that
-/// length.
+/// One temporary: its element type and its length. `grows` is `true` for a vector that grows to
+/// this length.
 #[derive(Clone, Copy, Debug)]
 struct Request {
     element: u8,
@@ -35,7 +35,7 @@ impl Request {
     }
 }
 
-/// A scope: its own temporaries, and the scopes inside, one after the other.
+/// A scope with its own temporaries and its inner scopes, which run one after another.
 #[derive(Clone, Debug, Default)]
 struct Tree {
     requests: Vec<Request>,
@@ -90,7 +90,7 @@ fn log_length(random: &mut fastrand::Rng, most: f64) -> usize {
     most.powf(random.f64()) as usize
 }
 
-/// Each call site requests a similar length each time: its own, plus or minus a fifth.
+/// Each call site always requests a similar length: its own typical length, plus or minus a fifth.
 fn of_site(random: &mut fastrand::Rng, site: usize) -> Request {
     let mut own = fastrand::Rng::with_seed(1_000 + site as u64);
     let usual = log_length(&mut own, 1e5) + 10;
@@ -108,7 +108,8 @@ fn nested(random: &mut fastrand::Rng, depth: usize) -> Tree {
     Tree { requests, inner: (0..inner).map(|_| nested(random, depth - 1)).collect() }
 }
 
-/// Every scope takes one array and has two scopes inside, to depth 4: sites 0 to 14.
+/// Every scope acquires one array and opens two inner scopes, down to depth 4, which gives sites 0
+/// to 14.
 fn fixed_tree(random: &mut fastrand::Rng, _: usize) -> Tree {
     fixed_from(random, 0)
 }
@@ -137,7 +138,7 @@ fn up_and_down(_: &mut fastrand::Rng, scope: usize) -> Tree {
     Tree { requests: vec![Request::of(0, length); 3], inner: Vec::new() }
 }
 
-/// Each level takes room for its elements, and sorts the two halves before.
+/// Each level first sorts the two halves, then acquires room for its elements.
 fn recursion(random: &mut fastrand::Rng, _: usize) -> Tree {
     sorted(random.usize(1_000..100_000))
 }
@@ -147,7 +148,7 @@ fn sorted(length: usize) -> Tree {
     Tree { requests: vec![Request::of(0, length)], inner: halves.into_iter().map(sorted).collect() }
 }
 
-/// Each node collects its tokens into a vector, then parses the text between them.
+/// Each node collects its tokens in a vector, then parses the text between the tokens.
 fn parser(random: &mut fastrand::Rng, _: usize) -> Tree {
     parsed(random, 4)
 }
@@ -158,7 +159,7 @@ fn parsed(random: &mut fastrand::Rng, depth: usize) -> Tree {
     Tree { requests: vec![tokens], inner: (0..inner).map(|_| parsed(random, depth - 1)).collect() }
 }
 
-/// The numbers that a vector of a parser grows by.
+/// The numbers that a parser's vector grows by.
 fn tokens(length: usize) -> impl Iterator<Item = i64> {
     (0..).take(length)
 }
@@ -223,7 +224,7 @@ fn per_thousand(count: u64, scopes: usize) -> f64 {
     count as f64 * 1_000.0 / scopes as f64
 }
 
-/// The pool, as it is or compacted now and then.
+/// The pool with slots, which is either left as it is or compacted from time to time.
 struct Slots {
     pool: Pool<Cpu>,
     compacts: bool,
@@ -256,7 +257,7 @@ impl Holder for Slots {
     }
 }
 
-/// The stacked pool.
+/// The pool with a stack.
 struct OneStack(Pool<Stacked<Cpu>>);
 
 impl Holder for OneStack {
@@ -306,7 +307,8 @@ impl Holder for Published {
         for request in &tree.requests {
             let length = request.length;
             if request.grows {
-                // It has no vectors: an array of twice the length, and a copy, each time that one is full.
+                // This column has no vectors. Each time an array is full, it acquires an array of
+                // twice the length and copies the elements.
                 let doublings =
                     (0..).map(|step| 4_usize << step).take_while(|&size| size / 2 < length);
                 doublings.for_each(|size| _ = pool.acquire::<i64>(size));
@@ -368,7 +370,7 @@ fn in_arena(scope: &mut bump_scope::BumpScope<'_>, tree: &Tree) {
     }
 }
 
-/// It has no scopes: memory of inner scopes is freed only at the end of the outermost one.
+/// bumpalo has no scopes, so memory of inner scopes is freed only when the outermost scope ends.
 struct Bumpalo(bumpalo::Bump);
 
 impl Holder for Bumpalo {
@@ -405,7 +407,7 @@ fn in_bumpalo(bump: &bumpalo::Bump, tree: &Tree) {
 mod tests {
     use super::*;
 
-    /// Rounding to lines, and the end of a chunk.
+    /// An upper bound on the bytes lost by rounding to lines and at the end of a chunk.
     fn rounding(tree: &Tree) -> usize {
         let inner = tree.inner.iter().map(rounding).max().unwrap_or(0);
         64 * tree.requests.len() + inner

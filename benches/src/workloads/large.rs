@@ -1,5 +1,6 @@
-//! Large arrays: one and three arrays of 8 MB, and one of 40 MB, fully written. Each case has a
-//! fresh process, because a process's history decides how its allocator serves such sizes.
+//! Large arrays: one array and three arrays of 8 MB, and one array of 40 MB, fully written. Each
+//! case runs in a fresh process, because a process's history affects how its allocator serves such
+//! sizes.
 
 use super::on_columns::on_columns;
 use crate::case::{Case, Work};
@@ -33,7 +34,7 @@ macro_rules! of_size {
     };
 }
 
-/// Returns the cases; each needs a process of its own.
+/// Returns the cases. Each needs its own process.
 #[must_use]
 pub fn cases() -> Vec<Case> {
     [

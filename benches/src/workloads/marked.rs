@@ -1,5 +1,5 @@
-//! Marked slots: the cost of slots that hold, or may hold, uninitialised bytes, beside unmarked
-//! slots and vectors.
+//! Marked slots: the cost of slots that hold, or may hold, uninitialised bytes, compared with
+//! unmarked slots and vectors.
 
 use std::mem::MaybeUninit;
 
@@ -11,7 +11,7 @@ use super::small::Empty;
 use crate::case::{Case, Work};
 use crate::column::{escape, touch};
 
-/// Sixteen bytes, seven of them padding, so that they mark their slot.
+/// Sixteen bytes. Seven of them are padding, so such elements mark their slot.
 type Padded = (u8, u64);
 /// Sixteen bytes without padding.
 type Plain = [f64; 2];
@@ -50,7 +50,7 @@ pub(super) fn cases() -> Vec<Case> {
     [room.to_vec(), written.to_vec(), turns.to_vec(), beside.to_vec()].concat()
 }
 
-/// Acquires a pair, and three arrays of numbers that may be read while it is live.
+/// Acquires a pair, and three arrays of numbers that may be read while the pair is live.
 #[inline(always)]
 fn beside<B, T>(scope: &Scope<'_, B>, pair: T, length: usize)
 where
@@ -64,7 +64,7 @@ where
     escape(pairs.as_ptr());
 }
 
-/// Works over one state; each is a single function.
+/// Defines works that share one state. Each work is a single function.
 macro_rules! works {
     ($($about:literal $name:ident($state:ty = $new:expr) = |$own:ident, $length:ident| $run:block)+) => {$(
         #[doc = $about]

@@ -1,4 +1,4 @@
-//! The workloads, each written once over [`Column`](crate::column::Column).
+//! The workloads. Each is written once, for any [`Column`](crate::column::Column).
 
 pub mod collections;
 pub mod demo;

@@ -1,5 +1,5 @@
-//! Nesting: four functions that are not inlined, each with a scope of its own inside the one passed
-//! to it and one array in it.
+//! Nesting: four functions that are not inlined. Each opens its own scope inside the scope that it
+//! receives, and acquires one array.
 
 use pool_facade::prelude::*;
 
@@ -80,7 +80,7 @@ fn level<C: NestingColumn, const DEPTH: usize>(
     );
 }
 
-/// Scopes of the pool passed by value: one word, in a register.
+/// The pool's scopes passed by value: one word, in a register.
 #[derive(Debug)]
 pub struct ByValue(Explicit);
 

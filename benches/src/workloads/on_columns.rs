@@ -1,6 +1,6 @@
-//! The cases of one work, by a macro.
+//! A macro that lists the cases of one work.
 
-/// The cases of a workload variant: one work on several columns.
+/// Lists the cases of one variant of a workload: the same work on several columns.
 macro_rules! on_columns {
     ($workload:literal, $variant:literal: $($column:literal => $work:ty),+ $(,)?) => {
         [$($crate::case::Case {

@@ -1,6 +1,6 @@
-//! Small arrays: a scope with three arrays of 100 numbers, each with one byte touched. The arrays
-//! are acquired directly, or by a helper that is not inlined. The helper gets the scope by
-//! reference, or a scope of its own by value.
+//! Small arrays: a scope with three arrays of 100 numbers, and one byte of each array is touched.
+//! The arrays are acquired directly, or by a helper that is not inlined. The helper receives the
+//! scope by reference, or its own scope by value.
 
 use std::arch::asm;
 
@@ -59,7 +59,7 @@ pub(super) fn cases() -> Vec<Case> {
     [direct.to_vec(), helped.to_vec()].concat()
 }
 
-/// No work: the cost of the call and the loop.
+/// No work: only the cost of the call and the loop.
 #[derive(Debug)]
 pub struct Empty;
 
@@ -70,12 +70,13 @@ impl Work for Empty {
 
     #[inline(never)]
     fn run(&mut self, _: usize, _: usize, _: usize) {
-        // SAFETY: there are no instructions; it keeps the call from being removed.
+        // SAFETY: the assembly contains no instructions. It prevents the compiler from removing the
+        // call.
         unsafe { asm!("", options(nostack, preserves_flags)) };
     }
 }
 
-/// The three arrays in the function that opens the scope.
+/// The function that opens the scope acquires the three arrays.
 #[derive(Debug)]
 pub struct ThreeArrays<C>(C);
 
@@ -103,7 +104,7 @@ fn three_arrays<C: Column>(scope: &mut C::Scope<'_>, first: usize, second: usize
     touch(&mut c);
 }
 
-/// The three arrays in a helper.
+/// A helper acquires the three arrays.
 #[derive(Debug)]
 pub struct Helped<C>(C);
 
@@ -121,7 +122,7 @@ impl<C: Column> Work for Helped<C> {
     }
 }
 
-/// The three arrays in a helper that gets a scope of its own, by value.
+/// A helper acquires the three arrays in its own scope, which it receives by value.
 #[derive(Debug)]
 pub struct HelpedByOwnScope(Pool<Cpu>);
 

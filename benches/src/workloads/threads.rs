@@ -1,4 +1,5 @@
-//! Threads: the three small arrays on one thread, and on two at the same time, each with a pool of its own.
+//! Threads: the three small arrays on one thread, and on two threads at the same time, each with
+//! its own pool.
 
 use super::on_columns::on_columns;
 use super::small::ThreeArrays;
@@ -7,7 +8,8 @@ use crate::columns::arenas::BumpScoped;
 use crate::columns::kept::CallerKept;
 use crate::columns::ours::{Explicit, StackedExplicit, StackedThreadLocal, ThreadLocal};
 
-/// The cases; [`harness::threads`](crate::harness::threads) runs each on one and on two threads.
+/// Returns the cases. [`harness::threads`](crate::harness::threads) runs each on one thread and on
+/// two.
 #[must_use]
 pub fn cases() -> Vec<Case> {
     on_columns!("threads", "one thread":

@@ -1,5 +1,5 @@
-//! Element types: one, three and seven element types in a scope, and one that the published design does not
-//! have built in.
+//! Element types: one, three and seven element types in a scope, and one type that is not built
+//! into the published algorithm.
 
 use num_complex::Complex;
 
@@ -15,7 +15,7 @@ use crate::columns::ours::{Dynamic, Explicit, StackedExplicit, StackedThreadLoca
 use crate::columns::published::{FullCheckpoint, TypedCheckpoint};
 use crate::columns::stack::DynStack;
 
-/// The types that are built into the published design.
+/// The types that are built into the published algorithm.
 type Seven = (f64, f32, i64, i32, Complex<f64>, Complex<f32>, u8);
 
 /// Lists the same columns for each number of types.
@@ -71,7 +71,7 @@ impl<C: Column> Work for OneType<C> {
     }
 }
 
-/// One array of a type that only the map of the published design takes.
+/// One array of a type that the published algorithm stores in its map.
 #[derive(Debug)]
 pub struct OtherType<C>(C);
 

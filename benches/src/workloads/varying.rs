@@ -1,5 +1,6 @@
-//! Varying lengths: sixteen arrays in a scope, each of a pseudo-random length from 1 to 9,999, touched or fully
-//! written. The lengths come from a table that is made before anything is measured.
+//! Varying lengths: sixteen arrays in a scope, each with a pseudo-random length from 1 to 9,999.
+//! The arrays are either touched or fully written. The lengths come from a table that is created
+//! before the measurement.
 
 use super::on_columns::on_columns;
 use super::small::Empty;
@@ -13,10 +14,10 @@ use crate::columns::ours::{Dynamic, Explicit, StackedExplicit, StackedThreadLoca
 use crate::columns::published::{FullCheckpoint, TypedCheckpoint};
 use crate::columns::stack::DynStack;
 
-/// Arrays in a scope.
+/// The number of arrays in a scope.
 const ARRAYS: usize = 16;
 
-/// The number of scopes until the lengths repeat; a power of two.
+/// The number of scopes after which the lengths repeat: a power of two.
 const ROWS: usize = 64;
 
 type Typed = TypedCheckpoint<(f64,)>;
@@ -49,7 +50,7 @@ pub(super) fn cases() -> Vec<Case> {
     [of_use!("touched", false), of_use!("fully written", true)].concat()
 }
 
-/// The column and its table of lengths.
+/// A column with its table of lengths.
 #[derive(Debug)]
 pub struct Varying<C, const WRITE: bool> {
     column: C,
@@ -71,7 +72,8 @@ impl<C: Column, const WRITE: bool> Work for Varying<C, WRITE> {
         self.column.scoped(
             #[inline(always)]
             |scope| {
-                // Written out sixteen times, as sixteen call sites are.
+                // Writes the code out sixteen times, because a program would have sixteen call
+                // sites.
                 macro_rules! arrays {
                     ($($position:literal)+) => {
                         let mut arrays = ($(one_array::<C, WRITE>(scope, $position, lengths[$position]),)+);

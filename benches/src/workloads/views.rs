@@ -1,5 +1,5 @@
-//! Array views of fixed rank: a scope with three 10 × 10 arrays as `ndarray` views, each with one
-//! byte touched.
+//! Array views of fixed rank: a scope with three 10 × 10 arrays as `ndarray` views. One byte of
+//! each array is touched.
 
 use ndarray::{Array2, ArrayViewMut2};
 use pool_facade::prelude::*;
@@ -39,14 +39,14 @@ pub(super) fn cases() -> Vec<Case> {
     fixed.to_vec()
 }
 
-/// The side of an array.
+/// The length of an array's side.
 const SIDES: [usize; 3] = [10, 10, 10];
 
 fn touch_view<T>(view: &mut ArrayViewMut2<'_, T>) {
     touch(&mut Address(view.as_mut_ptr().cast()));
 }
 
-/// `ndarray` views made by hand over a column's memory.
+/// `ndarray` views created by hand over a column's memory.
 #[derive(Debug)]
 pub struct RawViews<C>(C);
 
@@ -76,12 +76,12 @@ impl<C: Column> Work for RawViews<C> {
 #[inline(always)]
 fn raw_view(buffer: &mut impl Buffer, rows: usize, columns: usize) -> ArrayViewMut2<'_, f64> {
     let start = buffer.start().cast::<f64>();
-    // SAFETY: the buffer was acquired with `rows * columns` elements and is borrowed exclusively;
-    // only the view's address is used.
+    // SAFETY: the buffer was acquired with `rows * columns` elements and is borrowed exclusively.
+    // Only the view's address is used.
     unsafe { ArrayViewMut2::from_shape_ptr((rows, columns), start) }
 }
 
-/// The pool's own arrays, with a checked product.
+/// The pool's own arrays, which check the product of the lengths.
 #[derive(Debug)]
 pub struct PoolViews(Pool<Cpu>);
 

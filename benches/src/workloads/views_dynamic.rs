@@ -1,6 +1,7 @@
-//! Array views of dynamic rank: a scope with three arrays of 100 numbers whose rank, 4 or 8, the
-//! compiler does not know. One shape is repeated, four alternate (the number of ways of a slot's
-//! cache), or five alternate, so that each was just evicted.
+//! Array views of dynamic rank: a scope with three arrays of 100 numbers. Their rank, 4 or 8, is
+//! unknown to the compiler. There are three variants: a single shape; four alternating shapes,
+//! which fill the ways of a slot's cache; and five alternating shapes, so that each shape has just
+//! been evicted.
 
 use ndarray::{ArrayD, ArrayViewMutD, IxDyn};
 use pool_facade::prelude::*;
@@ -39,19 +40,19 @@ pub(super) fn cases() -> Vec<Case> {
     .concat()
 }
 
-/// The first two lengths of each shape; the others are 1.
+/// The first two lengths of each shape. All other lengths are 1.
 const FACTORS: [[usize; 2]; 5] = [[10, 10], [5, 20], [20, 5], [4, 25], [25, 4]];
 
-/// One way to get an array of dynamic rank.
+/// A method to obtain arrays of dynamic rank.
 pub trait DynamicArrays: 'static {
-    /// Makes the initial state.
+    /// Creates the initial state.
     fn new() -> Self;
 
-    /// Runs a scope with three arrays of the shape.
+    /// Runs a scope with three arrays of this shape.
     fn three_arrays(&mut self, shape: &[usize]);
 }
 
-/// `SHAPES` shapes of rank `RANK` in turns.
+/// Alternates between `SHAPES` shapes of rank `RANK`.
 #[derive(Debug)]
 pub struct Arrays<A, const RANK: usize, const SHAPES: usize> {
     arrays: A,
@@ -92,7 +93,7 @@ impl DynamicArrays for Cached {
     }
 }
 
-/// The same headers in a stacked pool.
+/// The same headers in a pool with a stack.
 #[derive(Debug)]
 pub struct CachedStack(Pool<Stacked<Cpu>>);
 
@@ -136,7 +137,7 @@ fn cached_arrays(scope: &Scope<'_, Cpu>, shape: &[usize]) {
     }
 }
 
-/// The pool's own view of dynamic rank: a slice and the cached lengths.
+/// The pool's own view of dynamic rank, which consists of a slice and the cached lengths.
 #[derive(Debug)]
 pub struct CachedShape(Pool<Cpu>);
 
@@ -174,8 +175,8 @@ impl<C: Column> DynamicArrays for Constructed<C> {
                 for position in 0..3 {
                     let mut buffer = C::acquire::<f64>(scope, position, length);
                     let start = buffer.start().cast::<f64>();
-                    // SAFETY: acquired with exactly the elements of the shape, and without another
-                    // borrow; only the view's address is used.
+                    // SAFETY: the buffer was acquired with exactly the elements of the shape, and
+                    // is not borrowed elsewhere. Only the view's address is used.
                     let mut view = unsafe { ArrayViewMutD::from_shape_ptr(IxDyn(shape), start) };
                     touch(&mut Address(view.as_mut_ptr().cast()));
                     escape(&raw const view);

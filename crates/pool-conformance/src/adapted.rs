@@ -1,6 +1,6 @@
-//! A backend around a backend: the outer one does the same as the inner one, except for the methods
-//! that an [`Adaptor`] overrides. A backend that watches, limits or fails another backend is an
-//! adaptor, and so is each of the faulty backends with which the suite itself is tested.
+//! A backend that wraps another backend. The outer backend behaves like the inner one, except for
+//! the methods that an [`Adaptor`] overrides. An adaptor can watch, limit or fail another backend.
+//! The faulty backends that test this suite are adaptors, too.
 
 use std::borrow::BorrowMut;
 use std::fmt;
@@ -15,7 +15,7 @@ use thiserror::Error;
 
 use crate::ledger::RefusalError;
 
-/// The backend of an adaptor, whose values are its contexts.
+/// The backend of an adaptor. The adaptor's values are the backend's contexts.
 pub struct AdaptedBackend<A>(PhantomData<A>);
 
 impl<A> fmt::Debug for AdaptedBackend<A> {
@@ -27,156 +27,159 @@ impl<A> fmt::Debug for AdaptedBackend<A> {
 /// The context of an adaptor's inner backend.
 pub type Context<A> = <<A as Adaptor>::Inner as PoolBackend>::Context;
 
-/// The block of an adaptor's inner backend, and so its own.
+/// The block type of an adaptor's inner backend, which the adapted backend also uses.
 pub type Block<A> = <<A as Adaptor>::Inner as PoolBackend>::Block;
 
-/// The exclusive view of an adaptor's inner backend, and so its own.
+/// The exclusive view type of an adaptor's inner backend, which the adapted backend also uses.
 pub type InnerView<'s, A, T> = <<A as Adaptor>::Inner as PoolBackend>::View<'s, T>;
 
-/// The shared view of an adaptor's inner backend, and so its own.
+/// The shared view type of an adaptor's inner backend, which the adapted backend also uses.
 pub type InnerViewRef<'s, A, T> = <<A as Adaptor>::Inner as PoolBackend>::ViewRef<'s, T>;
 
-/// The error of an adaptor's inner backend.
+/// The error type of an adaptor's inner backend.
 pub type InnerError<A> = <<A as Adaptor>::Inner as PoolBackend>::Error;
 
-/// An adaptor of a backend: its methods replace those of the inner backend. Every method that is
-/// not overridden calls the inner backend.
+/// An adaptor of a backend. Its methods replace those of the inner backend, and every method that
+/// is not overridden calls the inner backend.
 ///
 /// # Safety
 ///
-/// - [`AdaptedBackend`] with this adaptor keeps the contract of [`PoolBackend`]; or it is a faulty
-///   backend for a test of tests, and breaks the contract without misusing memory.
-/// - The inner backend's views do not use their [`SlotRef`], or `view` and `view_ref` are overridden.
+/// - [`AdaptedBackend`] with this adaptor must keep the contract of [`PoolBackend`]. A faulty
+///   backend that tests a test suite may break the contract, as long as it does not misuse memory.
+/// - The inner backend's views must not use their [`SlotRef`], unless `view` and `view_ref` are
+///   overridden.
 pub unsafe trait Adaptor: Sized + 'static {
-    /// The backend that is adapted.
+    /// The adapted backend.
     type Inner: PoolBackend;
 
-    /// The descriptor that is kept with a cached shape: the inner backend's, or one that contains
-    /// it.
+    /// The descriptor stored with a cached shape: the inner backend's descriptor, or a type that
+    /// contains it.
     type Descriptor: Default + 'static + BorrowMut<<Self::Inner as PoolBackend>::Descriptor>;
 
     /// Returns the inner backend's context.
     fn inner(&self) -> &Context<Self>;
 
-    /// As [`PoolBackend::allocate`].
+    /// See [`PoolBackend::allocate`].
     ///
     /// # Errors
     ///
-    /// As for [`PoolBackend::allocate`].
+    /// The errors of [`PoolBackend::allocate`].
     fn allocate(&self, bytes: usize, advice: Advice) -> Result<Block<Self>, AdaptedError<Self>> {
         Self::Inner::allocate(self.inner(), bytes, advice).map_err(AdaptedError::Inner)
     }
 
-    /// As [`PoolBackend::free`].
+    /// See [`PoolBackend::free`].
     ///
     /// # Safety
     ///
-    /// As for [`PoolBackend::free`].
+    /// The requirements of [`PoolBackend::free`].
     unsafe fn free(&self, block: Block<Self>, bytes: usize) {
-        // SAFETY: the caller's promise.
+        // SAFETY: the caller upholds the same contract.
         unsafe { Self::Inner::free(self.inner(), block, bytes) };
     }
 
-    /// As [`PoolBackend::settle`].
+    /// See [`PoolBackend::settle`].
     fn settle(&self) {
         Self::Inner::settle(self.inner());
     }
 
-    /// As [`PoolBackend::view`].
+    /// See [`PoolBackend::view`].
     ///
     /// # Safety
     ///
-    /// As for [`PoolBackend::view`].
+    /// The requirements of [`PoolBackend::view`].
     unsafe fn view<'s, T: Element>(
         block: Block<Self>,
         slot: SlotRef<AdaptedBackend<Self>>,
         length: usize,
     ) -> InnerView<'s, Self, T> {
-        // SAFETY: the caller's promise; the slot is not used (trait).
+        // SAFETY: the caller keeps the same contract, and the inner backend's views do not use
+        // their slot (trait).
         unsafe { Self::Inner::view(block, unused_slot(slot), length) }
     }
 
-    /// As [`PoolBackend::view_ref`].
+    /// See [`PoolBackend::view_ref`].
     ///
     /// # Safety
     ///
-    /// As for [`PoolBackend::view_ref`].
+    /// The requirements of [`PoolBackend::view_ref`].
     unsafe fn view_ref<'s, T: Element>(
         block: Block<Self>,
         slot: SlotRef<AdaptedBackend<Self>>,
         length: usize,
     ) -> InnerViewRef<'s, Self, T> {
-        // SAFETY: as in `view`.
+        // SAFETY: the caller keeps the same contract, and the inner backend's views do not use
+        // their slot (trait).
         unsafe { Self::Inner::view_ref(block, unused_slot(slot), length) }
     }
 
-    /// As [`PoolBackend::reuse`].
+    /// See [`PoolBackend::reuse`].
     ///
     /// # Errors
     ///
-    /// As for [`PoolBackend::reuse`].
+    /// The errors of [`PoolBackend::reuse`].
     ///
     /// # Safety
     ///
-    /// As for [`PoolBackend::reuse`].
+    /// The requirements of [`PoolBackend::reuse`].
     unsafe fn reuse(&self, block: Block<Self>, why: Reuse) -> Result<(), InnerError<Self>> {
-        // SAFETY: the caller's promise; so below.
+        // SAFETY: the caller upholds the same contract.
         unsafe { Self::Inner::reuse(self.inner(), block, why) }
     }
 
-    /// As [`PoolBackend::set_bytes`].
+    /// See [`PoolBackend::set_bytes`].
     ///
     /// # Errors
     ///
-    /// As for [`PoolBackend::set_bytes`].
+    /// The errors of [`PoolBackend::set_bytes`].
     ///
     /// # Safety
     ///
-    /// As for [`PoolBackend::set_bytes`].
+    /// The requirements of [`PoolBackend::set_bytes`].
     unsafe fn set_bytes(
         &self,
         block: Block<Self>,
         value: u8,
         bytes: usize,
     ) -> Result<(), InnerError<Self>> {
-        // SAFETY: as above.
+        // SAFETY: the caller upholds the same contract.
         unsafe { Self::Inner::set_bytes(self.inner(), block, value, bytes) }
     }
 
-    /// As [`PoolBackend::fill`].
+    /// See [`PoolBackend::fill`].
     ///
     /// # Errors
     ///
-    /// As for [`PoolBackend::fill`].
+    /// The errors of [`PoolBackend::fill`].
     ///
     /// # Safety
     ///
-    /// As for [`PoolBackend::fill`].
+    /// The requirements of [`PoolBackend::fill`].
     unsafe fn fill<T: Element>(
         &self,
         block: Block<Self>,
         value: T,
         length: usize,
     ) -> Result<(), InnerError<Self>> {
-        // SAFETY: as above.
+        // SAFETY: the caller upholds the same contract.
         unsafe { Self::Inner::fill(self.inner(), block, value, length) }
     }
 
-    /// As [`PoolBackend::copy_from_host`].
+    /// See [`PoolBackend::copy_from_host`].
     ///
     /// # Errors
     ///
-    /// As for [`PoolBackend::copy_from_host`].
+    /// The errors of [`PoolBackend::copy_from_host`].
     ///
     /// # Safety
     ///
-    /// As for [`PoolBackend::copy_from_host`].
+    /// The requirements of [`PoolBackend::copy_from_host`].
     unsafe fn copy_from_host<T: Element>(
         &self,
         block: Block<Self>,
         source: &[T],
     ) -> Result<(), InnerError<Self>> {
-        // SAFETY: as above.
+        // SAFETY: the caller upholds the same contract.
         unsafe { Self::Inner::copy_from_host(self.inner(), block, source) }
     }
 }
@@ -201,17 +204,18 @@ impl<A: Adaptor> fmt::Debug for AdaptedError<A> {
     }
 }
 
-/// Returns a slot for views of a backend other than the slot's own. Such views do not use the slot.
+/// Converts a slot so that views of another backend accept it. The views must not use the slot.
 pub(crate) fn unused_slot<B: PoolBackend, I: PoolBackend>(slot: SlotRef<B>) -> SlotRef<I> {
     const { assert!(size_of::<SlotRef<B>>() == size_of::<*const ()>()) };
     const { assert!(size_of::<SlotRef<I>>() == size_of::<*const ()>()) };
-    // SAFETY: both are one pointer and nothing else (asserted). The slot may not exist, and the
-    // callers pass it to views that do not use it.
+    // SAFETY: both types consist of a single pointer (asserted). The converted slot may refer to
+    // nothing valid, but the callers pass it only to views that do not use it.
     unsafe { transmute_copy(&slot) }
 }
 
-// SAFETY: an adaptor promises that its own methods keep the contract. The others are those of the
-// inner backend, which keeps it, with the inner backend's context, blocks and views.
+// SAFETY: an adaptor promises that its own methods keep the contract. All other methods are the
+// inner backend's, which keeps the contract, and they receive the inner backend's context, blocks
+// and views.
 unsafe impl<A: Adaptor> PoolBackend for AdaptedBackend<A> {
     type Layout = Slots;
     type Context = A;
@@ -234,7 +238,7 @@ unsafe impl<A: Adaptor> PoolBackend for AdaptedBackend<A> {
     }
 
     unsafe fn free(context: &A, block: Block<A>, bytes: usize) {
-        // SAFETY: the caller's promise; so below.
+        // SAFETY: the caller upholds the same contract.
         unsafe { context.free(block, bytes) };
     }
 
@@ -247,7 +251,7 @@ unsafe impl<A: Adaptor> PoolBackend for AdaptedBackend<A> {
         slot: SlotRef<Self>,
         length: usize,
     ) -> InnerView<'s, A, T> {
-        // SAFETY: as above.
+        // SAFETY: the caller upholds the same contract.
         unsafe { A::view(block, slot, length) }
     }
 
@@ -256,12 +260,12 @@ unsafe impl<A: Adaptor> PoolBackend for AdaptedBackend<A> {
         slot: SlotRef<Self>,
         length: usize,
     ) -> InnerViewRef<'s, A, T> {
-        // SAFETY: as above.
+        // SAFETY: the caller upholds the same contract.
         unsafe { A::view_ref(block, slot, length) }
     }
 
     unsafe fn reuse(context: &A, block: Block<A>, why: Reuse) -> Result<(), AdaptedError<A>> {
-        // SAFETY: as above.
+        // SAFETY: the caller upholds the same contract.
         unsafe { context.reuse(block, why) }.map_err(AdaptedError::Inner)
     }
 
@@ -271,7 +275,7 @@ unsafe impl<A: Adaptor> PoolBackend for AdaptedBackend<A> {
         value: u8,
         bytes: usize,
     ) -> Result<(), AdaptedError<A>> {
-        // SAFETY: as above.
+        // SAFETY: the caller upholds the same contract.
         unsafe { context.set_bytes(block, value, bytes) }.map_err(AdaptedError::Inner)
     }
 
@@ -281,7 +285,7 @@ unsafe impl<A: Adaptor> PoolBackend for AdaptedBackend<A> {
         value: T,
         length: usize,
     ) -> Result<(), AdaptedError<A>> {
-        // SAFETY: as above.
+        // SAFETY: the caller upholds the same contract.
         unsafe { context.fill(block, value, length) }.map_err(AdaptedError::Inner)
     }
 
@@ -290,26 +294,27 @@ unsafe impl<A: Adaptor> PoolBackend for AdaptedBackend<A> {
         block: Block<A>,
         source: &[T],
     ) -> Result<(), AdaptedError<A>> {
-        // SAFETY: as above.
+        // SAFETY: the caller upholds the same contract.
         unsafe { context.copy_from_host(block, source) }.map_err(AdaptedError::Inner)
     }
 }
 
-// SAFETY: blocks are the inner backend's, and an adaptor does not change where they are.
+// SAFETY: blocks belong to the inner backend, and an adaptor does not change their addresses.
 unsafe impl<A: Adaptor<Inner: HostBackend>> HostBackend for AdaptedBackend<A> {
     fn host_pointer(block: Block<A>) -> *mut u8 {
         A::Inner::host_pointer(block)
     }
 }
 
-/// An adaptor whose pools may be stacks.
+/// An adaptor whose pools may use the stack layout.
 ///
 /// # Safety
 ///
-/// The adaptor's views ignore their [`SlotRef`], and its methods accept parts of blocks ([`StackedBackend`]).
+/// The adaptor's views must ignore their [`SlotRef`], and its methods must accept parts of blocks
+/// ([`StackedBackend`]).
 pub unsafe trait StackedAdaptor: Adaptor<Inner: StackedBackend> {}
 
-// SAFETY: blocks are the inner backend's; the adaptor promises the rest.
+// SAFETY: blocks belong to the inner backend, and the adaptor promises the rest.
 unsafe impl<A: StackedAdaptor> StackedBackend for AdaptedBackend<A> {
     fn address(block: Block<A>) -> NonNull<u8> {
         A::Inner::address(block)

@@ -1,4 +1,4 @@
-//! The probe of an adapted backend: views and blocks are those of the inner one, and so is its probe.
+//! The probe of an adapted backend. It uses the inner backend's views, blocks and probe.
 
 use std::borrow::BorrowMut;
 use std::marker::PhantomData;
@@ -9,8 +9,9 @@ use crate::adapted::{AdaptedBackend, Adaptor};
 use crate::ledger::Ledger;
 use crate::probe::{Later, Probe, SharedView, SkipReason, View};
 
-/// Looks into [`AdaptedBackend`] memory as `P` does into the inner backend's. An adaptor is made
-/// from a context of the inner backend and one setting for all adaptors.
+/// A probe of [`AdaptedBackend`] memory, which inspects memory just as `P` inspects the inner
+/// backend's memory. Each adaptor is created from a context of the inner backend and a setting that
+/// all adaptors share.
 #[derive(Clone, Copy, Debug)]
 pub struct AdaptedProbe<P, A, S> {
     inner: P,
@@ -19,7 +20,8 @@ pub struct AdaptedProbe<P, A, S> {
 }
 
 impl<P, A, S> AdaptedProbe<P, A, S> {
-    /// Creates the probe of adaptors around `inner`'s backend, which are made with this setting.
+    /// Creates a probe for adaptors around the backend of `inner`. All adaptors are created with
+    /// this setting.
     #[must_use]
     pub fn new(inner: P, setting: S) -> Self {
         Self { inner, setting, adaptor: PhantomData }

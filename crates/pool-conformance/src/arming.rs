@@ -1,5 +1,5 @@
-//! Host memory whose views can arm the slot that they came from, as a device's views do when they
-//! are used where the pool cannot see it. It records the calls of `reuse` that follow.
+//! Host memory whose views can arm their slot, as a device's views do when they are used where the
+//! pool cannot see it. The backend records the calls of `reuse` that follow.
 
 use std::cell::RefCell;
 use std::fmt;
@@ -12,7 +12,7 @@ use pool_core::{
     Reuse, ShapeError, SlotRef, Slots, ViewError,
 };
 
-/// The memory of a host backend, with [`ArmingView`]s. The memory is `B`'s; its views are not used.
+/// A host backend with [`ArmingView`]s. The memory belongs to `B`, whose own views are not used.
 pub struct ArmingBackend<B>(PhantomData<B>);
 
 impl<B> fmt::Debug for ArmingBackend<B> {
@@ -22,21 +22,22 @@ impl<B> fmt::Debug for ArmingBackend<B> {
 }
 
 thread_local! {
-    /// The first bytes of the blocks that were ordered, while a test records them.
+    /// The first byte of each block passed to `reuse`, while a test records them.
     static ORDERED: RefCell<Option<Vec<u8>>> = const { RefCell::new(None) };
 }
 
-/// Runs `body`, and returns its result with the first byte of each block when `reuse` was called
-/// for it, in the order of the calls.
+/// Runs `body`. Returns its result, and the first byte of each block at the time when `reuse` was
+/// called for the block, in call order.
 ///
-/// `body` orders blocks of an [`ArmingBackend`] whose first byte is initialised.
+/// `body` must call `reuse` only for blocks of an [`ArmingBackend`] whose first byte is
+/// initialised.
 pub fn first_bytes_at_reuse<R>(body: impl FnOnce() -> R) -> (R, Vec<u8>) {
     ORDERED.set(Some(Vec::new()));
     let result = body();
     (result, ORDERED.take().unwrap_or_default())
 }
 
-/// The elements `E`, a slice, and the slot that they are in.
+/// A slice of elements `E`, and the slot that holds them.
 pub struct ArmingView<B: HostBackend, E> {
     elements: E,
     slot: SlotRef<ArmingBackend<B>>,
@@ -57,24 +58,27 @@ impl<B: HostBackend, E: fmt::Debug> fmt::Debug for ArmingView<B, E> {
 }
 
 impl<B: HostBackend, E> ArmingView<B, E> {
-    /// Arms the slot, as a use on a foreign stream would.
+    /// Arms the slot, as a use on another stream would.
     pub fn arm(&self) {
-        // SAFETY: the view is in use: its elements are borrowed for its `'s`, which the borrow of
-        // `self` is within. A `SlotRef` is not `Send`, so this is the thread that owns the pool.
+        // SAFETY: the view is in use: its elements are borrowed for the view's `'s`, which outlives
+        // the borrow of `self`. A `SlotRef` is not `Send`, so this is the thread that owns the
+        // pool.
         unsafe { self.slot.arm() };
     }
 
     /// Returns the context of the view's pool, found through the slot.
     #[must_use]
     pub fn context(&self) -> &B::Context {
-        // SAFETY: as in `arm`.
+        // SAFETY: the view is in use, and this is the thread that owns the pool, for the same
+        // reasons as in `arm`.
         unsafe { self.slot.context() }
     }
 
     /// Returns the address of the slot's block.
     #[must_use]
     pub fn block_address(&self) -> usize {
-        // SAFETY: as in `arm`.
+        // SAFETY: the view is in use, and this is the thread that owns the pool, for the same
+        // reasons as in `arm`.
         let block = unsafe { self.slot.block() };
         B::host_pointer(block).addr()
     }
@@ -180,8 +184,8 @@ impl<'a, B: HostBackend, T> LendView<'a> for ArmingView<B, &mut [T]> {
     }
 }
 
-// SAFETY: the memory is that of a backend which keeps the contract. A view is a slice of it,
-// through the pointer that a `HostBackend` promises, and the slot.
+// SAFETY: the memory comes from a backend that keeps the contract. A view consists of the slot and
+// a slice of this memory, created from the pointer that a `HostBackend` promises.
 unsafe impl<B: HostBackend> PoolBackend for ArmingBackend<B> {
     type Layout = Slots;
     type Context = B::Context;
@@ -204,7 +208,7 @@ unsafe impl<B: HostBackend> PoolBackend for ArmingBackend<B> {
     }
 
     unsafe fn free(context: &B::Context, block: B::Block, bytes: usize) {
-        // SAFETY: the caller's promise.
+        // SAFETY: the caller upholds the same contract.
         unsafe { B::free(context, block, bytes) };
     }
 
@@ -217,8 +221,8 @@ unsafe impl<B: HostBackend> PoolBackend for ArmingBackend<B> {
         slot: SlotRef<Self>,
         length: usize,
     ) -> ArmingView<B, &'s mut [T]> {
-        // SAFETY: the caller promises `length` valid elements, exclusively for `'s`; a block is as
-        // aligned as `T` may require (`HostBackend`).
+        // SAFETY: the caller promises `length` valid elements, exclusively for `'s`. A block is
+        // sufficiently aligned for every `T` (`HostBackend`).
         let elements = unsafe { slice::from_raw_parts_mut(B::host_pointer(block).cast(), length) };
         ArmingView { elements, slot }
     }
@@ -228,18 +232,18 @@ unsafe impl<B: HostBackend> PoolBackend for ArmingBackend<B> {
         slot: SlotRef<Self>,
         length: usize,
     ) -> ArmingView<B, &'s [T]> {
-        // SAFETY: as in `view`, shared.
+        // SAFETY: the same as in `view`, but shared.
         let elements = unsafe { slice::from_raw_parts(B::host_pointer(block).cast(), length) };
         ArmingView { elements, slot }
     }
 
     unsafe fn reuse(context: &B::Context, block: B::Block, why: Reuse) -> Result<(), B::Error> {
         ORDERED.with_borrow_mut(|ordered| {
-            // SAFETY: a block with a view has at least one byte. Its first byte is initialised
+            // SAFETY: a block with a view contains at least one byte. Its first byte is initialised
             // (`first_bytes_at_reuse`), and nothing views the block (caller).
             ordered.as_mut().map(|bytes| bytes.push(unsafe { B::host_pointer(block).read() }))
         });
-        // SAFETY: the caller's promise.
+        // SAFETY: the caller upholds the same contract.
         unsafe { B::reuse(context, block, why) }
     }
 
@@ -249,7 +253,7 @@ unsafe impl<B: HostBackend> PoolBackend for ArmingBackend<B> {
         value: u8,
         bytes: usize,
     ) -> Result<(), B::Error> {
-        // SAFETY: the caller's promise.
+        // SAFETY: the caller upholds the same contract.
         unsafe { B::set_bytes(context, block, value, bytes) }
     }
 
@@ -259,7 +263,7 @@ unsafe impl<B: HostBackend> PoolBackend for ArmingBackend<B> {
         value: T,
         length: usize,
     ) -> Result<(), B::Error> {
-        // SAFETY: the caller's promise.
+        // SAFETY: the caller upholds the same contract.
         unsafe { B::fill(context, block, value, length) }
     }
 
@@ -268,12 +272,12 @@ unsafe impl<B: HostBackend> PoolBackend for ArmingBackend<B> {
         block: B::Block,
         source: &[T],
     ) -> Result<(), B::Error> {
-        // SAFETY: the caller's promise.
+        // SAFETY: the caller upholds the same contract.
         unsafe { B::copy_from_host(context, block, source) }
     }
 }
 
-// SAFETY: the blocks are those of `B`, and so are their pointers.
+// SAFETY: the blocks and their pointers belong to `B`.
 unsafe impl<B: HostBackend> HostBackend for ArmingBackend<B> {
     fn host_pointer(block: B::Block) -> *mut u8 {
         B::host_pointer(block)

@@ -1,5 +1,5 @@
-//! The element types that the tests use: for each, contents that depend on a seed, and the members
-//! of the acquire family that only some elements have.
+//! The element types that the tests use. Each type provides contents that depend on a seed, and the
+//! acquire methods that only some element types support.
 
 use std::fmt::Debug;
 
@@ -8,62 +8,63 @@ use pool_core::{
     AcquireResult, DynamicPool, Element, Handle, NdArray, PoolBackend, PoolError, Scope, Shape,
 };
 
-/// An element with contents to recognise it by.
+/// An element type whose values can be recognised by their contents.
 pub trait Sample: Element + PartialEq + Debug {
-    /// Recycled contents may be handed out; the methods below hand them out only for such elements.
+    /// `true` if recycled contents may be handed out. The methods below hand them out only for such
+    /// elements.
     const RECYCLES: bool;
 
-    /// Returns the element at `index` of the content `seed`.
+    /// Returns the element at `index` of the contents that belong to `seed`.
     fn sample(seed: u64, index: usize) -> Self;
 
-    /// Acquires recycled elements, or zeroed ones where recycled contents are no value.
+    /// Acquires recycled elements, or zeroed elements if recycled contents may be invalid.
     ///
     /// # Errors
     ///
-    /// As [`Scope::try_acquire`].
+    /// The errors of [`Scope::try_acquire`].
     fn recycle<'s, B: PoolBackend>(
         scope: &Scope<'s, B>,
         length: usize,
     ) -> AcquireResult<'s, B, Self>;
 
-    /// As [`recycle`](Self::recycle), by the twin that panics.
+    /// Like [`recycle`](Self::recycle), but calls the variant that panics.
     fn recycle_or_panic<'s, B: PoolBackend>(
         scope: &Scope<'s, B>,
         length: usize,
     ) -> B::View<'s, Self>;
 
-    /// As [`recycle`](Self::recycle), with a shape.
+    /// Like [`recycle`](Self::recycle), but with a shape.
     ///
     /// # Errors
     ///
-    /// As [`Scope::try_acquire`].
+    /// The errors of [`Scope::try_acquire`].
     fn recycle_nd<'s, B: PoolBackend, S: Shape>(
         scope: &Scope<'s, B>,
         shape: S,
     ) -> AcquireResult<'s, B, Self, S>;
 
-    /// As [`recycle_nd`](Self::recycle_nd), by the twin that panics.
+    /// Like [`recycle_nd`](Self::recycle_nd), but calls the variant that panics.
     fn recycle_nd_or_panic<'s, B: PoolBackend, S: Shape>(
         scope: &Scope<'s, B>,
         shape: S,
     ) -> NdArray<'s, B, Self, S>;
 
-    /// As [`recycle`](Self::recycle), in a dynamic pool.
+    /// Like [`recycle`](Self::recycle), but in a dynamic pool.
     ///
     /// # Errors
     ///
-    /// As [`DynamicPool::try_acquire`].
+    /// The errors of [`DynamicPool::try_acquire`].
     fn recycle_named<B: PoolBackend>(
         pool: &mut DynamicPool<B>,
         length: usize,
     ) -> Result<Handle<Self>, PoolError<B::Error>>;
 }
 
-/// The number of elements of a content that differ, before they begin anew. An interpreter takes a
-/// microsecond and more for each: there it is 61, which is no length of a block.
+/// The number of elements after which contents repeat. Under Miri, each element takes at least a
+/// microsecond, so the period is 61, which is not the length of any block.
 const PERIOD: usize = if cfg!(miri) { 61 } else { isize::MAX as usize };
 
-/// Returns the elements of the content `seed`.
+/// Returns the elements of the contents that belong to `seed`.
 #[must_use]
 pub fn samples<T: Sample>(seed: u64, length: usize) -> Vec<T> {
     let period = length.min(PERIOD);
@@ -75,7 +76,7 @@ pub fn samples<T: Sample>(seed: u64, length: usize) -> Vec<T> {
     content
 }
 
-/// Returns eight bytes that differ from those of every other seed and place.
+/// Returns eight bytes that differ from those of every other seed and index.
 fn bytes(seed: u64, index: usize) -> [u8; 8] {
     let place = (index % PERIOD) as u64;
     let mixed = (seed.wrapping_mul(0x9E37_79B9_7F4A_7C15)).wrapping_add(place);
@@ -232,10 +233,10 @@ impl Sample for bool {
     }
 }
 
-/// The element types by name, for programs that choose one at run time.
+/// The element types by name, for programs that choose a type at run time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
-    /// `()`, of no size.
+    /// `()`, a type without size.
     Unit,
     /// `u8`.
     U8,
@@ -245,13 +246,13 @@ pub enum Kind {
     U16,
     /// `f32`.
     F32,
-    /// `f64`, a word.
+    /// `f64`, which has the size of a word.
     F64,
-    /// `[u8; 3]`, whose size does not divide a word.
+    /// `[u8; 3]`, whose size does not divide the size of a word.
     ThreeBytes,
-    /// `[f32; 3]`, whose size is no multiple of a word.
+    /// `[f32; 3]`, whose size is not a multiple of a word.
     Vector,
-    /// `[f64; 3]`, of several whole words.
+    /// `[f64; 3]`, which consists of several whole words.
     Wide,
 }
 

@@ -1,6 +1,6 @@
-//! A backend for tests: plain heap blocks. Its [`Ledger`] notes every block, refuses the n-th
-//! allocation on request, and checks that a block is freed with the bytes that it was allocated
-//! with.
+//! A backend for tests, which allocates ordinary heap blocks. Its [`Ledger`] records every block,
+//! refuses the n-th allocation on request, and checks that a block is freed with the size with
+//! which it was allocated.
 
 use std::alloc::{Layout, alloc_zeroed, dealloc};
 use std::ptr::NonNull;
@@ -12,16 +12,17 @@ use pool_core::{
 
 use crate::ledger::{Ledger, RefusalError};
 
-/// Host memory from the global allocator, watched by a [`Ledger`].
+/// Host memory from the global allocator, monitored by a [`Ledger`].
 #[derive(Debug)]
 pub struct HeapBackend;
 
 impl Ledger {
-    /// Frees the memory of the blocks of a [`HeapBackend`] that their pool leaked. The pool is
-    /// gone.
+    /// Frees the memory of [`HeapBackend`] blocks that their pool leaked. The pool must have been
+    /// dropped.
     pub fn free_leaked(&self) {
         for (block, bytes) in self.take_heap_blocks() {
-            // SAFETY: a block of the ledger, allocated with this layout, that no pool knows any more.
+            // SAFETY: the ledger recorded this block, which was allocated with this layout and
+            // which no pool tracks any longer.
             unsafe { dealloc(block.as_ptr(), layout(bytes)) };
         }
     }
@@ -29,17 +30,17 @@ impl Ledger {
 
 /// # Panics
 ///
-/// Panics if a pool may not ask for `bytes` bytes.
+/// Returns the layout of a block. Panics if a pool must not request `bytes` bytes.
 fn layout(bytes: usize) -> Layout {
     assert!(bytes > 0 && bytes % HeapBackend::ALIGN == 0, "a pool must not ask for {bytes} bytes");
     Layout::from_size_align(bytes, HeapBackend::ALIGN).expect("a size that a pool may ask for")
 }
 
-// SAFETY: blocks come from the global allocator with `ALIGN` and zeroed, which is initialised. They
-// do not move, belong to no thread, and `free` returns them with the layout that they were
-// allocated with, which the ledger checks. It panics only where the pool broke its own side of the
-// contract, which fails a test and aborts nothing. Views are slices of exactly the requested
-// elements.
+// SAFETY: blocks come from the global allocator with the alignment `ALIGN`, and are zeroed and
+// therefore initialised. They do not move and do not belong to a thread. `free` returns them with
+// the layout with which they were allocated, which the ledger checks. `free` panics only if the
+// pool broke its own side of the contract; such a panic fails a test, but aborts nothing. Views are
+// slices of exactly the requested elements.
 unsafe impl PoolBackend for HeapBackend {
     type Layout = Slots;
     type Context = Ledger;
@@ -57,7 +58,8 @@ unsafe impl PoolBackend for HeapBackend {
     #[inline(always)]
     fn align_block(block: NonNull<u8>, align: usize) -> NonNull<u8> {
         let padding = block.addr().get().wrapping_neg() & (align - 1);
-        // An address of the top of the address space would be null: there is no block.
+        // An address at the top of the address space would wrap around to null, so such a block is
+        // not moved.
         NonNull::new(block.as_ptr().wrapping_add(padding)).unwrap_or(block)
     }
 
@@ -68,7 +70,7 @@ unsafe impl PoolBackend for HeapBackend {
     fn allocate(ledger: &Ledger, bytes: usize, _: Advice) -> Result<NonNull<u8>, RefusalError> {
         let layout = layout(bytes);
         ledger.ask(bytes)?;
-        // SAFETY: the layout has a size.
+        // SAFETY: the size of the layout is not zero.
         let pointer = unsafe { alloc_zeroed(layout) };
         let block = NonNull::new(pointer).ok_or(RefusalError { bytes })?;
         ledger.given_on_heap(block, bytes);
@@ -78,7 +80,8 @@ unsafe impl PoolBackend for HeapBackend {
     unsafe fn free(ledger: &Ledger, block: NonNull<u8>, bytes: usize) {
         let noted = ledger.freed(block.addr().get(), bytes);
         assert!(noted, "freed with other bytes than allocated, or twice");
-        // SAFETY: allocated with this layout, as just checked; the caller gives it up.
+        // SAFETY: the block was allocated with this layout, as just checked, and the caller gives
+        // it up.
         unsafe { dealloc(block.as_ptr(), layout(bytes)) };
     }
 
@@ -92,8 +95,8 @@ unsafe impl PoolBackend for HeapBackend {
         length: usize,
     ) -> &'s mut [T] {
         let _ = slot;
-        // SAFETY: the caller promises `length` valid elements at the block, exclusively for `'s`;
-        // the block is aligned for `T` (`align_block`), and a dangling block comes with zero bytes.
+        // SAFETY: the caller promises `length` valid elements in the block, exclusively for `'s`.
+        // The block is aligned for `T` (`align_block`), and a dangling block has zero bytes.
         unsafe { std::slice::from_raw_parts_mut(block.cast().as_ptr(), length) }
     }
 
@@ -102,7 +105,7 @@ unsafe impl PoolBackend for HeapBackend {
         _: SlotRef<Self>,
         length: usize,
     ) -> &'s [T] {
-        // SAFETY: as in `view`, shared.
+        // SAFETY: the same as in `view`, but shared.
         unsafe { std::slice::from_raw_parts(block.cast().as_ptr(), length) }
     }
 
@@ -130,7 +133,8 @@ unsafe impl PoolBackend for HeapBackend {
         for index in 0..length {
             // SAFETY: the block holds `length` elements (caller).
             let place = unsafe { block.cast::<T>().add(index) };
-            // SAFETY: within the block, aligned for `T`, and viewed by nothing (caller).
+            // SAFETY: the address is within the block and aligned for `T`, and nothing views the
+            // block (caller).
             unsafe { place.write(value) };
         }
         Ok(())
@@ -142,26 +146,27 @@ unsafe impl PoolBackend for HeapBackend {
         source: &[T],
     ) -> Result<(), RefusalError> {
         let from = NonNull::from(source).cast::<T>();
-        // SAFETY: the block holds this number of elements (caller); a live slice is no part of it.
+        // SAFETY: the block holds this number of elements (caller), and a live slice is never part
+        // of it.
         unsafe { block.cast::<T>().copy_from_nonoverlapping(from, source.len()) };
         Ok(())
     }
 }
 
-/// The alignment of a block, for a dangling pointer.
+/// A type with the alignment of a block, for a dangling pointer.
 #[repr(align(64))]
 struct BlockAlignment;
 
-// SAFETY: a block is a pointer to host memory, valid for all of its bytes and aligned; the dangling
-// one is aligned.
+// SAFETY: a block is an aligned pointer to host memory, valid for all of the block's bytes. The
+// dangling block is also aligned.
 unsafe impl HostBackend for HeapBackend {
     fn host_pointer(block: NonNull<u8>) -> *mut u8 {
         block.as_ptr()
     }
 }
 
-// SAFETY: a block is a pointer, a multiple of `ALIGN`. Every method but `free` accepts a pointer
-// within a block, and views are slices that keep no slot.
+// SAFETY: a block is a pointer that is a multiple of `ALIGN`. Every method except `free` accepts a
+// pointer into a block, and views are slices that do not store a slot.
 unsafe impl StackedBackend for HeapBackend {
     fn address(block: NonNull<u8>) -> NonNull<u8> {
         block
@@ -171,13 +176,13 @@ unsafe impl StackedBackend for HeapBackend {
         address
     }
 
-    /// Returns `true` for contexts of one ledger.
+    /// Returns `true` if both contexts use the same ledger.
     fn may_exchange_blocks(own: &Ledger, other: &Ledger) -> bool {
         own.is_same(other)
     }
 }
 
-// SAFETY: there is no barrier.
+// SAFETY: the backend provides no barrier.
 unsafe impl SharedBackend for HeapBackend {
     type Memory = HostMemory<Self>;
     type Origin = Ledger;

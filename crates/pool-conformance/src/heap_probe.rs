@@ -4,10 +4,10 @@ use crate::heap::HeapBackend;
 use crate::ledger::Ledger;
 use crate::probe::{Probe, SkipReason};
 
-/// The probe of the [`HeapBackend`]: all its contexts share one ledger.
+/// The probe of the [`HeapBackend`]. All of its contexts share one ledger.
 #[derive(Clone, Debug, Default)]
 pub struct HeapProbe {
-    /// The ledger of the blocks of all contexts.
+    /// The ledger for the blocks of all contexts.
     pub ledger: Ledger,
 }
 

@@ -1,6 +1,6 @@
-//! The ledger of a backend's blocks: what is allocated, what was freed and how, and the rule by
-//! which the test refuses coming allocations. A backend in a test reports every block to it where
-//! memory is taken and freed, and asks it before it takes any.
+//! The ledger of a backend's blocks: what was allocated, what was freed and how, and which future
+//! allocations the test refuses. A backend under test reports every block to the ledger when memory
+//! is allocated and freed, and asks the ledger before each allocation.
 
 use std::collections::BTreeMap;
 use std::ptr::NonNull;
@@ -11,8 +11,9 @@ use thiserror::Error;
 
 use crate::panics::panic_in_allocation;
 
-/// A record of the blocks that a backend allocated and freed, and of the allocations that it is to
-/// refuse. A clone is the same ledger: the contexts of several pools and the probe share one.
+/// A record of the blocks that a backend allocated and freed, and a rule for the allocations that
+/// the backend must refuse. A clone refers to the same ledger, which the probe and the contexts of
+/// several pools share.
 ///
 /// ```
 /// use pool_conformance::{Ledger, Refusal};
@@ -34,7 +35,7 @@ use crate::panics::panic_in_allocation;
 pub struct Ledger(Arc<Mutex<Entries>>);
 
 impl Ledger {
-    /// Returns `true` if both handles are of one ledger.
+    /// Returns `true` if both handles refer to the same ledger.
     pub(crate) fn is_same(&self, other: &Self) -> bool {
         Arc::ptr_eq(&self.0, &other.0)
     }
@@ -42,10 +43,10 @@ impl Ledger {
 
 #[derive(Debug, Default)]
 struct Entries {
-    /// Every block that is allocated, by its address.
+    /// All allocated blocks, by address.
     live: BTreeMap<usize, BlockEntry>,
-    /// Bytes of blocks that the pools freed, and whose memory has not returned yet, by the
-    /// addresses of the blocks.
+    /// Sizes of blocks that the pools have freed, but whose memory has not been returned yet, by
+    /// address.
     returning: BTreeMap<usize, usize>,
     held: BlockCounts,
     refuse: Refusal,
@@ -58,50 +59,51 @@ struct Entries {
 #[derive(Clone, Copy, Debug)]
 struct BlockEntry {
     bytes: usize,
-    /// The number of blocks that were given before this one.
+    /// The number of blocks that were allocated before this one.
     number: usize,
-    /// The block's address, if its memory is the host's and a test may free it in the end.
+    /// The block's address, if its memory is host memory that a test may free at the end.
     block: Option<NonNull<u8>>,
 }
 
-// SAFETY: an address and a number; the address is used only for blocks that no pool knows any more.
+// SAFETY: an entry consists of an address and numbers. The address is used only for blocks that no
+// pool tracks any longer.
 unsafe impl Send for BlockEntry {}
 
-/// The blocks that a backend has allocated, as counted outside the pools.
+/// The number of blocks that a backend has allocated, counted outside the pools.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct BlockCounts {
-    /// Blocks that are allocated now.
+    /// Blocks that are currently allocated.
     pub blocks: usize,
-    /// Bytes of those blocks.
+    /// Total bytes of these blocks.
     pub bytes: usize,
-    /// Blocks that the pools freed, and whose memory has not returned yet.
+    /// Blocks that the pools have freed, but whose memory has not been returned yet.
     pub returning: usize,
-    /// The most bytes at any moment since [`Ledger::forget_peak`].
+    /// The largest number of bytes allocated at any time since [`Ledger::forget_peak`].
     pub peak_bytes: usize,
-    /// The number of requests that were granted.
+    /// Requests granted.
     pub allocations: usize,
-    /// The number of requests that were refused, by an error or by a panic.
+    /// Requests refused, with an error or a panic.
     pub refused: usize,
 }
 
-/// The rule by which allocations are refused.
+/// A rule that selects the allocations to refuse.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Refusal {
     /// No allocation is refused.
     #[default]
     Never,
-    /// The allocation after this many more is refused.
+    /// Skips this many allocations and refuses the next one.
     Once(usize),
-    /// All allocations after this many more are refused.
+    /// Skips this many allocations and refuses all later ones.
     From(usize),
-    /// All allocations that would raise the live blocks above this many bytes are refused.
+    /// Refuses all allocations that would raise the live bytes above this number.
     Above(usize),
-    /// The allocation after this many more panics instead.
+    /// Skips this many allocations and panics in the next one.
     PanicOnce(usize),
 }
 
-/// The result of [`Ledger::ask`] where the test refuses: the error of a backend that refuses on
-/// request.
+/// The error of [`Ledger::ask`] when the test refuses an allocation. A backend that refuses on
+/// request returns this error.
 #[derive(Clone, Copy, Debug, Error, PartialEq, Eq)]
 #[error("the test refused {bytes} bytes")]
 pub struct RefusalError {
@@ -109,29 +111,30 @@ pub struct RefusalError {
     pub bytes: usize,
 }
 
-/// A misuse of a block. Callers of the cases check that no fault was noted.
+/// A misuse of a block. Code that runs the cases checks that no faults were recorded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Fault {
-    /// A block was freed while it was not allocated: a second time, or at an address that never was a block's.
+    /// A block was freed that was not allocated: it was freed twice, or its address never belonged
+    /// to a block.
     NotAllocated {
         /// The address that was freed.
         address: usize,
     },
-    /// A block was freed with other bytes than it was allocated with.
+    /// A block was freed with a different size than it was allocated with.
     OtherBytes {
         /// The address of the block.
         address: usize,
-        /// The bytes that it was allocated with.
+        /// The size with which the block was allocated, in bytes.
         allocated: usize,
-        /// The bytes that it was freed with.
+        /// The size with which the block was freed, in bytes.
         freed: usize,
     },
-    /// A block was given while some of its bytes belonged to another block.
+    /// A new block overlaps an allocated one.
     Overlaps {
         /// The address of the new block.
         address: usize,
-        /// The bytes of the block.
+        /// The size of the block, in bytes.
         bytes: usize,
     },
     /// Work used a block after it was freed.
@@ -139,19 +142,19 @@ pub enum Fault {
         /// The address of the block.
         address: usize,
     },
-    /// Work went beyond the bytes of a block.
+    /// Work accessed memory past the end of a block.
     Beyond {
         /// The address of the block.
         address: usize,
-        /// The bytes of the block.
+        /// The size of the block, in bytes.
         bytes: usize,
-        /// The offset at which the work would have ended.
+        /// The offset at which the access would have ended.
         end: usize,
     },
 }
 
 impl Ledger {
-    /// Creates a ledger without entries.
+    /// Creates an empty ledger.
     #[must_use]
     pub fn new() -> Self {
         Self::default()
@@ -161,15 +164,16 @@ impl Ledger {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Asks whether the test lets a backend allocate, before it does.
+    /// Asks if the test permits an allocation. A backend calls this method before it allocates.
     ///
     /// # Errors
     ///
-    /// [`RefusalError`], which the backend turns into its own error, or returns.
+    /// [`RefusalError`], which the backend returns or converts into its own error.
     ///
     /// # Panics
     ///
-    /// If the test set [`Refusal::PanicOnce`]: the backend lets the panic pass through `allocate`.
+    /// If the test has set [`Refusal::PanicOnce`]. The backend lets the panic propagate through
+    /// `allocate`.
     pub fn ask(&self, bytes: usize) -> Result<(), RefusalError> {
         let mut entries = self.entries();
         let live = entries.held.bytes;
@@ -196,13 +200,13 @@ impl Ledger {
         if refused { Err(RefusalError { bytes }) } else { Ok(()) }
     }
 
-    /// Records that a backend allocated a block, by its address or another number that tells blocks
-    /// apart.
+    /// Records that a backend has allocated a block, by its address or by another number that
+    /// identifies the block.
     pub fn given(&self, address: usize, bytes: usize) {
         self.note(address, bytes, None);
     }
 
-    /// As [`given`](Self::given), for memory of the global allocator.
+    /// Like [`given`](Self::given), for memory from the global allocator.
     pub(crate) fn given_on_heap(&self, block: NonNull<u8>, bytes: usize) {
         self.note(block.addr().get(), bytes, Some(block));
     }
@@ -226,9 +230,9 @@ impl Ledger {
         held.peak_bytes = held.peak_bytes.max(held.bytes);
     }
 
-    /// Records that a backend frees a block. Returns `false` if the backend must not, because no
-    /// such block exists, or one of other bytes. Then a [`Fault`] is noted, and the backend should
-    /// leave the memory alone.
+    /// Records that a backend frees a block. Returns `false` if the backend must not free it,
+    /// because no such block exists or because the block has a different size. The ledger then
+    /// records a [`Fault`], and the backend should leave the memory alone.
     #[must_use = "memory that is not a block's must not be given back"]
     pub fn freed(&self, address: usize, bytes: usize) -> bool {
         let may = self.freeing(address, bytes);
@@ -238,8 +242,8 @@ impl Ledger {
         may
     }
 
-    /// Does as [`freed`](Self::freed), for a backend that frees memory later, in the order of a
-    /// queue: there [`returned`](Self::returned) follows.
+    /// Like [`freed`](Self::freed), for a backend that frees memory later, in queue order. The
+    /// backend then also calls [`returned`](Self::returned).
     #[must_use = "memory that is not a block's must not be given back"]
     pub fn freeing(&self, address: usize, bytes: usize) -> bool {
         let entries = &mut *self.entries();
@@ -261,7 +265,7 @@ impl Ledger {
         false
     }
 
-    /// Records that the memory of a block has returned.
+    /// Records that the memory of a freed block has been returned.
     pub fn returned(&self, address: usize) {
         let entries = &mut *self.entries();
         if entries.returning.remove(&address).is_none() {
@@ -270,61 +274,61 @@ impl Ledger {
         entries.held.returning = entries.returning.len();
     }
 
-    /// Notes a misuse of a block.
+    /// Records a misuse of a block.
     pub fn note_fault(&self, fault: Fault) {
         self.entries().faults.push(fault);
     }
 
-    /// Returns the misuses of blocks that were noted so far.
+    /// Returns all misuses of blocks recorded so far.
     #[must_use]
     pub fn faults(&self) -> Vec<Fault> {
         self.entries().faults.clone()
     }
 
-    /// Returns the allocated blocks, and the number of requests so far.
+    /// Returns the currently allocated blocks, and the number of requests so far.
     #[must_use]
     pub fn held(&self) -> BlockCounts {
         self.entries().held
     }
 
-    /// Returns the number of blocks that are allocated now.
+    /// Returns the number of currently allocated blocks.
     #[must_use]
     pub fn live_blocks(&self) -> usize {
         self.held().blocks
     }
 
-    /// Returns the bytes of the blocks that are allocated now.
+    /// Returns the total bytes of the currently allocated blocks.
     #[must_use]
     pub fn live_bytes(&self) -> usize {
         self.held().bytes
     }
 
-    /// Returns the most bytes that the blocks held at any moment, also in the middle of a call,
-    /// since [`forget_peak`](Self::forget_peak).
+    /// Returns the largest number of bytes that the blocks held at any time since
+    /// [`forget_peak`](Self::forget_peak), even during a call.
     #[must_use]
     pub fn peak_bytes(&self) -> usize {
         self.held().peak_bytes
     }
 
-    /// Starts to look for a new peak from what is allocated now.
+    /// Resets the peak to the number of currently allocated bytes.
     pub fn forget_peak(&self) {
         let held = &mut self.entries().held;
         held.peak_bytes = held.bytes;
     }
 
-    /// Returns the number of requests that were granted.
+    /// Returns the number of requests granted.
     #[must_use]
     pub fn allocations(&self) -> usize {
         self.held().allocations
     }
 
-    /// Returns the number of requests that were refused, by an error or by a panic.
+    /// Returns the number of requests refused, with an error or a panic.
     #[must_use]
     pub fn refused(&self) -> usize {
         self.held().refused
     }
 
-    /// Returns the block that holds the address, as its start and bytes.
+    /// Returns the start and the size of the block that contains the address.
     #[must_use]
     pub fn block_of(&self, address: usize) -> Option<(usize, usize)> {
         let entries = self.entries();
@@ -332,9 +336,8 @@ impl Ledger {
         (address < start + bytes).then_some((start, bytes))
     }
 
-    /// Returns the number of the block that holds the address, and the place of the address in the
-    /// block. The number differs from that of every other block, also from that of a block that was
-    /// at the same address before.
+    /// Returns the number of the block that contains the address, and the offset of the address in
+    /// the block. Each block has its own number, even if an earlier block had the same address.
     pub(crate) fn place_of(&self, address: usize) -> Option<(usize, usize)> {
         let entries = self.entries();
         let (&start, &BlockEntry { bytes, number, .. }) =
@@ -342,23 +345,23 @@ impl Ledger {
         (address < start + bytes).then_some((number, address - start))
     }
 
-    /// Sets which of the coming allocations are refused.
+    /// Sets which future allocations are refused.
     pub fn refuse(&self, refusal: Refusal) {
         self.entries().refuse = refusal;
     }
 
-    /// Returns the rule by which coming allocations are refused.
+    /// Returns the rule for refusing future allocations.
     #[must_use]
     pub fn refusal(&self) -> Refusal {
         self.entries().refuse
     }
 
-    /// Records that the pool needs the memory at once (`settle`).
+    /// Records that the pool needs freed memory immediately (`settle`).
     pub fn note_settled(&self) {
         self.entries().settled += 1;
     }
 
-    /// Returns how often the pool needed memory at once.
+    /// Returns how often the pool needed freed memory immediately.
     #[must_use]
     pub fn settled(&self) -> usize {
         self.entries().settled
@@ -368,25 +371,25 @@ impl Ledger {
     ///
     /// # Errors
     ///
-    /// [`RefusalError`] if the test refuses it.
+    /// [`RefusalError`] if the test refuses to reuse the block.
     pub fn note_reuse(&self, why: Reuse) -> Result<(), RefusalError> {
         let mut entries = self.entries();
         entries.reuses.push(why);
         if entries.refuse_reuse { Err(RefusalError { bytes: 0 }) } else { Ok(()) }
     }
 
-    /// Sets whether `reuse` fails from now on.
+    /// Makes `reuse` fail from now on, or succeed again if `on` is `false`.
     pub fn refuse_reuse(&self, on: bool) {
         self.entries().refuse_reuse = on;
     }
 
-    /// Returns the reasons for which blocks of armed slots were reused so far.
+    /// Returns the recorded reasons for reusing the blocks of armed slots.
     #[must_use]
     pub fn reuses(&self) -> Vec<Reuse> {
         self.entries().reuses.clone()
     }
 
-    /// Forgets every block, and returns those of the global allocator.
+    /// Removes all blocks from the ledger, and returns those from the global allocator.
     pub(crate) fn take_heap_blocks(&self) -> Vec<(NonNull<u8>, usize)> {
         let mut entries = self.entries();
         entries.held.blocks = 0;

@@ -1,5 +1,5 @@
-//! An adaptor that counts and refuses: it reports every block that the pool takes and frees to a
-//! [`Ledger`], for backends that keep none themselves.
+//! An adaptor that counts and refuses allocations. It reports every block that the pool allocates
+//! and frees to a [`Ledger`], for backends that have no ledger of their own.
 
 use std::fmt;
 
@@ -8,10 +8,11 @@ use pool_core::{Advice, HostBackend, PoolBackend, StackedBackend};
 use crate::adapted::{AdaptedBackend, AdaptedError, Adaptor, StackedAdaptor};
 use crate::ledger::Ledger;
 
-/// A host backend with a [`Ledger`]: `Pool::<LedgeredBackend<B>>::new(unsafe { LedgeredContext::new(context, ledger) })`.
+/// A host backend with a [`Ledger`]: `Pool::<LedgeredBackend<B>>::new(unsafe {
+/// LedgeredContext::new(context, ledger) })`.
 ///
-/// The ledger sees the pool's calls only. A leak checker shows that the backend's `free` really
-/// frees.
+/// The ledger sees only the pool's calls. To check that the backend's `free` really frees the
+/// memory, use a leak checker.
 pub type LedgeredBackend<B> = AdaptedBackend<LedgeredContext<B>>;
 
 /// The context of a [`LedgeredBackend`].
@@ -21,12 +22,12 @@ pub struct LedgeredContext<B: PoolBackend> {
 }
 
 impl<B: HostBackend> LedgeredContext<B> {
-    /// Creates a context whose blocks a ledger counts.
+    /// Creates a context whose blocks are recorded in a ledger.
     ///
     /// # Safety
     ///
-    /// Views of `B` do not use the [`SlotRef`](pool_core::SlotRef) that they are given, which is that of
-    /// another backend. Slices do not.
+    /// Views of `B` must not use the [`SlotRef`](pool_core::SlotRef) that they receive, because the
+    /// slot belongs to another backend. Slices satisfy this.
     #[must_use]
     pub unsafe fn new(context: B::Context, ledger: Ledger) -> Self {
         Self { context, ledger }
@@ -39,8 +40,8 @@ impl<B: PoolBackend> fmt::Debug for LedgeredContext<B> {
     }
 }
 
-// SAFETY: blocks are those of `B`, allocated and freed by it alone. That its views do not use their slot
-// was promised where the context was made.
+// SAFETY: blocks belong to `B`, which alone allocates and frees them. The creator of the context
+// promised that views of `B` do not use their slot.
 unsafe impl<B: HostBackend> Adaptor for LedgeredContext<B> {
     type Inner = B;
     type Descriptor = B::Descriptor;
@@ -58,7 +59,7 @@ unsafe impl<B: HostBackend> Adaptor for LedgeredContext<B> {
 
     unsafe fn free(&self, block: B::Block, bytes: usize) {
         if self.ledger.freed(B::host_pointer(block).addr(), bytes) {
-            // SAFETY: the caller's promise, which the ledger confirms.
+            // SAFETY: the caller promises this, and the ledger has confirmed it.
             unsafe { B::free(&self.context, block, bytes) };
         }
     }
@@ -69,5 +70,6 @@ unsafe impl<B: HostBackend> Adaptor for LedgeredContext<B> {
     }
 }
 
-// SAFETY: the adaptor passes blocks and parts of them on, and its views are the inner backend's, which ignore their slot.
+// SAFETY: the adaptor passes blocks and parts of blocks on unchanged. Its views are the inner
+// backend's, which ignore their slot.
 unsafe impl<B: HostBackend + StackedBackend> StackedAdaptor for LedgeredContext<B> {}

@@ -1,8 +1,9 @@
-//! The tests that every pool backend passes, written once, for your own backend.
+//! Tests that every pool backend must pass, ready to use for your own backend.
 //!
-//! A backend's memory is looked at through a [`Probe`], which its tests write. [`run_all`] runs the
-//! acceptance [`cases`] by it, [`programs`] are random ones, checked against a naive model. This is a whole
-//! test, of a host backend whose views are slices:
+//! A [`Probe`], which you write for your backend, gives the tests access to the backend's memory.
+//! [`run_all`] runs the acceptance [`cases`] with a probe, and [`programs`] contains random
+//! programs that are checked against a naive model. Here is a complete test of a host backend whose
+//! views are slices:
 //!
 //! ```
 //! use pool_conformance::programs::{run_random_dynamic, run_random_lexical, test_cases};
@@ -43,21 +44,21 @@
 //! run_random_dynamic(test_cases(), ToyProbe::default);
 //! ```
 //!
-//! A backend over a queue of work writes two more kinds of methods, as in [`DeferredProbe`]. By
-//! work that is enqueued and not waited for ([`Probe::write_later`], [`Probe::read_later`]) order
-//! is tested; the other is work that the pool cannot see ([`Probe::write_elsewhere`]). If a probe
-//! declines something, the cases that need it are printed as `SKIPPED`: `cargo test -- --nocapture`
-//! shows them.
+//! The probe of a backend with a work queue needs two more kinds of methods, as in
+//! [`DeferredProbe`]. The first kind enqueues work without waiting for it ([`Probe::write_later`],
+//! [`Probe::read_later`]), which tests the order of work. The second kind enqueues work that the
+//! pool cannot see ([`Probe::write_elsewhere`]). If a probe declines a method, the cases that need
+//! the method are printed as `SKIPPED`; `cargo test -- --nocapture` shows them.
 //!
-//! | to begin from | what it is |
+//! | starting point | description |
 //! |---|---|
-//! | [`Toy`] | the smallest backend there can be, in eighty lines |
-//! | [`DeferredBackend`] | opaque blocks behind a queue of commands that run late |
-//! | [`HeapBackend`] | heap memory with a [`Ledger`] of its own, for tests of what uses pools |
-//! | [`ArmingBackend`](arming::ArmingBackend) | a host backend's memory whose views arm their slot |
-//! | [`LedgeredBackend`], [`AdaptedBackend`] | a host backend around yours whose views are slices, which counts, refuses, or does what you override; over a queue tell the ledger yourself: `ask`, `given`, `freeing`, `returned`, `note_settled` |
+//! | [`Toy`] | the smallest possible backend, in eighty lines |
+//! | [`DeferredBackend`] | opaque blocks behind a queue whose commands run late |
+//! | [`HeapBackend`] | heap memory with its own [`Ledger`], for tests of code that uses pools |
+//! | [`ArmingBackend`](arming::ArmingBackend) | a host backend's memory, with views that arm their slot |
+//! | [`LedgeredBackend`], [`AdaptedBackend`] | a wrapper around a host backend whose views are slices: it counts or refuses allocations, or changes the methods that you override. A backend with a queue calls the ledger itself: `ask`, `given`, `freeing`, `returned`, `note_settled` |
 //!
-//! The cases themselves are tested, too: [`liars`] are backends with one mistake each, and
+//! The cases themselves are also tested: [`liars`] contains backends with one mistake each.
 //! `cargo test -p pool-conformance --test liars -- --nocapture` prints which case caught each of
 //! them.
 
@@ -70,7 +71,8 @@
     reason = "a crate of tests: a check that fails panics, and what is skipped is printed"
 )]
 
-// Layering: a module may import what follows its colon. `cargo xtask imports` checks it, `--list` prints it anew.
+// Layering: each module may import only the modules after its colon. `cargo xtask imports` checks
+// this, and `--list` prints the list.
 //
 // arming, element, panics, sources, toy: nothing
 // host: arming, element

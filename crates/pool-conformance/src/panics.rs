@@ -1,5 +1,5 @@
-//! Panics that the tests raise on purpose. They print nothing, and code that catches them lets
-//! every other panic pass, so that a failed check cannot be mistaken for a planned panic.
+//! Panics that the tests raise on purpose. These panics print nothing. Code that catches them
+//! propagates every other panic, so a failed check is never mistaken for a planned panic.
 
 use std::any::Any;
 use std::cell::Cell;
@@ -19,32 +19,32 @@ pub fn panic_as_planned() -> ! {
     resume_unwind(Box::new(PlannedPanic))
 }
 
-/// Returns `true` if a payload is that of [`panic_as_planned`].
+/// Returns `true` if the payload comes from [`panic_as_planned`].
 #[must_use]
 pub fn is_planned(payload: &(dyn Any + Send)) -> bool {
     payload.is::<PlannedPanic>()
 }
 
-/// The beginning of the text of [`panic_in_allocation`].
+/// The prefix of the message of [`panic_in_allocation`].
 const IN_ALLOCATION: &str = "the test panics instead of allocating";
 
-/// Panics in an allocation, as a backend does on request: [`Ledger::ask`](crate::Ledger::ask) calls
-/// it.
+/// Panics in an allocation, as a backend does on request. [`Ledger::ask`](crate::Ledger::ask) calls
+/// this function.
 ///
 /// # Panics
 ///
-/// Always, with a text by which [`is_in_allocation`] knows it.
+/// Always, with a message that [`is_in_allocation`] recognises.
 pub fn panic_in_allocation(bytes: usize) -> ! {
     panic!("{IN_ALLOCATION} {bytes} bytes");
 }
 
-/// Returns `true` if a payload is that of [`panic_in_allocation`].
+/// Returns `true` if the payload comes from [`panic_in_allocation`].
 #[must_use]
 pub fn is_in_allocation(payload: &(dyn Any + Send)) -> bool {
     text(payload).starts_with(IN_ALLOCATION)
 }
 
-/// Runs code that may panic on purpose. Returns `None` if it did. Any other panic passes.
+/// Runs code that may panic on purpose, and returns `None` if it did. Any other panic propagates.
 pub fn catch_planned<R>(code: impl FnOnce() -> R) -> Option<R> {
     match catch_unwind(AssertUnwindSafe(code)) {
         Ok(value) => Some(value),
@@ -53,7 +53,7 @@ pub fn catch_planned<R>(code: impl FnOnce() -> R) -> Option<R> {
     }
 }
 
-/// Runs code of the library that is expected to panic sometimes. The message is not printed.
+/// Runs library code that is sometimes expected to panic, without printing the panic message.
 ///
 /// # Errors
 ///
@@ -74,7 +74,7 @@ pub fn catch_quietly<R>(code: impl FnOnce() -> R) -> Result<R, Box<dyn Any + Sen
     outcome
 }
 
-/// Returns the text of a panic; an empty one if the payload is no text.
+/// Returns the message of a panic, or an empty string if the payload is not a string.
 #[must_use]
 pub fn text(payload: &(dyn Any + Send)) -> &str {
     let string = payload.downcast_ref::<String>().map(String::as_str);

@@ -1,6 +1,7 @@
-//! The probe: what the tests need of a backend beyond `PoolBackend`. It makes a context, looks into
-//! a view, puts work on it, and has the ledger that counts its blocks. A probe is a value of its
-//! own, so that the tests of any crate can write one for a backend that is defined elsewhere.
+//! The probe: everything that the tests need from a backend beyond `PoolBackend`. A probe creates
+//! contexts, inspects views, enqueues work on views, and provides the ledger that counts the
+//! backend's blocks. A probe is a separate value, so that the tests of any crate can define one for
+//! a backend from another crate.
 
 use std::fmt;
 
@@ -12,19 +13,21 @@ use pool_core::{
 use crate::host::HostForms;
 use crate::ledger::{BlockCounts, Ledger, Refusal};
 
-/// The exclusive view of a probe's backend.
+/// The exclusive view type of a probe's backend.
 pub type View<'s, P, T> = <<P as Probe>::Backend as PoolBackend>::View<'s, T>;
 
-/// The shared view of a probe's backend.
+/// The shared view type of a probe's backend.
 pub type SharedView<'s, P, T> = <<P as Probe>::Backend as PoolBackend>::ViewRef<'s, T>;
 
-/// The pool error of a probe's backend.
+/// The pool error type of a probe's backend.
 pub type Failure<P> = PoolError<<<P as Probe>::Backend as PoolBackend>::Error>;
 
-/// The contents that a view had at some point of the queue. A call waits for that point.
+/// The contents of a view at a certain point in the queue. Calling the function waits for that
+/// point.
 pub type Later<'p, T> = Box<dyn FnOnce() -> Vec<T> + 'p>;
 
-/// The reason why a probe does not offer something. Cases that need it are skipped, and print it.
+/// The reason why a probe does not support something. Cases that need it are skipped, and print the
+/// reason.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SkipReason(pub &'static str);
 
@@ -34,74 +37,75 @@ impl fmt::Display for SkipReason {
     }
 }
 
-/// Looks into the memory of a backend for the tests.
+/// Gives the tests access to the memory of a backend.
 ///
-/// [`slice_access!`](crate::slice_access) writes everything about views for a host backend whose
-/// views are slices; the page of this crate shows a whole probe.
+/// For a host backend whose views are slices, [`slice_access!`](crate::slice_access) implements all
+/// methods that concern views. The documentation of this crate shows a complete probe.
 pub trait Probe: 'static {
-    /// The backend that is tested.
+    /// The backend under test.
     type Backend: PoolBackend;
 
-    /// Returns the context of a new pool.
+    /// Returns a context for a new pool.
     fn context(&self) -> <Self::Backend as PoolBackend>::Context;
 
-    /// Returns the address at which a view starts; if blocks have no addresses, the number that
-    /// tells their bytes apart. Such numbers count bytes as addresses do, from a multiple of the
-    /// backend's alignment.
+    /// Returns the address at which a view starts. If blocks have no addresses, returns a number
+    /// that identifies the view's bytes. Such numbers count bytes just as addresses do, starting at
+    /// a multiple of the backend's alignment.
     fn address<T: Element>(&self, view: &View<'_, Self, T>) -> usize {
         self.shared_address::<T>(&view.as_view())
     }
 
-    /// Returns the address at which a shared view starts, as [`address`](Self::address).
+    /// Returns the address at which a shared view starts, like [`address`](Self::address).
     fn shared_address<T: Element>(&self, view: &SharedView<'_, Self, T>) -> usize;
 
-    /// Returns the elements of a view, on the host, once all earlier work is done.
+    /// Returns the elements of a view on the host, once all earlier work is done.
     fn read<T: Element>(&self, view: &View<'_, Self, T>) -> Vec<T> {
         self.read_shared::<T>(&view.as_view())
     }
 
-    /// Returns the elements of a shared view, on the host, as [`read`](Self::read). The element
-    /// types include those with invalid byte patterns, which [`PoolView`](pool_core::PoolView) does
-    /// not read: the tests have written valid ones.
+    /// Returns the elements of a shared view on the host, like [`read`](Self::read). Some element
+    /// types have invalid byte patterns, and [`PoolView`](pool_core::PoolView) does not read
+    /// elements of such types. Here it is sound, because the tests have written valid elements.
     fn read_shared<T: Element>(&self, view: &SharedView<'_, Self, T>) -> Vec<T>;
 
-    /// Overwrites a view with this number of elements.
+    /// Overwrites a view with `elements`, which has the view's length.
     fn write<T: Element>(&self, view: &mut View<'_, Self, T>, elements: &[T]) {
         let copied = view.copy_from_host(elements);
         copied.unwrap_or_else(|error| panic!("a view cannot be written: {error}"));
     }
 
-    /// Enqueues *work* that overwrites a view with this number of elements, and does not wait for
-    /// it, as a kernel or a copy of the backend's users. It may run at any time before the next
-    /// wait, on the queue of the view's pool.
+    /// Enqueues *work* that overwrites a view with `elements`, which has the view's length. Does
+    /// not wait for the work, just like a kernel or a copy enqueued by the backend's users. The
+    /// work may run at any time before the next wait, on the queue of the view's pool.
     ///
-    /// Where views are host memory, work is done when the call returns: there this is
-    /// [`write`](Self::write). It may also be [`write`](Self::write) where a copy from the host is
-    /// enqueued as other work is.
+    /// If views are host memory, the work is done when the call returns, and this method is the
+    /// same as [`write`](Self::write). It may also be the same if copies from the host are enqueued
+    /// like other work.
     fn write_later<T: Element>(&self, view: &mut View<'_, Self, T>, elements: &[T]) {
         self.write::<T>(view, elements);
     }
 
-    /// Enqueues *work* that reads a view, and does not wait for it: the counterpart of
-    /// [`write_later`](Self::write_later). The returned value outlives the view. It has the view's
-    /// elements after all that was enqueued before the call, and before all that is enqueued later.
+    /// Enqueues *work* that reads a view, without waiting for it: the counterpart of
+    /// [`write_later`](Self::write_later). The returned value outlives the view. It yields the
+    /// elements that the view holds after all work enqueued before the call, and before all work
+    /// enqueued later.
     fn read_later<T: Element>(&self, view: &SharedView<'_, Self, T>) -> Later<'_, T>;
 
-    /// Returns the number of views that [random programs](crate::programs) read by
-    /// [`read_later`](Self::read_later) before they compare them; with 0 they compare each at once.
-    /// For backends whose reads wait for a device: programs are faster if `read_later` gathers its
-    /// reads, and check the same.
+    /// Returns how many views [random programs](crate::programs) read with
+    /// [`read_later`](Self::read_later) before they compare the results. If the number is 0, they
+    /// compare each view immediately. Override this method for a backend whose reads wait for a
+    /// device: if `read_later` batches its reads, programs run faster and check the same.
     fn open_reads(&self) -> usize {
         0
     }
 
-    /// Does as [`write_later`](Self::write_later), but where the pool cannot see it, as on another
-    /// stream: the backend's views then [arm](pool_core::SlotRef::arm) their slot. The write comes
-    /// after everything on the pool's queue.
+    /// Like [`write_later`](Self::write_later), but enqueues the work where the pool cannot see it,
+    /// for example on another stream. The backend's views then [arm](pool_core::SlotRef::arm) their
+    /// slot. The write runs after everything on the pool's queue.
     ///
     /// # Errors
     ///
-    /// [`SkipReason`] if all work of views is on the pool's own queue, or is done at once.
+    /// [`SkipReason`] if all work on views runs on the pool's own queue, or is done immediately.
     fn write_elsewhere<T: PodElement>(
         &self,
         view: &mut View<'_, Self, T>,
@@ -111,12 +115,13 @@ pub trait Probe: 'static {
         Err(SkipReason("the backend's views have no work that the pool cannot see"))
     }
 
-    /// Returns the shape that a descriptor of the shape cache keeps. A new descriptor is used for
-    /// `dims` first.
+    /// Returns the shape stored in a descriptor of the shape cache. A new descriptor is first used
+    /// for `dims`.
     ///
     /// # Errors
     ///
-    /// [`SkipReason`] if the backend keeps nothing with a shape, or the probe cannot look at it.
+    /// [`SkipReason`] if the backend stores nothing with a shape, or if the probe cannot inspect
+    /// it.
     fn kept_shape(
         &self,
         descriptor: &mut <Self::Backend as PoolBackend>::Descriptor,
@@ -126,12 +131,13 @@ pub trait Probe: 'static {
         Err(SkipReason("the backend keeps nothing beside a shape that the probe can look at"))
     }
 
-    /// Acquires elements that are made one by one, by code that may acquire from the same scope: by
-    /// `try_acquire_with` if the backend has it, else in the same way from the host.
+    /// Acquires elements that are created one at a time, by code that may acquire from the same
+    /// scope. Uses `try_acquire_with` if the backend supports it; otherwise the host writes the
+    /// elements in the same way.
     ///
     /// # Errors
     ///
-    /// As [`Scope::try_acquire`].
+    /// The errors of [`Scope::try_acquire`].
     fn acquire_with<'s, T: Element>(
         &self,
         scope: &Scope<'s, Self::Backend>,
@@ -143,11 +149,11 @@ pub trait Probe: 'static {
         Ok(view)
     }
 
-    /// Does as [`acquire_with`](Self::acquire_with), for a dynamic pool.
+    /// Like [`acquire_with`](Self::acquire_with), for a dynamic pool.
     ///
     /// # Errors
     ///
-    /// As [`DynamicPool::try_acquire`].
+    /// The errors of [`DynamicPool::try_acquire`].
     fn acquire_named_with<T: Element>(
         &self,
         pool: &mut DynamicPool<Self::Backend>,
@@ -160,70 +166,73 @@ pub trait Probe: 'static {
         Ok(handle)
     }
 
-    /// Returns the forms of scopes of a host backend, for elements of any type that is `Copy`:
-    /// `Some(HostForms::new())` if the backend is a [`HostBackend`](crate::HostBackend). Random
-    /// programs then mix these forms, whose slots are marked, with all others; else they use forms
-    /// that every backend has.
+    /// Returns the acquire methods of a host backend's scopes, for elements of any `Copy` type. If
+    /// the backend is a [`HostBackend`](crate::HostBackend), return `Some(HostForms::new())`.
+    /// Random programs then mix these methods, which mark slots, with all others. Otherwise, they
+    /// use only methods that every backend supports.
     fn host_forms(&self) -> Option<HostForms<Self::Backend>> {
         None
     }
 
-    /// Returns the ledger to which the backend reports every block of this probe's contexts. It
-    /// names blocks by the [`address`](Self::address) of a view at their start.
+    /// Returns the ledger to which the backend reports every block of this probe's contexts. The
+    /// ledger identifies a block by the [`address`](Self::address) of a view at the start of the
+    /// block.
     ///
-    /// The backend writes the ledger itself ([`HeapBackend`](crate::HeapBackend)) through a hook of
-    /// its own, or an adaptor does that knows the pool's calls
-    /// ([`LedgeredBackend`](crate::LedgeredBackend)). A use of a freed block is seen only if the
-    /// backend keeps freed memory and notes the use ([`Ledger::note_fault`]); else a sanitizer or
-    /// Miri sees it.
+    /// Either the backend itself reports its blocks ([`HeapBackend`](crate::HeapBackend)), or an
+    /// adaptor reports the pool's calls ([`LedgeredBackend`](crate::LedgeredBackend)). A use of a
+    /// freed block is detected only if the backend keeps freed memory and records the use
+    /// ([`Ledger::note_fault`]). Otherwise, only a sanitizer or Miri detects it.
     ///
     /// # Errors
     ///
-    /// [`SkipReason`] if the blocks cannot be counted. Leaks, overlaps and double frees are then
-    /// not noticed.
+    /// [`SkipReason`] if the blocks cannot be counted. Leaks, overlaps and double frees then go
+    /// unnoticed.
     fn accounting(&self) -> Result<&Ledger, SkipReason>;
 
-    /// Returns the ledger that the backend [asks](Ledger::ask) before every allocation. By it the
-    /// tests choose which allocations fail, and how. A refusal is an error of `allocate`, which the
-    /// pool reports as [`PoolError::OutOfMemory`], or a panic that `allocate` lets pass.
+    /// Returns the ledger that the backend [asks](Ledger::ask) before every allocation. With this
+    /// ledger, the tests choose which allocations fail, and how. A refusal is either an error of
+    /// `allocate`, which the pool reports as [`PoolError::OutOfMemory`], or a panic that propagates
+    /// through `allocate`.
     ///
     /// # Errors
     ///
-    /// [`SkipReason`] if the backend cannot be made to fail. Its failures are then not tested.
+    /// [`SkipReason`] if the backend cannot be made to fail. Failing allocations are then not
+    /// tested.
     fn refusal(&self) -> Result<&Ledger, SkipReason>;
 }
 
-/// The tests' calls to a probe's backend and ledgers.
+/// The calls that the tests make to a probe's backend and ledgers.
 pub(crate) trait Watching: Probe {
-    /// The backend's pools have slots.
+    /// `true` if the backend's pools have slots.
     const HAS_SLOTS: bool =
         <<Self::Backend as PoolBackend>::Layout as Layout<Self::Backend>>::HAS_SLOTS;
 
-    /// Returns the blocks that the backend has allocated; `None` if nothing counts them.
+    /// Returns the blocks that the backend has allocated, or `None` if they are not counted.
     fn held(&self) -> Option<BlockCounts> {
         self.accounting().ok().map(Ledger::held)
     }
 
-    /// Returns the block that holds an address; `None` if nothing counts blocks, or no block holds
-    /// it.
+    /// Returns the start and the size of the block that contains an address. Returns `None` if
+    /// blocks are not counted, or if no block contains the address.
     fn block_of(&self, address: usize) -> Option<(usize, usize)> {
         self.accounting().ok()?.block_of(address)
     }
 
-    /// Returns the number of the block that holds an address, which no other block has, and the
-    /// place of the address in it. Returns `None` if nothing counts blocks, or no block holds it.
+    /// Returns the unique number of the block that contains an address, and the offset of the
+    /// address in the block. Returns `None` if blocks are not counted, or if no block contains the
+    /// address.
     fn place_of(&self, address: usize) -> Option<(usize, usize)> {
         self.accounting().ok()?.place_of(address)
     }
 
-    /// Starts to look for a new peak.
+    /// Resets the peak to the number of currently allocated bytes.
     fn forget_peak(&self) {
         if let Ok(ledger) = self.accounting() {
             ledger.forget_peak();
         }
     }
 
-    /// Sets which of the coming allocations fail. Without effect if the probe declined.
+    /// Sets which future allocations fail. Has no effect if the probe declined.
     fn refuse(&self, refusal: Refusal) {
         if let Ok(ledger) = self.refusal() {
             ledger.refuse(refusal);
@@ -246,8 +255,8 @@ pub(crate) trait Watching: Probe {
 
 impl<P: Probe> Watching for P {}
 
-/// The methods of a [`Probe`] for a [`HostBackend`](crate::HostBackend) whose views are slices, to be put into its
-/// `impl`.
+/// Implements the methods of a [`Probe`] that concern views, for a
+/// [`HostBackend`](crate::HostBackend) whose views are slices. Use it inside the `impl`.
 #[macro_export]
 macro_rules! slice_access {
     () => {

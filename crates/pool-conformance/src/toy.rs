@@ -1,5 +1,5 @@
-//! The smallest backend that passes everything: what a new one has to write. It has words of the
-//! heap, no failures and no order, and keeps nothing with a shape.
+//! The smallest backend that passes all tests, which shows what a new backend must implement. It
+//! allocates words on the heap, never fails, needs no ordering, and stores nothing with a shape.
 
 use std::convert::Infallible;
 use std::mem::MaybeUninit;
@@ -14,9 +14,9 @@ use pool_core::{
 #[derive(Debug)]
 pub struct Toy;
 
-// SAFETY: a block is a vector of zeroed words that was taken apart, aligned to 8 and not shared. It
-// is put together again with the same number of words. Any thread may own it. Host views need no
-// order.
+// SAFETY: a block is a boxed slice of zeroed words that was leaked, is aligned to 8, and is not
+// shared. `free` reassembles the box with the same number of words. Any thread may own a block.
+// Host views need no ordering.
 unsafe impl PoolBackend for Toy {
     type Layout = Slots;
     type Context = ();
@@ -37,7 +37,7 @@ unsafe impl PoolBackend for Toy {
     }
     unsafe fn free((): &(), block: NonNull<u64>, bytes: usize) {
         let words = NonNull::slice_from_raw_parts(block, bytes / 8);
-        // SAFETY: taken apart by `allocate` with this number of words, and given up by the caller.
+        // SAFETY: `allocate` leaked a box with this number of words, and the caller gives it up.
         drop(unsafe { Box::from_raw(words.as_ptr()) });
     }
     unsafe fn view<'s, T: Element>(at: NonNull<u64>, _: SlotRef<Self>, n: usize) -> &'s mut [T] {
@@ -45,7 +45,7 @@ unsafe impl PoolBackend for Toy {
         unsafe { from_raw_parts_mut(at.cast().as_ptr(), n) }
     }
     unsafe fn view_ref<'s, T: Element>(at: NonNull<u64>, _: SlotRef<Self>, n: usize) -> &'s [T] {
-        // SAFETY: as in `view`, shared.
+        // SAFETY: the same as in `view`, but shared.
         unsafe { from_raw_parts(at.cast().as_ptr(), n) }
     }
     unsafe fn reuse((): &(), _: NonNull<u64>, _: Reuse) -> Result<(), Infallible> {
@@ -78,7 +78,8 @@ unsafe impl PoolBackend for Toy {
     }
 }
 
-// SAFETY: a block is the address of its words, all of them valid; the dangling one is aligned.
+// SAFETY: a block is the address of its words, and all words are valid. The dangling block is
+// aligned.
 unsafe impl HostBackend for Toy {
     fn host_pointer(block: NonNull<u64>) -> *mut u8 {
         block.cast().as_ptr()

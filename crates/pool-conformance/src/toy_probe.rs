@@ -8,7 +8,7 @@ use crate::toy::Toy;
 /// The probe of the [`Toy`] with a ledger around it.
 #[derive(Clone, Debug, Default)]
 pub struct ToyProbe {
-    /// The ledger of the blocks that the pools took and freed.
+    /// The ledger of the blocks that the pools allocated and freed.
     pub ledger: Ledger,
 }
 

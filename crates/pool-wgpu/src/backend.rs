@@ -1,4 +1,4 @@
-//! The backend: allocation, frees, writes and views of buffers for a pool.
+//! The wgpu backend: allocates, frees, writes and views buffers for a pool.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
@@ -10,12 +10,13 @@ use crate::part::bytes_of;
 use crate::stream::Stream;
 use crate::view::{BufferView, BufferViewMut};
 
-// SAFETY: a block is the address of a record, boxed by `allocate` and taken by `free`, of a buffer
-// with no other owner. WebGPU returns zeroed buffers, and the host cannot see them. Identities are
-// multiples of `ALIGN` and count the bytes of all buffers ever made. Fills and uploads are recorded
-// into the stream's one encoder, as all work of the views is. Commands keep their buffers alive, so
-// that a buffer is dropped after its commands. `free` and `settle` catch panics. No lock of the
-// stream is held while wgpu runs. Views keep the context through their slot alone.
+// SAFETY: a block is the address of a record for one buffer. `allocate` boxes the record, `free`
+// takes it, and the buffer has no other owner. WebGPU returns zeroed buffers, which the host cannot
+// see. Identities are multiples of `ALIGN` and number the bytes of all buffers ever created. Fills,
+// uploads and all work on views are recorded into the stream's only encoder. Commands keep their
+// buffers alive, so a buffer is dropped after the commands that use it. `free` and `settle` catch
+// panics. No lock of the stream is held while wgpu runs. A view keeps the context alive only
+// through its slot.
 unsafe impl PoolBackend for Wgpu {
     type Layout = Slots;
     type Context = Stream;
@@ -40,7 +41,8 @@ unsafe impl PoolBackend for Wgpu {
     unsafe fn free(stream: &Stream, block: WgpuBlock, bytes: usize) {
         // SAFETY: the block came from `allocate`, and is freed once (caller).
         let Some(allocation) = (unsafe { block.take() }) else { return };
-        // wgpu logs, and a watch is foreign code: the message of a panic has already been printed.
+        // wgpu writes logs, and a watch is foreign code. Either may panic; the panic message has
+        // already been printed.
         let _ = catch_unwind(AssertUnwindSafe(|| stream.free(allocation, bytes)));
     }
 
@@ -54,7 +56,7 @@ unsafe impl PoolBackend for Wgpu {
         slot: SlotRef<Self>,
         length: usize,
     ) -> BufferViewMut<'s, T> {
-        // SAFETY: the same contract, which the caller upholds.
+        // SAFETY: the caller upholds the same contract.
         unsafe { BufferViewMut::new(block, slot, length) }
     }
 
@@ -64,11 +66,11 @@ unsafe impl PoolBackend for Wgpu {
         slot: SlotRef<Self>,
         length: usize,
     ) -> BufferView<'s, T> {
-        // SAFETY: the same contract, which the caller upholds.
+        // SAFETY: the caller upholds the same contract.
         unsafe { BufferView::new(block, slot, length) }
     }
 
-    /// All work on a view is in the stream's order, so no slot is ever armed.
+    /// All work on a view runs in stream order, so no slot is ever armed.
     unsafe fn reuse(_: &Stream, _: WgpuBlock, _: Reuse) -> Result<(), WgpuError> {
         Ok(())
     }
@@ -90,7 +92,7 @@ unsafe impl PoolBackend for Wgpu {
         length: usize,
     ) -> Result<(), WgpuError> {
         let value = [value];
-        // SAFETY: as in `set_bytes`.
+        // SAFETY: the block is allocated during the call (caller).
         unsafe { fill(stream, block, bytes_of(&value), length * size_of::<T>()) }
     }
 
@@ -99,24 +101,25 @@ unsafe impl PoolBackend for Wgpu {
         block: WgpuBlock,
         source: &[T],
     ) -> Result<(), WgpuError> {
-        // SAFETY: as in `set_bytes`.
+        // SAFETY: the block is allocated during the call (caller).
         let Some(allocation) = (unsafe { block.allocation() }) else { return Ok(()) };
         stream.with(|recorder| recorder.upload(allocation, 0, bytes_of(source)))
     }
 }
 
-/// Fills the first bytes of a block, up to a whole word: the bytes after them are not in use.
+/// Fills the first `bytes` bytes of a block, rounded up to a whole word: the rest of that word is
+/// not in use.
 ///
 /// # Safety
 ///
-/// The block is allocated during the call.
+/// The block must stay allocated during the call.
 unsafe fn fill(
     stream: &Stream,
     block: WgpuBlock,
     element: &[u8],
     bytes: usize,
 ) -> Result<(), WgpuError> {
-    // SAFETY: the same contract, which the caller upholds.
+    // SAFETY: the block is allocated during the call (caller).
     let allocation: Option<&Allocation> = unsafe { block.allocation() };
     let Some(allocation) = allocation else { return Ok(()) };
     let end = (bytes as u64).next_multiple_of(4);

@@ -1,37 +1,39 @@
-//! A cache of bind groups. The key is the layout of the kernel and the bound parts. A group is kept
-//! until one of its buffers is freed, or until it is the least recently used of a full cache.
+//! A cache of bind groups. The key consists of the kernel's layout and the bound ranges. A group is
+//! kept until one of its buffers is freed, or until the cache is full and the group is the least
+//! recently used.
 //!
-//! Every step takes constant time: an entry links to its neighbours in the order of use, and has
-//! its position among the entries of each buffer.
+//! Every operation takes constant time. An entry links to its neighbours in order of use, and
+//! stores its position among the entries of each buffer.
 
 use std::collections::HashMap;
 use std::hash::{BuildHasherDefault, Hasher};
 
-/// The number of groups that are kept: some 4.5 KiB each, 18 MiB in all.
+/// The maximum number of cached groups. Each takes about 4.5 KiB, so a full cache takes 18 MiB.
 const KEPT: usize = 4_096;
-/// The number of kernels per group that are remembered as tried.
+/// The maximum number of kernels that a group remembers as tried.
 const TRIED: usize = 16;
-/// The index of no entry.
+/// An index that stands for no entry.
 const NONE: usize = usize::MAX;
 
-/// A part of a buffer: the buffer's identity, the part's offset, and its bytes.
+/// A range of a buffer: the buffer's identity, and the range's offset and length in bytes.
 pub(crate) type Place = (u64, u64, u64);
 
-/// The bind groups of a stream.
+/// The cached bind groups of a stream.
 #[derive(Debug)]
 pub(crate) struct BindGroups<G = wgpu::BindGroup> {
     entries: Vec<Entry<G>>,
-    /// Entries without a group.
+    /// Indices of the entries that hold no group.
     vacant: Vec<usize>,
-    /// Entries by [`hash_of`] their bindings. Of two that collide, the older one is dropped.
+    /// The index of each entry, by the [hash](hash_of) of its bindings. If two hashes collide, the
+    /// older entry is dropped.
     by_hash: Map<usize>,
-    /// The entries that bind a buffer, by the buffer's identity.
+    /// The entries that bind each buffer, by the buffer's identity.
     by_buffer: Map<Vec<Use>>,
-    /// The most recently used entry, and the least recently used one.
+    /// The indices of the most and the least recently used entries.
     newest: usize,
     oldest: usize,
     limit: usize,
-    /// The number of groups that were made.
+    /// The number of groups created so far.
     made: u64,
 }
 
@@ -49,21 +51,21 @@ struct Entry<G> {
     hash: u64,
     layout: u64,
     places: Box<[Place]>,
-    /// The position of each binding's [`Use`] among those of its buffer.
+    /// For each binding, the position of its [`Use`] in the list of its buffer.
     positions: Box<[usize]>,
-    /// The entries that were used next after this one, and last before it.
+    /// The entries used immediately after and immediately before this one.
     newer: usize,
     older: usize,
     kept: KeptGroup<G>,
 }
 
-/// A bind group, and a number that is unique in its stream.
+/// A bind group with a number that is unique in its stream.
 #[derive(Debug)]
 pub(crate) struct KeptGroup<G = wgpu::BindGroup> {
     pub(crate) number: u64,
-    /// `None` in a vacant entry.
+    /// The bind group; `None` if the entry is vacant.
     pub(crate) group: Option<G>,
-    /// The numbers of kernels that were [tried](Self::note_tried) with it.
+    /// The numbers of the kernels that were [tried](Self::note_tried) with this group.
     tried: Vec<u64>,
 }
 
@@ -103,11 +105,11 @@ impl<G> BindGroups<G> {
         }
     }
 
-    /// Returns the group of these places, which is made if there is none.
+    /// Returns the group for these ranges, and creates it if the cache does not contain it.
     ///
     /// # Errors
     ///
-    /// The error of making the group.
+    /// The error returned by the function that creates the group.
     #[inline]
     pub(crate) fn find<E>(
         &mut self,
@@ -156,7 +158,7 @@ impl<G> BindGroups<G> {
         at
     }
 
-    /// Drops the groups in which freed buffers are bound.
+    /// Drops the groups that bind freed buffers.
     pub(crate) fn evict(&mut self, identities: &[u64]) {
         for identity in identities {
             while let Some(last) = self.by_buffer.get(identity).and_then(|uses| uses.last()) {
@@ -172,11 +174,12 @@ impl<G> BindGroups<G> {
             self.forget_use(at, binding);
         }
         self.vacant.push(at);
-        // The last step, because dropping a group runs wgpu's code.
+        // This comes last because dropping a group runs wgpu's code.
         self.entries[at].kept.group = None;
     }
 
-    /// Removes a binding from the uses of its buffer. The last use moves to its position.
+    /// Removes a binding from its buffer's list of uses. The last use of that list moves into the
+    /// gap.
     fn forget_use(&mut self, at: usize, binding: usize) {
         let entry = &self.entries[at];
         let (identity, position) = (entry.places[binding].0, entry.positions[binding]);
@@ -199,7 +202,7 @@ impl<G> BindGroups<G> {
         }
     }
 
-    /// Makes an entry the newest one.
+    /// Marks an entry as the most recently used.
     fn link(&mut self, at: usize) {
         let before = std::mem::replace(&mut self.newest, at);
         self.set(at, |entry| (entry.newer, entry.older) = (NONE, before));
@@ -209,7 +212,7 @@ impl<G> BindGroups<G> {
         }
     }
 
-    /// Removes an entry from the order of use.
+    /// Unlinks an entry from the list of entries in order of use.
     fn unlink(&mut self, at: usize) {
         let (newer, older) = (self.entries[at].newer, self.entries[at].older);
         self.set(newer, |entry| entry.older = older);
@@ -222,7 +225,7 @@ impl<G> BindGroups<G> {
         }
     }
 
-    /// Changes an entry; does nothing for [`NONE`].
+    /// Changes an entry. Does nothing if the index is [`NONE`].
     fn set(&mut self, at: usize, change: impl FnOnce(&mut Entry<G>)) {
         if let Some(entry) = self.entries.get_mut(at) {
             change(entry);
@@ -237,19 +240,19 @@ impl<G> Entry<G> {
     }
 }
 
-/// Returns a hash of a layout and the bound places.
+/// Returns a hash of a layout and the bound ranges.
 #[inline]
 fn hash_of(layout: u64, places: impl Iterator<Item = Place>) -> u64 {
-    // Fibonacci hashing: identities are not chosen to collide.
+    // Fibonacci hashing suffices: no user can choose identities that collide.
     let mix =
         |hash: u64, part: u64| (hash.rotate_left(5) ^ part).wrapping_mul(0x9E37_79B9_7F4A_7C15);
-    // Identities count bytes, so that a sum belongs to one place.
+    // Identities number bytes, so the sum of an identity and an offset determines one byte.
     places.fold(mix(0x243F_6A88_85A3_08D3, layout), |hash, (identity, offset, bytes)| {
         mix(mix(hash, identity.wrapping_add(offset)), bytes)
     })
 }
 
-/// The hasher of keys that are already hashes or identities.
+/// A hasher for keys that are already hashes or identities.
 #[derive(Debug, Default)]
 struct AsIs(u64);
 
@@ -266,7 +269,7 @@ impl Hasher for AsIs {
 
     #[inline]
     fn write_u64(&mut self, part: u64) {
-        // The map uses the highest bits and the lowest ones.
+        // The map uses the highest and the lowest bits of a hash.
         let mixed = (self.0 ^ part).wrapping_mul(0x9E37_79B9_7F4A_7C15);
         self.0 = mixed ^ (mixed >> 32);
     }
@@ -278,7 +281,7 @@ mod tests {
 
     use super::{BindGroups, Place};
 
-    /// Groups in the order of their use, the newest last: the naive cache.
+    /// A naive cache: groups in order of use, with the most recently used last.
     type Model = Vec<(u64, Vec<Place>, u64)>;
 
     #[derive(Clone, Debug)]

@@ -1,9 +1,9 @@
-//! Calls of wgpu whose errors come back as values: error scopes, and the loss of the device.
+//! Calls of wgpu that return errors as values, using error scopes and the device's loss.
 //!
-//! wgpu reports a lost device only to a callback, and there is only one, which belongs to the user.
-//! So the device is asked, because the calls of a lost device return no error that names the loss.
-//! In a browser, a device has a promise of its loss instead, on which several callbacks may wait;
-//! the event loop calls them.
+//! Outside a browser, wgpu reports a lost device only to a single callback, and that callback
+//! belongs to the user. The calls of a lost device return no error that names the loss, so this
+//! module queries the device itself. In a browser, each device has a promise that resolves when the
+//! device is lost. Several callbacks may wait on this promise, and the event loop calls them.
 
 use std::panic::{self, AssertUnwindSafe};
 use std::pin::pin;
@@ -15,10 +15,10 @@ use crate::ending;
 use crate::error::WgpuError;
 use crate::turn::current_thread;
 
-/// The number of tries to find out the device of a queue.
+/// The number of attempts to find out which device a queue belongs to.
 const QUEUE_TRIES: usize = 100;
 
-/// A device and its queue, with error handling.
+/// A device and its queue, with error handling for their calls.
 #[derive(Debug)]
 pub(crate) struct Calls {
     pub(crate) device: wgpu::Device,
@@ -39,7 +39,7 @@ impl Calls {
         let probe = device.create_buffer(&descriptor);
         let is_lost = Arc::new(AtomicBool::new(false));
         if cfg!(target_arch = "wasm32") {
-            // The callback lives as long as the device.
+            // The callback lives as long as the device, so it holds only a weak reference.
             let noted = Arc::downgrade(&is_lost);
             device.set_device_lost_callback(move |_, _| {
                 if let Some(is_lost) = noted.upgrade() {
@@ -50,19 +50,19 @@ impl Calls {
         Self { device, queue, is_lost, probe }
     }
 
-    /// Checks that this thread may call wgpu.
+    /// Checks that wgpu may be called on this thread.
     ///
     /// # Errors
     ///
     /// [`WgpuError::ThreadEnding`].
     #[inline]
     pub(crate) fn check_thread(&self) -> Result<(), WgpuError> {
-        // wgpu makes its variables of a thread when it accesses a buffer. This one is not mapped,
-        // and the result is ignored.
+        // wgpu creates its thread-local variables when it accesses a buffer. This buffer is not
+        // mapped, and the result of the call is ignored.
         ending::check_thread(|| drop(self.probe.get_mapped_range(..)))
     }
 
-    /// Checks that the device was not found to be lost, without a call of wgpu.
+    /// Returns an error if the device is known to be lost. Does not call wgpu.
     ///
     /// # Errors
     ///
@@ -78,13 +78,13 @@ impl Calls {
         WgpuError::DeviceLost
     }
 
-    /// Runs calls of the device, and returns the first error that wgpu reports meanwhile.
+    /// Runs `calls` on the device, and returns the first error that wgpu reports while they run.
     ///
-    /// In a browser errors arrive later, at the device's handler of uncaptured errors.
+    /// In a browser, errors arrive later, at the device's handler for uncaptured errors.
     ///
     /// # Errors
     ///
-    /// wgpu's error.
+    /// The first error that wgpu reports.
     pub(crate) fn scoped<R>(&self, calls: impl FnOnce() -> R) -> Result<R, wgpu::Error> {
         if cfg!(target_arch = "wasm32") {
             return Ok(calls());
@@ -93,19 +93,19 @@ impl Calls {
         let internal = self.device.push_error_scope(wgpu::ErrorFilter::Internal);
         let validation = self.device.push_error_scope(wgpu::ErrorFilter::Validation);
         let answer = calls();
-        // Innermost first. A buffer without memory is also invalid, so the lack of memory is
-        // reported first.
+        // The innermost scope is popped first. A buffer without memory is also invalid, so
+        // out-of-memory errors take precedence.
         let validation = ready(validation.pop());
         let internal = ready(internal.pop());
         let error = ready(out_of_memory.pop()).or(internal).or(validation);
         error.map_or(Ok(answer), Err)
     }
 
-    /// Runs calls of the device as [`scoped`](Self::scoped) does.
+    /// Runs `calls` like [`scoped`](Self::scoped), and converts the error.
     ///
     /// # Errors
     ///
-    /// [`WgpuError::Refused`] and [`WgpuError::DeviceLost`].
+    /// [`WgpuError::Refused`] or [`WgpuError::DeviceLost`].
     pub(crate) fn accepted<R>(&self, calls: impl FnOnce() -> R) -> Result<R, WgpuError> {
         self.scoped(calls).or_else(|error| {
             self.find_loss()?;
@@ -113,14 +113,14 @@ impl Calls {
         })
     }
 
-    /// Checks that the queue belongs to the device. wgpu has no call for that, but the queue's
-    /// callbacks are called by the thread that polls the queue's device.
+    /// Checks that the queue belongs to the device. wgpu has no call for this check, but the thread
+    /// that polls a device also runs the callbacks of that device's queue.
     ///
     /// # Errors
     ///
-    /// [`WgpuError::OtherQueue`] and [`WgpuError::DeviceLost`].
+    /// [`WgpuError::OtherQueue`] or [`WgpuError::DeviceLost`].
     pub(crate) fn check_queue(&self) -> Result<(), WgpuError> {
-        // In a browser a device has only one queue, and polling does nothing.
+        // In a browser, a device has only one queue, and polling does nothing.
         if cfg!(target_arch = "wasm32") {
             return Ok(());
         }
@@ -132,19 +132,19 @@ impl Calls {
             let is_called = || called.load(Ordering::Relaxed) == current_thread();
             self.poll(wgpu::PollType::Poll)?;
             if !is_called() {
-                // The queue has work, after which it calls back.
+                // Wait for the pending work of the queue: the callback runs once that work is done.
                 self.poll(wgpu::PollType::wait_indefinitely())?;
             }
             if is_called() {
                 return Ok(());
             }
-            // Another thread that polls the device at the same time may have taken the callback.
+            // Another thread that polls the device at the same time may have run the callback.
             std::thread::yield_now();
         }
         Err(WgpuError::OtherQueue)
     }
 
-    /// Checks for the loss of the device, by requesting a buffer that no device can create.
+    /// Finds out if the device is lost, by requesting a buffer that is too large for any device.
     ///
     /// # Errors
     ///
@@ -161,7 +161,7 @@ impl Calls {
             mapped_at_creation: false,
         };
         match self.scoped(|| self.device.create_buffer(&descriptor)) {
-            // A working device reports that the buffer is invalid.
+            // A working device reports an invalid buffer.
             Err(_) => Ok(()),
             // A lost device returns an invalid buffer without an error.
             Ok(_) => Err(self.note_loss()),
@@ -172,8 +172,8 @@ impl Calls {
     ///
     /// # Errors
     ///
-    /// [`WgpuError::BufferTooLarge`], [`WgpuError::OutOfMemory`], [`WgpuError::DeviceLost`], and
-    /// [`WgpuError::Refused`] for usages that exclude each other.
+    /// [`WgpuError::BufferTooLarge`], [`WgpuError::OutOfMemory`], [`WgpuError::DeviceLost`], or
+    /// [`WgpuError::Refused`] if the usages exclude each other.
     pub(crate) fn create_buffer(
         &self,
         descriptor: &wgpu::BufferDescriptor<'_>,
@@ -195,7 +195,7 @@ impl Calls {
     }
 
     /// Lets wgpu process completed work, or waits for all submitted work. wgpu panics if a device
-    /// is lost. A panic of a callback propagates to the caller.
+    /// is lost; that panic becomes an error. A panic from a callback propagates to the caller.
     ///
     /// # Errors
     ///
@@ -211,7 +211,8 @@ impl Calls {
     }
 }
 
-/// Returns the result of a future that is ready at once, as error scopes are outside a browser.
+/// Returns the result of a future that is ready immediately, as the futures of error scopes are
+/// outside a browser.
 fn ready<T>(future: impl Future<Output = Option<T>>) -> Option<T> {
     match pin!(future).poll(&mut Context::from_waker(Waker::noop())) {
         Poll::Ready(answer) => answer,

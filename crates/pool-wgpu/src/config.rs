@@ -1,4 +1,4 @@
-//! The configuration of a stream: the usages of its buffers, and the adapter and device to open.
+//! The configuration of a stream: how its buffers are used, and which adapter and device it opens.
 
 /// The configuration of a [`Stream`](crate::Stream).
 ///
@@ -32,38 +32,38 @@ impl Default for StreamConfig {
 }
 
 impl StreamConfig {
-    /// Returns the default: storage buffers, of any adapter, with the features that the adapter has
-    /// for 16-bit and 64-bit elements.
+    /// Creates the default configuration: storage buffers, any adapter, and the features for 16-bit
+    /// and 64-bit elements that the adapter supports.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Sets usages of the blocks in addition to `STORAGE`, `COPY_SRC` and `COPY_DST`, which they
-    /// always have.
+    /// Adds usages for the blocks' buffers. `STORAGE`, `COPY_SRC` and `COPY_DST` are always
+    /// included.
     pub fn with_usages(mut self, usages: wgpu::BufferUsages) -> Self {
         self.usages |= usages;
         self
     }
 
-    /// Sets features that the device must have, if the stream opens it.
+    /// Requires these features of the device, if the stream opens it.
     pub fn with_features(mut self, features: wgpu::Features) -> Self {
         self.features |= features;
         self
     }
 
-    /// Sets the preference among several adapters, if the stream opens one.
+    /// Sets which of several adapters to prefer, if the stream opens one.
     pub fn with_power_preference(mut self, power: wgpu::PowerPreference) -> Self {
         self.power = power;
         self
     }
 
-    /// Selects an adapter that computes on the processor, if the stream opens one.
+    /// Selects an adapter that computes on the CPU, if the stream opens one.
     pub fn with_fallback_adapter(mut self) -> Self {
         self.wants_fallback = true;
         self
     }
 
-    /// Returns the usages of the blocks.
+    /// Returns the usages of the blocks' buffers.
     pub(crate) fn all_usages(&self) -> wgpu::BufferUsages {
         self.usages
             | wgpu::BufferUsages::STORAGE

@@ -1,30 +1,29 @@
-//! Counts of a stream's calls of wgpu.
+//! Counters of the wgpu calls that a stream makes.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// The numbers of a [`Stream`](crate::Stream)'s calls of wgpu so far. In steady state only
+/// How often a [`Stream`](crate::Stream) has called wgpu so far. In steady state, only
 /// `dispatches`, `copies` and `submissions` grow.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Counts {
-    /// Buffers that were created for blocks.
+    /// Buffers created for blocks.
     pub buffers_created: u64,
-    /// Buffers of blocks that were freed.
+    /// Block buffers freed.
     pub buffers_freed: u64,
-    /// Bind groups that were created.
+    /// Bind groups created.
     pub bind_groups_created: u64,
-    /// Buffers that were created to stage bytes from or to the host.
+    /// Staging buffers created for copies from or to the host.
     pub staging_buffers_created: u64,
-    /// Dispatches that were recorded, including those of the stream's own kernels for fills and
-    /// copies.
+    /// Dispatches recorded, including those of the stream's own kernels for fills and copies.
     pub dispatches: u64,
-    /// Copies and clears that were recorded outside of compute passes.
+    /// Copies and clears recorded outside compute passes.
     pub copies: u64,
-    /// Batches that were submitted.
+    /// Batches submitted.
     pub submissions: u64,
 }
 
-/// The counters that [`Counts`] reads, without a turn.
+/// The counters behind [`Counts`], which are read without locking the stream.
 #[derive(Debug, Default)]
 pub(crate) struct Counters {
     pub(crate) buffers_created: Counter,
@@ -36,7 +35,7 @@ pub(crate) struct Counters {
     pub(crate) submissions: Counter,
 }
 
-/// A number that only grows.
+/// A counter that only grows.
 #[derive(Debug, Default)]
 pub(crate) struct Counter(AtomicU64);
 

@@ -1,4 +1,4 @@
-//! The optional wgpu features that some element types need in WGSL.
+//! The optional wgpu features that some element types require in WGSL.
 
 use std::any::{TypeId, type_name};
 
@@ -6,7 +6,7 @@ use pool_core::Element;
 
 use crate::error::WgpuError;
 
-/// Checks that kernels of a device with these features can compute with an element type.
+/// Checks that a device with these features can compute with elements of type `T`.
 ///
 /// # Errors
 ///

@@ -1,9 +1,9 @@
-//! Threads that end.
+//! Threads that are ending.
 //!
-//! In debug builds wgpu tracks its locks in a thread-local variable. It panics if it is called
-//! after that variable was dropped, for example in the destructor of another thread-local variable,
-//! such as the pools of a thread. So calls are refused there, and buffers and streams that are
-//! dropped there are left to another thread. In a browser there are no other threads.
+//! In debug builds, wgpu tracks its locks in a thread-local variable. wgpu panics if it is called
+//! after that variable has been dropped. This happens in destructors of other thread-local
+//! variables, such as those of a thread's pools. There, calls are refused, and buffers and streams
+//! are left for another thread to drop. In a browser, there are no other threads.
 
 #[cfg(not(target_arch = "wasm32"))]
 mod threads {
@@ -15,24 +15,24 @@ mod threads {
 
     use crate::error::WgpuError;
 
-    /// A value of wgpu's that is only left to be dropped.
+    /// A wgpu value that only remains to be dropped.
     type Orphan = Box<dyn Any + Send>;
 
     static ORPHANS: Mutex<Vec<Orphan>> = Mutex::new(Vec::new());
-    /// Set while there may be orphans, so that the mutex is locked only then.
+    /// Set while orphans may exist, so that the mutex is locked only then.
     static ARE_THERE: AtomicBool = AtomicBool::new(false);
 
     #[derive(Clone, Copy, PartialEq, Eq)]
     enum State {
-        /// The thread has called nothing of this crate.
+        /// The thread has not called this crate yet.
         New,
         /// wgpu can be called.
         Running,
-        /// The thread's variables are being dropped, possibly including wgpu's.
+        /// The thread's variables are being dropped, and wgpu's may already be gone.
         Ending,
     }
 
-    /// Records the end of its thread.
+    /// Records that its thread is ending.
     struct Sentinel;
 
     impl Drop for Sentinel {
@@ -42,13 +42,14 @@ mod threads {
     }
 
     thread_local! {
-        /// Has no destructor, so that it can be read at any time.
+        /// This variable has no destructor, so it can be read at any time.
         static STATE: Cell<State> = const { Cell::new(State::New) };
-        /// Made on a thread after wgpu's own variables, because destructors run in the opposite order.
+        /// Created on a thread after wgpu's own variables: destructors run in reverse order.
         static SENTINEL: Sentinel = const { Sentinel };
     }
 
-    /// Checks that this thread may call wgpu. At the thread's first check, `call_wgpu` makes wgpu's variables.
+    /// Checks that wgpu may be called on this thread. On the thread's first check, `call_wgpu`
+    /// creates wgpu's thread-local variables.
     ///
     /// # Errors
     ///
@@ -62,7 +63,7 @@ mod threads {
         }
     }
 
-    /// Checks that this thread is not known to end.
+    /// Returns an error if this thread is known to be ending. Does not call wgpu.
     ///
     /// # Errors
     ///
@@ -73,7 +74,8 @@ mod threads {
 
     #[cold]
     fn watch(call_wgpu: impl FnOnce()) -> Result<(), WgpuError> {
-        // It panics if the thread is ending and the user's own calls made wgpu's variables earlier.
+        // The call panics if the thread is ending and an earlier call by the user created wgpu's
+        // variables.
         let called = catch_unwind(AssertUnwindSafe(call_wgpu));
         if called.is_err() || SENTINEL.try_with(|_| ()).is_err() {
             return Err(WgpuError::ThreadEnding);
@@ -82,7 +84,7 @@ mod threads {
         Ok(())
     }
 
-    /// Returns `true` if the variables of this thread are being dropped.
+    /// Returns `true` if this thread's variables are being dropped.
     #[inline]
     pub(crate) fn is_ending() -> bool {
         STATE.get() == State::Ending
@@ -94,12 +96,12 @@ mod threads {
         ARE_THERE.store(true, Ordering::Release);
     }
 
-    /// Drops the values that ended threads have left.
+    /// Drops the values that ended threads have left behind.
     pub(crate) fn drop_orphans() {
         if ARE_THERE.load(Ordering::Acquire) && !is_ending() {
             ARE_THERE.store(false, Ordering::Release);
             let left = std::mem::take(&mut *orphans());
-            // Not under the lock, because a drop may leave other values.
+            // The lock is not held during the drop, because a drop may leave other values.
             drop(left);
         }
     }

@@ -1,6 +1,6 @@
-//! Planted mistakes, for the tests that show that the conformance suite detects them. In the unit
-//! tests, and in the test program for a browser, streams record through the [`Recorder`] of this
-//! file, which wraps the real one. No other build contains it.
+//! Planted mistakes, for tests that check if the conformance suite detects them. In the unit tests
+//! and in the browser's test program, streams record through the [`Recorder`] of this module, which
+//! wraps the real one. No other build contains this module.
 
 use std::cell::Cell;
 use std::ops::{Deref, DerefMut};
@@ -10,33 +10,34 @@ use crate::memory::Allocation;
 use crate::recorder::{Recorder as Real, Recording};
 use crate::setup::Setup;
 
-/// One mistake.
+/// A mistake that a test can plant.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[allow(unreachable_pub, reason = "public in the program of tests for a browser")]
 pub enum Flaw {
-    /// Whole words from the host are written before all recorded commands.
+    /// Uploads of whole words from the host run before all recorded commands.
     UploadsOvertake,
     /// Copies of whole words between buffers run before all recorded commands.
     CopiesOvertake,
-    /// Zeroing of whole words runs before all recorded commands.
+    /// Zero fills of whole words run before all recorded commands.
     ZeroesOvertake,
-    /// Zeroing does nothing.
+    /// Zero fills do nothing.
     ZeroesNothing,
-    /// A fill omits the first word.
+    /// A fill skips the first word.
     FillsLate,
-    /// A fill omits the last word.
+    /// A fill skips the last word.
     FillsShort,
-    /// A fill writes a word beyond its end.
+    /// A fill writes one word past its end.
     FillsFar,
-    /// An upload omits the last word.
+    /// An upload skips the last word.
     UploadsShort,
-    /// A copy between buffers omits the last word.
+    /// A copy between buffers skips the last word.
     CopiesShort,
-    /// No watch is notified of a freed buffer. The probe makes this mistake.
+    /// Watches are not notified when a buffer is freed. The probe makes this mistake, not the
+    /// stream.
     Unreported,
 }
 
-/// Each mistake, with the case that is meant to detect it.
+/// Each mistake, and the case that should detect it.
 #[allow(unreachable_pub, reason = "public in the program of tests for a browser")]
 pub const CASES: [(Flaw, &str); 10] = [
     (Flaw::UploadsOvertake, "an upload comes after the work of former views"),
@@ -55,10 +56,10 @@ thread_local! {
     static PLANTED: Cell<Option<Flaw>> = const { Cell::new(None) };
 }
 
-/// Runs code while streams of this thread make a mistake.
+/// Runs `code` while all streams of this thread make a mistake.
 #[allow(unreachable_pub, reason = "public in the program of tests for a browser")]
 pub fn with_planted<R>(flaw: Flaw, code: impl FnOnce() -> R) -> R {
-    /// Removes the mistake, even if the code panics.
+    /// Removes the planted mistake when it is dropped, even if the code panics.
     struct Planted;
 
     impl Drop for Planted {
@@ -72,7 +73,8 @@ pub fn with_planted<R>(flaw: Flaw, code: impl FnOnce() -> R) -> R {
     code()
 }
 
-/// A recorder with the mistake that is planted on this thread. In all else it is the real recorder.
+/// A recorder that makes the mistake planted on this thread. Otherwise it behaves like the real
+/// recorder.
 pub(crate) struct Recorder<'a> {
     real: Real<'a>,
     setup: &'a Setup,
@@ -154,7 +156,7 @@ impl<'a> Recorder<'a> {
         Ok(())
     }
 
-    /// Submits commands at once, so that they run before the batch.
+    /// Submits commands immediately, so that they run before the batch.
     fn overtake(&self, record: impl FnOnce(&mut wgpu::CommandEncoder)) {
         let calls = &self.setup.calls;
         let mut encoder = calls.device.create_command_encoder(&Default::default());
@@ -177,8 +179,7 @@ impl<'a> DerefMut for Recorder<'a> {
     }
 }
 
-/// Returns `true` if all numbers of bytes are multiples of a word, as WebGPU's own commands
-/// require.
+/// Returns `true` if all byte counts are multiples of a word, as WebGPU's own commands require.
 fn are_words<const N: usize>(numbers: [u64; N]) -> bool {
     numbers.iter().all(|number| number.is_multiple_of(4))
 }
@@ -209,7 +210,8 @@ mod tests {
     use super::{CASES, Flaw, with_planted};
     use crate::stream::Stream;
 
-    /// Returns the message with which a case fails while a mistake is planted; `None` if it passes.
+    /// Returns the message with which a case fails while a mistake is planted, or `None` if the
+    /// case passes.
     fn failure(name: &str, flaw: Flaw, probe: WgpuProbe) -> Option<String> {
         let case = all().into_iter().find(|case| case.name() == name);
         let case = case.unwrap_or_else(|| panic!("no case \"{name}\""));
@@ -218,14 +220,14 @@ mod tests {
         ended.err().map(|payload| text(payload.as_ref()).to_owned())
     }
 
-    /// Returns a probe that makes the mistake, if it is one of the probe.
+    /// Returns a probe that makes this mistake, if it is a mistake of the probe rather than of the
+    /// stream.
     fn mistaken(flaw: Flaw, mut probe: WgpuProbe) -> WgpuProbe {
         probe.reports_frees = flaw != Flaw::Unreported;
         probe
     }
 
-    /// Returns the number of random programs, which compare their results at the end, that detect a
-    /// mistake.
+    /// Returns how many random programs detect a mistake by comparing their results at the end.
     fn noticed(flaw: Flaw, stream: &Stream, programs: usize) -> usize {
         let mut runner = runner(0);
         let snapshots = Snapshots::new(stream.clone());
@@ -240,7 +242,8 @@ mod tests {
 
     #[test]
     fn random_programs_notice_every_mistake_that_they_can_make() {
-        // They copy no views, and fill no parts of them.
+        // The random programs copy no views and fill no parts of views, so they cannot detect these
+        // mistakes.
         let others = [Flaw::CopiesOvertake, Flaw::CopiesShort, Flaw::FillsFar];
         for (flaw, _) in CASES.into_iter().filter(|(flaw, _)| !others.contains(flaw)) {
             let Some((stream, _quiet)) = own_stream(wgpu::Limits::default()) else { return };
@@ -256,7 +259,8 @@ mod tests {
             let Some((stream, _quiet)) = own_stream(wgpu::Limits::default()) else { return };
             let said = failure(name, flaw, WgpuProbe::new(stream));
             println!("{flaw:?} | {name} | {said:.100?}");
-            // Not only by the checks after every case.
+            // The case itself must detect the mistake, not only the checks that run after every
+            // case.
             let is_named = said.as_ref().is_some_and(|said| !said.contains("afterwards: "));
             assert!(is_named, "{flaw:?}: {said:?}");
         }

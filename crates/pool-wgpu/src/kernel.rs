@@ -1,4 +1,4 @@
-//! Compute kernels: storage bindings in group 0, a uniform with parameters in group 1.
+//! Compute kernels: storage bindings in group 0, and a uniform with parameters in group 1.
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -9,24 +9,24 @@ use crate::calls::Calls;
 use crate::ending;
 use crate::error::WgpuError;
 
-/// The maximum bytes of parameters of one dispatch: every device binds a uniform of this size at
-/// multiples of it.
+/// The maximum size of one dispatch's parameters, in bytes. Every device can bind a uniform of this
+/// size at multiples of this size.
 pub const PARAMETER_BYTES: usize = 256;
 
-/// A compute pipeline, compiled from WGSL for one stream ([`Stream::kernel`](crate::Stream::kernel)). A clone is the
-/// same kernel.
+/// A compute pipeline that [`Stream::kernel`](crate::Stream::kernel) has compiled from WGSL for one
+/// stream. A clone refers to the same kernel.
 #[derive(Clone, Debug)]
 pub struct Kernel(Arc<KernelParts>);
 
 #[derive(Debug)]
 struct KernelParts {
-    /// The number of this kernel, unique in the process.
+    /// A number that identifies this kernel within the process.
     number: u64,
     entry: String,
     stream: u64,
     pipeline: wgpu::ComputePipeline,
     layout: Arc<BindingLayout>,
-    /// `true` for kernels of the stream's own.
+    /// `true` if the kernel is one of the stream's own.
     is_own: bool,
 }
 
@@ -38,8 +38,8 @@ impl Drop for KernelParts {
     }
 }
 
-/// The layout of storage bindings. Kernels with the same accesses share it, and thus their bind
-/// groups.
+/// A layout of storage bindings. Kernels with the same accesses share a layout, and therefore their
+/// bind groups.
 #[derive(Debug)]
 struct BindingLayout {
     number: u64,
@@ -48,7 +48,7 @@ struct BindingLayout {
 }
 
 impl Kernel {
-    /// Returns the access of each binding of group 0.
+    /// Returns how the kernel accesses each binding of group 0.
     #[must_use]
     pub fn accesses(&self) -> &[Access] {
         &self.0.layout.accesses
@@ -60,8 +60,8 @@ impl Kernel {
         &self.0.entry
     }
 
-    /// Returns `true` if the kernel accepts every bind group of its layout, as the stream's own
-    /// kernels do.
+    /// Returns `true` for one of the stream's own kernels. Such a kernel accepts every bind group
+    /// of its layout.
     #[inline]
     pub(crate) fn is_own(&self) -> bool {
         self.0.is_own
@@ -71,24 +71,26 @@ impl Kernel {
         &self.0.pipeline
     }
 
-    /// Returns the number of this kernel, unique in the process.
+    /// Returns a number that identifies this kernel within the process.
     #[inline]
     pub(crate) fn number(&self) -> u64 {
         self.0.number
     }
 
-    /// Returns the layout of the kernel's bindings and its number, unique in the stream.
+    /// Returns the layout of the kernel's bindings, and the layout's number, which is unique in the
+    /// stream.
     #[inline]
     pub(crate) fn layout(&self) -> (u64, &wgpu::BindGroupLayout) {
         (self.0.layout.number, &self.0.layout.layout)
     }
 
-    /// Checks that bindings are those that the kernel declares, in memory of the kernel's stream.
+    /// Checks that the bindings match those that the kernel declares, and that their memory belongs
+    /// to the kernel's stream.
     ///
     /// # Errors
     ///
     /// [`WgpuError::BindingCount`], [`WgpuError::ReadOnlyBinding`], [`WgpuError::OtherStream`],
-    /// [`WgpuError::OtherKernel`] and [`WgpuError::SharedBuffer`].
+    /// [`WgpuError::OtherKernel`] or [`WgpuError::SharedBuffer`].
     #[inline]
     pub(crate) fn check(&self, stream: u64, bindings: &[Binding<'_>]) -> Result<(), WgpuError> {
         let accesses = self.accesses();
@@ -122,8 +124,8 @@ impl Kernel {
     }
 }
 
-/// Returns `true` if one dispatch cannot have both bindings: they are of one buffer, and one is
-/// read and the other written, or both are written and overlap.
+/// Returns `true` if one dispatch cannot use both bindings. They then refer to the same buffer, and
+/// one is read and the other written, or both are written and overlap.
 #[inline]
 fn clashes(first: (&Binding<'_>, Access), second: (&Binding<'_>, Access)) -> bool {
     let ((first, first_access), (second, second_access)) = (first, second);
@@ -140,18 +142,18 @@ fn clashes(first: (&Binding<'_>, Access), second: (&Binding<'_>, Access)) -> boo
     }
 }
 
-/// The compiler of a stream, with its layouts, which are made once.
+/// A stream's compiler, and the layouts that it creates only once.
 #[derive(Debug)]
 pub(crate) struct Compiler {
     stream: u64,
-    /// The maximum number of storage bindings of a kernel.
+    /// The maximum number of storage bindings per kernel.
     limit: usize,
     parameters: wgpu::BindGroupLayout,
     layouts: Mutex<HashMap<Box<[Access]>, Arc<BindingLayout>>>,
 }
 
 impl Compiler {
-    /// Makes a compiler for kernels of a stream with this number.
+    /// Creates a compiler for the kernels of the stream with this number.
     ///
     /// # Errors
     ///
@@ -163,7 +165,7 @@ impl Compiler {
             ty: wgpu::BindingType::Buffer {
                 ty: wgpu::BufferBindingType::Uniform,
                 has_dynamic_offset: true,
-                // So that a kernel with larger parameters does not compile.
+                // With this minimum, a kernel with larger parameters does not compile.
                 min_binding_size: wgpu::BufferSize::new(PARAMETER_BYTES as u64),
             },
             count: None,
@@ -175,7 +177,7 @@ impl Compiler {
         Ok(Self { stream, limit, parameters, layouts: Mutex::default() })
     }
 
-    /// Returns the layout of the group of parameters.
+    /// Returns the layout of the bind group that holds the parameters.
     pub(crate) fn parameters(&self) -> &wgpu::BindGroupLayout {
         &self.parameters
     }
@@ -184,7 +186,7 @@ impl Compiler {
     ///
     /// # Errors
     ///
-    /// [`WgpuError::Compilation`], [`WgpuError::TooManyBindings`] and [`WgpuError::DeviceLost`].
+    /// [`WgpuError::Compilation`], [`WgpuError::TooManyBindings`] or [`WgpuError::DeviceLost`].
     pub(crate) fn compile(
         &self,
         calls: &Calls,
@@ -214,11 +216,11 @@ impl Compiler {
         Ok(Kernel(Arc::new(KernelParts { number, entry, stream, pipeline, layout, is_own })))
     }
 
-    /// Compiles one of the stream's own kernels, whose arrays have no minimum size.
+    /// Compiles one of the stream's own kernels. Arrays in these kernels have no minimum size.
     ///
     /// # Errors
     ///
-    /// Same as [`compile`](Self::compile).
+    /// The same as [`compile`](Self::compile).
     pub(crate) fn compile_own(
         &self,
         calls: &Calls,
@@ -226,7 +228,7 @@ impl Compiler {
         accesses: &[Access],
     ) -> Result<Kernel, WgpuError> {
         let mut kernel = self.compile(calls, source, "main", accesses)?;
-        // It was made just now, so this is the only reference.
+        // The kernel was just created, so this is the only reference.
         if let Some(parts) = Arc::get_mut(&mut kernel.0) {
             parts.is_own = true;
         }
@@ -259,11 +261,11 @@ impl Compiler {
         })
     }
 
-    /// Returns the layout of these bindings: the kept one, or a new one.
+    /// Returns a cached layout for these accesses, or creates one.
     fn layout(&self, calls: &Calls, accesses: &[Access]) -> Arc<BindingLayout> {
         let kept =
             self.layouts.lock().unwrap_or_else(PoisonError::into_inner).get(accesses).cloned();
-        // Not under the lock, because wgpu runs foreign code.
+        // The lock is not held here, because wgpu runs foreign code.
         kept.unwrap_or_else(|| {
             let entries: Vec<_> =
                 (0..).zip(accesses).map(|(at, access)| storage(at, *access)).collect();
@@ -272,14 +274,14 @@ impl Compiler {
         })
     }
 
-    /// Keeps a layout for later kernels, unless another thread has kept one.
+    /// Caches a layout for later kernels, unless another thread has already cached one.
     fn keep(&self, layout: &Arc<BindingLayout>) {
         let mut layouts = self.layouts.lock().unwrap_or_else(PoisonError::into_inner);
         layouts.entry(layout.accesses.clone()).or_insert_with(|| Arc::clone(layout));
     }
 }
 
-/// Returns a number that nothing else has.
+/// Returns a number that is unique in the process.
 fn next_number() -> u64 {
     static NEXT: AtomicU64 = AtomicU64::new(0);
     NEXT.fetch_add(1, Ordering::Relaxed)

@@ -1,8 +1,9 @@
-//! The wgpu backend of `pool`: pools of storage buffers on Vulkan, Metal, Direct3D 12, and the WebGPU of a browser.
+//! The wgpu backend of `pool`: pools of storage buffers on Vulkan, Metal, Direct3D 12, and WebGPU
+//! in a browser.
 //!
-//! A pool's context is a [`Stream`]: a device, its queue, and one encoder, into which fills, copies
-//! and dispatches are recorded in the order of the calls. In steady state a scope creates no buffer
-//! and no bind group.
+//! The context of a pool is a [`Stream`]: a device, its queue, and one encoder. Fills, copies and
+//! dispatches are recorded into this encoder in call order. In steady state, a scope creates no
+//! buffers and no bind groups.
 //!
 //! ```no_run
 //! use pool_core::{Pool, PoolView};
@@ -32,27 +33,28 @@
 //! # Ok::<(), pool_wgpu::WgpuError>(())
 //! ```
 //!
-//! Views lend bindings. You can make bind groups of your own from [`Binding::resource`]; then
-//! record the work with them with [`Stream::record`], or submit it after the stream. Parts of views
-//! are bound at multiples of the device's alignment; they are filled, copied and read at any byte.
+//! Views lend bindings. You can create your own bind groups from [`Binding::resource`]. Record
+//! their work with [`Stream::record`], or submit it after the stream. Part of a view can be bound
+//! only at multiples of the device's alignment, but it can be filled, copied and read at any byte.
 //!
 //! # Features
 //!
-//! | feature | gives | costs |
+//! | feature | enables | adds |
 //! |---|---|---|
-//! | `vulkan` (default) | Vulkan, on Linux, Android and Windows | nothing on other systems |
-//! | `metal` (default) | Metal, on Apple's systems | nothing on other systems |
-//! | `dx12` (default) | Direct3D 12, on Windows | nothing on other systems |
-//! | `webgpu` (default) | the WebGPU of a browser, for `wasm32-unknown-unknown` | nothing on other systems |
-//! | `half` | `half::f16` is an element, and `Stream::supports` checks it | half |
+//! | `vulkan` (default) | Vulkan, on Linux, Android and Windows | no dependencies on other systems |
+//! | `metal` (default) | Metal, on Apple's systems | no dependencies on other systems |
+//! | `dx12` (default) | Direct3D 12, on Windows | no dependencies on other systems |
+//! | `webgpu` (default) | WebGPU in a browser, for `wasm32-unknown-unknown` | no dependencies on other systems |
+//! | `half` | `half::f16` as an element, which `Stream::supports` then checks | the crate `half` |
 
 #![cfg_attr(docsrs, feature(doc_cfg))]
 
-// Code that tests of the crate share with its suite uses this name.
+// The tests that the crate shares with its test suite use this name.
 #[cfg(test)]
 extern crate self as pool_wgpu;
 
-// Layering: a module may import what follows its colon. `cargo xtask imports` checks it, `--list` prints it anew.
+// Layering: each module may import only the modules after its colon. `cargo xtask imports` checks
+// this, and `--list` prints the list.
 //
 // bind_groups, config, counts, error, memory, suspend: nothing
 // binding: memory
@@ -84,7 +86,7 @@ mod ending;
 mod error;
 #[cfg(all(test, not(pool_browser_tests)))]
 mod flaw;
-// In a browser the tests are a program of their own.
+// In a browser, the tests are a separate program.
 #[cfg(pool_browser_tests)]
 #[doc(hidden)]
 #[allow(missing_docs, reason = "planted mistakes, for tests alone")]

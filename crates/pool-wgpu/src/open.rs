@@ -1,21 +1,21 @@
-//! Opening a device and a queue of an adapter, without the user's device.
+//! Opens a device and a queue of an adapter, for users who do not pass their own.
 
 use crate::config::StreamConfig;
 use crate::ending;
 use crate::error::WgpuError;
 
-/// Features that kernels need for elements of 16 and 64 bits: a device gets those that its adapter
-/// has.
+/// The features that kernels need for 16-bit and 64-bit elements. A device is opened with those
+/// that its adapter supports.
 const ELEMENT_FEATURES: wgpu::Features = wgpu::Features::SHADER_F16
     .union(wgpu::Features::SHADER_F64)
     .union(wgpu::Features::SHADER_INT64)
     .union(wgpu::Features::SHADER_I16);
 
-/// Opens a device with all limits of its adapter.
+/// Opens a device with all the limits that its adapter supports.
 ///
 /// # Errors
 ///
-/// [`WgpuError::NoAdapter`] and [`WgpuError::NoDevice`].
+/// [`WgpuError::NoAdapter`] or [`WgpuError::NoDevice`].
 pub(crate) async fn open(config: &StreamConfig) -> Result<(wgpu::Device, wgpu::Queue), WgpuError> {
     ending::check_not_ending()?;
     let no_adapter = |message: String| WgpuError::NoAdapter { message };
@@ -44,8 +44,8 @@ pub(crate) async fn open(config: &StreamConfig) -> Result<(wgpu::Device, wgpu::Q
     })
 }
 
-/// Waits for a future that no other code has to complete: outside of a browser, wgpu's are ready at
-/// once.
+/// Waits for a future that completes without other code running: outside a browser, wgpu's futures
+/// are ready immediately.
 #[cfg(not(target_arch = "wasm32"))]
 pub(crate) fn wait<T>(future: impl Future<Output = T>) -> T {
     use std::pin::pin;

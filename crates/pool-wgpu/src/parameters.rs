@@ -1,27 +1,28 @@
-//! The parameters of the dispatches of one batch: a uniform that is written when the batch is
-//! submitted. Each dispatch reads it at its own offset. Its first part stays zero, for dispatches
-//! without parameters.
+//! The parameters of all dispatches in one batch. They share one uniform, which is written when the
+//! batch is submitted. Each dispatch reads at its own offset. The first range stays zero, for
+//! dispatches without parameters.
 
 use crate::calls::Calls;
 use crate::error::WgpuError;
 use crate::kernel::{Compiler, PARAMETER_BYTES};
 
-/// The maximum number of commands of a batch.
+/// The maximum number of commands in a batch.
 pub(crate) const BATCH: usize = 512;
 
-/// The uniform of a stream.
+/// The uniform buffer of a stream.
 #[derive(Debug)]
 pub(crate) struct Parameters {
     buffer: wgpu::Buffer,
     pub(crate) group: wgpu::BindGroup,
 }
 
-/// The bytes to be written into the uniform for one batch.
+/// The bytes that are written into the uniform for one batch.
 #[derive(Debug, Default)]
 pub(crate) struct BatchParameters(Vec<u8>);
 
 impl BatchParameters {
-    /// Takes parameters, of at most [`PARAMETER_BYTES`], and returns the offset at which a dispatch reads them.
+    /// Adds parameters of at most [`PARAMETER_BYTES`], and returns the offset at which a dispatch
+    /// reads them.
     #[inline]
     pub(crate) fn push(&mut self, parameters: &[u8]) -> u32 {
         if parameters.is_empty() {
@@ -30,22 +31,22 @@ impl BatchParameters {
         let at = self.0.len();
         self.0.extend_from_slice(parameters);
         self.0.resize(at + PARAMETER_BYTES, 0);
-        // A batch has far fewer bytes than 2³².
+        // The parameters of a batch are far smaller than 2³² bytes.
         u32::try_from(at + PARAMETER_BYTES).unwrap_or(0)
     }
 
-    /// Removes the parameters, and keeps the capacity.
+    /// Removes all parameters, and keeps the capacity.
     pub(crate) fn clear(&mut self) {
         self.0.clear();
     }
 }
 
 impl Parameters {
-    /// Allocates room for the parameters of a batch.
+    /// Allocates the uniform that holds the parameters of a batch.
     ///
     /// # Errors
     ///
-    /// [`WgpuError::OutOfMemory`] and [`WgpuError::DeviceLost`].
+    /// [`WgpuError::OutOfMemory`] or [`WgpuError::DeviceLost`].
     pub(crate) fn new(calls: &Calls, compiler: &Compiler) -> Result<Self, WgpuError> {
         let descriptor = wgpu::BufferDescriptor {
             label: Some("pool-wgpu parameters"),
@@ -70,7 +71,7 @@ impl Parameters {
         Ok(Self { buffer, group })
     }
 
-    /// Writes the parameters of a batch, which is submitted next.
+    /// Writes the parameters of the batch that is submitted next.
     pub(crate) fn write(&self, queue: &wgpu::Queue, parameters: &BatchParameters) {
         if !parameters.0.is_empty() {
             queue.write_buffer(&self.buffer, PARAMETER_BYTES as u64, &parameters.0);

@@ -1,4 +1,5 @@
-//! The start of a view (its block and byte), and the operations on bytes from there on.
+//! The position where a view starts (its block and offset), and operations on the bytes that
+//! follow.
 
 use pool_core::{Element, SlotRef, bytemuck};
 
@@ -7,28 +8,28 @@ use crate::error::WgpuError;
 use crate::memory::{Allocation, Wgpu, WgpuBlock};
 use crate::stream::Stream;
 
-/// The block and the byte at which a view begins.
+/// The block and the offset at which a view starts.
 #[derive(Clone, Copy)]
 pub(crate) struct Part {
     block: WgpuBlock,
     slot: SlotRef<Wgpu>,
     /// The offset in the block, in bytes.
     pub(crate) offset: u64,
-    /// `true` if no view has the bytes after the part in the block.
+    /// `true` if no view contains the bytes of the block that follow this part.
     pub(crate) is_last: bool,
 }
 
 impl Part {
     /// # Safety
     ///
-    /// While a copy of the part is borrowed, `block` stays allocated. `slot` is that of a view in
-    /// use, on the thread that owns the pool.
+    /// `block` must stay allocated while a copy of the part is borrowed. `slot` must belong to a
+    /// view in use, on the thread that owns the pool.
     #[inline(always)]
     pub(crate) unsafe fn new(block: WgpuBlock, slot: SlotRef<Wgpu>) -> Self {
         Self { block, slot, offset: 0, is_last: true }
     }
 
-    /// Splits into the part up to a byte, and the rest, which may be empty.
+    /// Splits after `bytes` bytes into two parts. The second part may be empty.
     pub(crate) fn split(self, bytes: u64, is_rest_empty: bool) -> (Self, Self) {
         let before = Self { is_last: self.is_last && is_rest_empty, ..self };
         (before, Self { offset: self.offset + bytes, ..self })
@@ -60,13 +61,13 @@ impl Part {
     pub(crate) fn fill(&self, element: &[u8], bytes: u64) -> Result<(), WgpuError> {
         let Some(allocation) = self.allocation().filter(|_| bytes > 0) else { return Ok(()) };
         let end = self.offset + bytes;
-        // Up to a whole word if the bytes after the part are not in use.
+        // The fill may round up to a whole word if the bytes after the part are not in use.
         let end = if self.is_last { end.next_multiple_of(4) } else { end };
         self.stream().with(|recorder| recorder.fill(allocation, self.offset, end, element))
     }
 }
 
-/// Returns the bytes of elements.
+/// Returns the elements as bytes.
 pub(crate) fn bytes_of<T: Element>(elements: &[T]) -> &[u8] {
     if size_of::<T>() == 0 { &[] } else { bytemuck::cast_slice(elements) }
 }

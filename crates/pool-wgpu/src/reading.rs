@@ -1,4 +1,4 @@
-//! Contents on their way to the host: a future that borrows nothing.
+//! Elements being copied to the host: a future that borrows nothing.
 
 use std::fmt;
 use std::marker::PhantomData;
@@ -15,21 +15,21 @@ use crate::staging::IdleBuffers;
 #[cfg(target_arch = "wasm32")]
 use crate::suspend;
 
-/// The elements that a view held when [`read`](crate::BufferView::read) was called, on their way to
-/// the host.
+/// A copy to the host of the elements that a view held when [`read`](crate::BufferView::read) was
+/// called.
 ///
-/// It borrows neither the view nor the pool: the copy is submitted, and later commands do not
-/// change it. [`wait`](Self::wait) blocks, and may be called in a callback of wgpu. A browser
-/// supports only the future. The future polls the device whenever it is polled, and requests
-/// another poll, because outside of a browser no other code polls. When dropped, it returns its
-/// staging buffer.
+/// A reading borrows neither the view nor the pool. The copy has been submitted, and later commands
+/// do not change its result. [`wait`](Self::wait) blocks, and may be called in a callback of wgpu;
+/// a browser supports only the future. Outside a browser, no other code polls the device, so the
+/// future polls the device whenever it is polled, and then requests another poll. A dropped reading
+/// returns its staging buffer.
 #[must_use = "dropping this value drops the elements"]
 pub struct Reading<T> {
     setup: Arc<Setup>,
-    /// `None` if there are no bytes, or if they were already taken.
+    /// `None` if there are no bytes, or if they have already been taken.
     mapping: Option<Arc<Mapping>>,
     length: usize,
-    /// The offset of the first byte in the staging buffer.
+    /// The offset of the first element in the staging buffer, in bytes.
     shift: usize,
     elements: PhantomData<fn() -> T>,
 }
@@ -40,7 +40,7 @@ impl<T> fmt::Debug for Reading<T> {
     }
 }
 
-/// A staging buffer that is being mapped.
+/// A staging buffer that wgpu is mapping.
 struct Mapping {
     setup: Arc<Setup>,
     buffer: wgpu::Buffer,
@@ -52,7 +52,7 @@ enum Progress {
     Waiting(Option<Waker>),
     Mapped,
     Failed(String),
-    /// The reading was dropped. The callback returns the buffer.
+    /// The reading was dropped; the callback returns the buffer.
     Abandoned,
     /// The contents were taken, and the buffer was returned.
     Taken,
@@ -63,7 +63,7 @@ impl Mapping {
         self.progress.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The callback for wgpu when the buffer is mapped.
+    /// The callback that wgpu runs once it has mapped the buffer, or has failed to.
     fn answer(self: Arc<Self>, answer: Result<(), wgpu::BufferAsyncError>) {
         let mut progress = self.progress();
         let next = match answer {
@@ -83,21 +83,21 @@ impl Mapping {
         }
         let before = std::mem::replace(&mut *progress, next);
         drop(progress);
-        // Not under the lock: a waker is foreign code.
+        // The lock is not held here, because a waker is foreign code.
         if let Progress::Waiting(Some(waker)) = before {
             waker.wake();
         }
     }
 
-    /// Unmaps the buffer for reuse. The buffer of a lost device is dropped.
+    /// Unmaps the buffer and returns it for reuse. If the device is lost, the buffer is dropped.
     fn give_back(&self) {
         if self.setup.calls.scoped(|| self.buffer.unmap()).is_ok() {
             self.pool.give(self.buffer.clone());
         }
     }
 
-    /// Returns `true` if the contents have arrived. wgpu maps a buffer before it calls back. This
-    /// call may come from another callback that runs before ours.
+    /// Returns `true` if the contents have arrived. wgpu maps a buffer before it runs the callback,
+    /// and this method may be called in another callback that runs before ours.
     fn is_there(&self) -> Result<bool, WgpuError> {
         match &*self.progress() {
             Progress::Mapped => return Ok(true),
@@ -109,7 +109,7 @@ impl Mapping {
         Ok(!cfg!(target_arch = "wasm32") && self.buffer.get_mapped_range(..).is_ok())
     }
 
-    /// Stores a waker to be called, and returns the one to be dropped outside of the lock.
+    /// Stores a waker, and returns a waker that the caller must drop after releasing the lock.
     fn keep_waker(&self, waker: Waker) -> Option<Waker> {
         match &mut *self.progress() {
             Progress::Waiting(place) => place.replace(waker),
@@ -117,21 +117,21 @@ impl Mapping {
         }
     }
 
-    /// Sets the progress, and returns the former one, whose waker must be dropped outside of the
-    /// lock.
+    /// Sets the progress, and returns the previous one. Its waker must be dropped without holding
+    /// the lock.
     fn set(&self, progress: Progress) -> Progress {
         std::mem::replace(&mut *self.progress(), progress)
     }
 }
 
 impl<T> Reading<T> {
-    /// Makes a reading of no elements, or of elements without bytes.
+    /// Creates a reading of no elements, or of zero-sized elements.
     pub(crate) fn of_nothing(setup: Arc<Setup>, length: usize) -> Self {
         Self { setup, mapping: None, length, shift: 0, elements: PhantomData }
     }
 
-    /// Makes a reading of a staging buffer, for which a copy was submitted, from the byte `shift`
-    /// on.
+    /// Creates a reading of a staging buffer whose copy has been submitted. The elements start at
+    /// byte `shift`.
     pub(crate) fn new(
         setup: Arc<Setup>,
         pool: Arc<IdleBuffers>,
@@ -173,14 +173,14 @@ impl<T> Reading<T> {
         if self.is_there(mapping)? {
             return Ok(());
         }
-        // When all submitted work is done, wgpu has mapped the buffer or has refused to, on
-        // whichever thread calls back.
+        // Once all submitted work is done, wgpu has mapped the buffer or has failed to, no matter
+        // which thread runs the callback.
         self.setup.calls.find_loss()?;
         Err(WgpuError::Unreadable { message: "wgpu has not mapped the buffer".to_owned() })
     }
 
-    /// Checks that the contents have arrived: in a browser they arrive while the event loop runs,
-    /// which no code may block.
+    /// Checks that the contents have arrived. In a browser, they arrive only while the event loop
+    /// runs, and no code may block the event loop.
     #[cfg(target_arch = "wasm32")]
     fn wait_until_there(&self) -> Result<(), WgpuError> {
         let Some(mapping) = &self.mapping else { return Ok(()) };
@@ -196,9 +196,9 @@ impl<T> Reading<T> {
     ///
     /// # Errors
     ///
-    /// [`WgpuError::Unreadable`] and [`WgpuError::DeviceLost`] if they never will be.
+    /// [`WgpuError::Unreadable`] or [`WgpuError::DeviceLost`] if the contents will never arrive.
     fn is_there(&self, mapping: &Arc<Mapping>) -> Result<bool, WgpuError> {
-        // With the callback dropped, the mapping has no other owner.
+        // If wgpu has dropped the callback, this is the only reference to the mapping.
         let is_forgotten = Arc::strong_count(mapping) == 1;
         let is_there = mapping.is_there();
         if matches!(is_there, Ok(true)) {
@@ -215,7 +215,7 @@ impl<T> Reading<T> {
         }
     }
 
-    /// Copies the bytes out of the staging buffer, and returns the buffer.
+    /// Copies the bytes out of the staging buffer, and returns the buffer for reuse.
     fn take(&mut self, into: &mut [u8]) -> Result<(), WgpuError> {
         let Some(mapping) = self.mapping.take() else { return Ok(()) };
         drop(mapping.set(Progress::Taken));
@@ -235,31 +235,31 @@ impl<T> Reading<T> {
 }
 
 impl<T: PodElement> Reading<T> {
-    /// Waits for the elements. In a browser, where no code may block, they must have arrived: await
-    /// the reading there.
+    /// Waits for the elements. In a browser, where no code may block, the elements must already
+    /// have arrived: await the reading instead.
     ///
     /// # Errors
     ///
-    /// [`WgpuError::DeviceLost`]; [`WgpuError::Unreadable`] if wgpu cannot map them;
-    /// [`WgpuError::ThreadEnding`]; in a browser [`WgpuError::CannotWait`] for elements that have
+    /// [`WgpuError::DeviceLost`]; [`WgpuError::Unreadable`] if wgpu cannot map the contents;
+    /// [`WgpuError::ThreadEnding`]; in a browser, [`WgpuError::CannotWait`] if the elements have
     /// not arrived.
     pub fn wait(mut self) -> Result<Vec<T>, WgpuError> {
         self.wait_until_there()?;
         self.elements()
     }
 
-    /// Waits for the elements, whose number is the length of `destination`.
+    /// Waits for the elements, and writes them to `destination`, which must have the same length.
     ///
     /// # Errors
     ///
-    /// Same as [`wait`](Self::wait).
+    /// The same as [`wait`](Self::wait).
     pub(crate) fn wait_into(mut self, destination: &mut [T]) -> Result<(), WgpuError> {
         self.wait_until_there()?;
         self.take(bytes_of_mut(destination))
     }
 
     fn elements(&mut self) -> Result<Vec<T>, WgpuError> {
-        // A future that is polled again has no elements left.
+        // If the future is polled again, it has no elements left.
         let mut elements = vec![T::zeroed(); std::mem::take(&mut self.length)];
         self.take(bytes_of_mut(&mut elements))?;
         Ok(elements)
@@ -273,7 +273,7 @@ fn bytes_of_mut<T: PodElement>(elements: &mut [T]) -> &mut [u8] {
 impl<T: PodElement> Future for Reading<T> {
     type Output = Result<Vec<T>, WgpuError>;
 
-    /// Returns the elements; none if an earlier poll took them.
+    /// Returns the elements, or none if an earlier poll took them.
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
         match self.poll_there(context) {
             Poll::Ready(Ok(())) => Poll::Ready(self.elements()),
@@ -287,7 +287,7 @@ impl<T> Reading<T> {
     fn poll_there(&self, context: &Context<'_>) -> Poll<Result<(), WgpuError>> {
         let Some(mapping) = &self.mapping else { return Poll::Ready(Ok(())) };
         self.setup.calls.check_thread()?;
-        // Not under the lock: a waker is foreign code, and so is its drop.
+        // The lock is not held here, because a waker and its destructor are foreign code.
         drop(mapping.keep_waker(context.waker().clone()));
         if !cfg!(target_arch = "wasm32") {
             self.setup.calls.poll(wgpu::PollType::Poll)?;
@@ -306,7 +306,8 @@ impl<T> Drop for Reading<T> {
     fn drop(&mut self) {
         let mapping = self.mapping.take();
         if ending::is_ending() {
-            // Without them this value drops nothing of wgpu's.
+            // Another thread drops the mapping and the setup, so that this thread drops nothing that
+            // belongs to wgpu.
             return ending::leave((mapping, Arc::clone(&self.setup)));
         }
         let Some(mapping) = mapping else { return };
@@ -325,8 +326,9 @@ mod tests {
     use crate::error::WgpuError;
     use crate::flaw::support::own_stream;
 
-    /// wgpu reports that for a buffer that its user destroys or maps twice, which no user of this
-    /// crate can. So the result is planted, before the device's own.
+    /// wgpu reports this error for a buffer that its user destroys or maps twice, which no user of
+    /// this crate can do. The test therefore plants the result before the device's own result
+    /// arrives.
     #[test]
     fn contents_that_wgpu_does_not_map_are_an_error_and_the_next_are_read() {
         let Some((stream, _quiet)) = own_stream(wgpu::Limits::default()) else { return };
@@ -341,8 +343,8 @@ mod tests {
         for _ in 0..3 {
             assert_eq!(view.copy_to_vec().unwrap(), [7; 1_000]);
         }
-        // The device's own result has arrived meanwhile, and has returned the buffer of the first
-        // one.
+        // The device's own result has arrived in the meantime, and its callback has returned the
+        // first buffer.
         assert!(stream.counts().staging_buffers_created <= 2);
     }
 }

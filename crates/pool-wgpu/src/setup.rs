@@ -1,4 +1,4 @@
-//! The fixed parts of a stream, made once: the device, its limits, the compiler, the counters.
+//! The parts of a stream that never change: the device, its limits, the compiler and the counters.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -11,13 +11,13 @@ use crate::kernel::Compiler;
 /// The parts of a stream that do not change.
 #[derive(Debug)]
 pub(crate) struct Setup {
-    /// The number of the stream, unique in the process.
+    /// A number that identifies the stream within the process.
     pub(crate) number: u64,
     pub(crate) calls: Calls,
     pub(crate) limits: Limits,
     pub(crate) compiler: Compiler,
     pub(crate) counters: Counters,
-    /// The usages of the blocks.
+    /// The usages of the blocks' buffers.
     pub(crate) usages: wgpu::BufferUsages,
 }
 
@@ -26,11 +26,11 @@ pub(crate) struct Setup {
 pub(crate) struct Limits {
     /// The required alignment of a binding's offset, in bytes.
     pub(crate) alignment: u64,
-    /// The maximum bytes of a binding.
+    /// The maximum size of a binding, in bytes.
     pub(crate) binding: u64,
-    /// The maximum bytes of a buffer.
+    /// The maximum size of a buffer, in bytes.
     pub(crate) buffer: u64,
-    /// The maximum workgroups along one axis.
+    /// The maximum number of workgroups along one axis.
     pub(crate) groups: u32,
 }
 
@@ -45,7 +45,7 @@ impl Setup {
         let limits = device.limits();
         let limits = Limits {
             alignment: u64::from(limits.min_storage_buffer_offset_alignment),
-            // Bindings of whole words.
+            // Bindings consist of whole words.
             binding: limits.max_storage_buffer_binding_size & !3,
             buffer: limits.max_buffer_size,
             groups: limits.max_compute_workgroups_per_dimension,

@@ -1,8 +1,9 @@
-//! Buffers that stage bytes from and to the host, reused after the device is done with them.
+//! Buffers that stage bytes from and to the host. They are reused once the device has finished with
+//! them.
 //!
-//! This is not the staging of the CUDA crates. There, an event in the stream's order shows that a
-//! buffer is free. wgpu maps a buffer for the host and unmaps it for the device, and calls back
-//! when a buffer is mapped again.
+//! The CUDA crates stage copies differently: there, an event on the stream shows that a buffer is
+//! free. Here, wgpu maps a buffer for the host and unmaps it for the device, and runs a callback
+//! once the buffer is mapped again.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -10,25 +11,25 @@ use crate::calls::Calls;
 use crate::counts::Counters;
 use crate::error::WgpuError;
 
-/// The minimum bytes of a staging buffer, and the unit of their sizes.
+/// The minimum size of a staging buffer, and the granularity of larger sizes, in bytes.
 const CHUNK: u64 = 1 << 16;
-/// The maximum bytes of one staging buffer: longer copies use several.
+/// The maximum size of one staging buffer, in bytes. Longer copies use several buffers.
 pub(crate) const PIECE: u64 = 1 << 24;
-/// The maximum number of idle buffers; others are dropped.
+/// The maximum number of idle buffers. Further buffers are dropped.
 const KEPT: usize = 32;
-/// The required alignment of a mapped range's offset.
+/// The required alignment of the offset of a mapped range, in bytes.
 const MAP_ALIGNMENT: u64 = 8;
 
 /// The direction of a copy.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Way {
-    /// From the host: idle buffers are mapped.
+    /// From the host. Idle buffers are mapped.
     Up,
-    /// To the host: idle buffers are not mapped.
+    /// To the host. Idle buffers are not mapped.
     Down,
 }
 
-/// Idle staging buffers of one direction.
+/// The idle staging buffers for one direction.
 #[derive(Debug)]
 pub(crate) struct IdleBuffers {
     way: Way,
@@ -40,11 +41,11 @@ impl IdleBuffers {
         Arc::new(Self { way, idle: Mutex::default() })
     }
 
-    /// Takes a buffer of at least `bytes` bytes: the smallest idle one, or a new one.
+    /// Takes the smallest idle buffer that holds at least `bytes` bytes, or creates one.
     ///
     /// # Errors
     ///
-    /// [`WgpuError::OutOfMemory`] and [`WgpuError::DeviceLost`].
+    /// [`WgpuError::OutOfMemory`] or [`WgpuError::DeviceLost`].
     pub(crate) fn take(
         &self,
         calls: &Calls,
@@ -76,7 +77,7 @@ impl IdleBuffers {
         Some(idle.swap_remove(at))
     }
 
-    /// Takes a buffer back, mapped or not as idle ones of this direction are.
+    /// Returns a buffer, which must be mapped or unmapped as this direction's idle buffers are.
     pub(crate) fn give(&self, buffer: wgpu::Buffer) {
         let mut idle = self.idle.lock().unwrap_or_else(PoisonError::into_inner);
         let dropped = if idle.len() < KEPT {
@@ -85,36 +86,36 @@ impl IdleBuffers {
         } else {
             Some(buffer)
         };
-        // Not under the lock, because wgpu runs foreign code.
+        // The lock is not held during the drop, because wgpu runs foreign code.
         drop(idle);
         drop(dropped);
     }
 }
 
-/// Rounds a size up so that the buffer serves other copies, too.
+/// Rounds a size up, so that the buffer can also serve other copies.
 fn rounded(bytes: u64) -> u64 {
     if bytes > PIECE { bytes.next_multiple_of(CHUNK) } else { bytes.max(CHUNK).next_power_of_two() }
 }
 
-/// The staging of uploads.
+/// The staging buffers for uploads.
 #[derive(Debug)]
 pub(crate) struct Uploads {
     pool: Arc<IdleBuffers>,
 }
 
-/// The bytes that one batch copies from the host.
+/// The bytes that one batch uploads from the host.
 #[derive(Debug, Default)]
 pub(crate) struct Staged {
-    /// Buffers with bytes of the batch; the last one is being filled.
+    /// The buffers that hold the batch's bytes. The last buffer is being filled.
     used: Vec<wgpu::Buffer>,
-    /// The number of used bytes of the last buffer.
+    /// The number of bytes used in the last buffer.
     filled: u64,
-    /// The number of bytes that the batch has staged.
+    /// The number of bytes that the batch has staged so far.
     pub(crate) bytes: u64,
 }
 
 impl Staged {
-    /// Unmaps the buffers, before the batch is submitted.
+    /// Unmaps the buffers. This must happen before the batch is submitted.
     pub(crate) fn unmap(&self) {
         self.used.iter().for_each(wgpu::Buffer::unmap);
     }
@@ -125,11 +126,12 @@ impl Uploads {
         Self { pool: IdleBuffers::new(Way::Up) }
     }
 
-    /// Stages bytes, a multiple of 4 and at most [`PIECE`], for a copy command of the batch.
+    /// Stages bytes for a copy command of the batch. The length must be a multiple of 4, and at
+    /// most [`PIECE`].
     ///
     /// # Errors
     ///
-    /// [`WgpuError::OutOfMemory`], [`WgpuError::DeviceLost`], and [`WgpuError::Unreadable`] if a
+    /// [`WgpuError::OutOfMemory`], [`WgpuError::DeviceLost`], or [`WgpuError::Unreadable`] if a
     /// buffer is not mapped.
     pub(crate) fn stage(
         &self,
@@ -162,8 +164,8 @@ impl Uploads {
         Ok((buffer, at))
     }
 
-    /// Requests that the buffers of a batch, which was submitted, are mapped and idle again when
-    /// the device is done.
+    /// Requests wgpu to map a submitted batch's buffers once the device has finished with them.
+    /// Each buffer then becomes idle.
     pub(crate) fn recall(&self, staged: &mut Staged) {
         (staged.filled, staged.bytes) = (0, 0);
         for buffer in staged.used.drain(..) {

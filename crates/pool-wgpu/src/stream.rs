@@ -1,4 +1,4 @@
-//! A pool's context: a device, its queue, and the order of all recorded commands.
+//! The context of a pool: a device, its queue, and the order of all recorded commands.
 
 use std::fmt;
 use std::sync::Arc;
@@ -24,39 +24,39 @@ use crate::setup::Setup;
 use crate::staging::{IdleBuffers, Way};
 use crate::turn::Turns;
 
-/// A device, its queue, and one order, in which fills, copies and dispatches are recorded in the
-/// order of the calls. It is the context of a `Pool<Wgpu>`.
+/// A device, its queue, and a single order of work: fills, copies and dispatches are recorded in
+/// call order. A stream is the context of a `Pool<Wgpu>`.
 ///
-/// A clone is the same stream, and the pools of one stream may exchange memory freely. Commands are
-/// submitted when 512 are recorded, when a view is read, and by [`submit`](Self::submit). Commands
-/// that are not submitted when the last clone and the last pool are dropped are not executed.
-/// Buffers that a thread frees while it ends, as the pools of a thread do, are freed with the next
-/// allocation of any stream.
+/// A clone refers to the same stream, and pools of the same stream may exchange memory freely.
+/// Recorded commands are submitted when there are 512 of them, when a view is read, and by
+/// [`submit`](Self::submit). Commands that have not been submitted when the last clone and the last
+/// pool are dropped are never executed. A thread that is ending cannot free buffers. The buffers of
+/// its pools are freed at the next allocation of any stream.
 ///
 /// # Other encoders
 ///
-/// Work on a pool's memory that is recorded elsewhere is outside this order. Record it here
-/// ([`record`](Self::record)). Or call [`submit`](Self::submit) before you submit it, and submit it
-/// before the view's next use. Or pass the finished command buffers to
-/// [`submit_with`](Self::submit_with), which does both.
+/// Work on a pool's memory that you record elsewhere is not part of this order. You can record this
+/// work here instead ([`record`](Self::record)). Or call [`submit`](Self::submit) before you submit
+/// the work, and submit the work before the view is used again. Or pass the finished command
+/// buffers to [`submit_with`](Self::submit_with), which ensures both.
 ///
-/// # Errors and callbacks of the device
+/// # Device errors and callbacks
 ///
-/// No callback of the device is replaced. wgpu's refusals are returned as errors of the call,
-/// through error scopes. A lost device is found at the next submission, allocation or reading. In a
-/// browser, errors arrive later, at the device's own handler.
+/// A stream replaces none of the device's callbacks. It uses error scopes to return wgpu's errors
+/// from the call that caused them. A lost device is detected at the next submission, allocation or
+/// read. In a browser, errors arrive later, at the device's own handler.
 ///
 /// While a call of the stream runs, foreign code may run on the same thread: the closure of
-/// [`record`](Self::record), an error handler, a callback of a mapping, a subscriber of logs. Its
-/// calls of the stream are refused with [`WgpuError::Reentered`]. So are its calls of another
-/// stream that a thread is using, except from the closure. Pools may grow and free blocks there.
-/// Other threads wait for the call to end.
+/// [`record`](Self::record), an error handler, a mapping callback, or a log subscriber. If this
+/// code calls the stream, the call fails with [`WgpuError::Reentered`]. A call of a second stream
+/// also fails if another thread is using that stream, except from the closure. In all of this code,
+/// pools may grow and free blocks. Other threads wait until the call ends.
 ///
 /// # Several threads
 ///
-/// A refusal by wgpu is an error of that call alone. A mistake in a batch as a whole is found when
-/// one thread submits it. Each other thread that recorded into the batch then gets the error from
-/// its next call.
+/// If wgpu rejects a call, only that call fails. A mistake that affects a whole batch is found when
+/// a thread submits the batch. Every other thread that recorded into the batch then receives the
+/// error from its next call.
 #[derive(Clone)]
 pub struct Stream {
     shared: Arc<Shared>,
@@ -90,23 +90,24 @@ impl fmt::Debug for Stream {
 }
 
 impl Stream {
-    /// Makes a stream of your device and queue.
+    /// Creates a stream from your device and queue.
     ///
     /// # Errors
     ///
-    /// [`WgpuError::OtherQueue`] if the queue belongs to another device; to find that out, the call
-    /// waits for the queue's earlier work. [`WgpuError::DeviceLost`]; [`WgpuError::OutOfMemory`];
-    /// [`WgpuError::Refused`] for a device without compute shaders; [`WgpuError::ThreadEnding`].
+    /// [`WgpuError::OtherQueue`] if the queue belongs to another device (to find this out, the call
+    /// waits for the queue's earlier work); [`WgpuError::DeviceLost`]; [`WgpuError::OutOfMemory`];
+    /// [`WgpuError::Refused`] if the device does not support compute shaders;
+    /// [`WgpuError::ThreadEnding`].
     pub fn new(device: wgpu::Device, queue: wgpu::Queue) -> Result<Self, WgpuError> {
         Self::with_config(device, queue, &StreamConfig::new())
     }
 
-    /// Makes a stream of your device and queue, with a configuration, such as further usages of its
-    /// buffers.
+    /// Creates a stream from your device and queue, with a configuration that can, for example, add
+    /// usages to its buffers.
     ///
     /// # Errors
     ///
-    /// Same as [`new`](Self::new).
+    /// The same as [`new`](Self::new).
     pub fn with_config(
         device: wgpu::Device,
         queue: wgpu::Queue,
@@ -119,41 +120,42 @@ impl Stream {
         Ok(Self { shared: Arc::new(Shared { setup, downloads, recording }), watch: None })
     }
 
-    /// Opens a stream of the first adapter that wgpu finds.
+    /// Opens a stream on the first adapter that wgpu finds.
     ///
-    /// wgpu's environment variables, such as `WGPU_BACKEND`, choose among several.
+    /// If wgpu finds several adapters, its environment variables, such as `WGPU_BACKEND`, select
+    /// one.
     ///
     /// # Errors
     ///
-    /// [`WgpuError::NoAdapter`], [`WgpuError::NoDevice`], and those of [`new`](Self::new).
+    /// [`WgpuError::NoAdapter`], [`WgpuError::NoDevice`], and the errors of [`new`](Self::new).
     #[cfg(not(target_arch = "wasm32"))]
     pub fn open() -> Result<Self, WgpuError> {
         Self::open_with_config(&StreamConfig::new())
     }
 
-    /// Opens a stream of an adapter that wgpu finds.
+    /// Opens a stream on an adapter that wgpu finds, with a configuration.
     ///
     /// # Errors
     ///
-    /// Same as [`open`](Self::open).
+    /// The same as [`open`](Self::open).
     #[cfg(not(target_arch = "wasm32"))]
     pub fn open_with_config(config: &StreamConfig) -> Result<Self, WgpuError> {
         open::wait(Self::open_with_config_async(config))
     }
 
-    /// Does the same as [`open_with_config`](Self::open_with_config), for a browser, where adapters
-    /// must be awaited.
+    /// Like [`open_with_config`](Self::open_with_config), for a browser, where requests for
+    /// adapters must be awaited.
     ///
     /// # Errors
     ///
-    /// [`WgpuError::NoAdapter`], [`WgpuError::NoDevice`], and those of [`new`](Self::new).
+    /// [`WgpuError::NoAdapter`], [`WgpuError::NoDevice`], and the errors of [`new`](Self::new).
     pub async fn open_with_config_async(config: &StreamConfig) -> Result<Self, WgpuError> {
         let (device, queue) = open::open(config).await?;
         Self::with_config(device, queue, config)
     }
 
-    /// Returns the same stream with a watch, which is notified of every block that pools of *this*
-    /// value allocate and free.
+    /// Returns the same stream with a watch. The watch is notified of every block that pools
+    /// allocate and free through *this* value.
     #[must_use]
     pub fn watched(mut self, watch: impl BlockWatch + Send + Sync) -> Self {
         self.watch = Some(Arc::new(watch));
@@ -172,39 +174,40 @@ impl Stream {
         &self.shared.setup.calls.queue
     }
 
-    /// Returns the numbers of calls of wgpu so far, by all clones of the stream.
+    /// Returns how often all clones of the stream have called wgpu so far.
     #[must_use]
     pub fn counts(&self) -> Counts {
         self.shared.setup.counters.get()
     }
 
-    /// Returns `true` if the device was found to be lost. A loss is found at a submission, an
-    /// allocation or a reading.
+    /// Returns `true` if the device is known to be lost. A stream detects the loss at a submission,
+    /// an allocation or a read.
     #[must_use]
     pub fn is_lost(&self) -> bool {
         self.shared.setup.calls.check().is_err()
     }
 
-    /// Checks that the device's kernels can compute with an element type.
+    /// Checks that kernels on this device can compute with elements of type `T`.
     ///
-    /// Memory of any element can be acquired, filled, copied and read. But WGSL has `f16`, `f64`,
-    /// `i16`, `u16`, `i64` and `u64` only if the device was opened with a feature.
+    /// You can acquire, fill, copy and read elements of any type. But WGSL supports `f16`, `f64`,
+    /// `i16`, `u16`, `i64` and `u64` only if the device was opened with the corresponding feature.
     ///
     /// # Errors
     ///
-    /// [`WgpuError::MissingFeature`], with the feature's name.
+    /// [`WgpuError::MissingFeature`], which names the feature.
     pub fn supports<T: Element>(&self) -> Result<(), WgpuError> {
         elements::check::<T>(self.device().features())
     }
 
-    /// Compiles an entry point of a WGSL source. Its storage bindings are `@group(0) @binding(0)`,
-    /// `@binding(1)`, …, with the given `accesses`. Its parameters, if any, are in `@group(1)
-    /// @binding(0) var<uniform>`, and have at most [`PARAMETER_BYTES`](crate::PARAMETER_BYTES).
+    /// Compiles an entry point of a WGSL source. The kernel's storage bindings are
+    /// `@group(0) @binding(0)`, `@binding(1)`, …, with the given `accesses`. Its parameters, if
+    /// any, are in `@group(1) @binding(0) var<uniform>`, and take at most
+    /// [`PARAMETER_BYTES`](crate::PARAMETER_BYTES) bytes.
     ///
     /// # Errors
     ///
-    /// [`WgpuError::Compilation`] with wgpu's message, [`WgpuError::TooManyBindings`],
-    /// [`WgpuError::DeviceLost`], and [`WgpuError::ThreadEnding`].
+    /// [`WgpuError::Compilation`] with wgpu's message; [`WgpuError::TooManyBindings`];
+    /// [`WgpuError::DeviceLost`]; [`WgpuError::ThreadEnding`].
     pub fn kernel(
         &self,
         source: &str,
@@ -217,21 +220,21 @@ impl Stream {
 
     /// Records a dispatch of `groups` workgroups after all earlier commands.
     ///
-    /// The bind group is made when a kernel with the same accesses first gets these bindings. It is
-    /// kept until one of the blocks is freed, or 4,096 others were used more recently. `parameters`
-    /// are the bytes of the kernel's uniform, as WGSL lays it out. Missing bytes at their end are
-    /// zeros.
+    /// The bind group is created when a kernel with the same accesses is first dispatched with
+    /// these bindings. The stream keeps the bind group until one of the blocks is freed, or until
+    /// 4,096 other bind groups have been used more recently. `parameters` are the bytes of the
+    /// kernel's uniform, in WGSL's layout. Missing bytes at the end are zero.
     ///
     /// # Errors
     ///
     /// - [`WgpuError::BindingCount`], [`WgpuError::ReadOnlyBinding`], [`WgpuError::SharedBuffer`],
     ///   [`WgpuError::OtherStream`], [`WgpuError::OtherKernel`], [`WgpuError::TooManyParameters`]
-    ///   and [`WgpuError::TooManyGroups`] for invalid arguments.
-    /// - [`WgpuError::Refused`] for mistakes that only wgpu can detect, such as a binding that is
+    ///   or [`WgpuError::TooManyGroups`] if the arguments are invalid.
+    /// - [`WgpuError::Refused`] for mistakes that only wgpu detects, such as a binding that is
     ///   smaller than the kernel's array.
-    /// - [`WgpuError::BufferDestroyed`], [`WgpuError::Reentered`], [`WgpuError::DeviceLost`] and
+    /// - [`WgpuError::BufferDestroyed`], [`WgpuError::Reentered`], [`WgpuError::DeviceLost`] or
     ///   [`WgpuError::ThreadEnding`].
-    /// - [`WgpuError::SubmissionRefused`] for a full batch that is submitted before.
+    /// - [`WgpuError::SubmissionRefused`] if the batch was full and had to be submitted first.
     pub fn dispatch(
         &self,
         kernel: &Kernel,
@@ -242,21 +245,22 @@ impl Stream {
         self.with(|recorder| recorder.dispatch(kernel, bindings, parameters, groups))
     }
 
-    /// Runs your code with an encoder of its own. Its commands run after all commands recorded
-    /// before the code returns.
+    /// Runs your closure with a separate encoder. The closure's commands run after all commands
+    /// that were recorded before the closure returned.
     ///
-    /// The closure must end the passes that it begins. It may acquire from pools of the stream,
-    /// whose slots may grow. Calls that record (fills, copies, dispatches, other calls of `record`)
-    /// are refused there with [`WgpuError::Reentered`]. Other threads may use the stream meanwhile;
-    /// their commands run before the closure's. If the closure panics or is refused, none of its
-    /// commands is recorded, and earlier commands stay. The return value of a refused closure is
-    /// dropped: pass a closure that may fail to [`try_record`](Self::try_record).
+    /// The closure must end the passes that it begins. It may acquire from the stream's pools, and
+    /// their slots may grow. Calls that record (fills, copies, dispatches and nested calls of
+    /// `record`) fail inside the closure with [`WgpuError::Reentered`]. Other threads may use the
+    /// stream while the closure runs, and their commands run before the closure's. If the closure
+    /// panics or wgpu rejects it, none of its commands are recorded, and earlier commands stay
+    /// recorded. The return value of a rejected closure is dropped. Use
+    /// [`try_record`](Self::try_record) for a closure that may fail.
     ///
     /// # Errors
     ///
-    /// [`WgpuError::Refused`] for commands of the closure that wgpu does not accept;
-    /// [`WgpuError::ExchangedEncoder`]; [`WgpuError::SubmissionRefused`] for a full batch that is
-    /// submitted before; [`WgpuError::Reentered`]; [`WgpuError::DeviceLost`];
+    /// [`WgpuError::Refused`] if wgpu rejects the closure's commands;
+    /// [`WgpuError::ExchangedEncoder`]; [`WgpuError::SubmissionRefused`] if the batch was full and
+    /// had to be submitted first; [`WgpuError::Reentered`]; [`WgpuError::DeviceLost`];
     /// [`WgpuError::ThreadEnding`].
     pub fn record<R>(
         &self,
@@ -265,12 +269,13 @@ impl Stream {
         self.try_record(|encoder| Ok(code(encoder)))
     }
 
-    /// Runs your code as [`record`](Self::record) does, where the code may fail: then nothing of it is recorded, and its
-    /// error is returned, whatever wgpu would say of its commands.
+    /// Like [`record`](Self::record), for a closure that may fail. If the closure fails, its error
+    /// is returned and none of its commands are recorded, even if wgpu would also reject them.
     ///
     /// # Errors
     ///
-    /// The closure's own error, before any other; and as [`record`](Self::record).
+    /// The closure's own error, which takes precedence; otherwise the errors of
+    /// [`record`](Self::record).
     pub fn try_record<R, E: From<WgpuError>>(
         &self,
         code: impl FnOnce(&mut wgpu::CommandEncoder) -> Result<R, E>,
@@ -287,52 +292,53 @@ impl Stream {
     ///
     /// # Errors
     ///
-    /// [`WgpuError::SubmissionRefused`] and [`WgpuError::DeviceLost`], in which cases nothing is
+    /// [`WgpuError::SubmissionRefused`] or [`WgpuError::DeviceLost`], after which nothing is
     /// executed; [`WgpuError::Reentered`]; [`WgpuError::ThreadEnding`].
     pub fn submit(&self) -> Result<(), WgpuError> {
         self.with(|recorder| recorder.submit(Vec::new()))
     }
 
-    /// Submits all recorded commands, and right after them your command buffers, which may use
+    /// Submits all recorded commands, followed immediately by your command buffers, which may use
     /// memory of the pools.
     ///
     /// # Errors
     ///
-    /// Same as [`submit`](Self::submit), in which cases yours are not submitted.
-    /// [`WgpuError::Refused`] for the first of yours that wgpu refuses: it and the later ones are
-    /// not submitted. The earlier ones are, and so are the recorded commands.
+    /// The same as [`submit`](Self::submit); your buffers are then not submitted.
+    /// [`WgpuError::Refused`] if wgpu rejects one of your buffers. This buffer and the later ones
+    /// are not submitted, but the recorded commands and your earlier buffers are.
     pub fn submit_with(
         &self,
         buffers: impl IntoIterator<Item = wgpu::CommandBuffer>,
     ) -> Result<(), WgpuError> {
-        // An iterator is foreign code, and may use the stream.
+        // An iterator is foreign code that may use the stream, so it runs before the stream is
+        // locked.
         let buffers: Vec<_> = buffers.into_iter().collect();
         self.with(|recorder| recorder.submit(buffers))
     }
 
-    /// Returns the number of commands that are recorded and not submitted. If it is 0, other
-    /// command buffers may be submitted.
+    /// Returns the number of commands that have been recorded and not yet submitted. If the number
+    /// is 0, you may submit your own command buffers.
     ///
     /// # Errors
     ///
-    /// [`WgpuError::Reentered`] and [`WgpuError::ThreadEnding`]; [`WgpuError::SubmissionRefused`] for a batch that another
-    /// thread has submitted.
+    /// [`WgpuError::Reentered`]; [`WgpuError::ThreadEnding`]; [`WgpuError::SubmissionRefused`] for
+    /// an earlier batch that another thread submitted.
     pub fn pending(&self) -> Result<usize, WgpuError> {
         self.with(|recorder| Ok(recorder.pending()))
     }
 
-    /// Checks that this thread may call wgpu.
+    /// Checks that wgpu may be called on this thread.
     #[inline]
     pub(crate) fn check_thread(&self) -> Result<(), WgpuError> {
         self.shared.setup.calls.check_thread()
     }
 
-    /// Returns `true` if the other is a clone of this stream.
+    /// Returns `true` if `other` is a clone of this stream.
     pub(crate) fn is_same(&self, other: &Self) -> bool {
         Arc::ptr_eq(&self.shared, &other.shared)
     }
 
-    /// Records, during this thread's turn.
+    /// Runs code that records, while this thread holds the recording.
     #[inline]
     pub(crate) fn with<R>(
         &self,
@@ -347,12 +353,12 @@ impl Stream {
         })?
     }
 
-    /// Returns the fixed parts of the stream, such as the device's limits.
+    /// Returns the parts of the stream that never change, such as the device's limits.
     pub(crate) fn setup(&self) -> &Setup {
         &self.shared.setup
     }
 
-    /// Begins to read bytes of a buffer as elements.
+    /// Starts to read bytes of a buffer as elements.
     pub(crate) fn read<T>(
         &self,
         allocation: &Allocation,
@@ -365,7 +371,7 @@ impl Stream {
         Reading::new(setup, pool, staging, offset % 4, length)
     }
 
-    /// Makes a reading of no bytes.
+    /// Creates a reading of no bytes.
     pub(crate) fn read_nothing<T>(&self, length: usize) -> Reading<T> {
         Reading::of_nothing(Arc::clone(&self.shared.setup), length)
     }
@@ -380,7 +386,7 @@ impl Stream {
             return Err(WgpuError::OutOfMemory { bytes: bytes as u64, message });
         }
         let identity = Allocation::new_identity(bytes as u64);
-        // wgpu names the buffer by it in messages.
+        // The label identifies the buffer in wgpu's messages.
         let label = format!("pool-wgpu block {identity:#x}");
         let descriptor = wgpu::BufferDescriptor {
             label: Some(&label),
@@ -399,7 +405,8 @@ impl Stream {
         Ok(allocation)
     }
 
-    /// Forgets a buffer: drops its bind groups at once, or at the next turn.
+    /// Forgets a freed buffer: drops its bind groups now, or the next time the recording is used if
+    /// another call holds it.
     fn forget(&self, identity: u64) {
         let shared = &*self.shared;
         shared.setup.counters.buffers_freed.step();
@@ -409,7 +416,7 @@ impl Stream {
         });
     }
 
-    /// Frees a buffer. wgpu keeps it for as long as recorded work needs it.
+    /// Frees a buffer. wgpu keeps the memory for as long as recorded work needs it.
     pub(crate) fn free(&self, allocation: Box<Allocation>, bytes: usize) {
         let identity = allocation.identity;
         if ending::is_ending() {
@@ -425,8 +432,8 @@ impl Stream {
         }
     }
 
-    /// Waits until freed memory is available again. In the middle of a call of the stream, it waits
-    /// only for submitted work.
+    /// Waits until freed memory is available again. If a call of the stream is running on this
+    /// thread, waits only for submitted work.
     pub(crate) fn settle(&self) {
         if self.check_thread().is_err() {
             return;
@@ -440,7 +447,7 @@ impl Stream {
     }
 }
 
-/// Counts a buffer as freed even if a watch panics: the buffer is dropped with its box.
+/// Counts a buffer as freed even if a watch panics. The buffer is dropped together with its box.
 struct OnPanic<'a> {
     stream: &'a Stream,
     identity: u64,

@@ -1,10 +1,10 @@
-//! Waiting in a browser: no code may block, because the event loop must run.
+//! How to wait in a browser, where no code may block because the event loop must run.
 //!
-//! The browser's tests are built with `--cfg pool_browser_tests`. There the page suspends
-//! WebAssembly's stack until the event loop has run (JavaScript Promise Integration). So tests that
-//! block elsewhere also block there.
+//! The browser tests are built with `--cfg pool_browser_tests`. In these tests, the page suspends
+//! the WebAssembly stack until the event loop has run (JavaScript Promise Integration). Tests that
+//! block on other platforms can therefore also block in a browser.
 
-/// Lets the event loop run once; returns `false` if that is impossible.
+/// Lets the event loop run once, or returns `false` if that is impossible.
 #[cfg(not(pool_browser_tests))]
 pub(crate) fn run_event_loop() -> bool {
     false
@@ -16,7 +16,8 @@ mod in_tests {
     use std::pin::pin;
     use std::task::{Context, Poll, Waker};
 
-    // SAFETY: the page's `suspend.js` defines it, without parameters and without a result.
+    // SAFETY: the page's `suspend.js` defines this function, without parameters and without a
+    // result.
     #[link(wasm_import_module = "pool_suspend")]
     unsafe extern "C" {
         /// Suspends the stack until the event loop has run.
@@ -27,7 +28,7 @@ mod in_tests {
         static IS_REFUSED: Cell<bool> = const { Cell::new(false) };
     }
 
-    /// Lets the event loop run once; returns `false` in [`refused`].
+    /// Lets the event loop run once, or returns `false` inside [`refused`].
     pub fn run_event_loop() -> bool {
         if IS_REFUSED.get() {
             return false;
@@ -36,7 +37,7 @@ mod in_tests {
         true
     }
 
-    /// Runs code in which the event loop cannot run, as in the programs of users.
+    /// Runs code that cannot let the event loop run, like the code in users' programs.
     pub fn refused<R>(code: impl FnOnce() -> R) -> R {
         IS_REFUSED.set(true);
         let answer = code();

@@ -1,4 +1,4 @@
-//! The stream of a thread, and the device of the process. Threads that chose no stream share this
+//! Each thread's stream, and the process's device. Threads that did not choose a stream share this
 //! device.
 
 use std::cell::RefCell;
@@ -7,20 +7,20 @@ use crate::error::WgpuError;
 use crate::stream::Stream;
 
 thread_local! {
-    /// Borrowed only to read it or to replace it.
+    /// The stream is borrowed only while it is read or replaced.
     static STREAM: RefCell<Option<Stream>> = const { RefCell::new(None) };
 }
 
 impl Stream {
-    /// Returns the stream of the calling thread. If the thread chose none, the first call makes
-    /// one, on a device that such threads of the process share.
+    /// Returns the calling thread's stream. If the thread has not chosen a stream, the first call
+    /// creates one, on a device that all such threads of the process share.
     ///
-    /// In a browser there is only the stream that was [chosen](Self::set_for_thread).
+    /// In a browser, only a [chosen](Self::set_for_thread) stream is available.
     ///
     /// # Errors
     ///
-    /// Same as [`open`](Self::open); [`WgpuError::ThreadEnding`] in the destructor of a
-    /// thread-local variable, after the thread's stream was dropped; in a browser
+    /// The same as [`open`](Self::open); [`WgpuError::ThreadEnding`] in the destructor of a
+    /// thread-local variable, once the thread's stream has been dropped; in a browser,
     /// [`WgpuError::NoAdapter`] if no stream was chosen.
     pub fn for_thread() -> Result<Self, WgpuError> {
         if let Ok(Some(known)) = STREAM.try_with(|stream| stream.borrow().clone()) {
@@ -28,25 +28,27 @@ impl Stream {
         }
         let new = of_process()?;
         let known = STREAM.try_with(|stream| {
-            // A callback of wgpu may have made the same call meanwhile, and already got a stream.
+            // A callback of wgpu may have made the same call in the meantime, and may already have
+            // received a stream.
             stream.borrow_mut().get_or_insert_with(|| new.clone()).clone()
         });
         Ok(known.unwrap_or(new))
     }
 
-    /// Makes this the calling thread's stream, for pools that are made from now on. Changes nothing
-    /// if the thread is already ending.
+    /// Makes this the calling thread's stream, for pools that are created from now on. Has no
+    /// effect if the thread is ending.
     pub fn set_for_thread(&self) {
         if self.check_thread().is_err() {
             return;
         }
         let new = self.clone();
-        // The replaced stream is dropped outside of the borrow: it may be the last of its device.
+        // The old stream is dropped after the borrow ends, because its destructor may drop the
+        // device.
         drop(STREAM.try_with(|stream| stream.borrow_mut().replace(new)));
     }
 
-    /// Returns `true` if this is the calling thread's stream, or a clone of it. Always `true` if
-    /// the thread is already ending.
+    /// Returns `true` if the calling thread's stream is this stream or a clone of it. Also returns
+    /// `true` if the thread is ending.
     #[must_use]
     pub fn is_for_thread(&self) -> bool {
         let is_same = |known: &Self| known.is_same(self);
@@ -60,11 +62,12 @@ fn of_process() -> Result<Stream, WgpuError> {
 
     static DEVICE: Mutex<Option<(wgpu::Device, wgpu::Queue)>> = Mutex::new(None);
 
-    // Locked only to read it or to replace it: opening a device takes long, and runs foreign code.
+    // The lock is held only while the device is read or replaced: opening a device is slow, and
+    // runs foreign code.
     let known = DEVICE.lock().unwrap_or_else(PoisonError::into_inner).clone();
     if let Some((device, queue)) = known {
         match Stream::new(device, queue) {
-            // Another is opened.
+            // The shared device is lost, so another one is opened.
             Err(WgpuError::DeviceLost) => {}
             answer => return answer,
         }

@@ -1,10 +1,10 @@
-//! Turns: state that one thread at a time takes out of a mutex, uses while the mutex is open, and
-//! puts back.
+//! Turns: one thread at a time takes some state out of a mutex, uses the state while the mutex is
+//! unlocked, and puts the state back.
 //!
-//! Work with the state runs foreign code (wgpu's callbacks, error handlers, subscribers of logs),
-//! which may call the stream again, or another one. No mutex is held then. A thread that has a turn
-//! never waits for another one, of this state or of another. Otherwise two threads that each have a
-//! turn and want the other's would deadlock.
+//! Code that uses the state also runs foreign code (wgpu's callbacks, error handlers and log
+//! subscribers). Foreign code may call this stream again, or another stream, so no mutex is held
+//! while it runs. A thread that holds a turn never waits for a second turn, whether of the same
+//! state or of another. Otherwise two threads could each hold a turn and wait for the other's.
 
 use std::cell::Cell;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -12,7 +12,7 @@ use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 
 use crate::error::WgpuError;
 
-/// State that is used in turns, and notes that any thread may leave for the next turn.
+/// State that threads use in turns, and notes that any thread may leave for the next turn.
 #[derive(Debug)]
 pub(crate) struct Turns<S> {
     place: Mutex<Place<S>>,
@@ -21,40 +21,40 @@ pub(crate) struct Turns<S> {
 
 #[derive(Debug)]
 struct Place<S> {
-    /// The state; `None` while a thread has the turn.
+    /// The state; `None` while a thread holds the turn.
     state: Option<Box<S>>,
-    /// Threads that may not take a turn, because they run a closure of a user.
+    /// Threads that may not take a turn, because they are running a user's closure.
     barred: Vec<u64>,
-    /// The number of threads that wait for a turn.
+    /// The number of threads waiting for a turn.
     waiting: usize,
-    /// Notes that were left since the last turn began.
+    /// Notes left since the last turn began.
     notes: Vec<u64>,
 }
 
 thread_local! {
-    /// The number of turns that this thread has, of all states.
+    /// The number of turns that this thread holds, across all states.
     static TURNS: Cell<usize> = const { Cell::new(0) };
 }
 
 impl<S> Turns<S> {
-    /// Makes state that no thread uses.
+    /// Wraps state that no thread is using yet.
     pub(crate) fn new(state: S) -> Self {
         let state = Some(Box::new(state));
         let place = Place { state, barred: Vec::new(), waiting: 0, notes: Vec::new() };
         Self { place: Mutex::new(place), given_back: Condvar::new() }
     }
 
-    /// Leaves a note for the next turn, without waiting for the current one.
+    /// Leaves a note for the next turn. Does not wait for the current turn to end.
     pub(crate) fn note(&self, note: u64) {
         self.place().notes.push(note);
     }
 
-    /// Runs code with the state and the notes that were left, once no other thread has the turn.
+    /// Waits until no other thread holds the turn, then runs `code` with the state and the notes.
     ///
     /// # Errors
     ///
-    /// [`WgpuError::Reentered`] if this thread is [barred](Self::bar), or would have to wait and
-    /// has a turn already.
+    /// [`WgpuError::Reentered`] if this thread is [barred](Self::bar), or if it would have to wait
+    /// while it already holds a turn.
     #[inline]
     pub(crate) fn take<R>(&self, code: impl FnOnce(&mut S, Vec<u64>) -> R) -> Result<R, WgpuError> {
         let mut place = self.place();
@@ -72,7 +72,7 @@ impl<S> Turns<S> {
         self.run(place, code)
     }
 
-    /// Does the same as [`take`](Self::take) if no thread has the turn; otherwise does nothing.
+    /// Like [`take`](Self::take), but does nothing if a thread already holds the turn.
     pub(crate) fn take_if_free(&self, code: impl FnOnce(&mut S, Vec<u64>)) {
         let place = self.place();
         if place.state.is_some() {
@@ -80,8 +80,8 @@ impl<S> Turns<S> {
         }
     }
 
-    /// Refuses turns to this thread until the result is dropped. Other threads may take turns
-    /// meanwhile.
+    /// Bars this thread from taking turns until the result is dropped. Other threads may still take
+    /// turns.
     ///
     /// # Errors
     ///
@@ -110,7 +110,7 @@ impl<S> Turns<S> {
         Ok(code(state, notes))
     }
 
-    /// Removes the state permanently; `None` while a thread has the turn.
+    /// Removes the state permanently. Returns `None` if a thread holds the turn.
     pub(crate) fn end(&self) -> Option<Box<S>> {
         self.place().state.take()
     }
@@ -120,7 +120,7 @@ impl<S> Turns<S> {
     }
 }
 
-/// The state while a thread has it. It is put back even if the thread's code panics.
+/// The state while a thread holds the turn. The state is put back even if the thread's code panics.
 struct Turn<'a, S> {
     turns: &'a Turns<S>,
     state: Option<Box<S>>,
@@ -139,7 +139,7 @@ impl<S> Drop for Turn<'_, S> {
     }
 }
 
-/// A thread that may not take a turn ([`Turns::bar`]).
+/// A thread that is barred from taking turns ([`Turns::bar`]).
 #[derive(Debug)]
 pub(crate) struct Barred<'a, S> {
     turns: &'a Turns<S>,
@@ -152,7 +152,8 @@ impl<S> Drop for Barred<'_, S> {
     }
 }
 
-/// Returns a number that no other thread of the process has or had.
+/// Returns a number that identifies the calling thread. No other thread of the process, past or
+/// present, has the same number.
 #[inline]
 pub(crate) fn current_thread() -> u64 {
     static NEXT: AtomicU64 = AtomicU64::new(1);

@@ -1,5 +1,5 @@
-//! Views: elements in a buffer, from any byte on. They borrow from the pool as a slice would, and
-//! have no destructor.
+//! Views: elements in a buffer, starting at any byte. Views borrow from the pool, just as slices
+//! would, and have no destructor.
 
 use std::fmt;
 use std::marker::PhantomData;
@@ -13,7 +13,7 @@ use crate::part::{Part, bytes_of};
 use crate::reading::Reading;
 use crate::stream::Stream;
 
-/// Elements in a buffer for writing: the device's `&mut [T]`.
+/// A mutable view of elements in a buffer: the device's `&mut [T]`.
 ///
 /// ```compile_fail,E0277
 /// fn is_send<T: Send>() {}
@@ -45,7 +45,7 @@ pub struct BufferViewMut<'s, T> {
     elements: PhantomData<&'s mut [T]>,
 }
 
-/// Elements in a buffer for reading: the device's `&[T]`.
+/// A shared view of elements in a buffer: the device's `&[T]`.
 pub struct BufferView<'s, T> {
     part: Part,
     length: usize,
@@ -63,22 +63,23 @@ impl<T> Copy for BufferView<'_, T> {}
 impl<'s, T> BufferViewMut<'s, T> {
     /// # Safety
     ///
-    /// For `'s`, `slot` holds `block`, and the first `length` elements of `T` of `block` belong to
-    /// this view alone.
+    /// For the lifetime `'s`, `slot` must hold `block`, and the first `length` elements of type `T`
+    /// in `block` must belong to this view alone.
     #[inline(always)]
     pub(crate) unsafe fn new(block: WgpuBlock, slot: SlotRef<Wgpu>, length: usize) -> Self {
-        // SAFETY: only this view and parts of it have the part. They are in use for `'s` at most
-        // (caller), and stay on the pool's thread, because a slot is not `Send`.
+        // SAFETY: `slot` holds `block` for `'s` (caller), so the block stays allocated while a copy
+        // of the part is borrowed. Only this view and its parts refer to the part. They are in use
+        // for `'s` at most (caller), and stay on the pool's thread, because a slot is not `Send`.
         let part = unsafe { Part::new(block, slot) };
         Self { part, length, elements: PhantomData }
     }
 
-    /// Returns the elements as a binding that kernels read and write.
+    /// Returns a binding through which kernels can read and write the elements.
     ///
     /// # Errors
     ///
-    /// Same as [`binding`](Self::binding), and [`WgpuError::UnevenEnd`] for a part that does not
-    /// end with a word of 4 bytes while its block goes on: kernels write whole words.
+    /// The same as [`binding`](Self::binding). Also [`WgpuError::UnevenEnd`] if the view ends
+    /// inside a word of 4 bytes and its block continues: kernels write whole words.
     pub fn binding_mut(&mut self) -> Result<Binding<'_>, WgpuError> {
         let end = self.part.offset + self.bytes();
         if !end.is_multiple_of(4) && !self.part.is_last {
@@ -87,19 +88,19 @@ impl<'s, T> BufferViewMut<'s, T> {
         self.part.bind(self.bytes(), Access::ReadWrite)
     }
 
-    /// Lends the elements for reading, for as long as `self` is borrowed.
+    /// Borrows the elements for reading, for as long as `self` is borrowed.
     #[must_use]
     pub fn as_view(&self) -> BufferView<'_, T> {
         BufferView { part: self.part, length: self.length, elements: PhantomData }
     }
 
-    /// Converts into a shared view for `'s`.
+    /// Converts this view into a shared view that lives for `'s`.
     #[must_use]
     pub fn into_view(self) -> BufferView<'s, T> {
         BufferView { part: self.part, length: self.length, elements: PhantomData }
     }
 
-    /// Lends the elements for writing, for as long as `self` is borrowed.
+    /// Borrows the elements for writing, for as long as `self` is borrowed.
     pub fn reborrow(&mut self) -> BufferViewMut<'_, T> {
         BufferViewMut { part: self.part, length: self.length, elements: PhantomData }
     }
@@ -108,11 +109,14 @@ impl<'s, T> BufferViewMut<'s, T> {
 impl<'s, T> BufferView<'s, T> {
     /// # Safety
     ///
-    /// Same as for [`BufferViewMut::new`], but other shared views may be in use.
+    /// The same as for [`BufferViewMut::new`], but other shared views of the elements may be in
+    /// use.
     #[inline(always)]
     pub(crate) unsafe fn new(block: WgpuBlock, slot: SlotRef<Wgpu>, length: usize) -> Self {
-        // SAFETY: only this view and parts of it have the part. They are in use for `'s` at most
-        // (caller), and stay on the pool's thread, because a slot is not `Send`.
+        // SAFETY: `slot` holds `block` for `'s` (caller), so the block stays allocated while a copy
+        // of the part is borrowed. Only shared views and their parts refer to the part. They are in
+        // use for `'s` at most (caller), and stay on the pool's thread, because a slot is not
+        // `Send`.
         let part = unsafe { Part::new(block, slot) };
         Self { part, length, elements: PhantomData }
     }
@@ -128,7 +132,7 @@ impl<'s, T> BufferView<'s, T> {
     }
 }
 
-/// Implements the methods of both kinds of views.
+/// Implements the methods that both kinds of views share.
 macro_rules! both_kinds {
     ($view:ident) => {
         impl<'s, T> $view<'s, T> {
@@ -146,15 +150,15 @@ macro_rules! both_kinds {
                 self.length == 0
             }
 
-            /// Returns the pool's stream.
+            /// Returns the stream of the view's pool.
             #[must_use]
             pub fn stream(&self) -> &Stream {
                 self.part.stream()
             }
 
-            /// Returns the number of the first byte, in place of an address. It counts the bytes of
-            /// all buffers that were ever made for pools, so two views of different blocks never
-            /// overlap.
+            /// Returns the number of the first byte, which takes the place of an address. The bytes
+            /// of all buffers ever created for pools share one numbering, so the numbers of views
+            /// of different blocks never overlap.
             #[must_use]
             pub fn address(&self) -> u64 {
                 let block = self.part.allocation().map_or(ALIGN as u64, |block| block.identity);
@@ -167,23 +171,23 @@ macro_rules! both_kinds {
                 self.part.offset
             }
 
-            /// Returns the elements as a binding that kernels read.
+            /// Returns a binding through which kernels can read the elements.
             ///
             /// # Errors
             ///
-            /// [`WgpuError::EmptyBinding`], [`WgpuError::Misaligned`] for a part at an offset where
-            /// the device cannot bind, and [`WgpuError::BindingTooLarge`].
+            /// [`WgpuError::EmptyBinding`]; [`WgpuError::Misaligned`] if the view starts at an
+            /// offset where the device cannot bind; [`WgpuError::BindingTooLarge`].
             pub fn binding(&self) -> Result<Binding<'_>, WgpuError> {
                 self.part.bind(self.bytes(), Access::Read)
             }
 
-            /// Begins to read the elements back, after all earlier commands: submits them. Await
-            /// the result, or wait for it.
+            /// Starts to copy the elements to the host, after all earlier commands, which this call
+            /// submits. Await the result, or wait for it.
             ///
             /// # Errors
             ///
-            /// [`WgpuError::Reentered`], [`WgpuError::OutOfMemory`], [`WgpuError::DeviceLost`], and
-            /// [`WgpuError::Refused`] for earlier commands.
+            /// [`WgpuError::Reentered`]; [`WgpuError::OutOfMemory`]; [`WgpuError::DeviceLost`];
+            /// [`WgpuError::Refused`] if wgpu rejects earlier commands.
             pub fn read(&self) -> Result<Reading<T>, WgpuError>
             where
                 T: PodElement,
@@ -277,8 +281,8 @@ impl<T> PoolViewMut for BufferViewMut<'_, T> {
         self.stream().with(|recorder| recorder.upload(block, self.part.offset, bytes))
     }
 
-    /// Copies the elements of another view, of any pool. From a pool of another stream the elements
-    /// go through the host, which waits for them.
+    /// Copies the elements of another view, which may belong to any pool. If the pools belong to
+    /// different streams, the call copies through host memory and waits.
     fn copy_from<'a>(&mut self, source: BufferView<'a, T>) -> Result<(), WgpuError>
     where
         Self: 'a,
@@ -292,7 +296,7 @@ impl<T> PoolViewMut for BufferViewMut<'_, T> {
         if from.stream == to.stream {
             return self.stream().with(|recorder| recorder.copy(places.0, places.1, bytes));
         }
-        // wgpu cannot compare devices: equal ones may belong to two instances.
+        // wgpu cannot compare devices: equal devices may belong to different instances.
         self.copy_through_host(&source)
     }
 }

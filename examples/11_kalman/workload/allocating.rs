@@ -1,4 +1,4 @@
-//! The allocating version: every temporary is a new `Vec`, as in a first draft.
+//! The allocating version. Every temporary is a new `Vec`, as in a first draft.
 
 use std::f64::consts::TAU;
 
@@ -16,7 +16,7 @@ pub(crate) struct Smoothed {
 }
 
 impl Smoothed {
-    /// Returns every number of the result, for comparison.
+    /// Returns all numbers of the result, for comparison.
     pub(crate) fn numbers(&self) -> impl Iterator<Item = f64> {
         let years = self.filtered.iter().chain(&self.smoothed);
         let values = years.flat_map(|year| year.state.values.iter().chain(&year.variance.values));
@@ -49,14 +49,15 @@ pub(crate) fn smooth(
     Ok(Smoothed { log_likelihood, filtered, smoothed })
 }
 
-/// `a = T a`, `P = T P Tᵀ + R Q Rᵀ`.
+/// Computes `a = T a` and `P = T P Tᵀ + R Q Rᵀ`.
 fn predict(model: &StateSpace, disturbance: &Owned, known: &OwnedMoments) -> OwnedMoments {
     let state = product(&model.transition, &known.state);
     let variance = sum(&congruence(&model.transition, &known.variance), disturbance);
     Moments { state, variance }
 }
 
-/// Takes in one observation; returns its share of the log-likelihood, too.
+/// Updates the moments with one observation, and returns the observation's share of the
+/// log-likelihood.
 fn update(
     model: &StateSpace,
     observation: f64,
@@ -76,7 +77,7 @@ fn update(
     Ok((term, Moments { state, variance }))
 }
 
-/// Rauch, Tung and Striebel: corrects a filtered state by the next smoothed one.
+/// Corrects a filtered state using the next smoothed state (Rauch, Tung and Striebel).
 fn smooth_step(
     model: &StateSpace,
     filtered: &OwnedMoments,
@@ -94,7 +95,7 @@ fn smooth_step(
     })
 }
 
-/// `A V Aᵀ`.
+/// Computes `A V Aᵀ`.
 fn congruence(map: &Owned, variance: &Owned) -> Owned {
     product(&product(map, variance), &transpose(map))
 }
@@ -123,7 +124,7 @@ fn difference(left: &Matrix<impl Values>, right: &Matrix<impl Values>) -> Owned 
     out
 }
 
-/// The log-determinant and the inverse of a variance.
+/// Returns the log-determinant and the inverse of a variance.
 fn inverse(of: &Matrix<impl Values>) -> Result<(f64, Owned), NotPositiveDefinite> {
     let mut factor = matrix(of.rows, of.rows);
     let log_determinant = factor.fill_cholesky(of)?;

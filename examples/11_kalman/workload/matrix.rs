@@ -1,16 +1,16 @@
-//! Matrices whose size is known at run time, over any storage: a `Vec` in the allocating version, a
-//! slice of a pool in the pooled one. The arithmetic writes into storage that the caller passes, so
-//! that both versions run exactly the same operations in the same order.
+//! Matrices whose size is known at run time, over any storage: a `Vec` in the allocating version,
+//! or a slice of a pool in the pooled version. The arithmetic writes to storage that the caller
+//! passes, so both versions perform exactly the same operations in the same order.
 
 use std::fmt;
 use std::ops::{Deref, DerefMut};
 
-/// Storage that can be read as numbers: `Vec<f64>`, `&[f64]`, `&mut [f64]`.
+/// Storage that can be read as numbers: `Vec<f64>`, `&[f64]` or `&mut [f64]`.
 pub(crate) trait Values: Deref<Target = [f64]> {}
 
 impl<Storage: Deref<Target = [f64]>> Values for Storage {}
 
-/// A matrix, row after row.
+/// A matrix in row-major order.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Matrix<Storage> {
     pub(crate) rows: usize,
@@ -37,7 +37,7 @@ impl<Storage: DerefMut<Target = [f64]>> Matrix<Storage> {
         }
     }
 
-    /// Becomes the product of two matrices.
+    /// Overwrites this matrix with the product of two matrices.
     pub(crate) fn fill_product(&mut self, left: &Matrix<impl Values>, right: &Matrix<impl Values>) {
         assert_eq!(left.columns, right.rows, "inner sizes of a product");
         self.fill(|row, column| {
@@ -45,17 +45,17 @@ impl<Storage: DerefMut<Target = [f64]>> Matrix<Storage> {
         });
     }
 
-    /// Becomes the transpose of a matrix.
+    /// Overwrites this matrix with the transpose of a matrix.
     pub(crate) fn fill_transpose(&mut self, of: &Matrix<impl Values>) {
         self.fill(|row, column| of.at(column, row));
     }
 
-    /// Becomes the sum of two matrices.
+    /// Overwrites this matrix with the sum of two matrices.
     pub(crate) fn fill_sum(&mut self, left: &Matrix<impl Values>, right: &Matrix<impl Values>) {
         self.fill(|row, column| left.at(row, column) + right.at(row, column));
     }
 
-    /// Becomes the difference of two matrices.
+    /// Overwrites this matrix with the difference of two matrices.
     pub(crate) fn fill_difference(
         &mut self,
         left: &Matrix<impl Values>,
@@ -64,7 +64,8 @@ impl<Storage: DerefMut<Target = [f64]>> Matrix<Storage> {
         self.fill(|row, column| left.at(row, column) - right.at(row, column));
     }
 
-    /// Becomes the lower Cholesky factor of a symmetric matrix; returns the matrix's log-determinant.
+    /// Overwrites this matrix with the lower Cholesky factor of a symmetric matrix. Returns the
+    /// log-determinant of the symmetric matrix.
     pub(crate) fn fill_cholesky(
         &mut self,
         of: &Matrix<impl Values>,
@@ -89,7 +90,8 @@ impl<Storage: DerefMut<Target = [f64]>> Matrix<Storage> {
         Ok(log_determinant)
     }
 
-    /// Becomes the inverse of `factor × factorᵀ`, column by column: forward, then back.
+    /// Overwrites this matrix with the inverse of `factor × factorᵀ`, column by column, using
+    /// forward and back substitution.
     pub(crate) fn fill_inverse(&mut self, factor: &Matrix<impl Values>) {
         let size = factor.rows;
         for column in 0..size {
@@ -109,7 +111,7 @@ impl<Storage: DerefMut<Target = [f64]>> Matrix<Storage> {
     }
 }
 
-/// A variance matrix that has no Cholesky factor.
+/// The error for a variance matrix that has no Cholesky factor.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct NotPositiveDefinite {
     pub(crate) row: usize,

@@ -1,6 +1,7 @@
-//! A Kalman filter and smoother on the Nile series, written twice: [`allocating`] makes a `Vec` for
-//! each temporary, [`pooled`] acquires it. Model, data and matrix arithmetic are shared, so the
-//! results are equal bit by bit; read the two files side by side.
+//! A Kalman filter and smoother for the Nile series, written twice: [`allocating`] creates a `Vec`
+//! for each temporary, and [`pooled`] acquires each temporary. Both versions share the model, the
+//! data and the matrix arithmetic, so their results are equal bit by bit. Read the two files side
+//! by side.
 
 pub(crate) mod allocating;
 mod matrix;
@@ -12,10 +13,10 @@ mod state_space;
 pub(crate) use matrix::{Matrix, NotPositiveDefinite, Values};
 pub(crate) use state_space::{Moments, StateSpace};
 
-/// The exact diffuse log-likelihood of the series at these variances, known to ± 0.001.
+/// The exact diffuse log-likelihood of the series for these variances, accurate to ± 0.001.
 pub(crate) const KNOWN_LOG_LIKELIHOOD: f64 = -632.546;
 
-/// Checks that both versions agree in every bit and that the likelihood is the known one.
+/// Checks that both versions agree bit by bit, and that the likelihood matches the known value.
 pub(crate) fn check(
     allocating: &allocating::Smoothed,
     pooled: &pooled::Smoothed<'_>,

@@ -1,13 +1,13 @@
 //! The Nile series, read from the CSV file in the data folder.
 
-/// One measurement: a year and the flow at Aswan in 10⁸ m³.
+/// One measurement: a year, and the flow at Aswan in 10⁸ m³.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Year {
     pub(crate) year: i32,
     pub(crate) flow: f64,
 }
 
-/// Reads the 100 years; the error names the line that is not `year,flow`.
+/// Reads the 100 years. The error names a line that is not of the form `year,flow`.
 pub(crate) fn series() -> Result<Vec<Year>, String> {
     let text = include_str!("../../data/nile.csv");
     let lines = text.lines().filter(|line| !line.starts_with('#'));

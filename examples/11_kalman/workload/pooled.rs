@@ -1,6 +1,6 @@
-//! The pooled version: every temporary is acquired from a scope. Each year of the series opens an
-//! inner scope, so the next year's temporaries reuse the same memory. Results are acquired before,
-//! from the outer scope.
+//! The pooled version. Every temporary is acquired from a scope. Each year of the series opens an
+//! inner scope, so the next year's temporaries reuse the same memory. Results are acquired in
+//! advance, from the outer scope.
 
 use std::f64::consts::TAU;
 
@@ -21,7 +21,7 @@ pub(crate) struct Smoothed<'s> {
 }
 
 impl Smoothed<'_> {
-    /// Returns every number of the result, in the order of the allocating version.
+    /// Returns all numbers of the result, in the same order as the allocating version.
     pub(crate) fn numbers(&self) -> impl Iterator<Item = f64> {
         let years = self.filtered.years().chain(self.smoothed.years());
         let values = years.flat_map(|year| year.state.values.iter().chain(year.variance.values));
@@ -58,7 +58,7 @@ pub(crate) fn smooth<'s>(
     Ok(Smoothed { log_likelihood, filtered, smoothed })
 }
 
-/// `a = T a`, `P = T P Tᵀ + R Q Rᵀ`.
+/// Computes `a = T a` and `P = T P Tᵀ + R Q Rᵀ`.
 fn predict<'s>(
     scope: &Scope<'s, Cpu>,
     model: &StateSpace,
@@ -70,7 +70,8 @@ fn predict<'s>(
     Moments { state, variance: sum(scope, &carried, disturbance) }
 }
 
-/// Takes in one observation; returns its share of the log-likelihood, too.
+/// Updates the moments with one observation, and returns the observation's share of the
+/// log-likelihood.
 fn update<'s>(
     scope: &Scope<'s, Cpu>,
     model: &StateSpace,
@@ -95,7 +96,7 @@ fn update<'s>(
     Ok((term, Moments { state, variance }))
 }
 
-/// Rauch, Tung and Striebel: corrects a filtered state by the next smoothed one.
+/// Corrects a filtered state using the next smoothed state (Rauch, Tung and Striebel).
 fn smooth_step<'s>(
     scope: &Scope<'s, Cpu>,
     model: &StateSpace,
@@ -114,7 +115,7 @@ fn smooth_step<'s>(
     })
 }
 
-/// `A V Aᵀ`.
+/// Computes `A V Aᵀ`.
 fn congruence<'s>(
     scope: &Scope<'s, Cpu>,
     map: &Matrix<impl Values>,
@@ -159,7 +160,7 @@ fn difference<'s>(
     out
 }
 
-/// The log-determinant and the inverse of a variance.
+/// Returns the log-determinant and the inverse of a variance.
 fn inverse<'s>(
     scope: &Scope<'s, Cpu>,
     of: &Matrix<impl Values>,

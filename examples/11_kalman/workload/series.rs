@@ -1,4 +1,5 @@
-//! The moments of all years in two acquired arrays, one block a year, which outlive a year's scope.
+//! The moments of all years in two acquired arrays, with one block per year. These arrays outlive
+//! each year's scope.
 
 use pool_facade::prelude::*;
 
@@ -13,7 +14,7 @@ pub(crate) struct Series<'s> {
 }
 
 impl<'s> Series<'s> {
-    /// Makes room for `years`, with the first one known.
+    /// Acquires room for `years` years, and stores the first year.
     pub(crate) fn starting_with(
         scope: &Scope<'s, Cpu>,
         years: usize,
@@ -29,7 +30,7 @@ impl<'s> Series<'s> {
         series
     }
 
-    /// Copies the same years.
+    /// Copies the same years to new arrays.
     pub(crate) fn copy(&self, scope: &Scope<'s, Cpu>) -> Self {
         Self {
             size: self.size,
@@ -38,7 +39,7 @@ impl<'s> Series<'s> {
         }
     }
 
-    /// One year.
+    /// Returns the moments of one year.
     pub(crate) fn at(&self, time: usize) -> Moments<&[f64]> {
         let square = self.size * self.size;
         let (state, variance) = (time * self.size, time * square);
@@ -48,12 +49,12 @@ impl<'s> Series<'s> {
         }
     }
 
-    /// Every year.
+    /// Iterates over the moments of all years.
     pub(crate) fn years(&self) -> impl Iterator<Item = Moments<&[f64]>> {
         (0..self.states.len() / self.size).map(|time| self.at(time))
     }
 
-    /// Stores one year.
+    /// Stores the moments of one year.
     pub(crate) fn set(&mut self, time: usize, moments: &Moments<impl Values>) {
         let square = self.size * self.size;
         let (state, variance) = (time * self.size, time * square);

@@ -1,12 +1,12 @@
-//! The linear Gaussian state space model, in the notation of Durbin and Koopman:
-//! `y = Z α + ε` with `ε ~ N(0, H)`, and `α' = T α + R η` with `η ~ N(0, Q)`.
+//! The linear Gaussian state space model, in the notation of Durbin and Koopman: `y = Z α + ε` with
+//! `ε ~ N(0, H)`, and `α' = T α + R η` with `η ~ N(0, Q)`.
 
 use super::matrix::Matrix;
 
-/// Variance of a single year's measurement around the level (Durbin and Koopman, chapter 2).
+/// The variance of one year's measurement around the level (Durbin and Koopman, chapter 2).
 const OBSERVATION_VARIANCE: f64 = 15_099.0;
 
-/// Variance of the level's change from one year to the next (the same source).
+/// The variance of the level's change from one year to the next (same source).
 const LEVEL_VARIANCE: f64 = 1_469.1;
 
 type Owned = Matrix<Vec<f64>>;
@@ -18,27 +18,27 @@ pub(crate) struct Moments<Storage> {
     pub(crate) variance: Matrix<Storage>,
 }
 
-/// A model and the state after its first observation.
+/// A model, and the state after its first observation.
 #[derive(Debug)]
 pub(crate) struct StateSpace {
-    /// `T`: how the state moves.
+    /// `T`: the transition of the state.
     pub(crate) transition: Owned,
-    /// `Z`: the observed part of the state.
+    /// `Z`: the part of the state that is observed.
     pub(crate) design: Owned,
     /// `H`: the variance of an observation.
     pub(crate) observation_variance: Owned,
-    /// `R`: the disturbed part of the state.
+    /// `R`: the part of the state that is disturbed.
     pub(crate) selection: Owned,
     /// `Q`: the variance of the disturbance.
     pub(crate) disturbance_variance: Owned,
-    /// The state, given the first observation.
+    /// The moments of the state, given the first observation.
     pub(crate) first: Moments<Vec<f64>>,
 }
 
 impl StateSpace {
-    /// Makes a level that is a random walk. Its diffuse start is exact: after one observation only
-    /// that observation is known. So the level is `y₁` with variance `H`, and `a₂ = y₁`, `P₂ = H +
-    /// Q`.
+    /// Creates a model whose level is a random walk. The diffuse start is exact: after one
+    /// observation, only that observation is known. The level is therefore `y₁` with variance `H`,
+    /// and `a₂ = y₁`, `P₂ = H + Q`.
     pub(crate) fn local_level(first_observation: f64) -> Self {
         Self {
             transition: scalar(1.0),

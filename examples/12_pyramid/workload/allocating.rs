@@ -1,11 +1,11 @@
-//! The allocating version: every temporary picture is a new `Vec`, as in a first draft.
+//! The allocating version. Every temporary picture is a new `Vec`, as in a first draft.
 
 use super::picture::{fill_weights, weight_count};
 use super::{BLUR, HIGH, LEVELS, LOW, Level, Picture, Pixels};
 
 type Greys = Picture<Vec<f32>>;
 
-/// Every level of the pyramid, the largest first.
+/// Returns all levels of the pyramid, starting with the largest.
 pub(crate) fn pyramid(photograph: &Greys) -> Vec<Level<Vec<f32>, Vec<u8>>> {
     let mut levels = Vec::new();
     let mut picture = photograph.clone();

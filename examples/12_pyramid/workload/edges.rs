@@ -1,15 +1,15 @@
-//! Canny's last two steps: keep only the ridges of the gradient, then follow them from where they are
-//! steep to where they fade.
+//! The last two steps of Canny's method: keep only the ridges of the gradient, then follow each
+//! ridge from its steep parts to where it fades.
 
 use std::ops::DerefMut;
 
 use super::{Picture, Pixels};
 
-/// The tangent of 22.5°: within it a gradient counts as level or as upright.
+/// The tangent of 22.5°. A gradient within this angle of an axis counts as parallel to the axis.
 const TANGENT: f32 = 0.414_213_57;
 
 impl<Storage: DerefMut<Target = [f32]>> Picture<Storage> {
-    /// Keeps the steepness where it is largest across the edge, 0 elsewhere.
+    /// Keeps the steepness at pixels where it is largest across the edge, and writes 0 elsewhere.
     pub(crate) fn fill_ridges(
         &mut self,
         steepness: &Picture<impl Pixels<f32>>,
@@ -21,7 +21,7 @@ impl<Storage: DerefMut<Target = [f32]>> Picture<Storage> {
         for y in 1..self.height - 1 {
             for here in y * width + 1..(y + 1) * width - 1 {
                 let step = across(horizontal.pixels[here], vertical.pixels[here], width);
-                // One strict comparison: of two equal neighbours exactly one stays.
+                // Only one comparison is strict, so exactly one of two equal neighbours is kept.
                 if steep[here] > steep[here - step] && steep[here] >= steep[here + step] {
                     self.pixels[here] = steep[here];
                 }
@@ -30,7 +30,7 @@ impl<Storage: DerefMut<Target = [f32]>> Picture<Storage> {
     }
 }
 
-/// Returns the distance to the next pixel along the gradient, in a picture of this width.
+/// Returns the index distance to the next pixel along the gradient, in a picture of this width.
 fn across(horizontal: f32, vertical: f32, width: usize) -> usize {
     if vertical.abs() <= TANGENT * horizontal.abs() {
         1
@@ -44,8 +44,8 @@ fn across(horizontal: f32, vertical: f32, width: usize) -> usize {
 }
 
 impl<Storage: DerefMut<Target = [u8]>> Picture<Storage> {
-    /// Marks with 255 the ridges that reach `high` somewhere and stay above `low`. `waiting` is empty
-    /// before and after.
+    /// Marks with 255 all ridges that reach `high` at some pixel and stay above `low`. `waiting`
+    /// must be empty, and is empty again afterwards.
     pub(crate) fn fill_traced(
         &mut self,
         ridges: &Picture<impl Pixels<f32>>,
@@ -84,11 +84,11 @@ impl<Storage: DerefMut<Target = [u8]>> Picture<Storage> {
     }
 }
 
-/// Pixels that wait to be followed.
+/// A stack of pixels that must still be followed.
 pub(crate) trait Stack {
-    /// Adds one.
+    /// Pushes a pixel.
     fn push(&mut self, pixel: usize);
-    /// Takes the newest.
+    /// Pops the most recently pushed pixel.
     fn pop(&mut self) -> Option<usize>;
 }
 
@@ -102,7 +102,8 @@ impl Stack for Vec<usize> {
     }
 }
 
-/// A stack in a slice; a pixel waits at most once, so the number of pixels suffices.
+/// A stack in a slice. Each pixel is pushed at most once, so the number of pixels is a sufficient
+/// length.
 #[derive(Debug)]
 pub(crate) struct SliceStack<'s> {
     pub(crate) pixels: &'s mut [usize],

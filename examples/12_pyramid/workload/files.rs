@@ -1,4 +1,4 @@
-//! The photograph, and PNG files of the results.
+//! Reads the photograph, and writes the results as PNG files.
 
 use std::error::Error;
 use std::fs::{self, File};
@@ -7,7 +7,7 @@ use std::path::Path;
 
 use super::{Level, Picture, Pixels};
 
-/// The photograph as grey levels from 0 to 255.
+/// Returns the photograph as grey levels from 0 to 255.
 pub(crate) fn photograph() -> Result<Picture<Vec<f32>>, Box<dyn Error>> {
     let bytes = include_bytes!("../../data/camera.png").as_slice();
     let mut reader = png::Decoder::new(Cursor::new(bytes)).read_info()?;
@@ -20,7 +20,7 @@ pub(crate) fn photograph() -> Result<Picture<Vec<f32>>, Box<dyn Error>> {
     Ok(Picture { width: frame.width.try_into()?, height: frame.height.try_into()?, pixels })
 }
 
-/// Writes `level-0.png`, `edges-0.png` and so on, and `pyramid.png`, which shows them all.
+/// Writes `level-0.png`, `edges-0.png` and so on, and `pyramid.png`, which shows all of them.
 pub(crate) fn write<Greys: Pixels<f32>, Marks: Pixels<u8>>(
     folder: &Path,
     levels: &[Level<Greys, Marks>],

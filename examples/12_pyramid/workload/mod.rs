@@ -1,6 +1,6 @@
-//! An image pyramid with Canny's edge detector on each level, written twice: [`allocating`] makes a
-//! `Vec` for each temporary picture, [`pooled`] acquires it. The arithmetic on pixels is shared, so
-//! the results are equal bit by bit; read the two files side by side.
+//! An image pyramid with Canny's edge detector on each level, written twice: [`allocating`] creates
+//! a `Vec` for each temporary picture, and [`pooled`] acquires each one. Both versions share the
+//! arithmetic on pixels, so their results are equal bit by bit. Read the two files side by side.
 
 pub(crate) mod allocating;
 mod edges;
@@ -11,26 +11,27 @@ pub(crate) mod pooled;
 pub(crate) use edges::SliceStack;
 pub(crate) use picture::{Picture, Pixels};
 
-/// The number of levels of the pyramid; each is half as wide and high as the one before.
+/// The number of levels of the pyramid. Each level is half as wide and half as high as the previous
+/// one.
 pub(crate) const LEVELS: usize = 5;
 
 /// The standard deviation of the Gaussian blur, in pixels.
 pub(crate) const BLUR: f32 = 1.4;
 
-/// An edge may continue where the gradient is at least this steep, in grey levels a pixel × 8 …
+/// The minimum steepness at which an edge continues, in grey levels per pixel × 8.
 pub(crate) const LOW: f32 = 45.0;
 
-/// … and starts where it is at least this steep.
+/// The minimum steepness at which an edge starts, in the same unit.
 pub(crate) const HIGH: f32 = 110.0;
 
-/// One level: the picture and its edges, 0 or 255.
+/// One level: the picture, and its edges as 0 or 255.
 #[derive(Debug)]
 pub(crate) struct Level<Greys, Marks> {
     pub(crate) picture: Picture<Greys>,
     pub(crate) edges: Picture<Marks>,
 }
 
-/// Checks that both versions agree in every bit of every level.
+/// Checks that both versions agree bit by bit on every level.
 pub(crate) fn check(
     allocating: &[Level<Vec<f32>, Vec<u8>>],
     pooled: &[Level<&mut [f32], &mut [u8]>],

@@ -1,14 +1,15 @@
-//! Pictures over any storage, and the arithmetic that fills one from another: blur, gradients, half
-//! size. It writes into storage that the caller passes, so that both versions run the same code.
+//! Pictures over any storage, and the arithmetic that computes one picture from another: blur,
+//! gradients, and half size. The arithmetic writes to storage that the caller passes, so both
+//! versions run the same code.
 
 use std::ops::{Deref, DerefMut};
 
-/// Storage that can be read as pixels: `Vec<T>`, `&[T]`, `&mut [T]`.
+/// Storage that can be read as pixels: `Vec<T>`, `&[T]` or `&mut [T]`.
 pub(crate) trait Pixels<T>: Deref<Target = [T]> {}
 
 impl<T, Storage: Deref<Target = [T]>> Pixels<T> for Storage {}
 
-/// A picture, row after row.
+/// A picture in row-major order.
 #[derive(Clone, Debug)]
 pub(crate) struct Picture<Storage> {
     pub(crate) width: usize,
@@ -17,7 +18,7 @@ pub(crate) struct Picture<Storage> {
 }
 
 impl<T, Storage: Deref<Target = [T]>> Picture<Storage> {
-    /// One row of pixels.
+    /// Returns one row of pixels.
     pub(crate) fn row(&self, y: usize) -> &[T] {
         &self.pixels[y * self.width..(y + 1) * self.width]
     }
@@ -28,8 +29,8 @@ impl<Storage: DerefMut<Target = [f32]>> Picture<Storage> {
         &mut self.pixels[y * self.width..(y + 1) * self.width]
     }
 
-    /// Blurs along each row; beyond its ends the row continues with its last pixel. `padded` has
-    /// room for a row and half the weights on both sides.
+    /// Blurs along each row. Beyond its ends, a row continues with its last pixel. `padded` must
+    /// have room for a row plus half of the weights on both sides.
     pub(crate) fn fill_blurred_rows(
         &mut self,
         from: &Picture<impl Pixels<f32>>,
@@ -50,7 +51,7 @@ impl<Storage: DerefMut<Target = [f32]>> Picture<Storage> {
         }
     }
 
-    /// Blurs along each column; beyond its ends the column continues with its last pixel.
+    /// Blurs along each column. Beyond its ends, a column continues with its last pixel.
     pub(crate) fn fill_blurred_columns(
         &mut self,
         from: &Picture<impl Pixels<f32>>,
@@ -67,7 +68,7 @@ impl<Storage: DerefMut<Target = [f32]>> Picture<Storage> {
         }
     }
 
-    /// Sobel's derivative from left to right; 0 on the border.
+    /// Computes Sobel's derivative from left to right, which is 0 on the border.
     pub(crate) fn fill_horizontal_gradient(&mut self, from: &Picture<impl Pixels<f32>>) {
         self.fill_inner(from, |above, here, below, x| {
             let right = above[x + 1] + 2.0 * here[x + 1] + below[x + 1];
@@ -76,7 +77,7 @@ impl<Storage: DerefMut<Target = [f32]>> Picture<Storage> {
         });
     }
 
-    /// Sobel's derivative from top to bottom; 0 on the border.
+    /// Computes Sobel's derivative from top to bottom, which is 0 on the border.
     pub(crate) fn fill_vertical_gradient(&mut self, from: &Picture<impl Pixels<f32>>) {
         self.fill_inner(from, |above, _, below, x| {
             let bottom = below[x - 1] + 2.0 * below[x] + below[x + 1];
@@ -100,7 +101,7 @@ impl<Storage: DerefMut<Target = [f32]>> Picture<Storage> {
         }
     }
 
-    /// The length of the gradient.
+    /// Computes the length of the gradient.
     pub(crate) fn fill_steepness(
         &mut self,
         horizontal: &Picture<impl Pixels<f32>>,
@@ -112,7 +113,7 @@ impl<Storage: DerefMut<Target = [f32]>> Picture<Storage> {
         }
     }
 
-    /// Takes every second pixel of every second row.
+    /// Copies every second pixel of every second row.
     pub(crate) fn fill_half(&mut self, from: &Picture<impl Pixels<f32>>) {
         for y in 0..self.height {
             let row = from.row(2 * y);
@@ -123,14 +124,14 @@ impl<Storage: DerefMut<Target = [f32]>> Picture<Storage> {
     }
 }
 
-/// Returns the number of weights of a blur of this standard deviation: three deviations to both
-/// sides.
+/// Returns the number of weights of a blur with this standard deviation, which extends three
+/// deviations to both sides.
 #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a few pixels")]
 pub(crate) fn weight_count(deviation: f32) -> usize {
     2 * (3.0 * deviation).ceil() as usize + 1
 }
 
-/// Gaussian weights that add up to 1.
+/// Computes Gaussian weights whose sum is 1.
 #[expect(clippy::cast_precision_loss, reason = "a few pixels")]
 pub(crate) fn fill_weights(weights: &mut [f32], deviation: f32) {
     let middle = (weights.len() / 2) as f32;

@@ -1,6 +1,6 @@
-//! The pooled version: every temporary picture is acquired from a scope. Each level opens an inner
-//! scope, so the next level's temporaries reuse the same memory. Results are acquired before, from
-//! the outer scope.
+//! The pooled version. Every temporary picture is acquired from a scope. Each level opens an inner
+//! scope, so the next level's temporaries reuse the same memory. Results are acquired in advance,
+//! from the outer scope.
 
 use std::array;
 
@@ -12,7 +12,7 @@ use super::{BLUR, HIGH, LEVELS, LOW, Level, Picture, Pixels, SliceStack};
 type Greys<'s> = Picture<&'s mut [f32]>;
 type Marks<'s> = Picture<&'s mut [u8]>;
 
-/// Every level of the pyramid, the largest first.
+/// Returns all levels of the pyramid, starting with the largest.
 pub(crate) fn pyramid<'s>(
     scope: &mut Scope<'s, Cpu>,
     photograph: &Picture<impl Pixels<f32>>,

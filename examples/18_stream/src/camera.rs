@@ -1,5 +1,5 @@
-//! The state that a camera's program keeps from one frame to the next, the same in every way; no
-//! temporaries.
+//! The state that a camera's program keeps from one frame to the next. It contains no temporaries,
+//! and is the same with every source of temporaries.
 
 use std::array;
 use std::mem;
@@ -7,44 +7,45 @@ use std::mem;
 use crate::plane::Plane;
 use crate::size::Size;
 
-/// The number of levels of a pyramid; each is half as wide and high as the one before.
+/// The number of levels of a pyramid. Each level is half as wide and half as high as the previous
+/// one.
 pub(crate) const LEVELS: usize = 4;
 
-/// Grey levels of 12 bits, the largest level first.
+/// 12-bit grey levels, starting with the largest level.
 pub(crate) type Pyramid = [Plane<Vec<u16>>; LEVELS];
 
-/// A stream's state.
+/// The state of a stream.
 #[derive(Debug)]
 pub struct Camera {
-    /// The last frame's pyramid.
+    /// The pyramid of the previous frame.
     pub(crate) before: Pyramid,
-    /// This frame's.
+    /// The pyramid of the current frame.
     pub(crate) now: Pyramid,
-    /// The resulting picture: red, green and blue for each pixel.
+    /// The resulting picture, with red, green and blue for each pixel.
     pub(crate) picture: Vec<u8>,
     size: Size,
 }
 
 impl Camera {
-    /// Makes a camera that has seen only black.
+    /// Creates a camera that has seen only black.
     #[must_use]
     pub fn new(size: Size) -> Self {
         Self { before: black(size), now: black(size), picture: vec![0; 3 * size.pixels()], size }
     }
 
-    /// Returns the size of its frames.
+    /// Returns the size of the camera's frames.
     #[must_use]
     pub fn size(&self) -> Size {
         self.size
     }
 
-    /// Returns the picture of the last frame: red, green and blue for each pixel.
+    /// Returns the picture of the last frame, with red, green and blue for each pixel.
     #[must_use]
     pub fn picture(&self) -> &[u8] {
         &self.picture
     }
 
-    /// Makes this frame's pyramid the last one's.
+    /// Turns the current frame's pyramid into the previous frame's.
     pub(crate) fn step(&mut self) {
         mem::swap(&mut self.before, &mut self.now);
     }

@@ -1,5 +1,5 @@
-//! Another thread that keeps the allocator busy: it takes, writes and frees blocks of 16 bytes to 4
-//! MiB, some dozens at a time, in any order while frames are processed.
+//! A second thread that keeps the allocator busy. While frames are processed, it allocates, writes
+//! and frees blocks of 16 bytes to 4 MiB in any order, and holds several dozen at a time.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU8, Ordering};
@@ -7,9 +7,9 @@ use std::thread::{self, JoinHandle};
 
 use fastrand::Rng;
 
-/// Blocks that are held at a time.
+/// The number of blocks held at the same time.
 const HELD: usize = 48;
-/// The bytes of a page; each page is written.
+/// The size of a page in bytes. The thread writes to every page.
 const PAGE: usize = 4_096;
 
 const WAITING: u8 = 0;
@@ -24,14 +24,14 @@ pub(crate) struct Churn {
 }
 
 impl Churn {
-    /// A thread that waits.
+    /// Starts the thread, which waits at first.
     pub(crate) fn new() -> Self {
         let state = Arc::new(AtomicU8::new(WAITING));
         let own = Arc::clone(&state);
         Self { state, thread: Some(thread::spawn(move || run(&own))) }
     }
 
-    /// Lets it work, or wait.
+    /// Lets the thread work or makes it wait.
     pub(crate) fn set(&self, is_working: bool) {
         self.tell(if is_working { WORKING } else { WAITING });
     }
@@ -47,7 +47,7 @@ impl Churn {
 impl Drop for Churn {
     fn drop(&mut self) {
         self.tell(ENDING);
-        // It can only have panicked for lack of memory, which aborted the process.
+        // The thread panics only if memory runs out, and that has already aborted the process.
         let _ = self.thread.take().map(JoinHandle::join);
     }
 }

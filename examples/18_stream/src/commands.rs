@@ -1,4 +1,4 @@
-//! The commands of the programs.
+//! The commands of the binaries.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -14,7 +14,8 @@ use crate::picture;
 use crate::serve::Service;
 use crate::size::Size;
 
-/// A stream of frames whose temporaries come from a pool, or from elsewhere. `cargo xtask demo` compares them.
+/// A stream of frames whose temporaries come from a pool or from another source. `cargo xtask demo`
+/// compares the sources.
 #[derive(Debug, Parser)]
 struct Arguments {
     #[command(subcommand)]
@@ -23,7 +24,8 @@ struct Arguments {
 
 #[derive(Debug, Subcommand)]
 enum Task {
-    /// Process some frames in every way, compare the pictures, and print the cost of each.
+    /// Process some frames with every source of temporaries, compare the pictures, and print the
+    /// cost of each source.
     Show {
         /// The size of a frame.
         #[arg(long, default_value = "640x480")]
@@ -31,11 +33,11 @@ enum Task {
         /// The number of frames.
         #[arg(long, default_value_t = 24)]
         frames: usize,
-        /// The file for the last picture.
+        /// The file to which the last picture is written.
         #[arg(long, default_value = "target/demo/stream.png")]
         picture: PathBuf,
     },
-    /// Makes the frames of a film.
+    /// Create the frames of a film.
     Film {
         /// The size of a frame.
         #[arg(long)]
@@ -43,37 +45,36 @@ enum Task {
         /// The number of frames.
         #[arg(long)]
         frames: usize,
-        /// The file.
+        /// The file to which the film is written.
         film: PathBuf,
     },
-    /// Print the adapter of the way with wgpu, or fail if there is none.
+    /// Print the wgpu adapter, or fail if there is none.
     #[cfg(feature = "wgpu")]
     Adapter,
-    /// Read numbers from the standard input, and report on that number of frames each, a line a
-    /// frame.
+    /// Read numbers from the standard input. For each number, process that many frames and print
+    /// one line per frame.
     Serve {
         /// The source of temporaries.
         #[arg(long)]
         way: Way,
-        /// The number of cameras, each with a thread; a single one uses the main thread.
+        /// The number of cameras, each with its own thread. A single camera uses the main thread.
         #[arg(long, default_value_t = 1)]
         workers: usize,
-        /// Another thread keeps the allocator busy.
+        /// Run a second thread that keeps the allocator busy.
         #[arg(long)]
         churn: bool,
-        /// The pool of the main thread counts its peak of live bytes, at a cold call for each
-        /// temporary.
+        /// Count the peak of live bytes in the main thread's pool. This makes every acquire cold.
         #[arg(long)]
         live: bool,
-        /// The file for the last picture, if it is written.
+        /// The file to which the last picture is written, if any.
         #[arg(long)]
         picture: Option<PathBuf>,
-        /// The film.
+        /// The file that contains the film.
         film: PathBuf,
     },
 }
 
-/// The whole program; its binaries differ in their global allocator alone.
+/// Runs the whole program. The binaries differ only in their global allocator.
 #[must_use]
 pub fn main() -> ExitCode {
     match run(Arguments::parse().task) {

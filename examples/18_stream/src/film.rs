@@ -1,5 +1,5 @@
-//! The frames: a photograph, over which a camera moves in a closed curve, with specks as from a bad
-//! sensor. They are stored encoded, in one file.
+//! The frames: a camera moves over a photograph in a closed curve, and specks imitate a bad sensor.
+//! The frames are stored encoded, in a single file.
 
 use std::f64::consts::TAU;
 use std::fs;
@@ -12,18 +12,18 @@ use crate::Failure;
 use crate::picture::{Picture, photograph};
 use crate::size::Size;
 
-/// The header of a file.
+/// The header of a film file.
 const FIRST: &[u8] = b"film of QOI\n";
-/// The distance of the camera from the middle, in pixels of the photograph.
+/// The distance of the camera from the centre, in pixels of the photograph.
 const REACH: f64 = 6.0;
-/// The amplitude of its zoom.
+/// The amplitude of the camera's zoom.
 const ZOOM: f64 = 0.03;
 /// The margin of the photograph that is never shown, in pixels.
 const MARGIN: f64 = 20.0;
-/// The number of pixels for each speck.
+/// The number of pixels per speck.
 const SPECKS: usize = 200;
 
-/// Encoded frames of one size, in a loop.
+/// Encoded frames of one size, which repeat in a loop.
 #[derive(Debug)]
 pub struct Film {
     size: Size,
@@ -32,7 +32,7 @@ pub struct Film {
 }
 
 impl Film {
-    /// Makes a film of `frames` frames.
+    /// Creates a film of `frames` frames.
     ///
     /// # Errors
     ///
@@ -51,16 +51,16 @@ impl Film {
         Self::parse(bytes)
     }
 
-    /// Reads one.
+    /// Reads a film from a file.
     ///
     /// # Errors
     ///
-    /// Fails if the file cannot be read, or is not a film.
+    /// Fails if the file cannot be read, or does not contain a film.
     pub fn read(path: &Path) -> Result<Self, Failure> {
         Self::parse(fs::read(path)?)
     }
 
-    /// Writes it.
+    /// Writes the film to a file.
     ///
     /// # Errors
     ///
@@ -84,20 +84,20 @@ impl Film {
         Ok(Self { size, bytes, frames })
     }
 
-    /// Returns the size of its frames.
+    /// Returns the size of the film's frames.
     #[must_use]
     pub fn size(&self) -> Size {
         self.size
     }
 
-    /// Returns a frame's bytes; after the last frame comes the first.
+    /// Returns the bytes of a frame. After the last frame, the film starts again.
     #[must_use]
     pub fn frame(&self, number: usize) -> &[u8] {
         &self.bytes[self.frames[number % self.frames.len()].clone()]
     }
 }
 
-/// Returns the camera's picture at a time from 0 to 1.
+/// Returns the picture that the camera sees at a time from 0 to 1.
 fn seen(photograph: &Picture, size: Size, time: f64) -> Vec<u8> {
     let (width, height) = (size.width as f64, size.height as f64);
     let (whole_width, whole_height) = (photograph.size.width as f64, photograph.size.height as f64);
@@ -117,7 +117,7 @@ fn seen(photograph: &Picture, size: Size, time: f64) -> Vec<u8> {
     picture
 }
 
-/// Makes pixels white or black.
+/// Turns random pixels white or black.
 fn speck(picture: &mut [u8], random: &mut Rng) {
     let pixels = picture.len() / 3;
     for _ in 0..pixels / SPECKS {

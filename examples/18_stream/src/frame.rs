@@ -1,5 +1,5 @@
-//! One frame, from its bytes to the shown picture: the whole program, for any source of
-//! temporaries.
+//! Processes a frame, from its encoded bytes to the displayed picture. This is the whole program,
+//! for any source of temporaries.
 
 use crate::Failure;
 use crate::camera::{Camera, LEVELS, Pyramid};
@@ -10,10 +10,10 @@ use crate::steps::composite::composite;
 use crate::steps::flow::Sums;
 use crate::steps::{denoise, edges, flow, pyramid};
 
-/// The level at which the flow ends.
+/// The finest level for which the flow is computed.
 pub(crate) const FLOW: usize = 1;
 
-/// Processes one frame; the camera's picture is the result.
+/// Processes one frame, and stores the result in the camera's picture.
 ///
 /// # Errors
 ///
@@ -42,7 +42,7 @@ pub fn frame<S: Scratch>(
     Ok(())
 }
 
-/// Runs the steps after the frame is clean, and its pyramid and edges are known.
+/// Runs the remaining steps, once the frame is clean and its pyramid and edges are known.
 pub(crate) fn show<S: Scratch>(scratch: &mut S, camera: &mut Camera, clean: &[u8], marks: &[u8]) {
     let size = camera.size();
     let mut across = plane::<f32, _>(scratch, size.halved(1));
@@ -53,7 +53,7 @@ pub(crate) fn show<S: Scratch>(scratch: &mut S, camera: &mut Camera, clean: &[u8
     camera.step();
 }
 
-/// The bytes of a frame as red, green and blue.
+/// Decodes the bytes of a frame to red, green and blue.
 pub(crate) fn decode(encoded: &[u8], size: Size, raw: &mut [u8]) -> Result<(), Failure> {
     let header = qoi::decode_to_buf(raw, encoded)?;
     let [width, height] = [header.width, header.height].map(usize::try_from);
@@ -86,7 +86,7 @@ fn mark_edges<S: Scratch>(scratch: &S, greys: Plane<&[u16]>, marks: &mut [u8]) {
     edges::ridges(steep.view(), &across.pixels, &down.pixels, marks);
 }
 
-/// The flow of one level, after that of all coarser ones.
+/// Computes the flow of one level, after the flow of all coarser levels.
 fn follow<S: Scratch>(
     scratch: &mut S,
     pyramids: [&Pyramid; 2],
@@ -140,7 +140,7 @@ fn refine<S: Scratch>(
     flow::refine(sums, [across, down]);
 }
 
-/// Sums of products over 5 × 5 pixels.
+/// Sums products over 5 × 5 pixels.
 fn summed<S: Scratch>(scratch: &mut S, size: Size, left: &[f32], right: &[f32]) -> S::Buffer<f32> {
     let mut sums = plane::<f32, _>(scratch, size);
     scratch.nested(|inner| {
@@ -165,7 +165,7 @@ mod tests {
 
     const SIZE: Size = Size { width: 128, height: 96 };
 
-    /// Waves in both directions, moved to the right and up.
+    /// Waves in both directions, shifted to the right and up.
     #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "200 to 3,800")]
     fn waves(right: f32, up: f32) -> Pyramid {
         let mut pyramid: Pyramid = array::from_fn(|level| {

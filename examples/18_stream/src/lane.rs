@@ -1,4 +1,4 @@
-//! A camera and the source of its temporaries.
+//! A camera together with the source of its temporaries.
 
 use std::time::Instant;
 
@@ -20,18 +20,19 @@ use crate::ways::on_wgpu::OnWgpu;
 /// The source of temporaries.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
 pub enum Way {
-    /// The pool of the thread that works on the frame.
+    /// The pool of the thread that processes the frame.
     Pool,
-    /// The stack of the thread that works on the frame.
+    /// The stack of the thread that processes the frame.
     Stacked,
-    /// A new `Vec` each.
+    /// A new `Vec` for each temporary.
     Vec,
-    /// Buffers of the camera, kept by hand.
+    /// Buffers that belong to the camera and are kept by hand.
     Kept,
-    /// An arena of the camera.
+    /// An arena that belongs to the camera.
     #[cfg(feature = "bump-scope")]
     BumpScope,
-    /// The pool of a wgpu device up to the flow, the thread's pool from there on.
+    /// The pool of a wgpu device for the steps before the flow, and the thread's pool for the
+    /// others.
     #[cfg(feature = "wgpu")]
     Wgpu,
 }
@@ -51,13 +52,13 @@ enum Source {
     Kept(Box<Kept>),
     #[cfg(feature = "bump-scope")]
     Arena(bump_scope::Bump),
-    /// Opened for the first frame.
+    /// The device is opened for the first frame.
     #[cfg(feature = "wgpu")]
     Wgpu(Option<Box<OnWgpu>>),
 }
 
 impl Lane {
-    /// Makes a camera with frames of one size.
+    /// Creates a camera for frames of one size.
     #[must_use]
     pub fn new(way: Way, size: Size) -> Self {
         let source = match way {
@@ -73,7 +74,7 @@ impl Lane {
         Self { camera: Camera::new(size), source }
     }
 
-    /// Returns the camera, with the last frame's picture.
+    /// Returns the camera, which holds the last frame's picture.
     #[must_use]
     pub fn camera(&self) -> &Camera {
         &self.camera
@@ -83,8 +84,8 @@ impl Lane {
     ///
     /// # Errors
     ///
-    /// Fails if the bytes are not a frame of the camera's size, and for wgpu if there is no
-    /// adapter.
+    /// Fails if the bytes are not a frame of the camera's size, or if wgpu is requested and there
+    /// is no adapter.
     pub fn frame(&mut self, encoded: &[u8]) -> Result<(), Failure> {
         let camera = &mut self.camera;
         match &mut self.source {
@@ -97,7 +98,7 @@ impl Lane {
             #[cfg(feature = "bump-scope")]
             Source::Arena(bump) => {
                 let outcome = bump.scoped(|scope| frame(scope, encoded, camera));
-                // Its scopes do not merge chunks.
+                // The scopes of this arena do not merge its chunks, so the arena is reset.
                 bump.reset();
                 outcome
             }
@@ -112,7 +113,7 @@ impl Lane {
         }
     }
 
-    /// Returns the statistics of this thread's pool, if there is one.
+    /// Returns the statistics of this thread's pool, if the camera uses one.
     fn pool(&self) -> Option<PoolStats> {
         match self.source {
             Source::Pool => Some(local::<Cpu>().stats()),
@@ -121,8 +122,8 @@ impl Lane {
         }
     }
 
-    /// Returns the bytes that this thread's pool or the arena holds for temporaries, if there is
-    /// one.
+    /// Returns the bytes that this thread's pool or the arena holds for temporaries, if the camera
+    /// uses one.
     #[must_use]
     pub fn reserved(&self) -> Option<usize> {
         match &self.source {
@@ -132,12 +133,12 @@ impl Lane {
         }
     }
 
-    /// Processes one frame and returns its cost, except for the bytes held.
+    /// Processes one frame and returns its cost, except for the bytes held by the process.
     ///
     /// # Errors
     ///
-    /// Fails if the bytes are not a frame of the camera's size, and for wgpu if there is no
-    /// adapter.
+    /// Fails if the bytes are not a frame of the camera's size, or if wgpu is requested and there
+    /// is no adapter.
     pub fn measured(&mut self, encoded: &[u8]) -> Result<Record, Failure> {
         scratch::addresses();
         let (faults, requests) = (clock::minor_faults(), heap::requests());

@@ -1,10 +1,12 @@
-//! A stream of frames, as a camera's program processes it. A frame is decoded, cleaned, made a
-//! pyramid, searched for edges and for motion, and composed again. The ways differ in the source of
-//! the temporaries: a pool, `Vec`, an arena, buffers kept by hand, or for some steps a wgpu device.
-//! The arithmetic is the same code, so every way makes the same pictures.
+//! A stream of frames, processed as a camera's program would do it. Each frame is decoded and
+//! cleaned, a pyramid is built from it, edges and motion are detected, and the result is composed.
+//! The versions differ in the source of their temporaries: a pool, `Vec`, an arena, buffers kept by
+//! hand, or for some steps a wgpu device. All versions share the arithmetic, so they produce the
+//! same pictures.
 //!
-//! [`frame()`] is the whole program for all ways but the kept buffers, generic over [`Scratch`];
-//! [`ways::kept`] is the same by hand. The rest makes the frames out of a photograph, and measures.
+//! [`frame()`] is the whole program, generic over [`Scratch`]. It serves all versions except the
+//! kept buffers, for which [`ways::kept`] does the same by hand. The other modules create the
+//! frames from a photograph, and measure.
 
 mod camera;
 mod churn;

@@ -1,4 +1,4 @@
-//! The photograph that the frames are made of, and pictures as files.
+//! The photograph from which the frames are created, and pictures as files.
 
 use std::fs::{self, File};
 use std::io::{BufWriter, Cursor};
@@ -7,7 +7,7 @@ use std::path::Path;
 use crate::Failure;
 use crate::size::Size;
 
-/// Red, green and blue for each pixel.
+/// A picture with red, green and blue for each pixel.
 #[derive(Debug)]
 pub(crate) struct Picture {
     pub(crate) size: Size,
@@ -15,7 +15,8 @@ pub(crate) struct Picture {
 }
 
 impl Picture {
-    /// The colour between four pixels; beyond the border it is that at the border.
+    /// Returns the colour interpolated between four pixels. Beyond the border, the colour of the
+    /// border continues.
     #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "clamped before")]
     pub(crate) fn between(&self, x: f64, y: f64) -> [u8; 3] {
         let Size { width, height } = self.size;
@@ -33,7 +34,7 @@ impl Picture {
     }
 }
 
-/// A cup of coffee, 600 × 400; its licence is beside it.
+/// Loads the photograph of a cup of coffee, 600 × 400 pixels. Its licence is in the same folder.
 pub(crate) fn photograph() -> Result<Picture, Failure> {
     let bytes = include_bytes!("../../data/coffee.png").as_slice();
     let mut reader = png::Decoder::new(Cursor::new(bytes)).read_info()?;
@@ -46,7 +47,7 @@ pub(crate) fn photograph() -> Result<Picture, Failure> {
     Ok(Picture { size, colours })
 }
 
-/// Writes red, green and blue for each pixel as PNG.
+/// Writes red, green and blue for each pixel as a PNG file.
 pub(crate) fn write(path: &Path, size: Size, colours: &[u8]) -> Result<(), Failure> {
     if let Some(folder) = path.parent() {
         fs::create_dir_all(folder)?;

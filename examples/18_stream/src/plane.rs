@@ -1,4 +1,4 @@
-//! One number for each pixel, row after row, over any storage.
+//! One number for each pixel, in row-major order, over any storage.
 
 use std::ops::{Deref, DerefMut};
 
@@ -7,24 +7,25 @@ use crate::size::Size;
 /// Numbers in rows.
 #[derive(Clone, Copy, Debug)]
 pub struct Plane<Storage> {
-    /// The number of pixels in a row, and of rows.
+    /// The number of pixels per row, and the number of rows.
     pub size: Size,
-    /// Row after row.
+    /// The pixels in row-major order.
     pub pixels: Storage,
 }
 
 impl<T, Storage: Deref<Target = [T]>> Plane<Storage> {
-    /// One row.
+    /// Returns one row.
     pub(crate) fn row(&self, y: usize) -> &[T] {
         &self.pixels[y * self.size.width..(y + 1) * self.size.width]
     }
 
-    /// The row above or below by `by`; at the border, the last one there is.
+    /// Returns the row that is `by` rows below `y`, or above if `by` is negative. At the border,
+    /// returns the outermost row.
     pub(crate) fn row_near(&self, y: usize, by: isize) -> &[T] {
         self.row(y.saturating_add_signed(by).min(self.size.height - 1))
     }
 
-    /// Lends the numbers for reading.
+    /// Borrows the numbers for reading.
     pub(crate) fn view(&self) -> Plane<&[T]> {
         Plane { size: self.size, pixels: &self.pixels }
     }
@@ -35,7 +36,7 @@ impl<T, Storage: DerefMut<Target = [T]>> Plane<Storage> {
         &mut self.pixels[y * self.size.width..(y + 1) * self.size.width]
     }
 
-    /// Lends the numbers for writing.
+    /// Borrows the numbers for writing.
     pub(crate) fn view_mut(&mut self) -> Plane<&mut [T]> {
         Plane { size: self.size, pixels: &mut self.pixels }
     }

@@ -1,5 +1,5 @@
-//! The report on one frame: a line of text, written here and read by `cargo xtask demo`, which
-//! compiles this file.
+//! The report on one frame: a line of text that this program writes and `cargo xtask demo` reads.
+//! Both programs compile this file.
 
 use std::fmt;
 use std::str::FromStr;
@@ -7,30 +7,30 @@ use std::str::FromStr;
 /// The measurements of one frame.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Record {
-    /// Nanoseconds by the clock.
+    /// Elapsed time in nanoseconds.
     pub wall: u64,
-    /// Nanoseconds of the thread's processor time.
+    /// The thread's CPU time in nanoseconds.
     pub processor: u64,
-    /// Page faults of the thread; `None` if the system does not count them.
+    /// The thread's page faults; `None` if the system does not count them.
     pub faults: Option<u64>,
     /// Blocks that the thread requested from the heap.
     pub allocations: u64,
-    /// A hash of the temporaries' addresses and their order; 0 if there were none.
+    /// A hash of the temporaries' addresses and their order; 0 if there were no temporaries.
     pub addresses: u64,
-    /// Bytes that the process holds beyond those before the first frame; `None` if the system does
-    /// not report them.
+    /// Bytes that the process holds in addition to those before the first frame; `None` if the
+    /// system does not report them.
     pub held: Option<i64>,
-    /// Bytes of the thread's pool, blocks and tables; `None` without one.
+    /// Bytes of the thread's pool, in blocks and tables; `None` if there is no pool.
     pub reserved: Option<u64>,
-    /// The peak of live bytes of temporaries so far; `None` if it is not counted.
+    /// The peak of the temporaries' live bytes so far; `None` if they are not counted.
     pub live: Option<u64>,
     /// A checksum of the picture.
     pub checksum: u64,
 }
 
-/// The prefix of every such line.
+/// The prefix of each such line.
 const FIRST: &str = "frame";
-/// The text for no number.
+/// The text that stands for a missing number.
 const NOTHING: &str = "-";
 
 impl fmt::Display for Record {
@@ -77,7 +77,7 @@ impl FromStr for Record {
     }
 }
 
-/// A number in its written form.
+/// A number, or the text for a missing one.
 struct OrNothing<Number>(Option<Number>);
 
 impl<Number: fmt::Display> fmt::Display for OrNothing<Number> {

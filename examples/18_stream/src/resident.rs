@@ -1,4 +1,4 @@
-//! The memory that the process holds, as the system counts it.
+//! The memory that the process holds, according to the system.
 
 #[cfg(target_os = "linux")]
 use std::{fs::File, os::unix::fs::FileExt};
@@ -15,7 +15,7 @@ pub(crate) struct Resident {
 impl Resident {
     #[cfg(target_os = "linux")]
     pub(crate) fn new() -> Self {
-        // SAFETY: it reads a constant of the system.
+        // SAFETY: this call only reads a constant of the system.
         let page = unsafe { libc::sysconf(libc::_SC_PAGESIZE) };
         Self { statm: File::open("/proc/self/statm").ok(), page }
     }
@@ -25,7 +25,7 @@ impl Resident {
         Self {}
     }
 
-    /// Returns the bytes; `None` if the system does not report them.
+    /// Returns the bytes, or `None` if the system does not report them.
     #[cfg(target_os = "linux")]
     pub(crate) fn bytes(&self) -> Option<i64> {
         let mut text = [0; 128];

@@ -1,4 +1,4 @@
-//! The source of a step's temporaries, as the program sees it.
+//! The source of temporaries, as the steps of the program use it.
 
 use std::cell::Cell;
 use std::ops::DerefMut;
@@ -13,20 +13,21 @@ impl Sample for u16 {}
 impl Sample for i16 {}
 impl Sample for f32 {}
 
-/// A source of buffers, with nested sources.
+/// A source of buffers, which can contain nested sources.
 pub trait Scratch {
-    /// A buffer. It may outlive sources that were nested after it was taken.
+    /// A buffer. It may outlive sources that are nested after the buffer was taken.
     type Buffer<T: Sample>: DerefMut<Target = [T]>;
-    /// A nested source, whose buffers are freed when it ends.
+    /// A nested source. Its buffers are freed when the source ends.
     type Inner<'i>: Scratch;
 
-    /// Returns a buffer of `length` elements with any contents: each is written before it is read.
+    /// Returns a buffer of `length` elements with arbitrary contents. The caller writes each
+    /// element before reading it.
     fn provide<T: Sample>(&self, length: usize) -> Self::Buffer<T>;
 
     /// Runs code with a nested source.
     fn nested<R>(&mut self, work: impl FnOnce(&mut Self::Inner<'_>) -> R) -> R;
 
-    /// Does the same as [`provide`](Self::provide), and records the buffer's address.
+    /// Like [`provide`](Self::provide), but also records the address of the buffer.
     fn take<T: Sample>(&self, length: usize) -> Self::Buffer<T> {
         let buffer: Self::Buffer<T> = self.provide(length);
         note(buffer.as_ptr().addr());
@@ -35,7 +36,7 @@ pub trait Scratch {
 }
 
 thread_local! {
-    /// All addresses since the last [`addresses`], folded into one number.
+    /// A hash of all addresses since the last call of [`addresses`].
     static ADDRESSES: Cell<u64> = const { Cell::new(0) };
 }
 
@@ -44,7 +45,8 @@ fn note(address: usize) {
     ADDRESSES.set(folded.rotate_left(29));
 }
 
-/// Returns a hash of the addresses that this thread took since the last call, and of their order.
+/// Returns a hash of the addresses that this thread took since the last call, including their
+/// order.
 pub(crate) fn addresses() -> u64 {
     ADDRESSES.take()
 }

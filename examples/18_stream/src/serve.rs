@@ -1,6 +1,6 @@
-//! Frames on request. The measuring program writes the number of frames, a number a line, and reads
-//! a line for each frame of each camera. So several programs can be measured alternately, each with
-//! its own allocator.
+//! Processes frames on request. The measuring program writes numbers of frames, one per line, and
+//! reads one line for each frame of each camera. Several programs can therefore be measured
+//! alternately, each with its own allocator.
 
 use std::io::{BufRead, Write};
 
@@ -13,22 +13,22 @@ use crate::lane::{Lane, Way};
 use crate::record::Record;
 use crate::resident::Resident;
 
-/// The service.
+/// A service that processes frames on request.
 #[derive(Debug)]
 pub(crate) struct Service {
     film: Film,
     lanes: Vec<Lane>,
-    /// A worker for each lane, if there are several.
+    /// One worker per lane, if there are several lanes.
     workers: Option<rayon::ThreadPool>,
     churn: Option<Churn>,
     resident: Resident,
     resident_before: Option<i64>,
-    /// The number of frames so far.
+    /// The number of frames processed so far.
     frames: usize,
 }
 
 impl Service {
-    /// Makes one camera for each worker; a single worker is this thread.
+    /// Creates one camera per worker. A single worker is the calling thread.
     pub(crate) fn new(film: Film, way: Way, workers: usize, churns: bool) -> Result<Self, Failure> {
         let resident = Resident::new();
         let build = || rayon::ThreadPoolBuilder::new().num_threads(workers).build();
@@ -39,7 +39,7 @@ impl Service {
         Ok(Self { film, lanes, workers: own_workers, churn, resident, resident_before, frames: 0 })
     }
 
-    /// Serves requests until there are no more.
+    /// Serves requests until the input ends.
     pub(crate) fn run(
         &mut self,
         requests: impl BufRead,
@@ -87,7 +87,7 @@ impl Service {
         Ok(())
     }
 
-    /// Returns the first camera, with its last picture.
+    /// Returns the first camera, which holds its last picture.
     pub(crate) fn lane(&self) -> Option<&Lane> {
         self.lanes.first()
     }

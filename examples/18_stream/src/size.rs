@@ -3,19 +3,19 @@
 use std::fmt;
 use std::str::FromStr;
 
-/// Pixels from left to right and from top to bottom.
+/// The size of a frame in pixels.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Size {
-    /// From left to right.
+    /// The number of pixels from left to right.
     pub width: usize,
-    /// From top to bottom.
+    /// The number of pixels from top to bottom.
     pub height: usize,
 }
 
 impl Size {
-    /// The least of both: the smallest level of the pyramid still has an inside.
+    /// The minimum width and height: even the smallest level of the pyramid must have an interior.
     const LEAST: usize = 32;
-    /// The most of both.
+    /// The maximum width and height.
     const MOST: usize = 8_192;
 
     /// Returns the number of pixels.
@@ -24,7 +24,7 @@ impl Size {
         self.width * self.height
     }
 
-    /// Returns the size after `times` halvings of both.
+    /// Returns the size after halving both lengths `times` times.
     #[must_use]
     pub fn halved(self, times: usize) -> Self {
         Self { width: self.width >> times, height: self.height >> times }
@@ -37,7 +37,7 @@ impl fmt::Display for Size {
     }
 }
 
-/// From a text such as `640x480`.
+/// Parses a size such as `640x480`.
 impl FromStr for Size {
     type Err = String;
 

@@ -1,6 +1,6 @@
-//! In steady state a frame with a pool requests nothing from the heap, causes no page fault, and
-//! has its temporaries at the same addresses as the previous frame. All ways make the same
-//! pictures.
+//! In steady state, a frame with a pool requests nothing from the heap and causes no page faults,
+//! and its temporaries have the same addresses as in the previous frame. All versions produce the
+//! same pictures.
 
 #![expect(clippy::unwrap_used, reason = "tests, and what they share")]
 
@@ -15,14 +15,16 @@ use pool_stream::{Film, Lane, Record, Size, Way};
 static ALLOCATOR: Counting<System> = Counting(System);
 
 const SMALL: Size = Size { width: 64, height: 48 };
-/// The number of frames of the film, and of a warm-up: the first has the largest of each temporary.
+/// The number of frames of the film and of a warm-up. The first warm-up acquires each temporary at
+/// its largest size.
 const LOOP: usize = 6;
 
 fn film(size: Size) -> Film {
     Film::make(size, LOOP).unwrap()
 }
 
-/// Returns `true` if the way can be tried: one needs an adapter.
+/// Returns `true` if this source of temporaries can be tested. One of the sources requires an
+/// adapter.
 fn is_there(way: Way) -> bool {
     #[cfg(feature = "wgpu")]
     if way == Way::Wgpu {
@@ -114,7 +116,7 @@ fn assert_steady(way: Way, stats: impl Fn() -> PoolStats) {
     assert_eq!(after.growths, before.growths);
 }
 
-/// Checks the counters: a way that allocates is detected.
+/// Checks that the counters detect a version that allocates.
 #[test]
 fn a_frame_of_vectors_is_seen_to_allocate() {
     let film = film(SMALL);

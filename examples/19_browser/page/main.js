@@ -1,11 +1,12 @@
-// The page: pictures on canvases, plots of the last seconds, and controls. All numbers come from the module.
+// The page: pictures on canvases, plots of the last seconds, and controls. All numbers come from
+// the WebAssembly module.
 import init, {
   Device, Heat, Host, Video, device_agrees_with_host, film_frame, host_agrees_with_native, memory_pages,
 } from "./pool_browser.js";
 
 const VIDEO_SIDE = 256;
 const HEAT_SIDE = 192;
-/// Samples of a plot, one a tick.
+/// The number of samples in a plot, one per tick.
 const SAMPLES = 60;
 const TICK = 250;
 
@@ -22,7 +23,7 @@ const grey = (levels) => {
 const kibibytes = (bytes) => `${Math.round(bytes / 1024).toLocaleString("en")} KiB`;
 const median = (numbers) => numbers.toSorted((a, b) => a - b)[numbers.length >> 1];
 
-/// The state of the page, for the programs that drive it.
+/// The state of the page, for programs that control the page.
 const state = { frames: 0, isPooled: true, isPaused: false, isLost: false, hostTimes: { pool: [], created: [] } };
 globalThis.pool = state;
 
@@ -55,7 +56,7 @@ class Plot {
   }
 }
 
-/// The frames of the camera, as grey levels.
+/// Reads the frames of the camera as grey levels.
 async function camera() {
   const stream = await navigator.mediaDevices.getUserMedia({ video: { width: 320, height: 240 } });
   const video = document.createElement("video");
@@ -314,7 +315,7 @@ async function animate() {
   } catch (error) {
     lose(error);
   }
-  // A hidden page has no frames: nothing is computed then.
+  // A hidden page has no animation frames, so nothing is computed while the page is hidden.
   requestAnimationFrame(animate);
 }
 requestAnimationFrame(animate);

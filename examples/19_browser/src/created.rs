@@ -1,4 +1,4 @@
-//! Frames of the film with wgpu alone: each frame creates its buffers and the bind groups over them.
+//! Frames of the film with wgpu alone: each frame creates its own buffers and bind groups.
 
 use bytemuck::{bytes_of, cast_slice};
 use js_sys::{Function, Promise};
@@ -9,7 +9,7 @@ use wasm_bindgen::JsValue;
 use crate::device::{Device, pixels};
 use crate::filter::{Filter, KERNELS};
 
-/// The filter of example 17, with buffers and bind groups of each frame.
+/// The filter of example 17, which creates buffers and bind groups for each frame.
 #[derive(Debug)]
 pub(crate) struct Created {
     filter: Filter,
@@ -58,7 +58,7 @@ impl Created {
         create_buffer(&self.device, bytes, usage)
     }
 
-    /// Records and submits the work on a frame; a promise of the picture's bytes.
+    /// Records and submits the work on a frame. Returns a promise of the picture's bytes.
     pub(crate) fn frame(&mut self, greys: &[u8]) -> Promise {
         let bytes = self.filter.pixels() * size_of::<f32>();
         let storage = wgpu::BufferUsages::STORAGE;
@@ -96,12 +96,12 @@ impl Created {
         Promise::new(&mut |resolve, reject| read(&staging, resolve, reject))
     }
 
-    /// Buffers and bind groups that were created so far.
+    /// Returns the numbers of buffers and bind groups created so far.
     pub(crate) fn created(&self) -> [u64; 2] {
         [self.buffers, self.bind_groups]
     }
 
-    /// Bytes that a frame creates.
+    /// Returns the bytes that one frame creates.
     pub(crate) fn bytes(&self) -> usize {
         self.filter.pixels() * (1 + 7 * size_of::<f32>())
     }
@@ -114,7 +114,7 @@ fn read(staging: &wgpu::Buffer, resolve: Function, reject: Function) {
         let range = answer.map_err(|error| error.to_string());
         let range =
             range.and_then(|()| mapped.get_mapped_range(..).map_err(|error| error.to_string()));
-        // Nothing is left to do if the page does not listen.
+        // If the page does not listen for the result, nothing remains to be done.
         let _ = match range {
             Ok(bytes) => resolve.call1(&JsValue::NULL, &pixels(cast_slice(&bytes))),
             Err(message) => reject.call1(&JsValue::NULL, &message.into()),

@@ -1,10 +1,10 @@
-//! The device of the page, and the common part of its kernels.
+//! The device of the page, and the parts that its kernels share.
 
 use pool_kernels::wgsl::{Access, WgslKernel};
 use pool_wgpu::{Kernel, Stream, StreamConfig, WgpuError};
 use wasm_bindgen::prelude::{JsError, wasm_bindgen};
 
-/// A device of the browser, opened.
+/// An open device of the browser.
 #[wasm_bindgen]
 #[derive(Debug)]
 pub struct Device {
@@ -17,23 +17,23 @@ impl Device {
     ///
     /// # Errors
     ///
-    /// Fails if the browser has no WebGPU, or no adapter.
+    /// Fails if the browser does not support WebGPU, or if it finds no adapter.
     pub async fn open() -> Result<Self, JsError> {
         Ok(Self { stream: Stream::open_with_config_async(&StreamConfig::new()).await? })
     }
 
-    /// Destroys the device, as a driver reset does.
+    /// Destroys the device, like a driver reset does.
     pub fn lose(&self) {
         self.stream.device().destroy();
     }
 
-    /// Returns `true` if the device was lost.
+    /// Returns `true` if the device has been lost.
     #[must_use]
     pub fn is_lost(&self) -> bool {
         self.stream.is_lost()
     }
 
-    /// Blocks that were created and not freed.
+    /// Returns the number of blocks that were created and not freed.
     #[must_use]
     pub fn blocks(&self) -> f64 {
         let counts = self.stream.counts();
@@ -42,7 +42,7 @@ impl Device {
 }
 
 impl Device {
-    /// The stream of all pools of the page.
+    /// Returns the stream that all pools of the page use.
     pub(crate) fn stream(&self) -> &Stream {
         &self.stream
     }
@@ -58,7 +58,7 @@ pub(crate) fn compile(stream: &Stream, kernel: &WgslKernel) -> Result<Kernel, Wg
     stream.kernel(kernel.source, kernel.entry, &accesses)
 }
 
-/// The bytes of a picture, a pixel of red, green, blue and alpha in each word.
+/// Returns the bytes of a picture. Each word holds one pixel of red, green, blue and alpha.
 pub(crate) fn pixels(words: &[u32]) -> js_sys::Uint8ClampedArray {
     js_sys::Uint8ClampedArray::from(bytemuck::cast_slice::<u32, u8>(words))
 }

@@ -1,9 +1,10 @@
-//! A film that is computed: discs that move over waves, a grey level a pixel, in integers.
+//! A computed film in which discs move over waves. It uses one grey level per pixel, and integer
+//! arithmetic.
 
-/// Pixels that a wave is long.
+/// The length of a wave in pixels.
 const WAVE: i32 = 64;
 
-/// The grey levels of one frame of a square film, row by row.
+/// Returns the grey levels of one frame of a square film, row by row.
 #[must_use]
 pub fn frame(number: u32, side: u32) -> Vec<u8> {
     let pixels = (0..side).flat_map(|y| (0..side).map(move |x| (x, y)));
@@ -12,7 +13,7 @@ pub fn frame(number: u32, side: u32) -> Vec<u8> {
     pixels.map(|(x, y)| grey(time, scale(x), scale(y))).collect()
 }
 
-/// The grey level of a place, from 0 to 255 in both directions.
+/// Returns the grey level at a position from 0 to 255 in both directions.
 fn grey(time: i32, x: i32, y: i32) -> u8 {
     let waves = triangle(x + y / 2 + time) + triangle(2 * y - x / 2 - time);
     let discs = [(3, 2, 34), (-2, 3, 26), (1, -4, 20)];
@@ -25,19 +26,19 @@ fn grey(time: i32, x: i32, y: i32) -> u8 {
     u8::try_from(level.clamp(0, 255)).unwrap_or_default()
 }
 
-/// A wave between 0 and 64.
+/// Returns the value of a wave, from 0 to 64.
 fn triangle(at: i32) -> i32 {
     let place = at.rem_euclid(2 * WAVE);
     if place < WAVE { place } else { 2 * WAVE - place }
 }
 
-/// A place between 0 and 255 that turns at both ends.
+/// Returns a position from 0 to 255 that reverses its direction at both ends.
 fn bounce(at: i32) -> i32 {
     let place = at.rem_euclid(512);
     if place < 256 { place } else { 511 - place }
 }
 
-/// A number for a picture: the FNV-1a hash of its bytes.
+/// Returns a number that identifies a picture: the FNV-1a hash of its bytes.
 #[must_use]
 pub fn checksum(bytes: &[u8]) -> u32 {
     let step = |sum: u32, byte: &u8| (sum ^ u32::from(*byte)).wrapping_mul(0x0100_0193);

@@ -1,5 +1,5 @@
-//! A heat equation to draw into: the temperatures stay in a slot, and the steps' temporaries are in
-//! a scope.
+//! A heat equation to draw into. The temperatures stay in a slot, and the temporaries of the steps
+//! are in a scope.
 
 use bytemuck::{NoUninit, bytes_of};
 use js_sys::Promise;
@@ -19,9 +19,9 @@ const WARM: WgslKernel =
 const COLOUR: WgslKernel =
     WgslKernel { source: SOURCE, entry: "colour", accesses: &[Access::Read, Access::ReadWrite] };
 
-/// Pairs of steps a frame.
+/// The number of pairs of steps per frame.
 const PAIRS: usize = 8;
-/// The share of each neighbour in a step.
+/// The weight of each neighbour in a step.
 const RATIO: f32 = 0.2;
 
 /// The parameters of both kernels of this page.
@@ -50,11 +50,11 @@ pub struct Heat {
 
 #[wasm_bindgen]
 impl Heat {
-    /// Makes a cold plane with `side` points along each side.
+    /// Creates a cold plane with `side` points along each side.
     ///
     /// # Errors
     ///
-    /// Fails if the device refuses a kernel or memory.
+    /// Fails if the device rejects a kernel, or is out of memory.
     #[wasm_bindgen(constructor)]
     pub fn new(device: &Device, side: u32) -> Result<Self, JsError> {
         let stream = device.stream().clone();
@@ -66,11 +66,11 @@ impl Heat {
         Ok(Self { side, stream, stencil, warm, colour, pool, temperatures })
     }
 
-    /// Warms the points around a place.
+    /// Warms the points around a position.
     ///
     /// # Errors
     ///
-    /// Fails if the device was lost.
+    /// Fails if the device has been lost.
     pub fn warm(&mut self, x: f32, y: f32, radius: f32) -> Result<(), JsError> {
         let brush = Brush { side: self.side, x, y, radius, heat: 0.5 };
         let mut plane = self.pool.get_mut(self.temperatures)?;
@@ -83,18 +83,18 @@ impl Heat {
     ///
     /// # Errors
     ///
-    /// Fails if the device was lost.
+    /// Fails if the device has been lost.
     pub fn cool(&mut self) -> Result<(), JsError> {
         use pool_facade::PoolViewMut;
         self.pool.get_mut(self.temperatures)?.fill_with_zeros()?;
         Ok(())
     }
 
-    /// Runs steps, and returns a promise of the picture in red, green, blue and alpha.
+    /// Runs some steps, and returns a promise of the picture in red, green, blue and alpha.
     ///
     /// # Errors
     ///
-    /// Fails if the device was lost.
+    /// Fails if the device has been lost.
     pub fn frame(&mut self) -> Result<Promise, JsError> {
         let Self { side, stream, stencil, colour, pool, temperatures, .. } = self;
         let count = (*side * *side) as usize;

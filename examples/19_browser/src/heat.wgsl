@@ -1,4 +1,5 @@
-// The kernels of the page's heat equation besides the stencil: warming a place, and colours.
+// The kernels of the page's heat equation other than the stencil: one warms a position, and the
+// other computes colours.
 
 struct Brush {
     side: u32,

@@ -1,10 +1,10 @@
-//! A filter on the host: each frame is smoothed along rows, then along columns, and its edges are drawn over it. The
-//! temporaries come from a pool, or are allocated.
+//! A filter on the host. Each frame is smoothed along rows and then along columns, and its edges
+//! are drawn on top. The temporaries come from a pool or are allocated.
 
 use pool_facade::CpuError;
 use pool_facade::prelude::*;
 
-/// Smooths the levels of a plane, five pixels along a row, with the weights 1, 4, 6, 4 and 1.
+/// Smooths the levels of a plane over five pixels along a row, with the weights 1, 4, 6, 4 and 1.
 fn smooth_rows(side: usize, from: &[u16], to: &mut [u16]) {
     for (row, to) in from.chunks_exact(side).zip(to.chunks_exact_mut(side)) {
         for (x, to) in to.iter_mut().enumerate() {
@@ -13,7 +13,7 @@ fn smooth_rows(side: usize, from: &[u16], to: &mut [u16]) {
     }
 }
 
-/// The smoothed rows of a square of grey levels.
+/// Returns the smoothed rows of a square of grey levels.
 #[must_use]
 pub fn smoothed_rows(side: usize, greys: &[u8]) -> Vec<u16> {
     let levels: Vec<u16> = greys.iter().map(|grey| u16::from(*grey)).collect();
@@ -31,7 +31,7 @@ fn smooth_columns(side: usize, from: &[u16], to: &mut [u16]) {
     }
 }
 
-/// The place `offset - 2` pixels further, or the last one.
+/// Returns the position `offset - 2` pixels after `at`, limited to the ends of the row.
 fn near(at: usize, offset: usize, side: usize) -> usize {
     (at + offset).saturating_sub(2).min(side - 1)
 }
@@ -42,14 +42,14 @@ fn weighted(level: impl Fn(usize) -> u16) -> u16 {
     (ends + 4 * sides + 6 * level(2)) / 16
 }
 
-/// Temporaries of a frame.
+/// The temporaries of a frame.
 struct Planes<'a> {
     levels: &'a mut [u16],
     half_smooth: &'a mut [u16],
     smooth: &'a mut [u16],
 }
 
-/// Filters a frame into a picture of red, green, blue and alpha.
+/// Filters a frame, and writes a picture in red, green, blue and alpha.
 fn filter(side: usize, greys: &[u8], planes: Planes<'_>, picture: &mut [u8]) {
     let Planes { levels, half_smooth, smooth } = planes;
     for (level, grey) in levels.iter_mut().zip(greys) {
@@ -71,7 +71,7 @@ fn filter(side: usize, greys: &[u8], planes: Planes<'_>, picture: &mut [u8]) {
     }
 }
 
-/// Filters frames with temporaries of a pool.
+/// Filters frames with temporaries from a pool.
 #[derive(Debug)]
 pub struct HostFilter {
     side: usize,
@@ -79,17 +79,17 @@ pub struct HostFilter {
 }
 
 impl HostFilter {
-    /// A filter of square frames.
+    /// Creates a filter for square frames.
     #[must_use]
     pub fn new(side: usize) -> Self {
         Self { side, pool: Pool::new(()) }
     }
 
-    /// A picture of red, green, blue and alpha, whose temporaries are the pool's.
+    /// Returns a picture in red, green, blue and alpha. The temporaries come from the pool.
     ///
     /// # Errors
     ///
-    /// Fails if there is no memory.
+    /// Fails if memory runs out.
     pub fn with_pool(&mut self, greys: &[u8]) -> Result<Vec<u8>, PoolError<CpuError>> {
         let scope = self.pool.scope();
         let pixels = self.side * self.side;
@@ -103,7 +103,7 @@ impl HostFilter {
         Ok(picture)
     }
 
-    /// Does the same with temporaries that are allocated.
+    /// Returns the same picture, with allocated temporaries.
     #[must_use]
     pub fn with_vec(&self, greys: &[u8]) -> Vec<u8> {
         let pixels = self.side * self.side;
@@ -115,15 +115,15 @@ impl HostFilter {
         picture
     }
 
-    /// Bytes that the pool holds.
+    /// Returns the bytes that the pool holds.
     #[must_use]
     pub fn bytes(&self) -> usize {
         self.pool.stats().reserved_bytes
     }
 }
 
-/// Takes three arrays in each of many scopes, and writes into each; returns a sum, so that nothing
-/// is optimised away.
+/// Acquires three arrays in each of many scopes, and writes to each. Returns a sum, so that the
+/// compiler removes nothing.
 #[must_use]
 pub fn three_arrays_pooled(pool: &mut Pool<Cpu>, scopes: u32, length: usize) -> u64 {
     let mut sum = 0;
@@ -149,7 +149,8 @@ pub fn three_arrays_allocated(scopes: u32, length: usize) -> u64 {
     sum
 }
 
-/// Writes the first element of each array. It is not inlined, so that no array is optimised away.
+/// Writes the first element of each array. This function is not inlined, so that the compiler
+/// cannot remove the arrays.
 #[inline(never)]
 fn touch(number: u32, a: &mut [u32], b: &mut [u32], c: &mut [u32]) -> u64 {
     for array in [a, b, c] {
@@ -160,11 +161,11 @@ fn touch(number: u32, a: &mut [u32], b: &mut [u32], c: &mut [u32]) -> u64 {
     3 * u64::from(number)
 }
 
-/// The frame whose picture has the checksum [`EXPECTED`].
+/// The number of the frame whose picture has the checksum [`EXPECTED`].
 pub const CHECKED_FRAME: u32 = 77;
-/// Pixels along each side of it.
+/// The number of pixels along each side of this frame.
 pub const CHECKED_SIDE: u32 = 200;
-/// The checksum of the picture.
+/// The checksum of the picture of this frame.
 pub const EXPECTED: u32 = 3_376_226_667;
 
 #[cfg(test)]
@@ -184,7 +185,7 @@ mod tests {
         let picture = filter.with_pool(&greys).unwrap();
         assert_eq!(checksum(&picture), EXPECTED);
         assert_eq!(filter.with_vec(&greys), picture);
-        // Not all of one colour.
+        // The picture must not consist of a single colour.
         let mut pixels: Vec<_> = picture.chunks_exact(4).collect();
         pixels.sort_unstable();
         pixels.dedup();

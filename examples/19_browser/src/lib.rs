@@ -1,10 +1,12 @@
-//! Pools in a browser, for the page beside it (`cargo xtask web`). The page has a video filter on
-//! WebGPU, with a pool and with buffers that each frame creates; a heat equation to draw into; and
-//! a filter on the host, with `Pool<Cpu>` and with `Vec`.
+//! Pools in a browser, for the page in this folder (`cargo xtask web`). The page shows a video
+//! filter on WebGPU, with a pool and with buffers that each frame creates; a heat equation to draw
+//! into; and a filter on the host, with `Pool<Cpu>` and with `Vec`.
 //!
-//! The pictures and the host's filter are integer arithmetic, so that every machine has the same bits.
+//! The film and the host's filter use integer arithmetic, so that they produce the same bits on
+//! every machine.
 
-// Layering: a module may import what follows its colon. `cargo xtask imports` checks it, `--list` prints it anew.
+// Layering: each module may import only the modules after its colon. `cargo xtask imports` checks
+// this, and `--list` prints the list.
 //
 // device, film, host: nothing
 // created, heat, pooled: device

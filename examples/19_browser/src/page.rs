@@ -1,4 +1,4 @@
-//! The host part, as the page calls it.
+//! The part of the page that runs on the host, with the functions that the page calls.
 
 use pool_facade::prelude::*;
 use wasm_bindgen::prelude::{JsError, wasm_bindgen};
@@ -8,14 +8,14 @@ use crate::host::{
     CHECKED_FRAME, CHECKED_SIDE, EXPECTED, HostFilter, three_arrays_allocated, three_arrays_pooled,
 };
 
-/// The grey levels of one frame of the film.
+/// Returns the grey levels of one frame of the film.
 #[wasm_bindgen]
 #[must_use]
 pub fn film_frame(number: u32, side: u32) -> Vec<u8> {
     film::frame(number, side)
 }
 
-/// The host's filter.
+/// The filter on the host.
 #[wasm_bindgen]
 #[derive(Debug)]
 pub struct Host {
@@ -25,23 +25,23 @@ pub struct Host {
 
 #[wasm_bindgen]
 impl Host {
-    /// A filter of square frames.
+    /// Creates a filter for square frames.
     #[wasm_bindgen(constructor)]
     #[must_use]
     pub fn new(side: u32) -> Self {
         Self { filter: HostFilter::new(side as usize), pool: Pool::new(()) }
     }
 
-    /// A picture in red, green, blue and alpha.
+    /// Returns a picture in red, green, blue and alpha.
     ///
     /// # Errors
     ///
-    /// Fails if there is no memory.
+    /// Fails if memory runs out.
     pub fn frame(&mut self, greys: &[u8], with_pool: bool) -> Result<Vec<u8>, JsError> {
         if with_pool { Ok(self.filter.with_pool(greys)?) } else { Ok(self.filter.with_vec(greys)) }
     }
 
-    /// Takes three arrays of 64 words in each of many scopes.
+    /// Acquires three arrays of 64 words in each of many scopes.
     #[must_use]
     pub fn three_arrays(&mut self, scopes: u32, with_pool: bool) -> f64 {
         let sum = if with_pool {
@@ -52,18 +52,18 @@ impl Host {
         sum as f64
     }
 
-    /// Bytes that the filter's pool holds.
+    /// Returns the bytes that the filter's pool holds.
     #[must_use]
     pub fn bytes(&self) -> usize {
         self.filter.bytes()
     }
 }
 
-/// Returns `true` if the host's picture has the bits that it has natively.
+/// Returns `true` if the host's picture in the browser is bitwise equal to the native one.
 ///
 /// # Errors
 ///
-/// Fails if there is no memory.
+/// Fails if memory runs out.
 #[wasm_bindgen]
 pub fn host_agrees_with_native() -> Result<bool, JsError> {
     let greys = film::frame(CHECKED_FRAME, CHECKED_SIDE);
@@ -71,7 +71,7 @@ pub fn host_agrees_with_native() -> Result<bool, JsError> {
     Ok(film::checksum(&filter.with_pool(&greys)?) == EXPECTED)
 }
 
-/// Pages of 64 KiB that the instance of WebAssembly has.
+/// Returns the number of 64 KiB pages that the WebAssembly instance uses.
 #[wasm_bindgen]
 #[must_use]
 pub fn memory_pages() -> usize {

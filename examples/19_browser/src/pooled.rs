@@ -1,4 +1,5 @@
-//! Frames of the film with a pool: a scope a frame, whose memory and bind groups are those of the frame before.
+//! Frames of the film with a pool. Each frame uses one scope, which reuses the memory and bind
+//! groups of the previous frame.
 
 use bytemuck::bytes_of;
 use pool_facade::{DynamicPool, Handle, Pool};
@@ -15,7 +16,7 @@ pub(crate) struct Pooled {
     stream: Stream,
     kernels: Vec<Kernel>,
     constants: DynamicPool<Wgpu>,
-    /// The blur's weights, in the pool of constants.
+    /// The weights of the blur, in the pool of constants.
     weights: Handle<f32>,
     pool: Pool<Wgpu>,
 }
@@ -31,7 +32,7 @@ impl Pooled {
         Ok(Self { filter: filter.clone(), stream, kernels, constants, weights, pool })
     }
 
-    /// Records and submits the work on a frame; the picture, on its way.
+    /// Records and submits the work on a frame. Returns the reading of the picture.
     pub(crate) fn frame(&mut self, greys: &[u8]) -> Result<Reading<u32>, JsError> {
         let Self { filter, stream, kernels, constants, weights, pool } = self;
         let (parameters, blur) = (bytes_of(&filter.parameters), bytes_of(&filter.blur));
@@ -63,13 +64,14 @@ impl Pooled {
         Ok(picture.as_view().read()?)
     }
 
-    /// Buffers for blocks and staging, and bind groups, that were created so far.
+    /// Returns the number of buffers created so far for blocks and staging, and the number of bind
+    /// groups.
     pub(crate) fn created(&self) -> [u64; 2] {
         let counts = self.stream.counts();
         [counts.buffers_created + counts.staging_buffers_created, counts.bind_groups_created]
     }
 
-    /// Bytes that the pool holds.
+    /// Returns the bytes that the pool holds.
     pub(crate) fn bytes(&self) -> usize {
         self.pool.stats().reserved_bytes
     }

@@ -1,4 +1,4 @@
-//! The host's smoothing along rows on the device, which must agree with the host in every bit.
+//! The host's smoothing along rows, computed on the device. The results must be bitwise equal.
 
 use js_sys::Promise;
 use pool_facade::Pool;
@@ -17,12 +17,12 @@ const SMOOTH: WgslKernel = WgslKernel {
     accesses: &[Access::Read, Access::ReadWrite],
 };
 
-/// Smooths a frame on the device and on the host; returns a promise of `true` if both agree in
-/// every bit.
+/// Smooths a frame on the device and on the host. Returns a promise of `true` if both results are
+/// bitwise equal.
 ///
 /// # Errors
 ///
-/// Fails if the device was lost.
+/// Fails if the device has been lost.
 #[wasm_bindgen]
 pub fn device_agrees_with_host(device: &Device) -> Result<Promise, JsError> {
     let stream = device.stream();

@@ -1,4 +1,4 @@
-// The host's smoothing along rows, in integers: a level a word.
+// The host's smoothing along rows, in integers, with one level per word.
 
 @group(1) @binding(0) var<uniform> side: u32;
 

@@ -1,6 +1,6 @@
-//! Blocks and their views. Every block lies apart from all others, at the address and with the
-//! length that the ledger has. Every view lies in its block and has the requested length, and a
-//! write to one view changes no other.
+//! Blocks and their views. Blocks do not overlap, and their addresses and lengths match the ledger.
+//! Every view lies in its block and has the requested length, and a write to one view does not
+//! change any other.
 
 use pool_core::{DynamicPool, Pool, PoolBackend, PoolView};
 
@@ -43,7 +43,7 @@ fn accounts<P: Probe>(world: &World<'_, P>, pool: &mut Pool<P::Backend>) -> Outc
     Ok(())
 }
 
-/// Lengths in bytes around whole blocks, for every alignment of blocks that backends have.
+/// Lengths in bytes that are close to whole blocks, for every block alignment that backends use.
 const LENGTHS: &[usize] =
     if cfg!(miri) { &[1, 65] } else { &[1, 2, 7, 31, 33, 63, 65, 257, 1_025] };
 
@@ -64,8 +64,8 @@ fn places<P: Probe>(world: &World<'_, P>, pool: &mut Pool<P::Backend>) -> Outcom
     Ok(())
 }
 
-/// Returns the address at which the block of a whole view starts, and the least length of that
-/// block. In a stack, this is the start of the view, and its bytes.
+/// Returns the start and the minimum length of the block that holds a whole view. For a stack,
+/// returns the view's own start and length.
 fn place<P: Probe, T: Sample>(
     world: &World<'_, P>,
     view: &crate::probe::View<'_, P, T>,
@@ -97,7 +97,7 @@ fn empty<P: Probe>(world: &World<'_, P>, pool: &mut Pool<P::Backend>) -> Outcome
         let (before, after) = copied.into_split_at(0)?;
         assert!(before.is_empty() && after.is_empty());
     }
-    // A slot that had a block, and has none any more.
+    // The same acquire, in a slot that has lost its block.
     drop(scope);
     world.write(&mut pool.scope().try_acquire::<f64, _>(10)?, 1);
     pool.trim();
@@ -191,7 +191,8 @@ fn neighbours<P: Probe>(world: &World<'_, P>, pool: &mut Pool<P::Backend>) -> Ou
     for &length in LENGTHS {
         for given in InitialContent::ALL {
             let mut inner = scope.scope();
-            // Made beforehand, so that the blocks may lie side by side.
+            // This acquire allocates the block in advance, so that the blocks of this round may be
+            // adjacent.
             inner.scope().try_acquire::<u8, _>(length)?;
             let mut before = inner.try_acquire::<u8, _>(length)?;
             world.write(&mut before, 2);
@@ -215,7 +216,7 @@ fn neighbours<P: Probe>(world: &World<'_, P>, pool: &mut Pool<P::Backend>) -> Ou
 }
 
 /// Checks arrays that nearly fill their block, which has room for one more element and hardly for
-/// two. In plain memory, only a sanitizer notices a write beyond the end of a block.
+/// two. In ordinary memory, only a sanitizer detects a write past the end of a block.
 fn stays<P: Probe>(world: &World<'_, P>, pool: &mut Pool<P::Backend>) -> Outcome<P> {
     type Large = [f64; 3];
     let size = size_of::<Large>();

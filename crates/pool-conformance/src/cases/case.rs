@@ -1,4 +1,4 @@
-//! One case: how it is run on a new pool, and what must hold after it, whatever happened.
+//! One case: how it runs on a new pool, and what must hold afterwards, however the case ended.
 
 use std::any::Any;
 
@@ -29,14 +29,14 @@ enum Body<P: Probe> {
     Dynamic(OnDynamicPool<P>),
 }
 
-/// The end of a case.
+/// How a case ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ending {
     /// Every check passed.
     Passed,
     /// An acquire returned an error, because the backend refused an allocation.
     Refused,
-    /// The backend panicked in an allocation, as the case told it to.
+    /// The backend panicked in an allocation, as the case had requested.
     Panicked,
     /// The probe does not offer what the case needs.
     Skipped(SkipReason),
@@ -55,26 +55,27 @@ impl<P: Probe> Case<P> {
         Self { is_long: true, ..Self::lexical(name, body) }
     }
 
-    /// Returns the name of the case, which says what it checks.
+    /// Returns the name of the case, which states what the case checks.
     #[must_use]
     pub fn name(&self) -> &'static str {
         self.name
     }
 
-    /// Returns `true` if the case moves hundreds of mebibytes: callers that run the cases many
-    /// times leave it out.
+    /// Returns `true` if the case moves hundreds of mebibytes. Callers that run the cases many
+    /// times should skip such a case.
     #[must_use]
     pub fn is_long(&self) -> bool {
         self.is_long
     }
 
-    /// Runs the case with a new pool. The refusals of the backend end with the case. Whatever
-    /// happens in it, the pool must be usable afterwards, and no block may be left or misused.
-    /// Cases that refuse allocations themselves end at once where allocations are already refused.
+    /// Runs the case with a new pool. The ledger refuses no more allocations once the case ends.
+    /// However the case ends, the pool must then be usable, and no block may be leaked or misused.
+    /// If allocations are already being refused, cases that refuse allocations themselves end
+    /// immediately.
     ///
     /// # Panics
     ///
-    /// Where a check fails, with the name of the case.
+    /// If a check fails. The message contains the name of the case.
     pub fn run(&self, probe: &P) -> Ending {
         catch_quietly(|| self.run_within(&World::new(probe)))
             .unwrap_or_else(|payload| panic!("case {}: {}", self.name, text(payload.as_ref())))
@@ -101,7 +102,7 @@ impl<P: Probe> Case<P> {
     }
 }
 
-/// Runs the body of a case. Returns how the body ended, or the text of the check that failed.
+/// Runs the body of a case. Returns how the body ended, or the message of the check that failed.
 fn judge<P: Probe>(body: impl FnOnce() -> Outcome<P>) -> Result<Ending, String> {
     match catch_quietly(body) {
         Ok(Ok(())) => Ok(Ending::Passed),
@@ -112,8 +113,8 @@ fn judge<P: Probe>(body: impl FnOnce() -> Outcome<P>) -> Result<Ending, String> 
     }
 }
 
-/// Checks a pool after its case, and drops it. Only the first failure is reported: a backend that
-/// panics when a pool is dropped must not hide the failure of the case.
+/// Checks a pool after its case, and drops the pool. Only the first failure is reported, so that a
+/// backend that panics when its pool is dropped does not hide the case's own failure.
 fn conclude<T>(mut pool: T, ended: Result<Ending, String>, check: impl FnOnce(&mut T)) -> Ending {
     let told = |payload: Box<dyn Any + Send>| format!("{AFTERWARDS}{}", text(payload.as_ref()));
     let checked =
@@ -122,11 +123,10 @@ fn conclude<T>(mut pool: T, ended: Result<Ending, String>, check: impl FnOnce(&m
     checked.and_then(|ending| dropped.map(|()| ending)).unwrap_or_else(|text| panic!("{text}"))
 }
 
-/// The beginning of the text of a failure that is not the case's own, but one of a check after
-/// every case.
+/// The prefix of messages of checks that run after every case, as opposed to the case's own checks.
 pub(crate) const AFTERWARDS: &str = "afterwards: ";
 
-/// Checks that no block was misused, and that none is left.
+/// Checks that no block was misused, and that no block is left.
 fn check_ledger<P: Probe>(probe: &P) {
     let Ok(ledger) = probe.accounting() else { return };
     let (faults, held) = (ledger.faults(), ledger.held());
@@ -136,5 +136,5 @@ fn check_ledger<P: Probe>(probe: &P) {
     assert!(held.returning == 0, "{AFTERWARDS}memory of {} blocks is not back", held.returning);
 }
 
-/// The error type of the backend, for `PoolError`s in patterns.
+/// The backend's error type, for matching on `PoolError`s.
 pub(super) type BackendError<P> = <<P as Probe>::Backend as PoolBackend>::Error;

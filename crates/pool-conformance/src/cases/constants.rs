@@ -1,5 +1,5 @@
-//! Constants: what a dynamic pool holds below its scopes, to be read beside them and to be made
-//! from their contents.
+//! Constants: arrays that a dynamic pool holds below its scopes. Scopes can read them, and
+//! constants can be created from the contents of a scope.
 
 use pool_core::{
     Compaction, DynamicPool, Handle, Handles, LendView, PoolBackend, PoolView, PoolViewMut,
@@ -18,10 +18,10 @@ pub(super) fn cases<P: Probe>() -> Vec<Case<P>> {
     ]
 }
 
-/// The length of the constants and the temporaries.
+/// The length of the constants and of the temporaries.
 const LENGTH: usize = 40;
 
-/// Weights, a table of another type, and one of nothing.
+/// Weights, a table of a different type, and an empty array.
 #[derive(Clone, Copy)]
 struct Constants {
     weights: Handle<f32>,
@@ -38,13 +38,13 @@ impl Constants {
         })
     }
 
-    /// Checks the constants' contents. Returns their addresses.
+    /// Checks the contents of the constants, and returns their addresses.
     fn check<P: Probe>(
         &self,
         world: &World<'_, P>,
         constants: &Handles<'_, P::Backend>,
     ) -> Result<[usize; 2], Failure<P>> {
-        // There may be many shared views.
+        // Several shared views may be in use at the same time.
         let (weights, table) = (constants.get(self.weights)?, constants.get(self.table)?);
         assert_eq!(world.probe.read_shared(&table), samples::<u16>(2, LENGTH));
         assert_eq!(world.probe.read_shared(&weights), samples::<f32>(1, LENGTH));
@@ -69,7 +69,7 @@ fn stay<P: Probe>(world: &World<'_, P>, pool: &mut DynamicPool<P::Backend>) -> O
         }
         world.assert_holds(&outer, 3);
         growths.push(scope.stats().growths);
-        // Scopes free and exchange only what is theirs.
+        // A scope frees and replaces only its own blocks.
         scope.trim();
         scope.compact(&Compaction::default());
         places.push(handles.check(world, &constants)?);
@@ -86,7 +86,7 @@ fn read_beside<P: Probe>(world: &World<'_, P>, pool: &mut DynamicPool<P::Backend
     let weights = pool.try_acquire::<f32>(LENGTH)?;
     let mut reads = Vec::new();
     for seed in 1..4 {
-        // A new value of a constant comes before all that the scopes do.
+        // The constant's new value is written before all work of the scope.
         world.write_later(&mut pool.get_mut(weights)?, seed);
         let (constants, scope) = pool.split();
         let shared = constants.get(weights)?;
@@ -99,7 +99,7 @@ fn read_beside<P: Probe>(world: &World<'_, P>, pool: &mut DynamicPool<P::Backend
         reads.push((seed, world.read_later(&copy), world.read_later(&part)));
         world.write_later(&mut copy, 9);
     }
-    // Nothing is waited for before this line.
+    // No call before this line waits for the queue.
     for (seed, copy, part) in reads {
         let content = samples::<f32>(seed, LENGTH);
         assert_eq!((copy(), part()), (content.clone(), content[3..10].to_vec()));
@@ -122,7 +122,7 @@ fn made_of_temporaries<P: Probe>(
         world.write_later(&mut temporary, 6);
         copy::<P>(&mut constants, second, temporary.as_view())?;
     }
-    // The temporary's slot is another's.
+    // The temporary's slot now holds a different array.
     let third = pool.try_acquire_zeroed::<u32>(LENGTH)?;
     for (handle, content) in [
         (first, samples::<u32>(5, LENGTH)),

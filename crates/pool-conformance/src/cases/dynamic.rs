@@ -1,5 +1,5 @@
-//! The dynamic pool: checkpoints, rewinding at the root, depths that no checkpoint has, handles that are
-//! stale or foreign, and a scope beside the handles.
+//! Dynamic pools: checkpoints, rewinding at the root, depths without a checkpoint, stale and
+//! foreign handles, and a scope used alongside the handles.
 
 use pool_core::{DynamicPool, PoolError};
 
@@ -49,7 +49,7 @@ fn at_the_root<P: Probe>(world: &World<'_, P>, pool: &mut DynamicPool<P::Backend
         pool.reset();
         assert_eq!((pool.active_slots(), pool.depth()), (0, 0));
     }
-    // The sentinel is intact: the next checkpoint is the first, and remembers nothing active.
+    // The sentinel is intact: the next checkpoint is the first one, and records no active slots.
     assert_eq!(pool.try_checkpoint()?, 1);
     pool.try_acquire::<f64>(1)?;
     pool.rewind();
@@ -86,9 +86,9 @@ fn rewind_to<P: Probe>(_: &World<'_, P>, pool: &mut DynamicPool<P::Backend>) -> 
     Ok(())
 }
 
-/// Rewinds to a checkpoint that remembers more slots than are active. That is possible only after a
-/// reset, which cuts the stack of checkpoints, or after a rewind past the checkpoint, which pops
-/// it.
+/// Rewinds to a checkpoint that records more slots than are active. Such a checkpoint can exist
+/// only after a reset, which truncates the checkpoint stack, or after a rewind past the checkpoint,
+/// which pops it.
 fn never_raises<P: Probe>(_: &World<'_, P>, pool: &mut DynamicPool<P::Backend>) -> Outcome<P> {
     for _ in 0..4 {
         pool.try_acquire::<u8>(9)?;
@@ -120,7 +120,7 @@ fn value_survives<P: Probe>(
     let lengths: &[usize] = if cfg!(miri) { &[0, 65] } else { &[0, 1, 64, 1_000, 3] };
     for &length in lengths {
         let depth = pool.try_checkpoint()?;
-        // Far enough to need more slot tables.
+        // Enough acquires to require further slot tables.
         for _ in 0..40 {
             let handle = pool.try_acquire::<f32>(length)?;
             world.write(&mut pool.get_mut(handle)?, 7);

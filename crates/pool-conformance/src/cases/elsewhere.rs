@@ -1,5 +1,6 @@
-//! Work that the pool does not see. `reuse` puts a slot that a view armed in order before its block
-//! is handed out again or freed. These cases are skipped where views have no such work.
+//! Work that the pool does not see. When a view arms a slot, `reuse` must order the slot's block
+//! before the block is handed out again or freed. These cases are skipped for views that have no
+//! such work.
 
 use pool_core::{PodElement, Pool, PoolBackend};
 
@@ -21,7 +22,7 @@ pub(super) fn cases<P: Probe>() -> Vec<Case<P>> {
     ]
 }
 
-/// Writes a view from another queue. Returns `false` if the backend has no other queue.
+/// Writes to a view from another queue. Returns `false` if the backend has no other queue.
 fn elsewhere<P: Probe, T: Sample + PodElement>(
     world: &World<'_, P>,
     view: &mut <P::Backend as PoolBackend>::View<'_, T>,
@@ -87,12 +88,13 @@ fn other_slots<P: Probe>(world: &World<'_, P>, pool: &mut Pool<P::Backend>) -> O
         world.write_later(&mut view, seed);
         world.assert_holds(&view, seed);
     }
-    // The elements that were written elsewhere are there when the view is used again.
+    // When the view is used again, it holds the elements that were written elsewhere.
     world.assert_holds(&held, 1);
     Ok(())
 }
 
-/// Checks pools of its own, whose views arm their slots whatever the backend's views do.
+/// Checks pools with their own backend, whose views arm their slots even if the tested backend's
+/// views do not.
 fn ordered_once<P: Probe>(world: &World<'_, P>, _: &mut Pool<P::Backend>) -> Outcome<P> {
     let forms = world.probe.host_forms().ok_or(NO_HOST_FORMS);
     match world.offered(forms) {
@@ -101,6 +103,6 @@ fn ordered_once<P: Probe>(world: &World<'_, P>, _: &mut Pool<P::Backend>) -> Out
     }
 }
 
-/// The reason for skipping a backend whose memory the host cannot write.
+/// The reason to skip a backend whose memory the host cannot write.
 pub const NO_HOST_FORMS: SkipReason =
     SkipReason("the backend has no forms of the host, which are called on armed slots");

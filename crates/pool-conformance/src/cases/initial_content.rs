@@ -1,33 +1,34 @@
-//! The contents that an acquire can give: how a backend fills a block before it is viewed.
+//! The contents that an acquire can provide, that is, how a backend fills a block before it is
+//! viewed.
 
 use pool_core::{AcquireResult, Scope};
 
 use crate::element::{Sample, samples};
 use crate::probe::Probe;
 
-/// The content of a new view.
+/// The contents of a new view.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum InitialContent {
     /// Zero bytes.
     Zeros,
-    /// One value in all elements.
+    /// The same value in all elements.
     Value,
     /// A copy of host memory.
     Copy,
-    /// The elements that code of the host returns, one by one: a host backend has no part in it,
-    /// and a queue may be waited for.
+    /// Elements that host code returns one at a time. A host backend does nothing here, and a queue
+    /// may have to be synchronized.
     EachByHost,
 }
 
 impl InitialContent {
-    /// The contents that a backend itself puts into a block: on a queue, without waiting for it.
+    /// The contents that a backend itself writes to a block. A queue writes them without being
+    /// synchronized.
     pub(super) const OF_BACKEND: [Self; 3] = [Self::Zeros, Self::Value, Self::Copy];
 
-    /// All contents: a new one belongs here, too.
+    /// All contents. Add new variants here as well.
     pub(super) const ALL: [Self; 4] = [Self::Zeros, Self::Value, Self::Copy, Self::EachByHost];
 
-    /// Acquires elements with this content; `seed` selects the value, or the elements that are
-    /// copied.
+    /// Acquires elements with these contents. `seed` selects the value, or the elements to copy.
     pub(super) fn acquire<'s, P: Probe, T: Sample>(
         self,
         probe: &P,
@@ -43,7 +44,7 @@ impl InitialContent {
         }
     }
 
-    /// Returns the elements that [`acquire`](Self::acquire) should have given.
+    /// Returns the elements that [`acquire`](Self::acquire) should have produced.
     pub(super) fn content<T: Sample>(self, length: usize, seed: u64) -> Vec<T> {
         match self {
             Self::Zeros => vec![T::zeroed(); length],

@@ -1,5 +1,5 @@
-//! Every way to leave a scope: panic, early return, `?`, break through two levels, forgetting it.
-//! After each, the cursor of the outer scope is where it was.
+//! All ways to leave a scope: a panic, an early return, `?`, a break out of two levels, and
+//! forgetting the scope. Each must restore the outer scope's cursor.
 
 use std::mem::forget;
 
@@ -60,7 +60,7 @@ fn every_way<P: Probe>(world: &World<'_, P>, pool: &mut Pool<P::Backend>) -> Out
     Ok(())
 }
 
-/// Acquires in a scope and in one within it, then runs `end`.
+/// Acquires in a scope and in a nested scope, then runs `end`.
 fn take_two_levels<P: Probe>(
     world: &World<'_, P>,
     scope: &mut Scope<'_, P::Backend>,
@@ -128,7 +128,8 @@ fn outlives<P: Probe>(world: &World<'_, P>, pool: &mut Pool<P::Backend>) -> Outc
     let mut held = outer.try_acquire::<u16, _>(4)?;
     world.write(&mut held, 1);
     {
-        // The scope value is gone when the call returns; its view keeps the outer scope borrowed.
+        // The scope value is dropped when the call returns, but its view keeps the outer scope
+        // borrowed.
         let mut returned = outer.scope().try_acquire::<u16, _>(4)?;
         world.write(&mut returned, 2);
         world.assert_apart::<u16, u16>(&held, &returned);

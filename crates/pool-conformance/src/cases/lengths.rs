@@ -1,6 +1,6 @@
-//! Long arrays: filling, zeroing, copying, writing and reading reach the last element. The lengths
-//! lie around every power of two up to a mebibyte and one element, for elements of 1, 2, 4, 8, 12
-//! and 16 bytes.
+//! Long arrays: filling, zeroing, copying, writing and reading must reach the last element. The
+//! lengths lie around every power of two up to one mebibyte plus one element, for elements of 1, 2,
+//! 4, 8, 12 and 16 bytes.
 
 use pool_core::Pool;
 
@@ -24,11 +24,10 @@ pub(super) fn cases<P: Probe>() -> Vec<Case<P>> {
     ]
 }
 
-/// The power of two of the longest array's bytes, less an element.
+/// The base-2 logarithm of the longest array's size in bytes, not counting one extra element.
 const MOST: u32 = if cfg!(miri) { 9 } else { 20 };
 
-/// The power of two of the longest array's bytes, less an element, where a case is run once for
-/// every allocation that it makes.
+/// The same limit, for runs that repeat a case for every allocation that the case makes.
 const MOST_SWEPT: u32 = 8;
 
 fn of_all_sizes<P: Probe>(
@@ -55,7 +54,7 @@ fn of_size<P: Probe, T: Sample>(
     let most = if world.is_swept() { MOST_SWEPT } else { MOST };
     let size = size_of::<T>();
     let longest = (1 << most) / size + 1;
-    // All views have one block, whose former contents differ from all that is put there.
+    // All views use the same block, whose previous contents differ from everything written to it.
     pool.scope().try_acquire_zeroed::<T, _>(longest)?;
     let junk = samples::<T>(1, longest);
     for length in lengths(most, size) {
@@ -74,7 +73,7 @@ fn of_size<P: Probe, T: Sample>(
     Ok(())
 }
 
-/// Returns the lengths around each power of two of bytes.
+/// Returns the lengths around each power of two, in bytes.
 fn lengths(most: u32, size: usize) -> Vec<usize> {
     let around = |power: u32| {
         let length = (1_usize << power) / size;
@@ -86,7 +85,7 @@ fn lengths(most: u32, size: usize) -> Vec<usize> {
     lengths
 }
 
-/// Describes the first difference of two arrays.
+/// Describes the first difference between two arrays.
 fn wrong<T: Sample>(found: &[T], right: &[T]) -> String {
     let length = found.len();
     let at = found.iter().zip(right).position(|(found, right)| found != right);

@@ -1,5 +1,5 @@
-//! The acceptance cases that hold for every backend. Each is a function over a new pool, which may
-//! end early with the pool's error where allocations are made to fail.
+//! The acceptance cases, which hold for every backend. Each is a function that receives a new pool.
+//! If allocations are made to fail, the function may return early with the pool's error.
 
 mod blocks;
 mod case;
@@ -25,12 +25,12 @@ pub(crate) use case::AFTERWARDS;
 pub use case::{Case, Ending};
 pub use elsewhere::NO_HOST_FORMS;
 
-/// Runs every case. The cases that the probe cannot serve are printed as `SKIPPED`, with its
+/// Runs every case. If the probe cannot support a case, prints the case as `SKIPPED`, with the
 /// reason.
 ///
 /// # Panics
 ///
-/// Where a check fails, with the name of the case.
+/// If a check fails. The message contains the name of the case.
 pub fn run_all<P: Probe>(probe: &P) {
     for case in all::<P>() {
         match case.run(probe) {

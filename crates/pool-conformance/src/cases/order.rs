@@ -1,6 +1,6 @@
-//! Order: an acquire fills a block after all work that former views of the block enqueued, and
-//! before all work that later views enqueue. These cases do not wait until their end: on a queue,
-//! all the work is still to run when a view is first read.
+//! Order: an acquire fills a block after all work that earlier views of the block enqueued, and
+//! before all work that later views enqueue. These cases wait only at their end, so on a queue, no
+//! work has run yet when a view is first read.
 
 use pool_core::{DynamicPool, Pool, PoolConfig, PoolView};
 
@@ -48,11 +48,11 @@ pub(super) fn cases<P: Probe>() -> Vec<Case<P>> {
     ]
 }
 
-/// Lengths from one element to more than a page.
+/// Lengths from one element to more than one page.
 const LENGTHS: &[usize] = if cfg!(miri) { &[1, 33] } else { &[1, 33, 1_000, 5_000] };
 
-/// Checks a block that work writes and reads through a view that is gone when an acquire of another
-/// type fills it.
+/// Checks a block that work writes and reads through a view. Once the view is dropped, an acquire
+/// of another type fills the block.
 fn after_former<P: Probe>(
     world: &World<'_, P>,
     pool: &mut Pool<P::Backend>,
@@ -73,7 +73,7 @@ fn after_work_of<P: Probe, T: Sample, U: Sample>(
     given: InitialContent,
     length: usize,
 ) -> Outcome<P> {
-    // Both views have one block, as large as the larger view.
+    // Both views use the same block, which is as large as the larger view.
     let most = length * size_of::<T>().max(size_of::<U>());
     pool.scope().try_acquire_zeroed::<u8, _>(most)?;
     let mut scope = pool.scope();
@@ -92,7 +92,7 @@ fn after_work_of<P: Probe, T: Sample, U: Sample>(
     Ok(())
 }
 
-/// Checks work that reads and writes a view which was just filled.
+/// Checks work that reads and writes a view that has just been filled.
 fn before_later<P: Probe>(
     world: &World<'_, P>,
     pool: &mut Pool<P::Backend>,
@@ -162,7 +162,7 @@ fn source_is_left<P: Probe>(world: &World<'_, P>, pool: &mut Pool<P::Backend>) -
     Ok(())
 }
 
-/// Reads that were enqueued along the way, each with a check of what it should have found.
+/// Reads that were enqueued during a case, each with a check of the expected result.
 struct Reads<'p>(Vec<Box<dyn FnOnce() + 'p>>);
 
 impl<'p> Reads<'p> {
@@ -175,7 +175,7 @@ impl<'p> Reads<'p> {
     }
 }
 
-/// The number of rounds without a wait.
+/// The number of rounds before the first wait.
 const ROUNDS: usize = if cfg!(miri) { 6 } else { 40 };
 
 fn history<P: Probe>(world: &World<'_, P>, pool: &mut Pool<P::Backend>) -> Outcome<P> {
@@ -192,7 +192,8 @@ fn history<P: Probe>(world: &World<'_, P>, pool: &mut Pool<P::Backend>) -> Outco
     Ok(())
 }
 
-/// Acquires in two slots, with work on one while the other is filled; the lengths grow now and then.
+/// Acquires two slots, and enqueues work on one while the other is filled. The lengths grow from
+/// time to time.
 fn enter<'p, P: Probe, T: Sample>(
     world: &World<'p, P>,
     scope: &mut pool_core::Scope<'_, P::Backend>,
@@ -216,7 +217,7 @@ fn enter<'p, P: Probe, T: Sample>(
     Ok(())
 }
 
-/// The number of commands that are enqueued before a wait: more than a backend might keep at once.
+/// The number of commands enqueued before a wait: more than a backend might keep at the same time.
 const LONG: usize = if cfg!(miri) { 30 } else { 4_000 };
 
 fn long_queue<P: Probe>(world: &World<'_, P>, pool: &mut Pool<P::Backend>) -> Outcome<P> {
@@ -265,8 +266,8 @@ fn dynamic_history<P: Probe>(
     Ok(())
 }
 
-/// Checks that work of one pool is neither lost nor early when another pool of the same probe is
-/// waited for.
+/// Checks that waiting for one pool of a probe neither loses another pool's work nor runs it too
+/// early.
 fn beside<P: Probe>(world: &World<'_, P>, pool: &mut Pool<P::Backend>) -> Outcome<P> {
     let mut other: Pool<P::Backend> = Pool::new(world.probe.context());
     for round in 0..3 {

@@ -1,6 +1,7 @@
-//! Allocations that fail by the ledger's rule. A refusal is an error with its numbers and takes no
-//! slot; a refusal that freeing idle blocks makes up for is no error. During a sweep over failing
-//! allocations, which decides which of them fail, these cases do nothing.
+//! Allocations that fail because the ledger refuses them. A refusal returns an error that contains
+//! the numbers, and takes no slot. If freeing idle blocks makes enough room, there is no error.
+//! During a sweep over failing allocations, these cases do nothing, because the sweep decides which
+//! allocations fail.
 
 use pool_core::{Pool, PoolError, error_chain};
 
@@ -19,12 +20,13 @@ pub(super) fn cases<P: Probe>() -> Vec<Case<P>> {
     ]
 }
 
-/// Returns the ledger to refuse by; `None` if there is none, or if a sweep refuses.
+/// Returns the ledger that can refuse allocations. Returns `None` if there is no ledger, or if a
+/// sweep already refuses.
 fn ledger<'p, P: Probe>(world: &World<'p, P>) -> Option<&'p Ledger> {
     world.offered(world.probe.refusal()).filter(|_| !world.is_swept())
 }
 
-/// The elements of an acquire in a slot that had no block before, or a smaller one.
+/// The number of elements of an acquire whose slot has no block yet, or a smaller one.
 const MORE: usize = if cfg!(miri) { 600 } else { 10_000 };
 
 fn refused<P: Probe>(world: &World<'_, P>, pool: &mut Pool<P::Backend>) -> Outcome<P> {
@@ -35,7 +37,7 @@ fn refused<P: Probe>(world: &World<'_, P>, pool: &mut Pool<P::Backend>) -> Outco
     let before = (ledger.live_blocks(), ledger.live_bytes(), scope.stats().reserved_bytes);
     let refused = ledger.refused();
     ledger.refuse(Refusal::From(0));
-    // One more element fits the chunk of a stack.
+    // A stack's chunk has room for one more element.
     let lengths = [1, 1_000, 100_000];
     for &length in &lengths[usize::from(!P::HAS_SLOTS)..] {
         match scope.try_acquire_zeroed::<u64, _>(length) {
@@ -76,7 +78,7 @@ fn made_up_for<P: Probe>(world: &World<'_, P>, pool: &mut Pool<P::Backend>) -> O
 
 fn out_of_memory<P: Probe>(world: &World<'_, P>, pool: &mut Pool<P::Backend>) -> Outcome<P> {
     let Some(ledger) = ledger(world) else { return Ok(()) };
-    // Room for two blocks of 8,000 bytes, and idle ones make room.
+    // Allows two blocks of 8,000 bytes. Freeing idle blocks makes room for more.
     ledger.refuse(Refusal::Above(ledger.live_bytes() + 20_000));
     for _ in 0..2 {
         let scope = pool.scope();

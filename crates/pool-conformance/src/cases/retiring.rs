@@ -1,6 +1,6 @@
-//! Blocks that are freed while work on them is enqueued: grown, trimmed, compacted, cleared,
-//! dropped with their pool. The work still finds the memory, which is given out again only after
-//! it.
+//! Blocks that are freed while work on them is enqueued: by growth, trim, compact, clear, or the
+//! drop of their pool. The work must still find the memory, which is handed out again only after
+//! the work has run.
 
 use pool_core::{Compaction, DynamicPool, Pool, PoolView};
 
@@ -21,10 +21,10 @@ pub(super) fn cases<P: Probe>() -> Vec<Case<P>> {
     ]
 }
 
-/// The number of elements of the blocks that are retired.
+/// The number of elements in the blocks that are freed.
 const LENGTH: usize = if cfg!(miri) { 50 } else { 3_000 };
 
-/// Enqueues work on three slots and leaves them. Returns the read that was enqueued last.
+/// Enqueues work on three slots and leaves the scope. Returns the reads that were enqueued last.
 fn work<'p, P: Probe>(
     world: &World<'p, P>,
     pool: &mut Pool<P::Backend>,
@@ -41,7 +41,7 @@ fn work<'p, P: Probe>(
     Ok(reads)
 }
 
-/// Writes other contents into all memory that the backend took back and gives out again.
+/// Overwrites all memory that the backend has taken back and hands out again.
 fn scribble<P: Probe>(world: &World<'_, P>, pool: &mut Pool<P::Backend>) -> Outcome<P> {
     let scope = pool.scope();
     for seed in 0..4 {
@@ -154,8 +154,8 @@ fn dynamic<P: Probe>(world: &World<'_, P>, pool: &mut DynamicPool<P::Backend>) -
     Ok(())
 }
 
-/// Checks that freed blocks are free when the pool says so, though work on them was still to run
-/// (`settle`).
+/// Checks that blocks are really freed when the pool reports them as freed, even if some work on
+/// them had not run yet (`settle`).
 fn is_back<P: Probe>(world: &World<'_, P>, pool: &mut Pool<P::Backend>) -> Outcome<P> {
     if world.offered(world.probe.accounting()).is_none() {
         return Ok(());

@@ -1,6 +1,6 @@
-//! The descriptor that a backend keeps with a cached shape is of that shape, also after other
-//! shapes were cached, were evicted, or lost their block. These cases are skipped where the probe
-//! cannot look at descriptors.
+//! The descriptor that a backend stores with a cached shape must match that shape, even after other
+//! shapes were cached or evicted, or lost their block. These cases are skipped if the probe cannot
+//! inspect descriptors.
 
 use pool_core::{DescribedBlock, PodElement, Pool, Scope};
 
@@ -32,13 +32,14 @@ fn descriptors<P: Probe>(world: &World<'_, P>, pool: &mut Pool<P::Backend>) -> O
 }
 
 /// Checks the descriptor of a shape in the scope's next slot. Returns `false` if the probe cannot
-/// look at it.
+/// inspect descriptors.
 fn describes<P: Probe, T: PodElement>(
     world: &World<'_, P>,
     scope: &Scope<'_, P::Backend>,
     dims: &[usize],
 ) -> Result<bool, Failure<P>> {
-    // SAFETY: no view is made of the block, and only the backend's own probe gets the descriptor.
+    // SAFETY: no view of the block is created, and only the backend's own probe receives the
+    // descriptor.
     let block: DescribedBlock<'_, P::Backend> = unsafe { scope.try_acquire_described::<T>(dims) }?;
     let Some(kept) = world.offered(world.probe.kept_shape(block.descriptor, dims)) else {
         return Ok(false);

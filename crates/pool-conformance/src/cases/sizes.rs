@@ -1,4 +1,5 @@
-//! Sizes: acquires of no elements, acquires of more than any memory holds, growth, and capacity that is kept.
+//! Sizes: acquires of no elements, acquires that exceed any memory, growth, and capacity that is
+//! kept.
 
 use pool_core::{Pool, PoolBackend, PoolConfig, PoolError, PoolView, ShapeError};
 
@@ -38,7 +39,7 @@ fn overflow<P: Probe>(world: &World<'_, P>, pool: &mut Pool<P::Backend>) -> Outc
         [usize::MAX, 2, 2],
         [most, 1, 2],
         [most / 8 + 1, 1, 1],
-        // A zero beside a pair that overflows does not make the array empty.
+        // A zero next to two lengths whose product overflows does not make the array empty.
         [usize::MAX, 2, 0],
         [0, usize::MAX, 2],
         [2, 0, usize::MAX],
@@ -63,7 +64,7 @@ fn expect_error<P: Probe, V>(outcome: Result<V, Failure<P>>) -> Failure<P> {
     }
 }
 
-/// The number of elements that a block grows to.
+/// The number of elements to which a block grows.
 const LONG: usize = if cfg!(miri) { 4_000 } else { 40_000 };
 
 fn growth<P: Probe>(world: &World<'_, P>, pool: &mut Pool<P::Backend>) -> Outcome<P> {
@@ -80,7 +81,8 @@ fn growth<P: Probe>(world: &World<'_, P>, pool: &mut Pool<P::Backend>) -> Outcom
         world.assert_apart::<f32, f32>(&one, &two);
         world.assert_apart::<f32, f32>(&two, &three);
     }
-    // Slot 1 grows while slot 0 is in use; slot 2, which is idle then, is used again as it was.
+    // Slot 1 grows while slot 0 is in use. Slot 2 is idle during the growth, and is then reused
+    // unchanged.
     let mut scope = pool.scope();
     let mut one = scope.try_acquire::<f32, _>(10)?;
     world.write(&mut one, 4);
@@ -123,12 +125,13 @@ fn zero_length<P: Probe>(world: &World<'_, P>, pool: &mut Pool<P::Backend>) -> O
     assert_eq!((neither.shape(), nothing.shape()), (&[3, 0][..], &[0, 4][..]));
     world.assert_active(scope.active_slots(), 3, "slots that are handed out");
     if P::HAS_SLOTS {
-        // In a stack, an array of dynamic rank takes a line, by which its shape is found again.
+        // In a stack, an array of dynamic rank takes a cache line, which is used to find its shape
+        // again.
         assert_eq!((scope.stats().reserved_bytes, scope.stats().growths), (0, 0));
     }
     let mut some = scope.try_acquire::<f64, _>(1)?;
     world.write(&mut some, 1);
-    // Also where the cursor is at the end of a slot table.
+    // This must also hold if the cursor is at the end of a slot table.
     for taken in 5..70 {
         assert!(scope.try_acquire_zeroed::<bool, _>(0)?.is_empty());
         world.assert_active(scope.active_slots(), taken, "slots that are handed out");
@@ -153,8 +156,9 @@ fn zero_size<P: Probe>(world: &World<'_, P>, pool: &mut Pool<P::Backend>) -> Out
 }
 
 fn limit<P: Probe>(world: &World<'_, P>, pool: &mut Pool<P::Backend>) -> Outcome<P> {
-    // One large block fits beside two small ones, however these are rounded up to the alignment; two do not. A stack's
-    // first chunk has room for more than the small ones.
+    // One large block fits alongside two small ones, even after they are rounded up to the
+    // alignment, but two large blocks do not. The first chunk of a stack has room for more than the
+    // small blocks.
     let least = if P::HAS_SLOTS { 8_000 } else { 80_000 };
     let bytes = (16 * P::Backend::ALIGN).max(least);
     let limit = bytes + bytes / 2;
@@ -180,7 +184,8 @@ fn limit<P: Probe>(world: &World<'_, P>, pool: &mut Pool<P::Backend>) -> Outcome
         world.assert_holds(&tiny, 2);
         world.assert_holds(&large, 3);
     }
-    // The large block is idle, one slot above the one that is to grow: it makes room.
+    // The large block is idle, in the slot above the one that must grow. Freeing this block makes
+    // room.
     let mut grown = scope.try_acquire::<u8, _>(bytes)?;
     world.write(&mut grown, 4);
     world.assert_holds(&small, 1);

@@ -1,5 +1,5 @@
-//! Steady state: the same sequence always gets the same addresses. After the first time nothing is
-//! allocated, and the hot path serves every acquire.
+//! Steady state: the same sequence of acquires always returns the same addresses. After the first
+//! pass, nothing is allocated, and the hot path serves every acquire.
 
 use pool_core::{DynamicPool, Pool, PoolConfig, Scope};
 
@@ -18,10 +18,10 @@ pub(super) fn cases<P: Probe>() -> Vec<Case<P>> {
     ]
 }
 
-/// The number of repetitions of the sequence.
+/// The number of times that the sequence is repeated.
 const TIMES: usize = if cfg!(miri) { 8 } else { 10_000 };
 
-/// Makes one pass over nested scopes, several types and shapes. Returns every address.
+/// Runs one pass over nested scopes with several types and shapes. Returns all addresses.
 fn pass<P: Probe>(
     world: &World<'_, P>,
     scope: &mut Scope<'_, P::Backend>,
@@ -41,7 +41,7 @@ fn pass<P: Probe>(
 }
 
 fn addresses<P: Probe>(world: &World<'_, P>, pool: &mut Pool<P::Backend>) -> Outcome<P> {
-    // Slot 1 holds what two scopes need in turn, so the first two passes may grow it.
+    // Two scopes use slot 1 one after the other, so the first two passes may both grow its block.
     pass(world, &mut pool.scope())?;
     let right = pass(world, &mut pool.scope())?;
     let before = (pool.stats(), world.probe.held());

@@ -1,5 +1,5 @@
-//! Views in generic code: the pointers they are lent as, their parts, and fills, zeroing, copies
-//! and reads through them, each in the order of the queue.
+//! Views in generic code: their pointers, their parts, and fills, zeroing, copies and reads through
+//! views. Each operation must run in queue order.
 
 use std::ops::Range;
 
@@ -30,8 +30,8 @@ pub(super) fn cases<P: Probe>() -> Vec<Case<P>> {
 /// The length of the views.
 const LENGTH: usize = 40;
 
-/// Parts at the ends of a view, within it, and empty ones; at offsets and of lengths that no word
-/// divides.
+/// Parts at the ends of a view, inside it, and empty parts. Their offsets and lengths are not
+/// multiples of a word.
 const PARTS: [Range<usize>; 6] = [0..LENGTH, 0..7, 33..LENGTH, 3..8, 5..6, 11..11];
 
 fn lent<P: Probe>(world: &World<'_, P>, pool: &mut Pool<P::Backend>) -> Outcome<P> {
@@ -42,7 +42,7 @@ fn lent<P: Probe>(world: &World<'_, P>, pool: &mut Pool<P::Backend>) -> Outcome<
     let start = world.probe.address(&view);
     for part in PARTS {
         let shared = view.part(part.clone()).expect("the part is within the view");
-        // There may be many shared parts, and parts of parts.
+        // Several shared parts, and parts of parts, may be in use at the same time.
         let (again, inner) = (shared, shared.part(..part.len() / 2).expect("half of it"));
         assert_eq!(world.probe.read_shared(&again), content[part.clone()]);
         assert_eq!(world.probe.read_shared(&inner), content[part.start..][..part.len() / 2]);
@@ -58,7 +58,7 @@ fn lent<P: Probe>(world: &World<'_, P>, pool: &mut Pool<P::Backend>) -> Outcome<
         world.write(&mut right, 2);
         assert_eq!(world.probe.read(&left), content[..15]);
     }
-    // The loans have ended: the view is whole again.
+    // All loans have ended, so the whole view is usable again.
     let last = view.into_part(LENGTH - 5..).expect("the last five");
     assert_eq!(world.probe.read(&last), samples::<u32>(2, 25)[20..]);
     Ok(())
@@ -82,7 +82,7 @@ fn not_within<P: Probe>(world: &World<'_, P>, pool: &mut Pool<P::Backend>) -> Ou
     Ok(())
 }
 
-/// A content that a view can be given.
+/// The contents that a view can be given.
 #[derive(Clone, Copy, Debug)]
 enum Given {
     Value,
@@ -94,7 +94,7 @@ enum Given {
 const ALL_GIVEN: [Given; 4] = [Given::Value, Given::Zeros, Given::FromHost, Given::Copy];
 
 impl Given {
-    /// Gives the content to a view, with `source` for copies.
+    /// Gives a view these contents. Copies read from `source`.
     fn give<P: Probe, T: Sample>(
         self,
         view: &mut View<'_, P, T>,
@@ -162,7 +162,7 @@ fn in_order<P: Probe>(world: &World<'_, P>, pool: &mut Pool<P::Backend>) -> Outc
         world.write_later(&mut view, 2);
         reads.push((given, before, between, content, world.read_later(&view)));
     }
-    // Nothing is waited for before this line.
+    // No call before this line waits for the queue.
     for (given, before, between, content, after) in reads {
         assert_eq!(before(), samples::<f64>(1, LENGTH), "{given:?} before older work");
         assert_eq!(between(), content, "{given:?}");
@@ -181,7 +181,7 @@ fn copied<P: Probe>(world: &World<'_, P>, pool: &mut Pool<P::Backend>) -> Outcom
     let held = world.read_later(&copy);
     world.assert_holds(&source, 2);
     assert_eq!(held(), samples::<u16>(1, LENGTH));
-    // Within one array.
+    // Copies between parts of the same array.
     {
         let (mut left, right) = source.reborrow().into_split_at(LENGTH / 2).expect("half of it");
         left.copy_from(right.as_view()).unwrap_or_else(|error| panic!("{error}"));

@@ -1,5 +1,5 @@
-//! The surroundings of a case: a probe, contents that identify views, and whether allocations are
-//! made to fail. If they are, a pool frees what is idle and promises no economy.
+//! The environment of a case: a probe, contents that identify views, and whether allocations are
+//! made to fail. If they are, a pool frees its idle blocks and may allocate more often than usual.
 
 use std::cell::Cell;
 use std::fmt::Debug;
@@ -9,12 +9,12 @@ use pool_core::{DynamicPool, LendView, Pool, PoolView};
 use crate::element::{Sample, samples};
 use crate::probe::{Later, Probe, SkipReason, View, Watching};
 
-/// The surroundings of one case.
+/// The environment of one case.
 #[derive(Debug)]
 pub(super) struct World<'p, P> {
     pub(super) probe: &'p P,
     refused_before: usize,
-    /// Allocations were made to fail when the case began.
+    /// `true` if allocations were already made to fail when the case began.
     is_swept: bool,
     declined: Cell<Option<SkipReason>>,
 }
@@ -29,8 +29,8 @@ impl<'p, P: Probe> World<'p, P> {
         }
     }
 
-    /// Returns `true` if a sweep makes allocations fail: it runs each case many times, and decides
-    /// which allocations are refused.
+    /// Returns `true` if a sweep makes allocations fail. A sweep runs each case many times, and
+    /// decides which allocations are refused.
     pub(super) fn is_swept(&self) -> bool {
         self.is_swept
     }
@@ -41,18 +41,18 @@ impl<'p, P: Probe> World<'p, P> {
         offer.map_err(|why| self.declined.set(Some(why))).ok()
     }
 
-    /// Returns the reason why the case could not be run to its end.
+    /// Returns the reason why the case could not be completed.
     pub(super) fn declined(&self) -> Option<SkipReason> {
         self.declined.get()
     }
 
-    /// Returns `true` if nothing was refused since the case began: only then a pool promises not to
-    /// allocate again.
+    /// Returns `true` if no allocation has been refused since the case began. Only then does a pool
+    /// promise not to allocate again.
     pub(super) fn is_undisturbed(&self) -> bool {
         refused(self.probe) == self.refused_before
     }
 
-    /// Compares two numbers that are equal in an undisturbed pool.
+    /// Compares two numbers that must be equal if no allocation was refused.
     #[track_caller]
     pub(super) fn assert_economy<T: Copy + PartialEq + Debug>(
         &self,
@@ -65,7 +65,7 @@ impl<'p, P: Probe> World<'p, P> {
         }
     }
 
-    /// Compares a number of slots with the right one, where the layout has slots.
+    /// Compares a number of active slots with the expected number, if the layout has slots.
     #[track_caller]
     pub(super) fn assert_active(&self, found: usize, right: usize, what: &str) {
         let _ = self;
@@ -74,19 +74,19 @@ impl<'p, P: Probe> World<'p, P> {
         }
     }
 
-    /// Writes the content `seed`.
+    /// Writes the contents that belong to `seed`.
     pub(super) fn write<T: Sample>(&self, view: &mut View<'_, P, T>, seed: u64) {
         let content = samples(seed, view.len());
         self.probe.write(view, &content);
     }
 
-    /// Checks that a view holds the content `seed`.
+    /// Checks that a view holds the contents that belong to `seed`.
     #[track_caller]
     pub(super) fn assert_holds<T: Sample>(&self, view: &View<'_, P, T>, seed: u64) {
         assert_eq!(self.probe.read(view), samples::<T>(seed, view.len()));
     }
 
-    /// Enqueues work that writes the content `seed`.
+    /// Enqueues work that writes the contents that belong to `seed`.
     pub(super) fn write_later<T: Sample>(&self, view: &mut View<'_, P, T>, seed: u64) {
         self.probe.write_later(view, &samples(seed, view.len()));
     }
@@ -96,7 +96,7 @@ impl<'p, P: Probe> World<'p, P> {
         self.probe.read_later::<T>(&view.as_view())
     }
 
-    /// Checks that two views have no byte in common.
+    /// Checks that two views do not overlap.
     #[track_caller]
     pub(super) fn assert_apart<T: Sample, U: Sample>(
         &self,
@@ -109,8 +109,7 @@ impl<'p, P: Probe> World<'p, P> {
         assert!(end <= other || other_end <= start, "two live views overlap");
     }
 
-    /// Checks that after all that happened to a pool, none of its slots is active, and acquires
-    /// work.
+    /// Checks, at the end of a case, that none of a pool's slots is active and that acquires work.
     pub(super) fn check_usable(&self, pool: &mut Pool<P::Backend>) {
         assert_eq!(pool.stats().active_slots, 0);
         let scope = pool.scope();
@@ -124,8 +123,7 @@ impl<'p, P: Probe> World<'p, P> {
         self.assert_holds(&second, 2);
     }
 
-    /// Checks that after all that happened to a dynamic pool, acquires work, and so do rewind and
-    /// reset.
+    /// Checks, at the end of a case, that a dynamic pool can still acquire, rewind and reset.
     pub(super) fn check_dynamic_usable(&self, pool: &mut DynamicPool<P::Backend>) {
         let depth = pool.checkpoint();
         let handle = pool.acquire_zeroed::<f64>(33);

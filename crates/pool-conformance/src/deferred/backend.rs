@@ -1,4 +1,4 @@
-//! The backend: its blocks are identities, and every access to their contents is a command.
+//! The backend. Its blocks are only identities, and every access to their contents is a command.
 
 use pool_core::{Advice, Device, Element, PoolBackend, Reuse, SlotRef, Slots, ViewError, bytemuck};
 
@@ -7,28 +7,29 @@ use super::queue::Queue;
 use super::view::{AnySlot, DeferredView, DeferredViewRef, elements_bytes};
 use crate::ledger::RefusalError;
 
-/// Host memory behind a queue. An enqueued command runs only on a wait: a read of a view, the
-/// pool's [`settle`](PoolBackend::settle), or the end of the queue.
+/// Host memory behind a queue. Enqueued commands run only during a wait: when a view is read, in
+/// the pool's [`settle`](PoolBackend::settle), or when the queue is dropped.
 #[derive(Debug)]
 pub struct DeferredBackend;
 
-/// The descriptor with a cached shape: a copy of its lengths, as a device would have one in its
-/// memory.
+/// The descriptor stored with a cached shape: a copy of the shape's lengths, as a device might keep
+/// one in its own memory.
 #[derive(Clone, Debug, Default)]
 pub struct KeptShape(Option<Vec<usize>>);
 
 impl KeptShape {
-    /// Returns the lengths that the descriptor keeps; those of `dims` if it is new.
+    /// Returns the lengths that the descriptor holds. A new descriptor first stores `dims`.
     pub fn lengths(&mut self, dims: &[usize]) -> &[usize] {
         self.0.get_or_insert_with(|| dims.to_vec())
     }
 }
 
-// SAFETY: a block names a buffer that its context owns until it is dropped, so an identity is never dangling
-// and never moves; its memory is zeroed, reached by commands alone, and gone when the command `Free` has run,
-// which is behind all that was enqueued before. A queue is not `Send`. Views keep offsets within their block;
-// a command that leaves one does nothing. No method re-enters the pool: commands run no code but this file's.
-// `free` and `settle` do not unwind: nothing of theirs is borrowed while they run.
+// SAFETY: a block refers to a buffer that its context owns until the context is dropped, so an
+// identity is never dangling and never moves. The memory is zeroed, is accessed only by commands,
+// and is freed when the command `Free` runs, after all commands enqueued before it. A queue is not
+// `Send`. Views store offsets within their block, and a command that leaves its block does nothing.
+// No method re-enters the pool, because commands run only code of this module. `free` and `settle`
+// do not unwind, because none of their state is borrowed while they run.
 unsafe impl PoolBackend for DeferredBackend {
     type Layout = Slots;
     type Context = Queue;
@@ -67,7 +68,7 @@ unsafe impl PoolBackend for DeferredBackend {
         slot: SlotRef<Self>,
         length: usize,
     ) -> DeferredView<'s, T> {
-        // SAFETY: the caller's promise.
+        // SAFETY: the caller upholds the same contract.
         unsafe { DeferredView::new(block, AnySlot::new(slot), length) }
     }
 
@@ -76,7 +77,7 @@ unsafe impl PoolBackend for DeferredBackend {
         _: SlotRef<Self>,
         length: usize,
     ) -> DeferredViewRef<'s, T> {
-        // SAFETY: the caller's promise.
+        // SAFETY: the caller upholds the same contract.
         unsafe { DeferredViewRef::new(block, length) }
     }
 

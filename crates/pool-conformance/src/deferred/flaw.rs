@@ -1,27 +1,27 @@
-//! The mistakes that views of deferred memory can make: for faulty backends.
+//! Mistakes that views of deferred memory can make, for faulty backends.
 
-/// A mistake that the views of a queue's blocks make.
+/// A mistake made by the views of a queue's blocks.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum ViewFlaw {
     /// No mistake.
     #[default]
     Nothing,
-    /// The second part of a split starts one element late.
+    /// The second part of a split starts one element too late.
     PartsLate,
-    /// A shared part is lent with a pointer to the start of its block.
+    /// A shared part exposes a pointer to the start of its block.
     LendsStart,
-    /// A split beyond the end has the whole view as its first part.
+    /// A split past the end returns the whole view as its first part.
     SplitsAnywhere,
-    /// A fill is done before earlier work.
+    /// A fill runs before earlier work.
     FillsEarly,
-    /// A read for the host is done before earlier work.
+    /// A read by the host runs before earlier work.
     ReadsEarly,
-    /// A copy of a view leaves out the last element.
+    /// A copy of a view omits the last element.
     CopiesShort,
-    /// A copy of a view is enqueued at the next read.
+    /// A copy of a view is only enqueued at the next read.
     CopiesWhenRead,
-    /// A copy of a view in another queue does not wait.
+    /// A copy of a view in another queue does not wait for that queue.
     CopiesAcrossEarly,
-    /// Copies of other lengths are done.
+    /// Copies between views of different lengths are performed.
     CopiesAnyLength,
 }

@@ -1,6 +1,6 @@
-//! Commands, the blocks that they work on, and the lane in which they are until a wait. They are in
-//! one file because each names the others: a buffer its lane, a lane its commands, a command its
-//! block.
+//! Commands, the blocks that they access, and the lane that holds commands until a wait. These
+//! types are in one file because they refer to each other: a buffer to its lane, a lane to its
+//! commands, and a command to its block.
 
 use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;
@@ -13,11 +13,11 @@ use pool_core::bytemuck;
 use super::flaw::ViewFlaw;
 use crate::ledger::{Fault, Ledger};
 
-/// The memory of a block, and the lane in which work on it is.
+/// The memory of a block, and the lane that holds the work on it.
 pub(crate) struct Buffer {
     address: usize,
     pub(crate) bytes: usize,
-    /// The bytes; `None` once the block was freed.
+    /// The bytes, in words; `None` once the block has been freed.
     pub(crate) memory: RefCell<Option<Vec<u64>>>,
     pub(crate) lane: Rc<Lane>,
 }
@@ -28,15 +28,15 @@ impl Buffer {
         Self { address, bytes, memory: RefCell::new(Some(words)), lane }
     }
 
-    /// Returns `true` if the block was not freed.
+    /// Returns `true` if the block has not been freed.
     pub(crate) fn is_live(&self) -> bool {
         self.memory.borrow().is_some()
     }
 }
 
-/// A block: the number of a buffer of its queue, without owning it. In the same way a counted
-/// handle of a driver becomes a `Copy` block: the context's table owns the handle, and the block
-/// names it.
+/// A block: a reference to a buffer of its queue, without ownership. A driver's reference-counted
+/// handle can become a `Copy` block in the same way: the context's table owns the handle, and the
+/// block refers to it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct DeferredBlock(Option<NonNull<Buffer>>);
 
@@ -51,23 +51,24 @@ impl DeferredBlock {
 
     /// # Safety
     ///
-    /// The buffer was not destroyed, and no other block names it.
+    /// The buffer must not have been destroyed, and no other block may refer to it.
     pub(crate) unsafe fn destroy(self) {
         if let Some(buffer) = self.0 {
-            // SAFETY: leaked from a box by `new`, and given up by the caller.
+            // SAFETY: `new` leaked the buffer from a box, and the caller gives it up.
             drop(unsafe { Box::from_raw(buffer.as_ptr()) });
         }
     }
 
-    /// Returns the buffer; `None` for the block of an empty slot.
+    /// Returns the buffer, or `None` for the block of an empty slot.
     pub(crate) fn buffer(&self) -> Option<&Buffer> {
-        // SAFETY: a buffer lives as long as its queue, which is its pool's context. Blocks are only
-        // in the pool's slots, in its views and in the queue's commands. References are shared.
+        // SAFETY: a buffer lives as long as its queue, which is the pool's context. Blocks exist
+        // only in the pool's slots, in its views and in the queue's commands. All references to a
+        // buffer are shared.
         self.0.map(|buffer| unsafe { buffer.as_ref() })
     }
 
-    /// Returns the number that tells the block's bytes from those of other blocks. That of an empty
-    /// slot's block is aligned, too.
+    /// Returns a number that identifies the block's bytes. The number of an empty slot's block is
+    /// aligned, too.
     #[must_use]
     pub fn address(self) -> usize {
         self.buffer().map_or(Self::ALIGN, |buffer| buffer.address)
@@ -80,28 +81,28 @@ impl DeferredBlock {
     }
 }
 
-/// The commands that are enqueued and have not run.
+/// The commands that have been enqueued and have not run yet.
 pub(crate) struct Lane {
     commands: RefCell<VecDeque<Command>>,
-    /// Work of other queues, which only [`join`](Self::join) orders.
+    /// Work from other queues, which only [`join`](Self::join) orders with the work of this queue.
     elsewhere: RefCell<VecDeque<Command>>,
-    /// Copies that are enqueued at the next read: the flaw [`ViewFlaw::CopiesWhenRead`].
+    /// Copies that are only enqueued at the next read, for the flaw [`ViewFlaw::CopiesWhenRead`].
     postponed: RefCell<VecDeque<Command>>,
     is_running: Cell<bool>,
     pub(crate) flaw: Cell<ViewFlaw>,
     pub(crate) ledger: Ledger,
 }
 
-/// One piece of work on a block.
+/// A single operation on a block.
 pub(crate) enum Command {
-    /// Writes bytes from an offset on.
+    /// Writes bytes, starting at an offset.
     Write { block: DeferredBlock, offset: usize, bytes: Vec<u8> },
-    /// Writes the bytes that an earlier read found.
+    /// Writes the bytes that an earlier read returned.
     WriteFound { block: DeferredBlock, offset: usize, found: Rc<RefCell<Vec<u8>>> },
-    /// Repeats a pattern from the start of the block on, for `bytes` bytes.
+    /// Repeats a pattern from the start of the block, for `bytes` bytes.
     Repeat { block: DeferredBlock, pattern: Vec<u8>, bytes: usize },
-    /// Writes the contents of a source at the time when the command runs: too late, for faulty
-    /// backends.
+    /// Writes the contents that a source has when the command runs. This is too late, and only
+    /// faulty backends do so.
     WriteFrom { block: DeferredBlock, source: Rc<[AtomicU8]> },
     /// Reads bytes.
     Read { block: DeferredBlock, offset: usize, bytes: usize, into: Rc<RefCell<Vec<u8>>> },
@@ -121,14 +122,14 @@ impl Command {
         }
     }
 
-    /// Returns `true` if the command repeats a pattern in a block.
+    /// Returns `true` if this command repeats the pattern `what` in the block `to`.
     pub(crate) fn repeats(&self, to: DeferredBlock, what: &[u8]) -> bool {
         matches!(self, Self::Repeat { block, pattern, .. } if *block == to && pattern == what)
     }
 }
 
 impl Lane {
-    /// Creates a lane without work.
+    /// Creates a lane without commands.
     pub(crate) fn new(ledger: Ledger) -> Self {
         Self {
             commands: RefCell::default(),
@@ -145,34 +146,34 @@ impl Lane {
         self.commands.borrow().len()
     }
 
-    /// Enqueues work.
+    /// Enqueues a command.
     pub(crate) fn push(&self, command: Command) {
         self.commands.borrow_mut().push_back(command);
     }
 
-    /// Enqueues work at the next read: for faulty backends.
+    /// Postpones commands until the next read, for faulty backends.
     pub(crate) fn postpone(&self, commands: [Command; 2]) {
         self.postponed.borrow_mut().extend(commands);
     }
 
-    /// Enqueues the work that was postponed.
+    /// Enqueues the postponed commands.
     pub(crate) fn push_postponed(&self) {
         self.commands.borrow_mut().append(&mut self.postponed.borrow_mut());
     }
 
-    /// Enqueues work before the last enqueued command: for faulty backends.
+    /// Enqueues a command before the last enqueued command, for faulty backends.
     pub(crate) fn push_before_last(&self, command: Command) {
         let mut commands = self.commands.borrow_mut();
         let at = commands.len().saturating_sub(1);
         commands.insert(at, command);
     }
 
-    /// Enqueues work on another queue.
+    /// Enqueues a command on another queue.
     pub(crate) fn push_elsewhere(&self, command: Command) {
         self.elsewhere.borrow_mut().push_back(command);
     }
 
-    /// Puts the work of other queues on a block before everything that is enqueued later.
+    /// Orders other queues' work on a block before everything that is enqueued later.
     pub(crate) fn join(&self, block: DeferredBlock) {
         let mut elsewhere = self.elsewhere.borrow_mut();
         let (joined, left) = elsewhere.drain(..).partition(|command| command.block() == block);
@@ -180,7 +181,7 @@ impl Lane {
         self.commands.borrow_mut().extend::<VecDeque<_>>(joined);
     }
 
-    /// Runs all enqueued commands; the work of other queues comes last.
+    /// Runs all enqueued commands, and then the work of other queues.
     pub(crate) fn wait(&self) {
         if self.is_running.replace(true) {
             return;
@@ -204,7 +205,7 @@ impl Lane {
         next.or_else(|| self.elsewhere.borrow_mut().pop_front())
     }
 
-    /// Runs a command out of turn.
+    /// Runs a command immediately, regardless of the queue's order.
     pub(crate) fn run(&self, command: Command) {
         match command {
             Command::Write { block, offset, bytes } => {
@@ -238,8 +239,8 @@ impl Lane {
         }
     }
 
-    /// Runs code with bytes of a block. If the block does not have these bytes, notes a fault and
-    /// does nothing.
+    /// Runs `code` with a range of a block's bytes. If the range is not in the block, records a
+    /// fault instead.
     fn with_bytes(
         &self,
         block: DeferredBlock,

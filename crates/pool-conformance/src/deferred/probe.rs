@@ -1,4 +1,4 @@
-//! The probe of deferred memory: an example of a probe of a command queue.
+//! The probe of deferred memory, as an example of a probe for a command queue.
 
 use pool_core::{Element, PodElement};
 
@@ -6,10 +6,11 @@ use super::{DeferredBackend, DeferredView, DeferredViewRef, KeptShape, Queue};
 use crate::ledger::Ledger;
 use crate::probe::{Later, Probe, SkipReason};
 
-/// The probe of [`DeferredBackend`]: each context is a queue of its own, and all share one ledger.
+/// The probe of [`DeferredBackend`]. Each context is a separate queue, and all contexts share one
+/// ledger.
 #[derive(Clone, Debug, Default)]
 pub struct DeferredProbe {
-    /// The ledger of the blocks of all queues.
+    /// The ledger for the blocks of all queues.
     pub ledger: Ledger,
 }
 

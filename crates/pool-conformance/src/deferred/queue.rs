@@ -1,5 +1,5 @@
-//! The queue: commands are in it until a wait, and then run one by one, in the order in which they
-//! were enqueued. The work of other queues on a block runs as late as possible.
+//! The queue holds commands until a wait, and then runs them one by one, in the order in which they
+//! were enqueued. Other queues' work on a block runs as late as possible.
 
 use std::cell::RefCell;
 use std::fmt;
@@ -9,21 +9,21 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use super::lane::{Buffer, DeferredBlock, Lane};
 use crate::ledger::Ledger;
 
-/// The context of a pool of [`DeferredBackend`](super::DeferredBackend) memory: a queue, and the table that owns the
-/// blocks' buffers.
+/// The context of a pool of [`DeferredBackend`](super::DeferredBackend) memory: a queue, and the
+/// table that owns the blocks' buffers.
 pub struct Queue {
     lane: Rc<Lane>,
-    /// Every buffer that was ever made. A buffer is an identity for as long as the queue lives,
-    /// even after its memory is freed: so work on a freed block is noticed, and has no other
-    /// effect.
+    /// Every buffer ever created. A buffer remains an identity for as long as the queue lives, even
+    /// after its memory has been freed. Work on a freed block is therefore detected, and has no
+    /// other effect.
     buffers: RefCell<Vec<DeferredBlock>>,
 }
 
-/// Identities lie apart like the addresses of blocks, and are as aligned.
+/// Identities are spaced like the addresses of blocks, and have the same alignment.
 static NEXT: AtomicUsize = AtomicUsize::new(DeferredBlock::ALIGN * 16);
 
 impl Queue {
-    /// Creates a queue whose blocks are recorded in a ledger.
+    /// Creates a queue that records its blocks in a ledger.
     #[must_use]
     pub fn new(ledger: Ledger) -> Self {
         Self { lane: Rc::new(Lane::new(ledger)), buffers: RefCell::default() }
@@ -44,17 +44,18 @@ impl Queue {
         &self.lane
     }
 
-    /// Returns the block that was made last.
+    /// Returns the most recently created block.
     pub(crate) fn newest(&self) -> Option<DeferredBlock> {
         self.buffers.borrow().last().copied()
     }
 
-    /// Creates a block of zeros.
+    /// Creates a zeroed block.
     pub(crate) fn make(&self, bytes: usize) -> DeferredBlock {
         self.make_moved(bytes, 0)
     }
 
-    /// Does as [`make`](Self::make), `by` bytes after an aligned address: for faulty backends.
+    /// Like [`make`](Self::make), but the block starts `by` bytes after an aligned address, for
+    /// faulty backends.
     pub(crate) fn make_moved(&self, bytes: usize, by: usize) -> DeferredBlock {
         let apart = (by + bytes).next_multiple_of(DeferredBlock::ALIGN) + DeferredBlock::ALIGN;
         let address = NEXT.fetch_add(apart, Ordering::Relaxed) + by;
@@ -69,8 +70,8 @@ impl Drop for Queue {
     fn drop(&mut self) {
         self.lane.wait();
         for block in self.buffers.take() {
-            // SAFETY: the pool is gone and with it its views, and all enqueued work has run:
-            // nothing names the buffer any more.
+            // SAFETY: the pool and its views have been dropped, and all enqueued work has run, so
+            // nothing refers to the buffer any more.
             unsafe { block.destroy() };
         }
     }

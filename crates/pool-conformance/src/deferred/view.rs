@@ -1,4 +1,5 @@
-//! Views of deferred memory: a block, an offset, a length, and the slot that work elsewhere arms.
+//! Views of deferred memory. A view consists of a block, an offset, a length, and the slot that is
+//! armed by work elsewhere.
 
 use std::cell::RefCell;
 use std::fmt;
@@ -14,23 +15,23 @@ use pool_core::{
 use super::flaw::ViewFlaw;
 use super::lane::{Command, DeferredBlock};
 
-/// Elements in deferred memory, to be written.
+/// A mutable view of elements in deferred memory.
 pub struct DeferredView<'s, T> {
     part: Part<T>,
     slot: AnySlot,
     elements: PhantomData<&'s mut [T]>,
 }
 
-/// Elements in deferred memory, to be read.
+/// A shared view of elements in deferred memory.
 pub struct DeferredViewRef<'s, T> {
     part: Part<T>,
     elements: PhantomData<&'s [T]>,
 }
 
-/// A part of a block, which both kinds of views are.
+/// A range of a block. Both kinds of views consist of such a range.
 struct Part<T> {
     block: DeferredBlock,
-    /// The offset in bytes.
+    /// The offset in the block, in bytes.
     offset: usize,
     length: usize,
     element: PhantomData<T>,
@@ -55,18 +56,19 @@ impl<T> Copy for Part<T> {}
 impl<'s, T: Element> DeferredView<'s, T> {
     /// # Safety
     ///
-    /// As for [`PoolBackend::view`]: for `'s` the slot holds the block, and the view is the only one.
+    /// The requirements of [`PoolBackend::view`]: for `'s`, the slot holds the block, and no other
+    /// view of the elements exists.
     pub(crate) unsafe fn new(block: DeferredBlock, slot: AnySlot, length: usize) -> Self {
         Self { part: Part::new(block, length), slot, elements: PhantomData }
     }
 
-    /// Returns the address at which the view starts, as [`DeferredBlock::address`] counts.
+    /// Returns the address at which the view starts, counted like [`DeferredBlock::address`].
     #[must_use]
     pub fn address(&self) -> usize {
         self.part.address()
     }
 
-    /// Enqueues a write of as many elements as the view has.
+    /// Enqueues a write of `elements`, which must have the view's length.
     pub fn write(&mut self, elements: &[T]) {
         self.part.enqueue(|block, offset| Command::Write {
             block,
@@ -75,31 +77,33 @@ impl<'s, T: Element> DeferredView<'s, T> {
         });
     }
 
-    /// Writes as many elements as the view has before all enqueued work: for faulty backends.
+    /// Writes `elements`, which must have the view's length, before all enqueued work, for faulty
+    /// backends.
     pub(crate) fn write_at_once(&mut self, elements: &[T]) {
         let Some(buffer) = self.part.block.buffer() else { return };
         let Part { block, offset, .. } = self.part;
         buffer.lane.run(Command::Write { block, offset, bytes: elements_bytes(elements).to_vec() });
     }
 
-    /// Enqueues a write on another queue, which the pool does not see, after all that this queue
-    /// holds.
+    /// Enqueues a write on another queue, which the pool does not see. The write runs after all
+    /// work that this queue already holds.
     pub fn write_elsewhere(&mut self, elements: &[T]) {
         let Some(buffer) = self.part.block.buffer() else { return };
         let Part { block, offset, .. } = self.part;
-        // SAFETY: the view is in use, and it is not `Send`: this is the thread that owns the pool.
+        // SAFETY: the view is in use. A view is not `Send`, so this is the thread that owns the
+        // pool.
         unsafe { self.slot.arm() };
         let bytes = elements_bytes(elements).to_vec();
         buffer.lane.push_elsewhere(Command::Write { block, offset, bytes });
     }
 
-    /// Waits, and returns the elements.
+    /// Waits for the queue, and returns the elements.
     #[must_use]
     pub fn read(&self) -> Vec<T> {
         self.part.read_later()()
     }
 
-    /// Enqueues a read. The returned function waits for it.
+    /// Enqueues a read. The returned function waits for the read, and returns the elements.
     #[must_use]
     pub fn read_later(&self) -> Box<dyn FnOnce() -> Vec<T>> {
         Box::new(self.part.read_later())
@@ -109,30 +113,30 @@ impl<'s, T: Element> DeferredView<'s, T> {
 impl<'s, T: Element> DeferredViewRef<'s, T> {
     /// # Safety
     ///
-    /// As for [`PoolBackend::view_ref`].
+    /// The requirements of [`PoolBackend::view_ref`].
     pub(crate) unsafe fn new(block: DeferredBlock, length: usize) -> Self {
         Self { part: Part::new(block, length), elements: PhantomData }
     }
 
-    /// Returns the view moved by some bytes, for faulty backends.
+    /// Returns the view shifted by `bytes` bytes, for faulty backends.
     pub(crate) fn moved_by(mut self, bytes: usize) -> Self {
         self.part.offset += bytes;
         self
     }
 
-    /// Returns the address at which the view starts, as [`DeferredBlock::address`] counts.
+    /// Returns the address at which the view starts, counted like [`DeferredBlock::address`].
     #[must_use]
     pub fn address(&self) -> usize {
         self.part.address()
     }
 
-    /// Waits, and returns the elements.
+    /// Waits for the queue, and returns the elements.
     #[must_use]
     pub fn read(&self) -> Vec<T> {
         self.part.read_later()()
     }
 
-    /// Enqueues a read. The returned function waits for it.
+    /// Enqueues a read. The returned function waits for the read, and returns the elements.
     #[must_use]
     pub fn read_later(&self) -> Box<dyn FnOnce() -> Vec<T>> {
         Box::new(self.part.read_later())
@@ -140,12 +144,13 @@ impl<'s, T: Element> DeferredViewRef<'s, T> {
 }
 
 impl<T> Part<T> {
-    /// Returns `true` if views of the block have this flaw.
+    /// Returns `true` if views of this block have this flaw.
     fn has(&self, flaw: ViewFlaw) -> bool {
         self.block.buffer().is_some_and(|buffer| buffer.lane.flaw.get() == flaw)
     }
 
-    /// Checks a copy of `from` elements to `to` elements; the view is one side of it.
+    /// Checks the lengths of a copy from `from` elements to `to` elements. The view is one side of
+    /// the copy.
     fn check_lengths(&self, from: usize, to: usize) -> Result<(), ViewError> {
         if from == to || self.has(ViewFlaw::CopiesAnyLength) {
             Ok(())
@@ -164,7 +169,7 @@ impl<T: Element> Part<T> {
         self.block.address() + self.offset
     }
 
-    /// Enqueues work after the work of other queues on the block.
+    /// Enqueues a command, after the work of other queues on the block.
     fn enqueue(&self, command: impl FnOnce(DeferredBlock, usize) -> Command) {
         if let Some(buffer) = self.block.buffer() {
             buffer.lane.join(self.block);
@@ -172,7 +177,7 @@ impl<T: Element> Part<T> {
         }
     }
 
-    /// Returns a read, and the place of its bytes.
+    /// Returns a read command, and the cell that receives the bytes.
     fn reading(&self) -> (Command, Rc<RefCell<Vec<u8>>>) {
         let Self { block, offset, length, .. } = *self;
         let bytes = length * size_of::<T>();
@@ -180,14 +185,14 @@ impl<T: Element> Part<T> {
         (Command::Read { block, offset, bytes, into: Rc::clone(&found) }, found)
     }
 
-    /// Enqueues a read. Returns the place of its bytes.
+    /// Enqueues a read, and returns the cell that receives the bytes.
     fn enqueue_read(&self) -> Rc<RefCell<Vec<u8>>> {
         let (read, found) = self.reading();
         self.enqueue(|_, _| read);
         found
     }
 
-    /// Returns the elements for the host.
+    /// Returns the elements to the host.
     fn read_for_host(&self) -> Vec<T> {
         if let (true, Some(buffer)) = (self.has(ViewFlaw::ReadsEarly), self.block.buffer()) {
             let (read, found) = self.reading();
@@ -212,17 +217,17 @@ impl<T: Element> Part<T> {
     }
 }
 
-/// Returns the bytes of elements.
+/// Returns the elements as bytes.
 pub(crate) fn elements_bytes<T: Element>(elements: &[T]) -> &[u8] {
     if size_of::<T>() == 0 { &[] } else { bytemuck::cast_slice(elements) }
 }
 
-/// Returns the elements that have these bytes.
+/// Returns the elements that consist of these bytes.
 fn elements<T: Element>(bytes: &[u8], length: usize) -> Vec<T> {
     let mut elements = vec![T::zeroed(); length];
     let to = elements.as_mut_ptr().cast::<u8>();
-    // SAFETY: the vector has `length` elements, which have this number of bytes (callers). They are
-    // valid as `T`: the writer wrote elements of `T`, or zeros.
+    // SAFETY: the vector holds `length` elements, and their size is the number of bytes (callers).
+    // The bytes are valid for `T`: the writer wrote elements of type `T`, or zeros.
     unsafe { to.copy_from_nonoverlapping(bytes.as_ptr(), bytes.len()) };
     elements
 }
@@ -274,7 +279,7 @@ impl<T> PoolViewMut for DeferredView<'_, T> {
             return Ok(());
         }
         let found = source.enqueue_read();
-        // Only waiting puts two queues in order.
+        // Only a wait orders two queues.
         if !Rc::ptr_eq(&from.lane, &to.lane) && !self.part.has(ViewFlaw::CopiesAcrossEarly) {
             from.lane.wait();
         }
@@ -311,7 +316,7 @@ impl<'a, T> LendView<'a> for DeferredView<'_, T> {
     }
 }
 
-/// Implements the traits that both kinds of views have.
+/// Implements the traits that both kinds of views share.
 macro_rules! both_kinds {
     ($view:ident { $($field:ident),* }) => {
         impl<T> PoolView for $view<'_, T> {
@@ -369,8 +374,8 @@ macro_rules! both_kinds {
 both_kinds!(DeferredView { slot });
 both_kinds!(DeferredViewRef {});
 
-/// The slot of a view of any backend's pool: [`DeferredBackend`](super::DeferredBackend)'s own or
-/// that of one around it.
+/// The slot of a view of any backend's pool: either [`DeferredBackend`](super::DeferredBackend)
+/// itself or a backend that wraps it.
 #[derive(Clone, Copy)]
 pub(crate) struct AnySlot {
     slot: MaybeUninit<*const ()>,
@@ -380,25 +385,26 @@ pub(crate) struct AnySlot {
 impl AnySlot {
     pub(crate) fn new<B: PoolBackend>(slot: SlotRef<B>) -> Self {
         const { assert!(size_of::<SlotRef<B>>() == size_of::<*const ()>()) };
-        // SAFETY: of one size (asserted), and any bytes may be in a `MaybeUninit`.
+        // SAFETY: both types have the same size (asserted), and a `MaybeUninit` may hold any bytes.
         Self { slot: unsafe { transmute_copy(&slot) }, arm: arm::<B> }
     }
 
     /// # Safety
     ///
-    /// As for [`SlotRef::arm`].
+    /// The requirements of [`SlotRef::arm`].
     unsafe fn arm(self) {
-        // SAFETY: `new` put slot and function together; the rest is the caller's promise.
+        // SAFETY: `new` stored a slot together with the matching function, and the caller promises
+        // the rest.
         unsafe { (self.arm)(self.slot) };
     }
 }
 
 /// # Safety
 ///
-/// The bytes are those of a `SlotRef<B>`, and the rest is as for [`SlotRef::arm`].
+/// The bytes must represent a `SlotRef<B>`. The requirements of [`SlotRef::arm`] also apply.
 unsafe fn arm<B: PoolBackend>(slot: MaybeUninit<*const ()>) {
-    // SAFETY: the caller's promise.
+    // SAFETY: the bytes represent a `SlotRef<B>` (caller).
     let slot: SlotRef<B> = unsafe { transmute_copy(&slot) };
-    // SAFETY: the caller's promise.
+    // SAFETY: the caller upholds the contract of `SlotRef::arm`.
     unsafe { slot.arm() };
 }

@@ -1,5 +1,6 @@
-//! The host's forms, called by name and element type. A backend is a host backend at compile time:
-//! the calls are behind a table of methods that only such a backend can have made.
+//! Calls acquire methods of the host by name and element type. Only the compiler knows that a
+//! backend is a host backend, so these calls go through a table of methods that only a host backend
+//! can create.
 
 use pool_core::{HostBackend, PoolBackend, Scope};
 
@@ -10,7 +11,7 @@ use super::request::HostAcquire;
 use super::reuse::check_reuse;
 use super::slice::HeldSlice;
 
-/// The methods of [`HostForms`](super::HostForms), which only host backends have.
+/// The methods of [`HostForms`](super::HostForms), which only host backends provide.
 pub(super) trait Calls<B: PoolBackend> {
     fn acquire<'s>(
         &self,
@@ -32,7 +33,7 @@ pub(super) trait Calls<B: PoolBackend> {
     fn check_reuse(&self, context: &dyn Fn() -> B::Context) -> HostResult<(), B>;
 }
 
-/// The calls of any host backend.
+/// The calls for any host backend.
 pub(super) struct HostMemory;
 
 impl<B: HostBackend> Calls<B> for HostMemory {

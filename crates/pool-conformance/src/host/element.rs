@@ -1,40 +1,41 @@
-//! The element types of the host's forms: some that are known to be plain, and some with padding,
-//! pointers or invalid values, whose use marks a slot. Each has contents that depend on a seed.
+//! The element types for the host's acquire methods. Some are known to be plain data. Others have
+//! padding, pointers or invalid values, so using them marks a slot. Each type provides contents
+//! that depend on a seed.
 
 use std::fmt::Debug;
 
 use crate::element::Sample;
 
-/// An element of any type that is `Copy`, with contents to recognise it by.
+/// An element of any `Copy` type, whose values can be recognised by their contents.
 pub(crate) trait HostSample: Copy + PartialEq + Debug + 'static {
-    /// Writing such elements marks their slot.
+    /// `true` if writing such elements marks their slot.
     const MARKS: bool;
 
-    /// Returns the element at `index` of the content `seed`.
+    /// Returns the element at `index` of the contents that belong to `seed`.
     fn host_sample(seed: u64, index: usize) -> Self;
 }
 
-/// Returns the elements of the content `seed`.
+/// Returns the elements of the contents that belong to `seed`.
 pub(crate) fn host_samples<T: HostSample>(seed: u64, length: usize) -> Vec<T> {
     (0..length).map(|index| T::host_sample(seed, index)).collect()
 }
 
-/// The element types by name, for programs that choose one at run time.
+/// The element types by name, for programs that choose a type at run time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum HostKind {
-    /// `()`, of no size.
+    /// `()`, a type without size.
     Unit,
-    /// `u8`, which is plain.
+    /// `u8`, which is plain data.
     Byte,
-    /// `f64`, which is plain.
+    /// `f64`, which is plain data.
     Number,
-    /// `[f32; 3]`, which is plain.
+    /// `[f32; 3]`, which is plain data.
     Point,
     /// `(u8, u64)`, with seven bytes of padding.
     Pair,
-    /// `Option<u16>`, with a byte of padding, and two more where it is `None`.
+    /// `Option<u16>`, with one byte of padding, and two more bytes if it is `None`.
     Optional,
-    /// `&'static str`, a pointer and a length.
+    /// `&'static str`, which consists of a pointer and a length.
     Text,
 }
 
@@ -83,7 +84,7 @@ impl HostKind {
     }
 }
 
-/// Elements that are plain data, and known to be.
+/// Elements that are known to be plain data.
 macro_rules! plain {
     ($($plain:ty),+) => {
         $(impl HostSample for $plain {
@@ -98,8 +99,7 @@ macro_rules! plain {
 
 plain!((), u8, f64, [f32; 3]);
 
-// All their bytes except padding differ from zero, so that a missing zeroing is seen also outside
-// of Miri.
+// All bytes except the padding are nonzero, so that missing zeroing is also detected without Miri.
 
 impl HostSample for (u8, u64) {
     const MARKS: bool = true;

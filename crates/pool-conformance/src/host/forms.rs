@@ -1,4 +1,4 @@
-//! The host's forms, called for an element type. Their results are checked.
+//! Calls the host's acquire methods for an element type, and checks their results.
 
 use std::mem::{MaybeUninit, size_of};
 
@@ -8,29 +8,30 @@ use super::element::{HostSample, host_samples, with_host_kind};
 use super::request::{HostAcquire, HostForm};
 use super::slice::{Extent, HeldSlice};
 
-/// The result of a call into a pool of the backend.
+/// The result of a call to a pool of the backend.
 pub(crate) type HostResult<T, B> = Result<T, PoolError<<B as PoolBackend>::Error>>;
 
-/// An event in the middle of an acquire.
+/// An event during an acquire.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Moment {
-    /// The element of this index is made, by code that may acquire and panic.
+    /// The element with this index is being created, by code that may acquire and panic.
     Element(usize),
-    /// A vector has written `written` bytes of the block at `start`, and has requested `asked`.
+    /// A vector has written `written` bytes of the block at `start`, out of `asked` requested
+    /// bytes.
     Written { start: usize, written: usize, asked: usize },
-    /// A vector took the next slot's block.
+    /// A vector has moved to the next slot's block.
     Moved,
 }
 
-/// Calls one of two twins: the one that panics, or the one that returns an error, which is
-/// returned.
+/// Calls one of two variants of a method: the variant that panics, or the variant that returns an
+/// error.
 macro_rules! call {
     ($panics:expr, $on:ident.$plain:ident | $tried:ident($($argument:expr),*)) => {
         if $panics { $on.$plain($($argument),*) } else { $on.$tried($($argument),*)? }
     };
 }
 
-/// Acquires by any form, and checks the content.
+/// Acquires with any form, and checks the contents.
 pub(super) fn acquire<'s, B: HostBackend>(
     scope: &Scope<'s, B>,
     asked: &HostAcquire,
@@ -49,12 +50,12 @@ pub(super) fn acquire<'s, B: HostBackend>(
     })
 }
 
-/// Returns the elements that the result should have.
+/// Returns the elements that the result should contain.
 pub(super) fn content<T: HostSample>(asked: &HostAcquire, seed: u64) -> Vec<T> {
     host_samples(seed, asked.count())
 }
 
-/// Returns the place of the result.
+/// Returns the memory of the result.
 pub(super) fn extent<T>(slice: &[T], asked: &HostAcquire) -> Extent {
     let extent = Extent::of(slice);
     match asked.form {
@@ -63,13 +64,13 @@ pub(super) fn extent<T>(slice: &[T], asked: &HostAcquire) -> Extent {
     }
 }
 
-/// Returns the alignment that a view at the start of a block should have; a view without bytes
-/// needs none.
+/// Returns the alignment that a view at the start of a block should have. A view without bytes
+/// needs no alignment.
 pub(super) fn alignment<B: PoolBackend, T>(extent: Extent) -> usize {
     if extent.bytes == 0 { align_of::<T>() } else { B::ALIGN }
 }
 
-/// Acquires room for elements.
+/// Acquires uninitialised room for elements.
 pub(super) fn room<'s, B: HostBackend, T: HostSample>(
     scope: &Scope<'s, B>,
     asked: &HostAcquire,
@@ -96,7 +97,7 @@ pub(super) fn room<'s, B: HostBackend, T: HostSample>(
     Ok(HeldSlice::of_room(room, extent, alignment::<B, T>(extent), seed))
 }
 
-/// Acquires a slice of elements, by any form that initialises them.
+/// Acquires a slice of elements, with any form that initialises them.
 pub(super) fn slice<'s, B: HostBackend, T: HostSample>(
     scope: &Scope<'s, B>,
     asked: &HostAcquire,
@@ -124,7 +125,7 @@ pub(super) fn slice<'s, B: HostBackend, T: HostSample>(
             push_all(vector, length, panics, element, watch)?
         }
         HostForm::FromIter => {
-            // An iterator that does not know its length, or one that does.
+            // The iterator either knows its exact length or does not.
             let mut elements = (0..length).map(element);
             if length % 2 == 0 {
                 let elements = std::iter::from_fn(|| elements.next());
@@ -157,7 +158,7 @@ fn array<'s, B: HostBackend, T: HostSample>(
     Ok(array)
 }
 
-/// Fills a vector that grows, and reports the places of its elements.
+/// Fills a vector that grows, and reports where its elements are.
 fn push_all<'s, B: HostBackend, T: HostSample>(
     mut vector: PoolVec<'_, 's, B, T>,
     length: usize,
@@ -173,7 +174,7 @@ fn push_all<'s, B: HostBackend, T: HostSample>(
     for index in 0..length {
         let next = element(index);
         if vector.len() == vector.capacity() {
-            // Reported before, because an error ends the vector.
+            // The write is reported before the push, because an error drops the vector.
             written(place);
         }
         let is_first_use = vector.capacity() == 0;
@@ -188,7 +189,8 @@ fn push_all<'s, B: HostBackend, T: HostSample>(
     Ok(vector.into_slice())
 }
 
-/// Returns the place of a vector's elements, and the bytes that it has requested.
+/// Returns the memory of a vector's elements, including the number of bytes that the vector has
+/// requested.
 fn place_of<B: HostBackend, T: HostSample>(vector: &PoolVec<'_, '_, B, T>) -> Extent {
     let asked = if size_of::<T>() == 0 { 0 } else { vector.capacity() * size_of::<T>() };
     Extent::of(&vector[..]).asked(asked)

@@ -9,22 +9,23 @@ use super::forms::{self, Moment};
 use super::request::HostAcquire;
 use super::slice::{Extent, HeldSlice};
 
-/// The work in an inner scope of which a slice is kept.
+/// Work in an inner scope that keeps a slice.
 pub(crate) trait KeepBody<B: PoolBackend> {
-    /// Called before the slice is acquired. If it returns `false`, nothing is acquired or kept.
+    /// Called before the slice is acquired. If this method returns `false`, nothing is acquired or
+    /// kept.
     fn before(&mut self, inner: &mut Scope<'_, B>) -> bool;
 
-    /// Called for each event while the slice is acquired.
+    /// Called for each event while the slice is being acquired.
     fn watch(&self, moment: Moment);
 
-    /// Called after the slice was acquired.
+    /// Called after the slice has been acquired.
     fn acquired(&mut self, inner: &Scope<'_, B>, extent: Extent);
 
-    /// Called when the slice was refused.
+    /// Called if the pool refused to acquire the slice.
     fn refused(&mut self, inner: &Scope<'_, B>, error: &PoolError<B::Error>);
 }
 
-/// Nothing was kept: the body ended early, or the slice was refused.
+/// Nothing was kept, because the body ended early or the slice was refused.
 struct NotKept;
 
 impl<E> From<PoolError<E>> for NotKept {
@@ -33,7 +34,7 @@ impl<E> From<PoolError<E>> for NotKept {
     }
 }
 
-/// Keeps the result of a body; `None` if it returned nothing.
+/// Keeps the result of a body, and returns `None` if the body kept nothing.
 pub(super) fn keep<'s, B: HostBackend, T: HostSample>(
     scope: &mut Scope<'s, B>,
     asked: &HostAcquire,
@@ -49,7 +50,7 @@ pub(super) fn keep<'s, B: HostBackend, T: HostSample>(
         kept = NdView::new(kept, asked.dims()).expect("an array kept whole").into_view();
     }
     assert!(*kept == forms::content::<T>(asked, seed)[part], "what is kept changed: {kept:?}");
-    // A part of a block, which is not used further.
+    // Part of a block, which has no further use.
     let extent = Extent::of(kept).asked(0);
     Some(HeldSlice::new(kept, extent, align_of::<T>(), seed))
 }

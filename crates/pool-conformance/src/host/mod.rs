@@ -1,5 +1,5 @@
-//! What random programs do only with scopes of the host: elements of any type that is `Copy`, room
-//! without a value, vectors, and slices that are kept when their scope ends.
+//! Operations that random programs use only with host scopes: elements of any `Copy` type,
+//! uninitialised room, vectors, and slices that are kept when their scope ends.
 
 mod calls;
 mod element;
@@ -21,13 +21,13 @@ pub(crate) use keep::KeepBody;
 pub use request::{HostAcquire, HostForm};
 pub(crate) use slice::{Extent, HeldSlice};
 
-/// The forms of the acquire family that scopes of a host backend have, for code that does not know
-/// at compile time whether its backend is one. [`Probe::host_forms`](crate::Probe::host_forms)
-/// returns it.
+/// The acquire methods of a host backend's scopes, for code that is generic over all backends and
+/// learns only at run time if its backend is a host backend.
+/// [`Probe::host_forms`](crate::Probe::host_forms) returns this type.
 pub struct HostForms<B: PoolBackend>(&'static dyn Calls<B>);
 
 impl<B: HostBackend> HostForms<B> {
-    /// Returns the forms that scopes of this backend have.
+    /// Returns the acquire methods of this backend's scopes.
     #[must_use]
     pub fn new() -> Self {
         Self(&HostMemory)
@@ -47,8 +47,8 @@ impl<B: PoolBackend> fmt::Debug for HostForms<B> {
 }
 
 impl<B: PoolBackend> HostForms<B> {
-    /// Acquires, and checks that the result has the content `seed`. `watch` is called for each
-    /// event in between.
+    /// Acquires, and checks that the result has the contents that belong to `seed`. Calls `watch`
+    /// for each event during the acquire.
     pub(crate) fn acquire<'s>(
         &self,
         scope: &Scope<'s, B>,
@@ -59,9 +59,10 @@ impl<B: PoolBackend> HostForms<B> {
         self.0.acquire(scope, asked, seed, watch)
     }
 
-    /// Acquires in an inner scope, and keeps the elements from the first to the second place of
-    /// `part`, both modulo their number plus one; all elements of an array. Checks that they have
-    /// the content `seed`. Returns `None` if `body` ended early, or the slice was refused.
+    /// Acquires a slice in an inner scope, and keeps the elements between the two indices in
+    /// `part`, both taken modulo the length plus one. An array is kept whole. Checks that the kept
+    /// elements have the contents that belong to `seed`. Returns `None` if `body` ended early, or
+    /// if the slice was refused.
     pub(crate) fn keep<'s>(
         &self,
         scope: &mut Scope<'s, B>,
@@ -73,8 +74,8 @@ impl<B: PoolBackend> HostForms<B> {
         self.0.keep(scope, asked, part, seed, body)
     }
 
-    /// Runs every form of the acquire family on a slot that a view armed, with the backend's
-    /// memory. Checks that the block is ordered exactly once, before the first write.
+    /// Runs every acquire method on a slot that a view has armed, with the backend's memory. Checks
+    /// that `reuse` is called exactly once for the block, before the first write.
     pub(crate) fn check_reuse(&self, context: &dyn Fn() -> B::Context) -> HostResult<(), B> {
         self.0.check_reuse(context)
     }

@@ -1,16 +1,16 @@
-//! A slice of the host that is live, whatever its elements are.
+//! A live slice in host memory, with elements of any type.
 
 use std::fmt;
 use std::mem::{MaybeUninit, size_of_val};
 
 use super::element::{HostSample, host_samples};
 
-/// A live slice, or live room, with the content that it should have.
+/// A live slice, or live room, together with its expected contents.
 pub(crate) struct HeldSlice<'s> {
     elements: Box<dyn AnySlice + 's>,
-    /// The place of the slice when it was handed out.
+    /// The memory of the slice when it was handed out.
     extent: Extent,
-    /// The start should be a multiple of this.
+    /// The required alignment of the slice's start.
     pub(crate) alignment: usize,
     seed: u64,
 }
@@ -22,12 +22,12 @@ pub(crate) struct Extent {
     pub(crate) start: usize,
     /// The bytes of the slice.
     pub(crate) bytes: usize,
-    /// The bytes from the start of the block on that the acquire requested.
+    /// The bytes that the acquire requested, counted from the start of the block.
     pub(crate) asked: usize,
 }
 
 impl Extent {
-    /// Returns the memory of a slice that starts where its block does.
+    /// Returns the memory of a slice that starts at the start of its block.
     pub(super) fn of<T>(slice: &[T]) -> Self {
         let bytes = size_of_val(slice);
         Self { start: slice.as_ptr().addr(), bytes, asked: bytes }
@@ -40,8 +40,8 @@ impl Extent {
 }
 
 impl<'s> HeldSlice<'s> {
-    /// Takes a slice that was just handed out, at a multiple of `alignment`. Writes the content
-    /// `seed` into it.
+    /// Takes a slice that was just handed out with this alignment, and writes the contents that
+    /// belong to `seed`.
     pub(super) fn new<T: HostSample>(
         slice: &'s mut [T],
         extent: Extent,
@@ -52,7 +52,7 @@ impl<'s> HeldSlice<'s> {
         Self { elements: Box::new(slice), extent, alignment, seed }
     }
 
-    /// Does as [`new`](Self::new), for room: every second element gets a value.
+    /// Like [`new`](Self::new), but for uninitialised room: every second element is written.
     pub(super) fn of_room<T: HostSample>(
         room: &'s mut [MaybeUninit<T>],
         extent: Extent,
@@ -73,13 +73,13 @@ impl<'s> HeldSlice<'s> {
         self.elements.length()
     }
 
-    /// Compares the slice with the content that it should have.
+    /// Compares the slice with its expected contents.
     pub(crate) fn verify(&self) {
         assert_eq!(self.elements.start(), self.extent.start, "a live slice moved");
         self.elements.verify(self.seed);
     }
 
-    /// Writes a new content.
+    /// Writes new contents.
     pub(crate) fn rewrite(&mut self, seed: u64) {
         self.seed = seed;
         self.elements.rewrite(seed);
@@ -92,7 +92,7 @@ impl fmt::Debug for HeldSlice<'_> {
     }
 }
 
-/// Elements of some type.
+/// A slice of elements of some type.
 trait AnySlice {
     fn start(&self) -> usize;
     fn length(&self) -> usize;
@@ -118,7 +118,8 @@ impl<T: HostSample> AnySlice for &mut [T] {
     }
 }
 
-/// Room whose elements with an even index have a value, once it was written to.
+/// Uninitialised room. The elements with an even index are initialised once the room has been
+/// written to.
 struct Room<'s, T>(&'s mut [MaybeUninit<T>]);
 
 impl<T: HostSample> AnySlice for Room<'_, T> {
@@ -132,7 +133,8 @@ impl<T: HostSample> AnySlice for Room<'_, T> {
 
     fn verify(&self, seed: u64) {
         for (index, place) in self.0.iter().enumerate().step_by(2) {
-            // SAFETY: `rewrite` was called before the room was held, and gave all of these a value.
+            // SAFETY: `rewrite` was called before the room was stored, and initialised all of these
+            // elements.
             let found = unsafe { place.assume_init() };
             assert_eq!(found, T::host_sample(seed, index), "live room changed");
         }

@@ -1,5 +1,5 @@
-//! Liars over deferred memory. Whatever a liar requests of a queue, the queue reaches only the
-//! memory of its own buffers, and notes accesses beyond it: a liar cannot do harm.
+//! Faulty backends over deferred memory. A queue accesses only the memory of its own buffers and
+//! records accesses outside them, so a faulty backend can do no harm.
 
 use std::borrow::{Borrow, BorrowMut};
 use std::cell::{Cell, RefCell};
@@ -19,14 +19,14 @@ use crate::deferred::{
 use crate::ledger::RefusalError;
 use crate::sources::Source;
 
-/// The probe of liars over deferred memory.
+/// The probe of faulty backends over deferred memory.
 pub(super) type DeferredLiarProbe = AdaptedProbe<DeferredProbe, DeferredLiar, Lie>;
 
-/// A queue that lies.
+/// A queue that makes a mistake on purpose.
 pub(super) struct DeferredLiar {
     queue: Queue,
     lie: Lie,
-    /// The command that is not enqueued yet, or the one that was enqueued last.
+    /// Either the command that is being held back, or the last enqueued command.
     kept: RefCell<Option<Command>>,
     was_refused: Cell<bool>,
     fills: Cell<usize>,
@@ -45,7 +45,7 @@ impl From<(Queue, Lie)> for DeferredLiar {
     }
 }
 
-/// Returns the flaw of the views if the lie is theirs.
+/// Returns the flaw of the views, if the mistake is made by views.
 fn flaw(lie: Lie) -> ViewFlaw {
     match lie {
         Lie::PartsLate => ViewFlaw::PartsLate,
@@ -74,7 +74,7 @@ impl DeferredLiar {
         Ok(())
     }
 
-    /// Enqueues the command that was held back, and holds `command` back instead.
+    /// Enqueues the command that was held back, and holds back `command` instead.
     fn push_next_time(&self, command: Command) -> BackendResult {
         match self.kept.replace(Some(command)) {
             Some(late) => self.push(late),
@@ -86,7 +86,7 @@ impl DeferredLiar {
         self.push(Command::Repeat { block, pattern: vec![value], bytes })
     }
 
-    /// Returns a block in use that has `bytes` bytes.
+    /// Returns a block in use whose size is `bytes` bytes.
     fn in_use(&self, bytes: usize) -> Option<DeferredBlock> {
         let is_it = |block: &DeferredBlock| {
             block.buffer().is_some_and(|buffer| buffer.bytes == bytes && buffer.is_live())
@@ -95,7 +95,8 @@ impl DeferredLiar {
     }
 }
 
-// SAFETY: wrong on purpose, and without harm (module). The slot of a view is of its own backend.
+// SAFETY: the backend is wrong on purpose, but harmless (see the module). The slot of a view
+// belongs to this backend.
 unsafe impl Adaptor for DeferredLiar {
     type Inner = DeferredBackend;
     type Descriptor = LiarsShape;
@@ -127,7 +128,8 @@ unsafe impl Adaptor for DeferredLiar {
     }
 
     unsafe fn free(&self, block: DeferredBlock, bytes: usize) {
-        // SAFETY: the ledger is asked before anything is enqueued, and it knows blocks and their bytes.
+        // SAFETY: the ledger, which knows all blocks and their sizes, is asked before anything is
+        // enqueued.
         let honestly = |bytes| unsafe { DeferredBackend::free(&self.queue, block, bytes) };
         match self.lie {
             Lie::LeaksAll => {}
@@ -150,7 +152,7 @@ unsafe impl Adaptor for DeferredLiar {
             }
             _ => honestly(bytes),
         }
-        // A panic during another one would end the process.
+        // A panic during another panic would abort the process.
         assert!(self.lie != Lie::FreeUnwinds || panicking(), "free unwinds");
     }
 
@@ -171,7 +173,7 @@ unsafe impl Adaptor for DeferredLiar {
         // SAFETY: the view is about to be in use (caller).
         let lie = unsafe { slot.context() }.lie;
         let short = lie == Lie::ShortViews || (lie == Lie::ShortLongViews && length > 100);
-        // SAFETY: no more than the caller's promise.
+        // SAFETY: this requires no more than the caller promises.
         unsafe {
             DeferredView::new(block, AnySlot::new(slot), length - usize::from(short).min(length))
         }
@@ -185,7 +187,8 @@ unsafe impl Adaptor for DeferredLiar {
         // SAFETY: the view is about to be in use (caller).
         let lie = unsafe { slot.context() }.lie;
         let short = usize::from(lie == Lie::ShortSharedViews).min(length);
-        // SAFETY: no more than the caller's promise; a queue notes what leaves the block.
+        // SAFETY: this requires no more than the caller promises, and a queue records accesses
+        // outside the block.
         let view = unsafe { DeferredViewRef::new(block, length - short) };
         if lie == Lie::LateSharedViews { view.moved_by(size_of::<T>()) } else { view }
     }
@@ -195,7 +198,7 @@ unsafe impl Adaptor for DeferredLiar {
             (Lie::IgnoresReuse, _)
             | (Lie::ReusesForHandOut, Reuse::Free)
             | (Lie::ReusesForFree, Reuse::HandOut) => Ok(()),
-            // SAFETY: the caller's promise.
+            // SAFETY: the caller upholds the same contract.
             _ => unsafe { DeferredBackend::reuse(&self.queue, block, why) },
         }
     }
@@ -307,12 +310,12 @@ thread_local! {
     static LAST: RefCell<KeptShape> = RefCell::default();
 }
 
-/// Sets whether descriptors begin as copies of the last one from now on.
+/// Makes new descriptors start as copies of the previous one, or as new ones if `on` is `false`.
 pub(super) fn keep_stale_shapes(on: bool) {
     ARE_STALE.set(on);
 }
 
-/// A descriptor that, if that is the lie, begins as a copy of the last one.
+/// A descriptor that starts as a copy of the previous one, if that is the mistake.
 pub(super) struct LiarsShape(KeptShape);
 
 impl Default for LiarsShape {

@@ -1,5 +1,5 @@
-//! Liars over host memory, the heap of the tests and the watched toy: slices can have the mistakes
-//! of queues, too. These liars stay within the bytes of a block.
+//! Faulty backends over host memory: the test heap and the ledgered toy. Slices can make the same
+//! mistakes as queues. These backends never leave the bytes of a block.
 
 use std::cell::Cell;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
@@ -11,7 +11,7 @@ use super::lie::Lie;
 use crate::adapted::{AdaptedBackend, AdaptedError, Adaptor, InnerError, unused_slot};
 use crate::ledger::RefusalError;
 
-/// Host memory that lies.
+/// Host memory that makes a mistake on purpose.
 pub(super) struct HostLiar<B: PoolBackend> {
     context: B::Context,
     lie: Lie,
@@ -26,7 +26,7 @@ impl<B: PoolBackend> From<(B::Context, Lie)> for HostLiar<B> {
 
 type BackendResult<B> = Result<(), <B as PoolBackend>::Error>;
 
-// SAFETY: wrong on purpose, by doing less than was promised; views are slices.
+// SAFETY: the backend is wrong on purpose, by doing less than it promises. Its views are slices.
 unsafe impl<B: HostBackend> Adaptor for HostLiar<B> {
     type Inner = B;
     type Descriptor = B::Descriptor;
@@ -45,7 +45,8 @@ unsafe impl<B: HostBackend> Adaptor for HostLiar<B> {
     }
 
     unsafe fn free(&self, block: B::Block, bytes: usize) {
-        // SAFETY: the caller's promise, or else both bases ask their ledger, and free nothing.
+        // SAFETY: the caller keeps the contract. Otherwise, both base backends ask their ledger,
+        // and free nothing.
         let honestly = |bytes| unsafe { B::free(&self.context, block, bytes) };
         match self.lie {
             Lie::LeaksAll => {}
@@ -54,7 +55,7 @@ unsafe impl<B: HostBackend> Adaptor for HostLiar<B> {
                 honestly(bytes);
             }
             Lie::FreesOtherBytes => {
-                // A panic during another one would end the process.
+                // A panic during another panic would abort the process.
                 match catch_unwind(AssertUnwindSafe(|| honestly(bytes + B::ALIGN))) {
                     Err(payload) if !panicking() => resume_unwind(payload),
                     _ => {}
@@ -79,7 +80,8 @@ unsafe impl<B: HostBackend> Adaptor for HostLiar<B> {
         let lie = unsafe { slot.context() }.lie;
         let short = lie == Lie::ShortViews || (lie == Lie::ShortLongViews && length > 100);
         let length = length - usize::from(short).min(length);
-        // SAFETY: no more than the caller's promise; the slot is not used (slices).
+        // SAFETY: this requires no more than the caller promises, and the view does not use its
+        // slot (slices).
         unsafe { B::view(block, unused_slot(slot), length) }
     }
 
@@ -91,7 +93,8 @@ unsafe impl<B: HostBackend> Adaptor for HostLiar<B> {
         // SAFETY: the view is about to be in use (caller).
         let lie = unsafe { slot.context() }.lie;
         let length = length - usize::from(lie == Lie::ShortSharedViews).min(length);
-        // SAFETY: as in `view`.
+        // SAFETY: this requires no more than the caller promises, and the view does not use its
+        // slot (slices).
         unsafe { B::view_ref(block, unused_slot(slot), length) }
     }
 
@@ -106,7 +109,7 @@ unsafe impl<B: HostBackend> Adaptor for HostLiar<B> {
             Lie::ZeroesAlways => (0, bytes),
             _ => (value, bytes),
         };
-        // SAFETY: no more than the caller's promise; so below.
+        // SAFETY: this requires no more than the caller promises.
         unsafe { B::set_bytes(&self.context, block, value, bytes) }
     }
 
@@ -121,7 +124,7 @@ unsafe impl<B: HostBackend> Adaptor for HostLiar<B> {
             Lie::AllButLast => length.saturating_sub(1),
             _ => length,
         };
-        // SAFETY: as above.
+        // SAFETY: this requires no more than the caller promises.
         unsafe { B::fill(&self.context, block, value, length) }
     }
 
@@ -132,7 +135,7 @@ unsafe impl<B: HostBackend> Adaptor for HostLiar<B> {
             Lie::WholeWords => source.len() * size / 4 * 4 / size,
             _ => source.len(),
         };
-        // SAFETY: as above.
+        // SAFETY: this requires no more than the caller promises.
         unsafe { B::copy_from_host(&self.context, block, &source[..length]) }
     }
 }

@@ -1,5 +1,5 @@
-//! A liar that treats its queue as host memory: the host's elements are written at once, before
-//! older work on the block has run.
+//! A faulty backend that treats its queue as host memory: elements from the host are written
+//! immediately, before earlier work on the block has run.
 
 use pool_core::{AcquireResult, DynamicPool, Element, Handle, PodElement, Scope};
 
@@ -10,7 +10,8 @@ use crate::probe::{Failure, Later, Probe, SharedView, SkipReason, View};
 
 type Backend = AdaptedBackend<DeferredLiar>;
 
-/// The probe of that liar: the one of liars over deferred memory, except for the host's writes.
+/// The probe of this backend. It equals the probe of faulty backends over deferred memory, except
+/// for writes by the host.
 pub(super) struct HostQueueProbe(pub(super) DeferredLiarProbe);
 
 impl Probe for HostQueueProbe {

@@ -1,12 +1,12 @@
-//! The lies, by name: the ways in which a backend can be wrong. A lie is a value and not a type, so
-//! that the cases are compiled once for all liars over one backend.
+//! The mistakes that faulty backends make, by name. A mistake is a value rather than a type, so
+//! that the cases are compiled only once for all faulty backends over the same base.
 
 use std::fmt;
 
-/// Makes the enum, with a text for each lie.
+/// Defines the enum, with a description of each mistake.
 macro_rules! lies {
     ($($lie:ident = $text:literal),* $(,)?) => {
-        /// A lie: the mistake that a backend makes.
+        /// The mistake that a faulty backend makes.
         #[derive(Clone, Copy, Debug, PartialEq, Eq)]
         #[non_exhaustive]
         pub enum Lie {
@@ -91,7 +91,7 @@ lies! {
 }
 
 impl Lie {
-    /// The lies of backends over a queue.
+    /// The mistakes of backends over a queue.
     pub(super) const OF_QUEUES: &'static [Self] = &[
         Self::FillsEarly,
         Self::ZeroesEarly,
@@ -157,10 +157,10 @@ impl Lie {
         Self::CopiesAnyLength,
     ];
 
-    /// The lies of queues that say they are the host's.
+    /// The mistakes of queues that claim to be host memory.
     pub(super) const OF_HOST_QUEUES: &'static [Self] = &[Self::HostOvertakes];
 
-    /// The lies of backends over heap blocks with a ledger.
+    /// The mistakes of backends over heap blocks with a ledger.
     pub(super) const OF_HEAPS: &'static [Self] = &[
         Self::FillsStop,
         Self::ZeroesStop,
@@ -173,7 +173,7 @@ impl Lie {
         Self::ShortSharedViews,
     ];
 
-    /// The lies of backends over the watched toy.
+    /// The mistakes of backends over the ledgered toy.
     pub(super) const OF_TOYS: &'static [Self] = &[
         Self::FillsStop,
         Self::ZeroesAlways,

@@ -1,16 +1,17 @@
-//! Backends that are wrong on purpose, each in one way, and the proof that the cases catch every
-//! one: a suite that passes liars is worth nothing.
+//! Faulty backends, each with one deliberate mistake, and a check that the cases catch every one of
+//! them. A suite that passes faulty backends would be worthless.
 //!
 //! ```text
 //! cargo test -p pool-conformance --test liars -- --nocapture
 //! ```
 //!
-//! prints each of them with the case that caught it. None of them misuses memory: they lie over
-//! [`DeferredBackend`](crate::DeferredBackend) memory, which nothing but its own commands reaches, or within what a block
-//! of the host has.
+//! prints each faulty backend with the case that caught it. None of them misuses memory: they
+//! either wrap [`DeferredBackend`](crate::DeferredBackend), whose memory only its own commands
+//! access, or stay within a block of host memory.
 //!
-//! After a change of a case, the liars show whether the case still does what it is for. For a new
-//! sort of mistake, add a liar first, see that no case catches it, and then write the case.
+//! After a case has been changed, the faulty backends show if the case still does its job. For a
+//! new kind of mistake, first add a faulty backend, check that no case catches it, and then write
+//! the case.
 
 mod deferred;
 mod host;
@@ -35,16 +36,16 @@ use deferred::DeferredLiarProbe;
 use host::HostLiar;
 use host_queue::HostQueueProbe;
 
-/// A liar, and the case that caught it.
+/// A faulty backend, and the case that caught it.
 #[derive(Clone, Debug)]
 pub struct Liar {
-    /// The mistake of the liar.
+    /// The mistake that the backend makes.
     pub lie: Lie,
-    /// The backend without the lie.
+    /// The name of the backend without the mistake.
     pub base: &'static str,
-    /// The first case that failed; `None` if all passed.
+    /// The first case that failed, or `None` if all cases passed.
     pub caught_by: Option<&'static str>,
-    /// The text with which that case failed.
+    /// The message with which that case failed.
     pub said: String,
 }
 
@@ -55,8 +56,8 @@ impl fmt::Display for Liar {
     }
 }
 
-/// Runs the cases on every liar, each until one case fails, and calls `tell` for each.
-// The function is generic, so that only a caller compiles the cases four times more.
+/// Runs the cases on every faulty backend until one case fails, and calls `tell` with each result.
+// This function is generic, so that only its callers compile the cases for four more backends.
 pub fn run_liars(mut tell: impl FnMut(&Liar)) {
     for &lie in Lie::OF_QUEUES {
         tell(&run("DeferredBackend", lie, &deferred_probe(lie)));
@@ -68,7 +69,7 @@ pub fn run_liars(mut tell: impl FnMut(&Liar)) {
         let probe = HeapProbe::default();
         let ledger = probe.ledger.clone();
         tell(&run("Heap", lie, &AdaptedProbe::<_, HostLiar<HeapBackend>, _>::new(probe, lie)));
-        // Frees the blocks that the liar leaked, which no pool knows any more.
+        // Frees the blocks that the faulty backend leaked and that no pool tracks any longer.
         ledger.free_leaked();
     }
     for &lie in Lie::OF_TOYS {
@@ -86,8 +87,8 @@ fn deferred_probe(lie: Lie) -> DeferredLiarProbe {
     AdaptedProbe::new(DeferredProbe::default(), lie)
 }
 
-/// Runs the cases until one fails. The checks after every case are often the first to fail, and say
-/// least: then the function looks for a case that fails by itself.
+/// Runs the cases until one fails. The checks after every case often fail first and give the least
+/// information, so the function then looks for a case whose own checks fail.
 fn run<P: Probe>(base: &'static str, lie: Lie, probe: &P) -> Liar {
     let mut liar = Liar { lie, base, caught_by: None, said: String::new() };
     for case in all::<P>() {

@@ -1,37 +1,39 @@
-//! The numbers that the model expects of one pool. They are compared with its statistics and with
-//! the backend's counts.
+//! The numbers that the model expects for one pool. They are compared with the pool's statistics
+//! and with the backend's counts.
 
 use pool_core::PoolStats;
 
 use super::program::Setting;
 use crate::ledger::BlockCounts;
 
-/// The numbers that one pool should have.
+/// The expected numbers for one pool.
 #[derive(Debug)]
 pub(super) struct Account {
-    /// Slots that are handed out.
+    /// The number of slots that are handed out.
     pub(super) active: usize,
-    /// The most slots that were handed out or reserved at once.
+    /// The largest number of slots that were handed out or reserved at the same time.
     high_water: usize,
-    /// The upper bound of that number: the account does not see every slot that a vector reserves.
+    /// An upper bound on that number, because the account does not see every slot that a vector
+    /// reserves.
     high_water_at_most: usize,
-    /// The number of slots that were ever handed out.
+    /// The total number of slots handed out so far.
     pub(super) acquires: u64,
     pub(super) setting: Setting,
-    /// The most bytes that the pool may hold: its limit, or what it held when the limit was
-    /// lowered.
+    /// The largest number of bytes that the pool may hold: its limit, or the bytes that it held
+    /// when the limit was lowered.
     allowed: usize,
-    /// The largest of these since the pool was made or cleared.
+    /// The largest value of `allowed` since the pool was created or cleared.
     most_allowed: usize,
-    /// The blocks that the backend held when the pool was made; later ones are this pool's.
+    /// The blocks that the backend held when the pool was created. Later blocks belong to this
+    /// pool.
     before: Option<BlockCounts>,
-    /// Acquires whose shape went through the shape cache.
+    /// The number of acquires whose shape used the shape cache.
     pub(super) shaped: u64,
     has_slots: bool,
 }
 
 impl Account {
-    /// Opens the account of a new pool.
+    /// Creates the account of a new pool.
     pub(super) fn open(setting: Setting, held: Option<BlockCounts>, has_slots: bool) -> Self {
         let allowed = setting.limit();
         Self {
@@ -48,31 +50,31 @@ impl Account {
         }
     }
 
-    /// Notes that `slots` more slots were handed out.
+    /// Records that `slots` more slots were handed out.
     pub(super) fn took(&mut self, slots: usize) {
         self.active += slots;
         self.acquires += slots as u64;
         self.high_water = self.high_water.max(self.active);
     }
 
-    /// Notes that this number of further slots was reserved but not handed out.
+    /// Records that `slots` more slots were reserved but not handed out.
     pub(super) fn reserved(&mut self, slots: usize) {
         self.high_water = self.high_water.max(self.active + slots);
     }
 
-    /// Notes that slots may have been reserved, as [`reserved`](Self::reserved).
+    /// Records that slots may have been reserved, as in [`reserved`](Self::reserved).
     pub(super) fn may_have_reserved(&mut self, slots: usize) {
         self.high_water_at_most = self.high_water_at_most.max(self.active + slots);
     }
 
-    /// Notes that the pool was given another setting while it held `reserved` bytes.
+    /// Records that the pool was reconfigured while it held `reserved` bytes.
     pub(super) fn configured(&mut self, setting: Setting, reserved: usize) {
         self.setting = setting;
         self.allowed = setting.limit().max(reserved);
         self.most_allowed = self.most_allowed.max(self.allowed);
     }
 
-    /// Notes that the pool was cleared.
+    /// Records that the pool was cleared.
     pub(super) fn cleared(&mut self) {
         self.active = 0;
         self.high_water = 0;
@@ -80,15 +82,15 @@ impl Account {
         self.most_allowed = self.allowed;
     }
 
-    /// Notes that another pool, which made this number of allocations, was open in between and is
-    /// gone.
+    /// Records that another pool existed in the meantime, made this number of allocations, and was
+    /// dropped.
     pub(super) fn was_beside(&mut self, allocations: usize) {
         if let Some(before) = &mut self.before {
             before.allocations += allocations;
         }
     }
 
-    /// Returns how many allocations the pool made, as the backend counts.
+    /// Returns how many allocations the pool made, according to the backend.
     pub(super) fn allocations(&self, held: Option<BlockCounts>) -> usize {
         held.zip(self.before).map_or(0, |(held, before)| held.allocations - before.allocations)
     }
@@ -101,7 +103,7 @@ impl Account {
         (self.high_water, self.high_water_at_most) = (stats.high_water_slots, 0);
     }
 
-    /// Compares everything that can be compared.
+    /// Compares all numbers that can be compared.
     pub(super) fn check(&mut self, stats: &PoolStats, held: Option<BlockCounts>) {
         if self.has_slots {
             self.check_slots(stats);
@@ -119,16 +121,16 @@ impl Account {
         };
         assert_eq!(stats.reserved_bytes, held.bytes - before.bytes, "bytes that the pool holds");
         assert_eq!(stats.growths, self.allocations(Some(held)) as u64, "growths");
-        // This includes the middle of a growth, when the old block and the new one both exist.
+        // The peak includes the time during a growth when both the old and the new block exist.
         assert!(
             held.peak_bytes - before.bytes <= self.allowed,
             "the limit was exceeded for a time"
         );
     }
 
-    /// Checks that only the blocks of active slots are held.
+    /// Checks that the backend holds only the blocks of active slots.
     pub(super) fn check_nothing_idle(&self, held: Option<BlockCounts>) {
-        // A chunk belongs to no slot. The caller checks that a second trim finds nothing.
+        // A chunk does not belong to a slot. The caller checks that a second trim frees nothing.
         if !self.has_slots {
             return;
         }

@@ -1,5 +1,5 @@
-//! One acquire of a random program: every member of the family, its promise about the contents, and
-//! its refusals.
+//! A single acquire of a random program: every acquire method, what it promises about the contents,
+//! and how it is refused.
 
 use std::cell::{Cell, RefCell};
 
@@ -19,15 +19,15 @@ use crate::ledger::BlockCounts;
 use crate::panics::panic_as_planned;
 use crate::probe::{Failure, Probe, SharedView, View, Watching};
 
-/// Elements of the copy that is given a shape of another length.
+/// The number of elements of the copy that receives a shape of a different length.
 pub(super) const MISSHAPEN_LENGTH: usize = 3;
 
-/// The content that a view should have when it is handed out.
+/// The contents that a view should have when it is handed out.
 #[derive(Clone, Copy, PartialEq)]
 enum Content {
     Unspecified,
     Zeroed,
-    /// All elements are the first one of a content.
+    /// All elements equal the first element of the contents that belong to this seed.
     Filled(u64),
     Samples(u64),
 }
@@ -53,7 +53,7 @@ impl Content {
 }
 
 impl<P: Probe> Machine<'_, P> {
-    /// Acquires in a scope; the views go into the frame.
+    /// Acquires in a scope, and stores the views in the frame.
     pub(super) fn acquire<'s>(
         &mut self,
         scope: &Scope<'s, P::Backend>,
@@ -103,7 +103,8 @@ impl<P: Probe> Machine<'_, P> {
         }
     }
 
-    /// Calls an acquire; `None` if the acquire was refused for a reason that the model knows.
+    /// Calls an acquire. Returns `None` if the acquire was refused for a reason that the model
+    /// expects.
     fn take<V>(
         &mut self,
         scope: &Scope<'_, P::Backend>,
@@ -134,8 +135,8 @@ impl<P: Probe> Machine<'_, P> {
         assert_eq!(scope.trim(), ReleaseReport::default(), "refused with idle blocks left");
     }
 
-    /// Checks a view that was just handed out, updates the model, and keeps the view with a new
-    /// content.
+    /// Checks a view that was just handed out, updates the model, and stores the view with new
+    /// contents.
     fn keep<'s, T: Sample>(
         &mut self,
         frame: &mut Frame<'_, 's, P>,
@@ -151,7 +152,7 @@ impl<P: Probe> Machine<'_, P> {
         frame.views.push(Box::new(LiveView::<P, T>::new(self.probe, view, None, seed)));
     }
 
-    /// Does as [`keep`](Self::keep), for a view whose shape is borrowed from the shape cache.
+    /// Like [`keep`](Self::keep), for a view whose shape is borrowed from the shape cache.
     fn keep_lent<'s, T: Sample>(
         &mut self,
         frame: &mut Frame<'_, 's, P>,
@@ -168,7 +169,8 @@ impl<P: Probe> Machine<'_, P> {
         frame.views.push(Box::new(LiveView::<P, T>::new(self.probe, view, shape, seed)));
     }
 
-    /// Checks address and content of a view that was just handed out, and updates the model.
+    /// Checks the address and the contents of a view that was just handed out, and updates the
+    /// model.
     fn admit<T: Sample>(&mut self, slot: usize, view: &View<'_, P, T>, content: Content) {
         let (start, bytes) = (self.probe.address(view), view.len() * size_of::<T>());
         let aligned = if bytes == 0 { align_of::<T>() } else { P::Backend::ALIGN };
@@ -188,8 +190,8 @@ impl<P: Probe> Machine<'_, P> {
     }
 
     /// Checks a view that was handed out recycled, at `offset` of a block that held `remains`. If
-    /// the setting poisons, the view has poison; else it has zeros where a use that marks had
-    /// written.
+    /// the pool poisons memory, the view must contain poison. Otherwise, it must contain zeros in
+    /// the bytes that a marking use wrote.
     pub(super) fn check_recycled<T: Sample>(
         &mut self,
         remains: &Remains,
@@ -209,13 +211,13 @@ impl<P: Probe> Machine<'_, P> {
         self.checks.compare::<T>(view, move |found| {
             let bytes = cast_slice::<T, u8>(&found);
             assert!(remains.allow(offset, bytes), "bytes of a marked use are left: {found:?}");
-            // Any bytes are allowed, but they are initialised: Miri looks at all compared bytes.
+            // Any values are allowed, but all bytes must be initialised: Miri checks every byte
+            // that is compared.
             assert!(bytes == bytes.to_vec());
         });
     }
 
-    /// Makes an acquire whose elements come from code that acquires in the same scope and may
-    /// panic.
+    /// Acquires elements that are created by code which acquires in the same scope and may panic.
     fn acquire_with<'s, T: Sample>(
         &mut self,
         scope: &Scope<'s, P::Backend>,
@@ -252,7 +254,7 @@ impl<P: Probe> Machine<'_, P> {
             }
             Outcome::Refused(error) => self.refused(scope, &error, before),
             Outcome::Panicked(payload) => {
-                // The slot was taken before the first element was made.
+                // The slot was taken before the first element was created.
                 self.took(usize::from(entered) + reentered.len());
                 self.model.contents.lose_track();
                 self.check_scope(scope);
@@ -261,8 +263,8 @@ impl<P: Probe> Machine<'_, P> {
         }
     }
 
-    /// Admits the views that code which makes elements acquired, filled with the first element of
-    /// `seed`, from slot `first` on.
+    /// Updates the model for the views that were acquired by code that creates elements. The views
+    /// use the slots from `first` on, and all their elements equal the first element of `seed`.
     pub(super) fn admit_reentered<'s, T: Sample>(
         &mut self,
         frame: &mut Frame<'_, 's, P>,
@@ -277,7 +279,7 @@ impl<P: Probe> Machine<'_, P> {
         }
     }
 
-    /// Acquires a matrix, split at a row into two views of one slot.
+    /// Acquires a matrix that is split at a row into two views of one slot.
     fn acquire_split<'s, T: Sample>(
         &mut self,
         scope: &Scope<'s, P::Backend>,
@@ -309,8 +311,8 @@ impl<P: Probe> Machine<'_, P> {
         }
     }
 
-    /// Acquires a copy that is given a shape of another length: the error is the right one, and the
-    /// copy keeps slot and content.
+    /// Acquires a copy, and gives it a shape of a different length. Checks the error, and checks
+    /// that the copy keeps its slot and contents.
     fn acquire_misshapen<'s, T: Sample>(
         &mut self,
         scope: &Scope<'s, P::Backend>,
@@ -328,7 +330,7 @@ impl<P: Probe> Machine<'_, P> {
         self.keep(frame, Some(view), MISSHAPEN_LENGTH, Content::Samples(seed));
     }
 
-    /// Makes a request that no pool can fulfil: the error is the right one, and nothing is taken.
+    /// Makes a request that no pool can fulfil. Checks the error, and checks that no slot is taken.
     fn acquire_impossible<T: Sample>(
         &mut self,
         scope: &Scope<'_, P::Backend>,
@@ -337,7 +339,8 @@ impl<P: Probe> Machine<'_, P> {
         let before = self.probe.held();
         let outcome = Self::call(|| ask_for::<P, T>(scope, impossible));
         let error = match outcome {
-            // Elements of no size have any number, but a shape's product must not overflow.
+            // There may be any number of zero-sized elements, but the product of a shape's lengths
+            // must not overflow.
             Outcome::Done(())
                 if size_of::<T>() == 0 && matches!(impossible, Impossible::Length(_)) =>
             {

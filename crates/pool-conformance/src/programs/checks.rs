@@ -1,5 +1,5 @@
-//! Comparisons of views with the contents that they should have. They are made at once; if a read
-//! waits for a device, they are left open until many can be made after one wait.
+//! Comparisons of views with their expected contents. A comparison is made immediately. If a read
+//! waits for a device, the comparisons are deferred until many can be made after a single wait.
 
 use std::cell::RefCell;
 
@@ -19,12 +19,12 @@ impl<'p, P: Probe> Checks<'p, P> {
         Self { probe, open: RefCell::default() }
     }
 
-    /// Returns the probe by which views are read.
+    /// Returns the probe that reads the views.
     pub(super) fn probe(&self) -> &'p P {
         self.probe
     }
 
-    /// Calls `check` with the view's present contents.
+    /// Calls `check` with the current contents of the view.
     pub(super) fn compare<T: Element>(
         &self,
         view: &SharedView<'_, P, T>,
@@ -44,7 +44,7 @@ impl<'p, P: Probe> Checks<'p, P> {
         }
     }
 
-    /// Makes the comparisons that are open.
+    /// Makes all deferred comparisons.
     pub(super) fn finish(&self) {
         self.open.take().into_iter().for_each(|check| check());
     }

@@ -1,43 +1,45 @@
-//! The contents of blocks outside of every view, as far as the pool promises them. Bytes that were
-//! written by uses which mark are zeros for the next use that reads; nothing is promised of the
-//! others.
+//! The contents of blocks outside all views, for those bytes about which the pool promises
+//! something. Bytes written by marking uses are zero in the next use that reads them. The pool
+//! promises nothing about other bytes.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
 
-/// The contents of blocks, by the blocks' numbers. The model may forget what it does not see: it
-/// then demands less.
+/// The contents of blocks, by block number. The model may forget what it cannot observe, and then
+/// checks less.
 #[derive(Debug)]
 pub(super) enum Contents {
-    /// Every view begins where its block does.
+    /// Every view starts at the start of its block.
     Slots(BTreeMap<usize, SlotContents>),
-    /// Views lie anywhere in a block: the ranges of the block that were marked and not read since.
+    /// Views start anywhere in a block. For each block, the ranges that were marked and have not
+    /// been read since.
     Stack(BTreeMap<usize, Vec<Range<usize>>>),
 }
 
-/// The bytes that former uses of a slot's block left behind.
+/// The bytes that earlier uses of a slot's block left behind.
 #[derive(Clone, Debug, Default)]
 pub(super) struct SlotContents {
-    /// The number of bytes at the start that were written by uses that mark, since the block was
-    /// last read recycled.
+    /// The number of bytes, from the start of the block, written by marking uses since the block
+    /// was last read recycled.
     marked: usize,
-    /// Bytes that were zeroed with the last mark, and not written since.
+    /// Bytes that a read has zeroed, because they were marked, and that have not been written
+    /// since.
     zeroed: Range<usize>,
 }
 
-/// The bytes of a view that reads which must be zeros, counted from its start.
+/// The bytes of a recycled view that must be zero, counted from the view's start.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Remains {
     zeros: Vec<Range<usize>>,
 }
 
 impl Contents {
-    /// Creates the contents without blocks, of pools with slots or of stacks.
+    /// Creates the contents for pools with slots or with a stack, without any blocks.
     pub(super) const fn new(has_slots: bool) -> Self {
         if has_slots { Self::Slots(BTreeMap::new()) } else { Self::Stack(BTreeMap::new()) }
     }
 
-    /// Notes that a range of a block was requested for writing.
+    /// Records that a range of a block was requested for writing.
     pub(super) fn write(&mut self, block: usize, asked: Range<usize>) {
         match self {
             Self::Slots(blocks) => {
@@ -45,13 +47,13 @@ impl Contents {
                     slot.write(asked.end);
                 }
             }
-            // Bytes that a use that writes leaves in a dirty range are zeroed as well.
+            // A dirty range is zeroed as a whole, including bytes that a writing use left behind.
             Self::Stack(_) => {}
         }
     }
 
-    /// Does as [`write`](Self::write), for a use at `offset` that marks; its first `written` bytes
-    /// were written.
+    /// Like [`write`](Self::write), for a marking use at `offset`. The use has written its first
+    /// `written` bytes.
     pub(super) fn mark(&mut self, block: usize, offset: usize, asked: usize, written: usize) {
         match self {
             Self::Slots(blocks) => {
@@ -65,7 +67,7 @@ impl Contents {
         }
     }
 
-    /// Notes that a range of a block is read recycled. Returns what it held before.
+    /// Records that a range of a block is read recycled, and returns what the range held before.
     pub(super) fn read(&mut self, block: usize, range: Range<usize>) -> Remains {
         match self {
             Self::Slots(blocks) => {
@@ -88,11 +90,11 @@ impl Contents {
         }
     }
 
-    /// Notes that some unknown block was written.
+    /// Records that some unknown block was written.
     pub(super) fn lose_track(&mut self) {
         match self {
             Self::Slots(blocks) => blocks.values_mut().for_each(|slot| slot.zeroed = 0..0),
-            // A dirty range stays one until it is read.
+            // A dirty range stays dirty until it is read.
             Self::Stack(_) => {}
         }
     }
@@ -127,7 +129,7 @@ impl Remains {
         self.zeros.iter().all(|zeros| {
             let end = zeros.end.saturating_sub(offset).min(bytes.len());
             let start = zeros.start.saturating_sub(offset).min(end);
-            // Compared in one piece, which takes Miri no time.
+            // The range is compared as a whole, which is fast under Miri.
             bytes[start..end] == vec![0; end - start]
         })
     }
@@ -137,7 +139,7 @@ impl Remains {
 mod tests {
     use super::*;
 
-    /// The model, with a state for every byte.
+    /// A model that stores a state for every byte.
     #[derive(Default)]
     struct Bytes {
         marked: usize,
@@ -149,7 +151,7 @@ mod tests {
             self.zeroed.iter_mut().take(asked).for_each(|zeroed| *zeroed = false);
         }
 
-        /// Returns, for each byte that is read, whether it must be zero.
+        /// Returns, for each byte that is read, `true` if the byte must be zero.
         fn read(&mut self, length: usize) -> Vec<bool> {
             self.zeroed.iter_mut().take(self.marked).for_each(|zeroed| *zeroed = true);
             let found = self.zeroed[..length].to_vec();
@@ -184,7 +186,8 @@ mod tests {
                     _ => {
                         let remains = contents.read(1, 0..length);
                         let zeroed = bytes.read(length);
-                        // A byte that is not zero is allowed where, and only where, nothing is promised.
+                        // A nonzero byte is allowed exactly at the offsets about which nothing is
+                        // promised.
                         for (offset, &zeroed) in zeroed.iter().enumerate() {
                             assert!(remains.allow(offset, &[0]));
                             if !zeroed {

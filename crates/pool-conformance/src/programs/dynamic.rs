@@ -1,4 +1,4 @@
-//! The interpreter of dynamic programs: a checkpoint stack and handles, beside a model that keeps
+//! The interpreter of dynamic programs. It keeps a checkpoint stack and handles, and a model of
 //! every array that was ever named.
 
 use pool_core::{DynamicPool, PoolError};
@@ -13,22 +13,23 @@ use crate::ledger::Refusal;
 use crate::panics::{catch_planned, catch_quietly, panic_as_planned};
 use crate::probe::{Probe, Watching};
 
-/// With more slots than this the model would take too long.
+/// The maximum number of slots, because the model would take too long with more.
 const MOST_SLOTS: usize = 160;
 
-/// The handles that are looked up after each step: all live ones, and the newest stale ones.
+/// The number of stale handles that are looked up after each step. All live handles are looked up
+/// as well.
 const STALE_LOOKED_UP: usize = 12;
 
-/// A dynamic pool, and the arrays and checkpoints that it should have.
+/// A dynamic pool, together with the arrays and checkpoints that it should have.
 pub(super) struct Subject<P: Probe> {
     pub(super) pool: DynamicPool<P::Backend>,
     pub(super) entries: Vec<Entry>,
-    /// The active slots at each checkpoint, the root's 0 first.
+    /// The number of active slots at each checkpoint, starting with 0 for the root.
     checkpoints: Vec<usize>,
 }
 
 impl<P: Probe> Machine<'_, P> {
-    /// Runs a whole program. The backend's refusals set before stay in force.
+    /// Runs a whole program. The refusals set on the backend stay in effect.
     pub(super) fn run_dynamic(mut self, program: &DynamicProgram) -> Tally {
         self.probe.forget_peak();
         self.model.open(program.setting, self.probe.held());
@@ -113,7 +114,7 @@ impl<P: Probe> Machine<'_, P> {
         }
     }
 
-    /// Checks, after every step, the counters, all live arrays, and the newest stale handles.
+    /// Checks the counters, all live arrays and the newest stale handles after every step.
     fn check_subject(&mut self, subject: &Subject<P>) {
         let active = subject.pool.active_slots();
         assert_eq!(active, self.model.account().active, "active slots of a dynamic pool");
@@ -127,8 +128,8 @@ impl<P: Probe> Machine<'_, P> {
         }
     }
 
-    /// Goes back to an existing depth, by a call which may panic in an allocation: a stack merges
-    /// its chunks when none of it is handed out any more.
+    /// Rewinds to an existing depth with a call that may panic in an allocation: a stack merges its
+    /// chunks once none of its memory is handed out.
     fn rewind(
         &mut self,
         subject: &mut Subject<P>,
@@ -143,7 +144,7 @@ impl<P: Probe> Machine<'_, P> {
         }
     }
 
-    /// Goes back to an existing depth, or requests the one above the top, which is refused.
+    /// Rewinds to an existing depth, or to the depth above the top, which is refused.
     fn rewind_to(&mut self, subject: &mut Subject<P>, pick: usize) {
         let top = subject.checkpoints.len() - 1;
         let asked = pick % (top + 2);
@@ -161,8 +162,8 @@ impl<P: Probe> Machine<'_, P> {
         }
     }
 
-    /// Notes that the pool went back to the checkpoint of depth `depth`, which was popped if it is
-    /// not the root.
+    /// Records that the pool was rewound to the checkpoint at `depth`, which was popped unless it
+    /// is the root.
     fn rewound(&mut self, subject: &mut Subject<P>, depth: usize) {
         let popped = subject.checkpoints.split_off(depth.max(1).min(subject.checkpoints.len()));
         let lowest = popped.into_iter().min().unwrap_or(0);
@@ -173,7 +174,8 @@ impl<P: Probe> Machine<'_, P> {
         }
     }
 
-    /// Checks that after all that happened, acquires work and their arrays can be written and read.
+    /// Checks, at the end of a program, that acquires still work and that the arrays can be written
+    /// and read.
     fn check_dynamic_usable(&mut self, subject: &mut Subject<P>) {
         let room = Setting { byte_limit: None, ..self.model.account().setting };
         self.run_dynamic_step(subject, &DynamicStep::Configure(room));

@@ -1,5 +1,5 @@
-//! The arrays of a dynamic pool as the model has them, and what the pool, or one half of its
-//! `split`, must return for their handles.
+//! The model's record of the arrays in a dynamic pool, and the results that the pool, or one half
+//! of its `split`, must return for their handles.
 
 use std::any::Any;
 
@@ -10,7 +10,7 @@ use super::frame::Views;
 use crate::element::{Kind, Sample, samples, with_kind};
 use crate::probe::Probe;
 
-/// A pool, or a part of one, in which handles can be looked up.
+/// A pool or a part of a pool in which handles can be looked up.
 pub(super) trait Lookup<B: PoolBackend> {
     fn get<T: Element>(&self, handle: Handle<T>) -> Result<B::ViewRef<'_, T>, PoolError<B::Error>>;
 
@@ -46,7 +46,7 @@ impl<B: PoolBackend> Lookup<B> for Handles<'_, B> {
     }
 }
 
-/// An array that was named by a handle, live or not.
+/// An array, live or not, that was named by a handle.
 pub(super) struct Entry {
     pub(super) kind: Kind,
     /// A `Handle` of the element type that `kind` names.
@@ -59,7 +59,7 @@ pub(super) struct Entry {
 }
 
 impl Entry {
-    /// Creates a live array.
+    /// Creates the entry of a live array.
     pub(super) fn new<T: Sample>(
         kind: Kind,
         handle: Handle<T>,
@@ -70,7 +70,7 @@ impl Entry {
         Self { kind, handle: Box::new(handle), slot, length, start, seed, live: true }
     }
 
-    /// Returns the handle, if it is one of `T`.
+    /// Returns the handle, if its element type is `T`.
     pub(super) fn handle<T: Sample>(&self) -> Handle<T> {
         *self.handle.downcast_ref().expect("a handle of the kind's type")
     }
@@ -98,7 +98,7 @@ impl Entry {
         });
     }
 
-    /// Looks the array up for writing, and writes a new content if it is live.
+    /// Looks the array up for writing, and writes new contents if the array is live.
     pub(super) fn rewrite<P: Probe>(
         &mut self,
         probe: &P,
@@ -119,7 +119,7 @@ impl Entry {
         });
     }
 
-    /// Checks that a handle of a dead array was refused as stale.
+    /// Checks that the handle of a dead array was refused as stale.
     pub(super) fn expect_stale<E: std::error::Error>(
         &self,
         error: Option<PoolError<E>>,
@@ -135,7 +135,8 @@ impl Entry {
     }
 }
 
-/// The arrays of a dynamic pool below a scope that was split off, for lookups beside that scope.
+/// The arrays of a dynamic pool below a scope that was split off. They can be looked up while the
+/// scope is in use.
 pub(super) struct ArraysBelowScope<'e, 'p, B: PoolBackend> {
     pub(super) handles: Handles<'p, B>,
     pub(super) entries: &'e mut [Entry],

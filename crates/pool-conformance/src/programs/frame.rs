@@ -1,5 +1,6 @@
-//! The views of one scope, on the stack frame that interprets it. They are linked to those of the
-//! scopes around it, so that all of them can be read and written while an inner scope is open.
+//! The views of one scope, stored on the stack frame that interprets the scope. They are linked to
+//! the views of the enclosing scopes, so that all views can be read and written while an inner
+//! scope is open.
 
 use std::mem::forget;
 
@@ -10,25 +11,25 @@ use crate::element::{Sample, samples};
 use crate::host::HeldSlice;
 use crate::probe::{Probe, View};
 
-/// Views that are live.
+/// A collection of live views.
 pub(super) trait Views<P: Probe> {
-    /// Compares every view with the content that it should have.
+    /// Compares every view with its expected contents.
     fn verify(&self, checks: &Checks<'_, P>);
 
-    /// Returns the number of live views of the frame and those around it.
+    /// Returns the number of live views in this frame and the enclosing frames.
     fn count(&self) -> usize;
 
-    /// Writes a new content into the view at `index`.
+    /// Writes new contents to the view at `index`.
     fn rewrite(&mut self, probe: &P, index: usize, seed: u64);
 }
 
-/// One view that is live.
+/// A live view.
 pub(super) trait AnyView<P: Probe> {
     fn verify(&self, checks: &Checks<'_, P>);
     fn rewrite(&mut self, probe: &P, seed: u64);
     /// Returns the number of elements.
     fn length(&self) -> usize;
-    /// Forgets the view, as safe code may.
+    /// Forgets the view, which safe code may do.
     fn forget(self: Box<Self>);
 }
 
@@ -39,12 +40,12 @@ pub(super) struct Frame<'o, 's, P: Probe> {
 }
 
 impl<'o, P: Probe> Frame<'o, '_, P> {
-    /// Creates a frame without views, in a scope within those whose views are `outer`.
+    /// Creates an empty frame. `outer` holds the views of the enclosing scopes.
     pub(super) fn within(outer: &'o mut (dyn Views<P> + 'o)) -> Self {
         Self { views: Vec::new(), outer: Some(outer) }
     }
 
-    /// Creates a frame without views, of the outermost scope.
+    /// Creates an empty frame for the outermost scope.
     pub(super) fn outermost() -> Self {
         Self { views: Vec::new(), outer: None }
     }
@@ -74,18 +75,18 @@ impl<P: Probe> Views<P> for Frame<'_, '_, P> {
     }
 }
 
-/// A view, the content that it should have, and the address at which it should be.
+/// A view with its expected contents and address.
 pub(super) struct LiveView<'s, P: Probe, T: Sample> {
     view: View<'s, P, T>,
     start: usize,
     length: usize,
     seed: u64,
-    /// The shape that is borrowed from the shape cache, and the lengths that it should have.
+    /// The shape borrowed from the shape cache, and its expected lengths.
     shape: Option<(DynamicShape<'s>, Vec<usize>)>,
 }
 
 impl<'s, P: Probe, T: Sample> LiveView<'s, P, T> {
-    /// Takes a view and writes the content `seed` into it.
+    /// Takes a view, and writes the contents that belong to `seed`.
     pub(super) fn new(
         probe: &P,
         mut view: View<'s, P, T>,
@@ -126,7 +127,7 @@ impl<P: Probe, T: Sample> AnyView<P> for LiveView<'_, P, T> {
     }
 }
 
-/// A slice of the host, which knows its content.
+/// A slice of host memory, which knows its own expected contents.
 pub(super) struct LiveSlice<'s>(HeldSlice<'s>);
 
 impl<'s> LiveSlice<'s> {
@@ -153,7 +154,8 @@ impl<P: Probe> AnyView<P> for LiveSlice<'_> {
     }
 }
 
-/// Returns the strides that a row-major array should have, in elements; all zero if an axis is.
+/// Returns the strides, in elements, that a row-major array should have. All strides are zero if
+/// one of the lengths is zero.
 fn row_major_strides(dims: &[usize]) -> Vec<usize> {
     if dims.contains(&0) {
         return vec![0; dims.len()];

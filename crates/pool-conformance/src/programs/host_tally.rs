@@ -1,27 +1,29 @@
-//! Counts of the host's forms that random programs ran, and of the bytes they left behind.
+//! Counts of the host's acquire methods that random programs ran, and of the bytes that they left
+//! behind.
 
 use std::ops::AddAssign;
 
 use crate::host::HostForm;
 
-/// The number of runs of each form of the host's family, and of later reads of what it left behind.
+/// How often each of the host's acquire methods ran, and how often later reads found what they left
+/// behind.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct HostTally {
-    /// By the place of the form's name in [`FORMS`].
+    /// The counts, in the order of the names in [`FORMS`].
     forms: [u64; FORMS.len()],
-    /// Vectors that took a next slot's block.
+    /// Vectors that moved to the next slot's block.
     pub moved_vectors: u64,
-    /// Slices that were kept when their scope ended.
+    /// Slices kept when their scope ended.
     pub kept_slices: u64,
-    /// Arrays that were kept.
+    /// Arrays kept when their scope ended.
     pub kept_arrays: u64,
-    /// Code that made elements and panicked.
+    /// Panics in code that creates elements.
     pub panics: u64,
     /// Acquires that were refused.
     pub refusals: u64,
-    /// Recycled reads of bytes that were zeroed because a former use had marked them.
+    /// Recycled reads of bytes that were zeroed because an earlier use had marked them.
     pub zeroed_reads: u64,
-    /// Such reads that found poison.
+    /// Recycled reads of such bytes that found poison.
     pub poisoned_reads: u64,
 }
 
@@ -36,7 +38,7 @@ const FORMS: [&str; 8] = [
     "iterator",
 ];
 
-/// Returns the place of a form's name.
+/// Returns the index of a method's name.
 fn place_of(form: HostForm) -> usize {
     match form {
         HostForm::With => 0,
@@ -51,12 +53,12 @@ fn place_of(form: HostForm) -> usize {
 }
 
 impl HostTally {
-    /// Notes that a form was run.
+    /// Records that a method ran.
     pub(super) fn note(&mut self, form: HostForm) {
         self.forms[place_of(form)] += 1;
     }
 
-    /// Returns every number with its name.
+    /// Returns every count with its name.
     pub fn numbers(&self) -> impl Iterator<Item = (&'static str, u64)> {
         let others = [
             ("moved vectors", self.moved_vectors),
@@ -70,7 +72,7 @@ impl HostTally {
         FORMS.into_iter().zip(self.forms).chain(others)
     }
 
-    /// Returns the names of what never happened.
+    /// Returns the names of the events that never happened.
     #[must_use]
     pub fn missing(&self) -> Vec<&'static str> {
         self.numbers().filter(|&(_, count)| count == 0).map(|(name, _)| name).collect()

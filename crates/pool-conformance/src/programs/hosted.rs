@@ -1,4 +1,4 @@
-//! One acquire of a random program by a form that only scopes of the host have.
+//! A single acquire of a random program, with a method that only host scopes provide.
 
 use std::cell::{Cell, RefCell};
 
@@ -14,28 +14,29 @@ use crate::host::{Extent, HeldSlice, HostAcquire, HostForm, HostKind, Moment};
 use crate::panics::{is_in_allocation, is_planned, panic_as_planned};
 use crate::probe::{Probe, View, Watching};
 
-/// Bytes that a vector wrote.
+/// The bytes that a vector wrote.
 struct Written {
-    /// The number of the block, and where in it the vector began.
+    /// The number of the block, and the offset in the block at which the vector started.
     place: (usize, usize),
     asked: usize,
     written: usize,
 }
 
-/// The events in the middle of an acquire, for a later update of the model.
+/// The events during an acquire, recorded to update the model later.
 #[derive(Default)]
 pub(super) struct Happenings {
-    /// Code that makes elements ran.
+    /// `true` if code that creates elements ran.
     pub(super) entered: Cell<bool>,
-    /// The vectors' writes: where each began, and the bytes that were requested and written.
+    /// The vectors' writes: where each vector started, and how many bytes it requested and wrote.
     written: RefCell<Vec<Written>>,
-    /// The number of slots that each move of a vector reserved, of those that the scope had not
-    /// handed out before.
+    /// For each move of a vector, the number of newly reserved slots that the scope had not handed
+    /// out before.
     moves: RefCell<Vec<usize>>,
 }
 
 impl Happenings {
-    /// Notes an event, after the acquire's own slot and `reentered` more were handed out.
+    /// Records an event. Before the event, the acquire's own slot and `reentered` more were handed
+    /// out.
     pub(super) fn note<P: Probe>(
         &self,
         probe: &P,
@@ -50,7 +51,7 @@ impl Happenings {
                     panic_as_planned();
                 }
             }
-            // The block may be gone when the acquire is over.
+            // The block may have been freed by the time the acquire returns.
             Moment::Written { start, written, asked } => {
                 let written = probe.place_of(start).map(|place| Written { place, asked, written });
                 self.written.borrow_mut().extend(written);
@@ -59,7 +60,7 @@ impl Happenings {
         }
     }
 
-    /// Updates the model, before it knows of the slots that were handed out.
+    /// Updates the model, which does not yet contain the slots that were handed out.
     pub(super) fn tell(&self, account: &mut Account, contents: &mut Contents, marks: bool) -> u64 {
         for Written { place: (block, offset), asked, written } in self.written.take() {
             if marks {
@@ -75,7 +76,7 @@ impl Happenings {
 }
 
 impl HostAcquire {
-    /// Returns the request to make of a backend without these forms.
+    /// Returns the equivalent request to send to a backend that does not support these methods.
     fn elsewhere(&self) -> Acquire {
         let kind = match self.kind {
             HostKind::Unit => Kind::Unit,
@@ -89,7 +90,7 @@ impl HostAcquire {
 }
 
 impl<P: Probe> Machine<'_, P> {
-    /// Acquires in a scope by a form of the host; the slices go into the frame.
+    /// Acquires in a scope with a method of host scopes, and stores the slices in the frame.
     pub(super) fn acquire_host<'s>(
         &mut self,
         scope: &Scope<'s, P::Backend>,
@@ -115,7 +116,7 @@ impl<P: Probe> Machine<'_, P> {
         let reentered = reentered.into_inner();
         self.note_happenings(asked, &happenings, reentered.len());
         let (slot, entered) = (self.model.account().active, happenings.entered.get());
-        // An iterator's slot is returned after a refusal, if the iterator has not acquired.
+        // After a refusal, the iterator's slot is returned, unless the iterator has acquired.
         let gives_back = asked.form == HostForm::FromIter && reentered.is_empty();
         match outcome {
             Outcome::Done(held) => {
@@ -148,7 +149,7 @@ impl<P: Probe> Machine<'_, P> {
         }
     }
 
-    /// Updates the model by the events of an acquire whose slots it does not have yet.
+    /// Updates the model with the events of an acquire whose slots the model does not contain yet.
     pub(super) fn note_happenings(
         &mut self,
         asked: &HostAcquire,
@@ -158,14 +159,14 @@ impl<P: Probe> Machine<'_, P> {
         let marks = asked.kind.marks();
         let (account, contents) = self.model.account_and_contents();
         if asked.form == HostForm::FromIter {
-            // The vector that it is collected in is not seen.
+            // The model does not see the vector that collects the elements.
             account.may_have_reserved(reentered + 2);
             contents.lose_track();
         }
         self.tally.host.moved_vectors += happenings.tell(account, contents, marks);
     }
 
-    /// Checks the place of a slice that was just handed out, and updates the model.
+    /// Checks the address of a slice that was just handed out, and updates the model.
     fn admit_host(&mut self, slot: usize, held: &HeldSlice<'_>, asked: &HostAcquire) {
         let extent = held.extent();
         assert_eq!(extent.start % held.alignment, 0, "a slice that is not aligned");

@@ -1,4 +1,4 @@
-//! An inner scope of a random program that keeps one slice when it ends.
+//! An inner scope of a random program that keeps one slice when the scope ends.
 
 use pool_core::{PoolBackend, PoolError, Scope};
 
@@ -18,15 +18,15 @@ struct Body<'b, 'p, 'o, 's, P: Probe> {
     frame: &'b mut Frame<'o, 's, P>,
     keep: &'b Keep,
     happenings: Happenings,
-    /// The end of the steps.
+    /// How the steps ended.
     flow: Flow,
-    /// The blocks before the slice was acquired.
+    /// The blocks that the backend held before the slice was acquired.
     before: Option<BlockCounts>,
 }
 
 impl<P: Probe> Body<'_, '_, '_, '_, P> {
-    /// Updates the model by the events while the slice was acquired. Returns `true` if code that
-    /// makes elements ran.
+    /// Updates the model with the events that occurred while the slice was acquired. Returns `true`
+    /// if code that creates elements ran.
     fn note_happenings(&mut self) -> bool {
         self.machine.note_happenings(&self.keep.acquire, &self.happenings, 0);
         self.happenings.entered.take()
@@ -71,8 +71,8 @@ impl<P: Probe> KeepBody<P::Backend> for Body<'_, '_, '_, '_, P> {
 }
 
 impl<P: Probe> Machine<'_, P> {
-    /// Keeps a slice of an inner scope, which goes into the frame. Checks that all else is as
-    /// before.
+    /// Keeps a slice of an inner scope, and stores it in the frame. Checks that everything else is
+    /// as before.
     pub(super) fn run_keep<'s>(
         &mut self,
         scope: &mut Scope<'s, P::Backend>,
@@ -95,7 +95,7 @@ impl<P: Probe> Machine<'_, P> {
         let kept = catch_quietly(|| forms.keep(scope, &keep.acquire, keep.part, seed, &mut body));
         let flow = body.flow;
         if kept.is_err() {
-            // The model already has a slice that was acquired before the panic.
+            // If the slice was acquired before the panic, the model already contains it.
             let entered = body.note_happenings();
             body.machine.tally.host.panics += u64::from(entered);
             body.machine.took(usize::from(entered));
@@ -126,7 +126,7 @@ impl<P: Probe> Machine<'_, P> {
         }
     }
 
-    /// Runs the steps for a backend that keeps no slices: the slice is acquired after the inner
+    /// Runs the steps for a backend that cannot keep slices. The slice is acquired after the inner
     /// scope instead.
     fn run_without_keeping<'s>(
         &mut self,

@@ -1,4 +1,4 @@
-//! The interpreter of lexical programs: one Rust stack frame for each scope.
+//! The interpreter of lexical programs. Each scope uses one Rust stack frame.
 
 use std::mem::forget;
 
@@ -13,20 +13,21 @@ use crate::ledger::Refusal;
 use crate::panics::{catch_planned, panic_as_planned};
 use crate::probe::{Probe, Watching};
 
-/// The end of a scope's steps.
+/// How a scope's steps ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Flow {
-    /// The scope ended with its last step.
+    /// The scope ended after its last step.
     Done,
-    /// The scope was left, and this many more scopes around it are to be left.
+    /// The scope was left early, and this many of its enclosing scopes must also be left.
     Leave(usize),
 }
 
-/// With more slots than this the model, which compares every pair, would take too long.
+/// The maximum number of slots. The model compares every pair of views, and would take too long
+/// with more slots.
 const MOST_SLOTS: usize = 160;
 
 impl<P: Probe> Machine<'_, P> {
-    /// Runs a whole program. The backend's refusals set before stay in force.
+    /// Runs a whole program. The refusals set on the backend stay in effect.
     pub(super) fn run_lexical(mut self, program: &LexicalProgram) -> Tally {
         self.probe.forget_peak();
         self.model.open(program.setting, self.probe.held());
@@ -34,7 +35,7 @@ impl<P: Probe> Machine<'_, P> {
             let made = Pool::with_config(self.probe.context(), program.setting.config());
             let mut pool: Pool<P::Backend> = made.expect("a valid setting");
             for round in &program.rounds {
-                // A round that is left by a panic is over, and the next one begins.
+                // If a panic ends a round, the next round begins.
                 let finished = catch_planned(|| self.run_round(&mut pool, round));
                 self.tally.panics += u64::from(finished.is_none());
                 self.model.give_back(0);
@@ -52,7 +53,7 @@ impl<P: Probe> Machine<'_, P> {
     fn run_round(&mut self, pool: &mut Pool<P::Backend>, round: &Round) {
         match round {
             Round::Scope(nested) => {
-                // A stack may allocate here: it merges its chunks.
+                // A stack may allocate here, because it merges its chunks.
                 let mut scope = self.call_plain(|| pool.scope());
                 self.run_nested(&mut scope, &mut Frame::outermost(), nested);
             }
@@ -74,8 +75,8 @@ impl<P: Probe> Machine<'_, P> {
         }
     }
 
-    /// Checks that after all that happened, acquires work and give disjoint memory of the right
-    /// content.
+    /// Checks, at the end of a program, that acquires still work and return disjoint memory with
+    /// the right contents.
     fn check_usable(&mut self, pool: &mut Pool<P::Backend>) {
         let room = Setting { byte_limit: None, ..self.model.account().setting };
         self.run_round(pool, &Round::Configure(room));
@@ -89,7 +90,7 @@ impl<P: Probe> Machine<'_, P> {
         assert!(catch_planned(|| self.run_round(pool, &Round::Scope(nested))).is_some());
     }
 
-    /// Runs steps in a scope whose views are in `frame`.
+    /// Runs steps in a scope whose views are stored in `frame`.
     pub(super) fn run_steps<'s>(
         &mut self,
         scope: &mut Scope<'s, P::Backend>,
@@ -137,7 +138,7 @@ impl<P: Probe> Machine<'_, P> {
         Flow::Done
     }
 
-    /// Runs a helper that acquires through a shared reference, in the scope of its caller.
+    /// Runs a helper that acquires through a shared reference in its caller's scope.
     fn help<'s>(
         &mut self,
         scope: &Scope<'s, P::Backend>,
@@ -163,7 +164,7 @@ impl<P: Probe> Machine<'_, P> {
         }
     }
 
-    /// Writes a new content into one of the live views, counted from the innermost scope outwards.
+    /// Writes new contents to one of the live views, counted from the innermost scope outwards.
     fn rewrite(&mut self, frame: &mut Frame<'_, '_, P>, pick: usize) {
         let count = frame.count();
         if count > 0 {
@@ -172,7 +173,8 @@ impl<P: Probe> Machine<'_, P> {
         }
     }
 
-    /// Opens a scope as often as the program says, and checks after each time that all is as before.
+    /// Opens a scope as often as the program requests. Checks after each time that everything is as
+    /// before.
     pub(super) fn run_nested<'s>(
         &mut self,
         scope: &mut Scope<'s, P::Backend>,
@@ -193,7 +195,7 @@ impl<P: Probe> Machine<'_, P> {
         Flow::Done
     }
 
-    /// Opens a scope once; while it is open, allocations fail as the program says.
+    /// Opens a scope once. While the scope is open, allocations fail as the program requests.
     fn run_refusing(
         &mut self,
         scope: &mut Scope<'_, P::Backend>,
@@ -232,7 +234,8 @@ impl<P: Probe> Machine<'_, P> {
                 let mut inner = scope.scope();
                 let mut views = Frame::within(frame);
                 let flow = self.run_steps(&mut inner, &mut views, steps);
-                // The views are forgotten, but their records are kept: the test must not leak.
+                // The views are forgotten, but their records are kept so that the test does not
+                // leak memory.
                 for view in views.views.drain(..) {
                     view.forget();
                 }
@@ -248,7 +251,7 @@ impl<P: Probe> Machine<'_, P> {
         }
     }
 
-    /// Runs steps in a scope of another pool, while the one in use rests.
+    /// Runs steps in a scope of another pool, while the current pool is not used.
     fn run_beside(&mut self, frame: &mut Frame<'_, '_, P>, setting: Setting, steps: &[Step]) {
         self.probe.forget_peak();
         self.model.open(setting, self.probe.held());
@@ -268,7 +271,7 @@ impl<P: Probe> Machine<'_, P> {
         }
     }
 
-    /// Runs a helper that is given `&mut Scope` and opens its own scope in it.
+    /// Runs a helper that receives `&mut Scope` and opens its own scope inside.
     #[inline(never)]
     fn by_reference(
         &mut self,
@@ -280,7 +283,7 @@ impl<P: Probe> Machine<'_, P> {
         self.run_steps(&mut inner, &mut Frame::within(frame), steps)
     }
 
-    /// Runs a helper that is given a scope by value, and returns the views that it acquired.
+    /// Runs a helper that receives a scope by value and returns the views that it acquired.
     #[inline(never)]
     fn by_value<'o, 's>(
         &mut self,

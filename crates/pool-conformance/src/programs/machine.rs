@@ -1,5 +1,5 @@
-//! The interpreter's common part: calls into the library that may be refused or panic, and what must
-//! hold after each.
+//! The part that all interpreters share: calls to the library that may be refused or panic, and the
+//! checks after each call.
 
 use std::any::Any;
 use std::panic::resume_unwind;
@@ -13,10 +13,10 @@ use crate::ledger::BlockCounts;
 use crate::panics::{catch_quietly, is_in_allocation, is_planned, panic_as_planned, text};
 use crate::probe::{Failure, Probe, Watching};
 
-/// The number of slots after which the library begins another table.
+/// The number of slots in a table. After these, the library starts another table.
 const SLOTS_OF_A_TABLE: usize = 31;
 
-/// Runs programs against a backend and the model.
+/// Runs programs against both a backend and the model.
 pub(super) struct Machine<'p, P: Probe> {
     pub(super) probe: &'p P,
     pub(super) checks: Checks<'p, P>,
@@ -24,7 +24,7 @@ pub(super) struct Machine<'p, P: Probe> {
     pub(super) tally: Tally,
 }
 
-/// The end of a call into the library.
+/// How a call to the library ended.
 pub(super) enum Outcome<P: Probe, V> {
     Done(V),
     Refused(Failure<P>),
@@ -37,7 +37,7 @@ impl<'p, P: Probe> Machine<'p, P> {
         Self { probe, checks: Checks::new(probe), model: Model::new(P::HAS_SLOTS), tally }
     }
 
-    /// Calls the library, which may refuse or panic.
+    /// Calls the library, which may return an error or panic.
     pub(super) fn call<V>(call: impl FnOnce() -> Result<V, Failure<P>>) -> Outcome<P, V> {
         match catch_quietly(call) {
             Ok(Ok(value)) => Outcome::Done(value),
@@ -46,15 +46,15 @@ impl<'p, P: Probe> Machine<'p, P> {
         }
     }
 
-    /// Calls the library where it cannot refuse, and returns the result. If the backend panics on
-    /// request, the program goes on with that panic.
+    /// Calls the library in a way that cannot return an error, and returns the result. If the
+    /// backend panics on request, that panic propagates.
     pub(super) fn call_plain<V>(&self, call: impl FnOnce() -> V) -> V {
         let before = self.probe.held();
         catch_quietly(call).unwrap_or_else(|payload| self.unwind(payload, before))
     }
 
-    /// Checks that a panic was planned or has the text of an error that the model expects, and goes
-    /// on with it.
+    /// Checks that a panic was planned, or that its message belongs to an error that the model
+    /// expects. Then resumes the panic.
     pub(super) fn unwind(&self, payload: Box<dyn Any + Send>, before: Option<BlockCounts>) -> ! {
         if is_planned(payload.as_ref()) {
             resume_unwind(payload);
@@ -68,7 +68,7 @@ impl<'p, P: Probe> Machine<'p, P> {
         panic_as_planned()
     }
 
-    /// Notes that the next slots were handed out, too.
+    /// Records that the next slots were also handed out.
     pub(super) fn took(&mut self, slots: usize) {
         let account = self.model.account();
         account.took(slots);
@@ -76,14 +76,14 @@ impl<'p, P: Probe> Machine<'p, P> {
         self.tally.beyond_first_table += u64::from(account.active > SLOTS_OF_A_TABLE);
     }
 
-    /// Notes a pool's statistics, at its end.
+    /// Records the final statistics of a pool.
     pub(super) fn note_stats(&mut self, stats: &PoolStats) {
         self.tally.shape_hits += stats.shape_hits;
         let acquires = self.model.account().acquires;
         self.tally.hot_acquires += acquires.saturating_sub(stats.cold_acquires);
     }
 
-    /// Checks that the model expects an error, and that its numbers are right.
+    /// Checks that the model expects an error, and that the numbers in the error are right.
     pub(super) fn check_error(
         &mut self,
         error: &Failure<P>,
@@ -107,7 +107,7 @@ impl<'p, P: Probe> Machine<'p, P> {
         self.check_stats(stats);
     }
 
-    /// Checks that only the blocks of active slots are held.
+    /// Checks that the backend holds only the blocks of active slots.
     pub(super) fn check_nothing_idle(&mut self) {
         let held = self.probe.held();
         self.model.account().check_nothing_idle(held);
@@ -138,7 +138,7 @@ impl<'p, P: Probe> Machine<'p, P> {
         self.check_stats(&scope.stats());
     }
 
-    /// Trims or compacts, and checks that the freed bytes are those that the backend got.
+    /// Trims or compacts, and checks that the reported bytes match those that the backend freed.
     pub(super) fn release(&mut self, call: impl FnOnce() -> ReleaseReport) -> ReleaseReport {
         let before = self.probe.held();
         let released = self.call_plain(call);
@@ -149,7 +149,7 @@ impl<'p, P: Probe> Machine<'p, P> {
         released
     }
 
-    /// Trims, and checks that every idle block is gone.
+    /// Trims, and checks that every idle block has been freed.
     pub(super) fn trim(&mut self, mut call: impl FnMut() -> ReleaseReport) {
         let before = self.probe.held();
         let released = self.release(&mut call);

@@ -1,17 +1,18 @@
-//! Random programs over a pool, run against a naive model.
+//! Random programs that use a pool, checked against a naive model.
 //!
 //! A [`LexicalProgram`] nests scopes, helper functions, panics, early returns, trims and failing
-//! allocations in a `Pool`; a [`DynamicProgram`] acquires, checkpoints, rewinds and splits a
-//! `DynamicPool`. The interpreter keeps one Rust stack frame for each scope, with its views in it.
-//! The model holds the byte range and the content of every live view. Checked all the time: no two
-//! live views overlap, every content is intact, active slots, bytes and growths equal the counts of
-//! the model and of the backend, limits hold, and every block is freed with its pool.
+//! allocations in a `Pool`. A [`DynamicProgram`] acquires, checkpoints, rewinds and splits a
+//! `DynamicPool`. The interpreter uses one Rust stack frame per scope, which holds the scope's
+//! views. The model records the byte range and the contents of every live view. The interpreter
+//! constantly checks that live views do not overlap, that their contents are intact, and that
+//! limits hold. It also checks that active slots, bytes and growths match the model and the
+//! backend, and that every block is freed together with its pool.
 //!
-//! On the host, programs also use elements of any type that is `Copy`, room without a value,
-//! vectors and slices that are kept. The bytes that these leave behind in a block are zeros for
-//! later reads.
+//! On the host, programs also use elements of any `Copy` type, uninitialised room, vectors, and
+//! slices that are kept. Later reads find zeros in the bytes that these leave behind in a block.
 //!
-//! Programs are values: [`strategy`] makes random ones that shrink, and any test can run one.
+//! Programs are values: [`strategy`] generates random programs that shrink, and any test can run a
+//! program.
 
 mod account;
 mod acquire;
@@ -48,12 +49,13 @@ use crate::panics::{catch_quietly, text};
 use crate::probe::{Probe, Watching};
 use machine::Machine;
 
-/// Returns how many random programs a property test runs: the variable `POOL_TEST_CASES`, else
-/// 2,000, or 25 under Miri, or 200 in a browser, where there are no variables.
+/// Returns how many random programs a property test runs. The variable `POOL_TEST_CASES` sets the
+/// number. The default is 2,000, or 25 under Miri, or 200 in a browser, which has no environment
+/// variables.
 ///
 /// # Panics
 ///
-/// If the variable is no number.
+/// If the variable is not a number.
 #[must_use]
 pub fn test_cases() -> u32 {
     let cases = if cfg!(miri) {
@@ -71,25 +73,27 @@ fn number(variable: &str) -> Option<u32> {
     Some(text.parse().unwrap_or_else(|_| panic!("{variable} must be a number, not {text:?}")))
 }
 
-/// Returns the source of a property test's programs: the same at every run, and another one for
-/// every value of the variable `POOL_TEST_SEED`.
+/// Returns the source of a property test's programs. The programs are the same in every run, and
+/// differ for each value of the variable `POOL_TEST_SEED`.
 #[must_use]
 pub fn runner(cases: u32) -> TestRunner {
     let config = Config { cases, failure_persistence: None, ..Config::default() };
-    // The simplest generator: a better one, whose streams split, takes Miri seconds.
+    // This is the simplest generator. A better one, whose streams can be split, would take seconds
+    // under Miri.
     let mut seed = *b"pool test cases.";
     seed[..4].copy_from_slice(&number("POOL_TEST_SEED").unwrap_or(0).to_le_bytes());
     TestRunner::new_with_rng(config, TestRng::from_seed(RngAlgorithm::XorShift, &seed))
 }
 
-/// Runs `test` with `cases` random values, and shrinks the first value for which it fails.
+/// Runs `test` with `cases` random values. If the test fails, shrinks the first failing value.
 ///
 /// # Panics
 ///
-/// If `test` panics: with its text and the smallest value found for which it does.
+/// If `test` panics. The message contains the test's own message, and the smallest failing value
+/// found.
 pub fn for_all<S: Strategy>(cases: u32, strategy: &S, test: impl Fn(S::Value)) {
     let outcome = runner(cases).run(strategy, |value| {
-        // Shrinking fails many times: only the smallest failure is printed, at the end.
+        // Shrinking causes many failures. Only the smallest one is printed, at the end.
         catch_quietly(|| test(value))
             .map_err(|payload| TestCaseError::fail(text(payload.as_ref()).to_owned()))
     });
@@ -98,11 +102,11 @@ pub fn for_all<S: Strategy>(cases: u32, strategy: &S, test: impl Fn(S::Value)) {
     }
 }
 
-/// Runs `cases` random lexical programs, each with a probe of its own.
+/// Runs `cases` random lexical programs, each with its own probe.
 ///
 /// # Panics
 ///
-/// Where the pool and the model disagree.
+/// If the pool and the model disagree.
 pub fn run_random_lexical<P: Probe>(cases: u32, probe: impl Fn() -> P) -> Tally {
     let sum = Cell::new(Tally::default());
     for_all(cases, &strategy::lexical_program(true), |program| {
@@ -113,11 +117,11 @@ pub fn run_random_lexical<P: Probe>(cases: u32, probe: impl Fn() -> P) -> Tally 
     sum.get()
 }
 
-/// Runs `cases` random dynamic programs, each with a probe of its own.
+/// Runs `cases` random dynamic programs, each with its own probe.
 ///
 /// # Panics
 ///
-/// Where the pool and the model disagree.
+/// If the pool and the model disagree.
 pub fn run_random_dynamic<P: Probe>(cases: u32, probe: impl Fn() -> P) -> Tally {
     let sum = Cell::new(Tally::default());
     for_all(cases, &strategy::dynamic_program(true), |program| {
@@ -132,7 +136,7 @@ pub fn run_random_dynamic<P: Probe>(cases: u32, probe: impl Fn() -> P) -> Tally 
 ///
 /// # Panics
 ///
-/// Where the pool and the model disagree.
+/// If the pool and the model disagree.
 pub fn run_lexical<P: Probe>(probe: &P, program: &LexicalProgram) -> Tally {
     let tally = Machine::new(probe).run_lexical(program);
     assert_all_freed(probe);
@@ -143,7 +147,7 @@ pub fn run_lexical<P: Probe>(probe: &P, program: &LexicalProgram) -> Tally {
 ///
 /// # Panics
 ///
-/// Where the pool and the model disagree.
+/// If the pool and the model disagree.
 pub fn run_dynamic<P: Probe>(probe: &P, program: &DynamicProgram) -> Tally {
     let tally = Machine::new(probe).run_dynamic(program);
     assert_all_freed(probe);

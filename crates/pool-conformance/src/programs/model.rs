@@ -10,12 +10,12 @@ use crate::probe::{Probe, Watching};
 /// The bytes of one live view.
 #[derive(Clone, Copy, Debug)]
 struct Range {
-    /// The open pool that handed the view out.
+    /// The index of the open pool that handed the view out.
     pool: usize,
     slot: usize,
     start: usize,
     bytes: usize,
-    /// The start of the block that the view lies in, if the backend can find it.
+    /// The start of the block that contains the view, if the backend can find it.
     block: Option<usize>,
 }
 
@@ -23,7 +23,7 @@ struct Range {
 #[derive(Debug)]
 pub(super) struct Model {
     live: Vec<Range>,
-    /// The open pools; the last one is in use, those before it rest.
+    /// The open pools. The last one is in use, and the others are suspended.
     accounts: Vec<Account>,
     /// The contents of the blocks of all pools.
     pub(super) contents: Contents,
@@ -32,24 +32,24 @@ pub(super) struct Model {
 }
 
 impl Model {
-    /// Creates the state before any pool is made.
+    /// Creates the state that applies before any pool is created.
     pub(super) fn new(has_slots: bool) -> Self {
         let contents = Contents::new(has_slots);
         Self { live: Vec::new(), accounts: Vec::new(), contents, last_seed: 0, has_slots }
     }
 
-    /// Returns a content that was not written before.
+    /// Returns a seed whose contents have not been written before.
     pub(super) fn new_seed(&mut self) -> u64 {
         self.last_seed += 1;
         self.last_seed
     }
 
-    /// Notes that a pool was made; it is in use until it is closed.
+    /// Records that a pool was created. The pool is in use until it is closed.
     pub(super) fn open(&mut self, setting: Setting, held: Option<BlockCounts>) {
         self.accounts.push(Account::open(setting, held, self.has_slots));
     }
 
-    /// Notes that the pool in use was dropped.
+    /// Records that the pool in use was dropped.
     pub(super) fn close(&mut self, held: Option<BlockCounts>) {
         self.give_back(0);
         let closed = self.accounts.pop().expect("an open pool");
@@ -63,12 +63,12 @@ impl Model {
         self.accounts.last_mut().expect("an open pool")
     }
 
-    /// Returns the account of the pool in use, and the contents of the blocks of all pools.
+    /// Returns the account of the pool in use, and the contents of all pools' blocks.
     pub(super) fn account_and_contents(&mut self) -> (&mut Account, &mut Contents) {
         (self.accounts.last_mut().expect("an open pool"), &mut self.contents)
     }
 
-    /// Notes that the slots of the pool in use from `active` on are not handed out any more.
+    /// Records that the pool in use has taken back all slots from `active` on.
     pub(super) fn give_back(&mut self, active: usize) {
         let pool = self.accounts.len() - 1;
         self.live.retain(|range| range.pool != pool || range.slot < active);
@@ -76,7 +76,7 @@ impl Model {
         account.active = account.active.min(active);
     }
 
-    /// Notes that a view of the pool in use was handed out.
+    /// Records that the pool in use handed out a view.
     pub(super) fn hand_out<P: Probe>(
         &mut self,
         probe: &P,
@@ -105,8 +105,8 @@ impl Model {
         self.live.push(new);
     }
 
-    /// Notes that a view was handed out recycled, for this number of bytes. Returns what they may
-    /// be.
+    /// Records that a view of this many bytes was handed out recycled. Returns what those bytes may
+    /// contain.
     pub(super) fn read<P: Probe>(&mut self, probe: &P, start: usize, bytes: usize) -> Remains {
         match probe.place_of(start) {
             Some((block, offset)) if bytes > 0 => self.contents.read(block, offset..offset + bytes),
@@ -114,14 +114,14 @@ impl Model {
         }
     }
 
-    /// Notes that a view was handed out for writing, for this number of bytes.
+    /// Records that a view of this many bytes was handed out for writing.
     pub(super) fn write<P: Probe>(&mut self, probe: &P, start: usize, bytes: usize) {
         if let Some((block, offset)) = probe.place_of(start) {
             self.contents.write(block, offset..offset + bytes);
         }
     }
 
-    /// Does as [`write`](Self::write), for a slice of the host, which may mark.
+    /// Like [`write`](Self::write), for a host slice, which may mark its slot.
     pub(super) fn write_host<P: Probe>(&mut self, probe: &P, extent: Extent, marks: bool) {
         let Some((block, offset)) = probe.place_of(extent.start) else { return };
         if marks {

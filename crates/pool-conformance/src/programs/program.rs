@@ -1,4 +1,4 @@
-//! Programs as values: the operations of a random program on a pool.
+//! Programs as values: the operations that a random program performs on a pool.
 
 use pool_core::{Compaction, PoolConfig};
 
@@ -6,29 +6,29 @@ use crate::element::Kind;
 use crate::host::HostAcquire;
 use crate::ledger::Refusal;
 
-/// A program over one pool.
+/// A program that uses one pool.
 #[derive(Clone, Debug)]
 pub struct LexicalProgram {
     /// The pool's configuration.
     pub setting: Setting,
-    /// The rounds that the pool goes through, one after the other.
+    /// The rounds that run on the pool, one after another.
     pub rounds: Vec<Round>,
 }
 
 /// The configuration of a program's pool.
 #[derive(Clone, Copy, Debug)]
 pub struct Setting {
-    /// The byte limit; `None` for no limit.
+    /// The byte limit, or `None` for no limit.
     pub byte_limit: Option<usize>,
     /// The growth factor.
     pub growth_factor: f64,
-    /// Handed-out memory is poisoned.
+    /// `true` if handed-out memory is poisoned.
     pub poison: bool,
-    /// Every acquire gets a new block.
+    /// `true` if every acquire receives a new block.
     pub fresh: bool,
-    /// The most bytes that are live at once are counted.
+    /// `true` if the pool measures the peak of its live bytes.
     pub measure_live_bytes: bool,
-    /// The ways of the shape cache.
+    /// The number of ways of the shape cache.
     pub ways: usize,
 }
 
@@ -46,17 +46,17 @@ impl Setting {
             .ways(self.ways)
     }
 
-    /// Returns the byte limit, `usize::MAX` for none.
+    /// Returns the byte limit, or `usize::MAX` if there is none.
     #[must_use]
     pub fn limit(&self) -> usize {
         self.byte_limit.unwrap_or(usize::MAX)
     }
 }
 
-/// A round: one operation on a pool without an open scope.
+/// A round: one operation on a pool that has no open scope.
 #[derive(Clone, Debug)]
 pub enum Round {
-    /// Opens a scope, as if nested in the pool itself.
+    /// Opens a scope, as if it were nested in the pool itself.
     Scope(Nested),
     /// `Pool::trim`.
     Trim,
@@ -73,17 +73,18 @@ pub enum Round {
 /// A step: one operation in an open scope.
 #[derive(Clone, Debug)]
 pub enum Step {
-    /// Acquires and keeps the view until the scope is left.
+    /// Acquires, and keeps the view until the scope is left.
     Acquire(Acquire),
-    /// Acquires by a form that only scopes of the host have, and keeps the slice until the scope is left.
+    /// Acquires with a method that only host scopes provide, and keeps the slice until the scope is
+    /// left.
     Host(HostAcquire),
     /// Keeps a slice that is acquired in an inner scope.
     Keep(Keep),
-    /// Calls a helper function that is given `&Scope` and acquires in it.
+    /// Calls a helper function that receives `&Scope` and acquires in this scope.
     Helper(Vec<Acquire>),
-    /// Makes many small acquires, so that slot tables fill up.
+    /// Makes many small acquires, in order to fill slot tables.
     Burst(Kind, usize),
-    /// Writes new contents into some live view, of this or of an outer scope.
+    /// Writes new contents to a live view of this scope or of an outer scope.
     Rewrite(usize),
     /// Compares every live view with the model.
     Verify,
@@ -95,20 +96,20 @@ pub enum Step {
     Sample,
     /// Opens an inner scope.
     Nested(Nested),
-    /// Makes another pool and opens a scope of it, while this one is open.
+    /// Creates another pool and opens a scope of it, while this scope is open.
     Beside(Setting, Vec<Step>),
-    /// Panics; caught by a [`Style::Caught`] scope around, or by the program.
+    /// Panics. An enclosing [`Style::Caught`] scope, or the program, catches the panic.
     Panic,
-    /// Leaves the scope, and this number of scopes around it.
+    /// Leaves the scope, and this many of its enclosing scopes.
     Leave(usize),
 }
 
 /// An inner scope and its steps.
 #[derive(Clone, Debug)]
 pub struct Nested {
-    /// The way in which the scope is held.
+    /// How the scope is held.
     pub style: Style,
-    /// The number of times that the scope is opened, one after the other.
+    /// The number of times that the scope is opened, one after another.
     pub times: usize,
     /// The allocations that fail while the scope is open.
     pub refusal: Option<Refusal>,
@@ -119,27 +120,28 @@ pub struct Nested {
 /// An inner scope that keeps one slice.
 #[derive(Clone, Debug)]
 pub struct Keep {
-    /// The steps before the slice is acquired. If they leave the scope, nothing is kept.
+    /// The steps before the slice is acquired. If these steps leave the scope, nothing is kept.
     pub steps: Vec<Step>,
-    /// The slice: of a form that initialises its elements.
+    /// The slice, acquired with a method that initialises its elements.
     pub acquire: HostAcquire,
     /// The acquires after the slice.
     pub after: Vec<Acquire>,
-    /// The places between which the slice is kept, modulo its length plus one; an array is kept
-    /// whole.
+    /// The range of the slice to keep. Both indices are taken modulo the length plus one. An array
+    /// is kept whole.
     pub part: [usize; 2],
 }
 
-/// The way in which an inner scope is held.
+/// How an inner scope is held.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Style {
     /// In a block of the same function.
     Block,
-    /// In a function that is given `&mut Scope` and opens it.
+    /// By a function that receives `&mut Scope` and opens the inner scope.
     Reference,
-    /// By value, in a function that it is moved into.
+    /// By value, in a function that takes ownership of the scope.
     Value,
-    /// By value, in a function that returns its views: they are used after the scope value is gone.
+    /// By value, in a function that returns the scope's views. The views are used after the scope
+    /// value has been dropped.
     Kept,
     /// The scope and its views are forgotten.
     Forgotten,
@@ -152,49 +154,51 @@ pub enum Style {
 pub struct Acquire {
     /// The element type.
     pub kind: Kind,
-    /// The member of the family that is called, and the amount.
+    /// The acquire method that is called, and the amount.
     pub form: Form,
-    /// The twin that panics is called, if it is another function.
+    /// `true` to call the variant that panics, if there is a separate one.
     pub panics: bool,
 }
 
-/// The member of the acquire family that is called, and the amount.
+/// An acquire method, and the amount.
 #[derive(Clone, Debug)]
 pub enum Form {
     /// A slice of a given length.
     Flat(Fill, usize),
-    /// A slice that is as long as the newest live view of the scope.
+    /// A slice with the same length as the newest live view of the scope.
     Like,
-    /// Element by element, by code that acquires in the same scope before the elements whose index
-    /// is a multiple of `reenter_at`. The code panics before the element `panic_at`.
+    /// Element by element, by code that acquires in the same scope before each index that is a
+    /// multiple of `reenter_at`. The code panics before the element at `panic_at`.
     With {
         /// The length.
         length: usize,
-        /// The indices, by their common divisor, before which the code acquires; `None` for none.
+        /// The code acquires before each index that is a multiple of this number; `None` means
+        /// never.
         reenter_at: Option<usize>,
-        /// The index before which the code panics; `None` for none.
+        /// The index before which the code panics; `None` means never.
         panic_at: Option<usize>,
     },
-    /// With a shape of fixed rank, 1 to 6.
+    /// With a shape of fixed rank, from 1 to 6.
     Shaped(Fill, Vec<usize>),
     /// With a shape of dynamic rank.
     Dynamic(Fill, Vec<usize>),
-    /// Rows and columns, split at a row (modulo their number) into two views.
+    /// Rows and columns, split at a row (modulo the number of rows) into two views.
     Split(usize, usize, usize),
-    /// A copy that is given a shape of one element less, which must be refused and leave the copy as it is.
+    /// A copy that receives a shape with one element less. The shape must be refused, and the copy
+    /// must stay unchanged.
     Misshapen,
     /// A request that no pool can fulfil.
     Impossible(Impossible),
 }
 
-/// The content of the elements when they are handed out.
+/// The contents of the elements when they are handed out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fill {
-    /// Bytes that a former use left behind.
+    /// Bytes that an earlier use left behind.
     Recycled,
     /// Zero bytes.
     Zeroed,
-    /// One value in all elements.
+    /// The same value in all elements.
     Filled,
     /// A copy of host memory.
     Copied,
@@ -207,25 +211,27 @@ pub enum Impossible {
     Length(usize),
     /// A shape whose product overflows.
     Product,
-    /// An overflowing pair of axes beside an axis of zero.
+    /// Two axes whose product overflows, next to an axis of length zero.
     ProductBesideZero,
-    /// An overflowing pair of axes beside an axis of zero, in a shape of dynamic rank.
+    /// Two axes whose product overflows, next to an axis of length zero, in a shape of dynamic
+    /// rank.
     DynamicProductBesideZero,
 }
 
-/// A program over one dynamic pool.
+/// A program that uses one dynamic pool.
 #[derive(Clone, Debug)]
 pub struct DynamicProgram {
     /// The pool's configuration.
     pub setting: Setting,
-    /// The steps with the pool.
+    /// The steps that run on the pool.
     pub steps: Vec<DynamicStep>,
 }
 
 /// A step: one operation on a dynamic pool.
 #[derive(Clone, Debug)]
 pub enum DynamicStep {
-    /// Acquires by value, length and kind; a shape counts as its product.
+    /// Acquires with a value, a length and an element type. A shape counts as the product of its
+    /// lengths.
     Acquire(Acquire),
     /// Makes many small acquires.
     Burst(Kind, usize),
@@ -233,17 +239,19 @@ pub enum DynamicStep {
     Checkpoint,
     /// `rewind`.
     Rewind,
-    /// `rewind_to` a depth modulo one more than the next depth: valid, or just above the top.
+    /// `rewind_to`, with a depth modulo one more than the next depth. The depth is either valid or
+    /// just above the top.
     RewindTo(usize),
     /// `reset`.
     Reset,
-    /// Writes new contents through a handle, live or stale.
+    /// Writes new contents through a handle, which may be live or stale.
     Rewrite(usize),
-    /// Writes two arrays borrowed together; the second number is counted among those of one kind.
+    /// Writes to two arrays that are borrowed at the same time. The second number selects among the
+    /// arrays of the first one's type.
     RewritePair(usize, usize),
-    /// Tries a handle that another pool made.
+    /// Tries a handle that another pool created.
     Foreign(Kind),
-    /// Opens a scope above the arrays, beside their handles.
+    /// Opens a scope above the arrays, whose handles remain usable.
     Split(Vec<Step>),
     /// `trim`.
     Trim,
@@ -255,6 +263,6 @@ pub enum DynamicStep {
     Sample,
     /// `configure`.
     Configure(Setting),
-    /// Sets which of the coming allocations fail.
+    /// Sets which future allocations fail.
     Refuse(Refusal),
 }

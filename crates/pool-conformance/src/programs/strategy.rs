@@ -1,9 +1,9 @@
-//! Random programs that shrink: the common steps, the rare ones, and the depth of nesting.
+//! Random programs that shrink: the common steps, the rare steps, and the nesting depth.
 //!
-//! A program is read from a list of random numbers, its choices; a list that ends reads as zeros. A
-//! program is made quickly, also where every step is interpreted, and it shrinks with its list.
-//! With fewer choices the program ends earlier, and with smaller choices it takes the steps that
-//! are first in this file.
+//! A program is generated from a list of random numbers, its choices. When the list ends, it reads
+//! as zeros. Programs are generated quickly, even if every step is interpreted, and a program
+//! shrinks together with its list. With fewer choices, a program ends earlier. With smaller
+//! choices, it takes the steps that come first in this file.
 
 use pool_core::Compaction;
 use proptest::collection::vec;
@@ -17,26 +17,26 @@ use crate::element::Kind;
 use crate::host::{HostAcquire, HostForm, HostKind};
 use crate::ledger::Refusal;
 
-/// The most choices that a program has.
+/// The maximum number of choices in a program.
 const CHOICES: usize = if cfg!(miri) { 100 } else { 800 };
-/// The most scopes within each other, below the outermost.
+/// The maximum number of scopes nested inside the outermost scope.
 const DEPTH: usize = if cfg!(miri) { 3 } else { 5 };
-/// The most steps in one scope, and in a dynamic program.
+/// The maximum number of steps in a scope or in a dynamic program.
 const STEPS: usize = if cfg!(miri) { 4 } else { 9 };
 const DYNAMIC_STEPS: usize = if cfg!(miri) { 12 } else { 40 };
-/// The most rounds of a lexical program.
+/// The maximum number of rounds in a lexical program.
 const ROUNDS: usize = if cfg!(miri) { 2 } else { 4 };
-/// The most times that a scope is opened, one after the other.
+/// The maximum number of times that a scope is opened, one after another.
 const TIMES: usize = if cfg!(miri) { 2 } else { 3 };
-/// The most acquires in a burst: more than a slot table has.
+/// The maximum number of acquires in a burst, which exceeds the size of a slot table.
 const BURST: usize = if cfg!(miri) { 34 } else { 70 };
 
-/// Returns lexical programs; some allocations fail if `refusals`.
+/// Generates lexical programs. If `refusals` is `true`, some allocations fail.
 pub fn lexical_program(refusals: bool) -> impl Strategy<Value = LexicalProgram> {
     choices().prop_map(move |numbers| Choices::new(&numbers, refusals).lexical_program())
 }
 
-/// Returns dynamic programs; some allocations fail if `refusals`.
+/// Generates dynamic programs. If `refusals` is `true`, some allocations fail.
 pub fn dynamic_program(refusals: bool) -> impl Strategy<Value = DynamicProgram> {
     choices().prop_map(move |numbers| Choices::new(&numbers, refusals).dynamic_program())
 }
@@ -45,7 +45,7 @@ fn choices() -> impl Strategy<Value = Vec<u32>> {
     vec(any::<u32>(), CHOICES / 8..CHOICES)
 }
 
-/// The choices that are not read yet.
+/// The choices that have not been read yet.
 struct Choices<'a> {
     left: std::slice::Iter<'a, u32>,
     refusals: bool,
@@ -73,7 +73,7 @@ impl<'a> Choices<'a> {
         self.below(10) >= 10 - times
     }
 
-    /// Chooses one of the values, each as likely as its weight says.
+    /// Chooses one of the values, with the given weights.
     fn one_of<T: Copy>(&mut self, weighted: &[(usize, T)]) -> T {
         let sum = weighted.iter().map(|(weight, _)| weight).sum();
         let mut number = self.below(sum);
@@ -129,7 +129,7 @@ impl<'a> Choices<'a> {
         }
     }
 
-    /// Chooses the steps of a scope in which `depth` more scopes may be nested.
+    /// Chooses the steps of a scope in which scopes may be nested up to `depth` levels deep.
     fn steps(&mut self, depth: usize) -> Vec<Step> {
         let count = self.below(STEPS);
         self.many(count, |choices| choices.step(depth))
@@ -289,13 +289,13 @@ impl<'a> Choices<'a> {
         self.one_of(&[(4, Fill::Recycled), (1, Fill::Zeroed), (1, Fill::Filled), (1, Fill::Copied)])
     }
 
-    /// Chooses a fill; that of a copy has a rank that is known at compile time.
+    /// Chooses a fill. A copy requires a rank that is known at compile time.
     fn fill_of_any_rank(&mut self) -> Fill {
         self.one_of(&[(4, Fill::Recycled), (1, Fill::Zeroed), (1, Fill::Filled)])
     }
 
-    /// Chooses a length: mostly a few elements, sometimes enough for a block to grow several times,
-    /// rarely none.
+    /// Chooses a length: usually a few elements, sometimes enough for a block to grow several
+    /// times, and rarely zero.
     fn length(&mut self) -> usize {
         let (short, long) = if cfg!(miri) { (6, 16) } else { (20, 300) };
         match self.below(10) {
@@ -305,12 +305,13 @@ impl<'a> Choices<'a> {
         }
     }
 
-    /// Chooses an axis of an array; with six of them an array has a few hundred elements at most.
+    /// Chooses the length of an axis. With six axes, an array has at most a few hundred elements.
     fn axis(&mut self) -> usize {
         self.one_of(&[(1, 0), (6, 1), (6, 2), (2, 3)])
     }
 
-    /// Chooses a sensible, an eager, or an absurd compaction: the fields are public.
+    /// Chooses a compaction that is sensible, eager or absurd; the fields are public, so users may
+    /// set any values.
     fn compaction(&mut self) -> Compaction {
         Compaction {
             factor: self.one_of(&[(1, 10.0), (1, 1.0), (1, 0.0), (1, f64::NAN), (1, -1.0)]),
@@ -343,7 +344,7 @@ impl<'a> Choices<'a> {
     fn dynamic_refusal(&mut self) -> DynamicStep {
         match self.refusal() {
             _ if !self.refusals => DynamicStep::Checkpoint,
-            // All checkpoints end as often as one begins.
+            // One in four of these steps ends all refusals.
             Refusal::Above(_) => DynamicStep::Refuse(Refusal::Never),
             other => DynamicStep::Refuse(other),
         }

@@ -1,38 +1,40 @@
-//! Counts of events in random programs, so that a test can show that they reach the rare cases.
+//! Counts of events in random programs, so that a test can verify that the programs reach the rare
+//! cases.
 
 use std::ops::AddAssign;
 
 use super::host_tally::HostTally;
 
-/// The number of times that each event happened.
+/// How often each event happened.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Tally {
-    /// Programs that were run.
+    /// Programs run.
     pub programs: u64,
-    /// Slots that were handed out.
+    /// Slots handed out.
     pub acquires: u64,
-    /// Acquires that the hot path served.
+    /// Acquires served by the hot path.
     pub hot_acquires: u64,
     /// Slots beyond the first slot table.
     pub beyond_first_table: u64,
-    /// Acquires that were refused because of the byte limit.
+    /// Acquires refused because of the byte limit.
     pub over_limit: u64,
     /// Acquires that failed because the backend refused an allocation.
     pub out_of_memory: u64,
     /// Panics that left at least one scope.
     pub panics: u64,
-    /// Trims and compactions that gave something back.
+    /// Trims and compactions that freed memory.
     pub releases: u64,
-    /// Shapes of dynamic rank that the shape cache had.
+    /// Shapes of dynamic rank found in the shape cache.
     pub shape_hits: u64,
-    /// Handles that were refused as stale.
+    /// Handles refused as stale.
     pub stale_handles: u64,
-    /// The forms that only scopes of the host have; all zero for a backend that is none.
+    /// The acquire methods that only host scopes provide. All counts are zero if the backend is not
+    /// a host backend.
     pub host: HostTally,
 }
 
 impl Tally {
-    /// Returns every number with its name, except those of the host's forms.
+    /// Returns every count with its name, except the counts of the host's methods.
     #[must_use]
     pub fn numbers(&self) -> [(&'static str, u64); 10] {
         [
@@ -49,7 +51,7 @@ impl Tally {
         ]
     }
 
-    /// Returns the names of what never happened, except for the host's forms.
+    /// Returns the names of the events that never happened, except events of the host's methods.
     #[must_use]
     pub fn missing(&self) -> Vec<&'static str> {
         self.numbers().into_iter().filter(|&(_, count)| count == 0).map(|(name, _)| name).collect()

@@ -1,6 +1,6 @@
-//! The batch: commands that are recorded and not submitted. Its commands, their parameters, the
-//! bytes that they upload and the threads that recorded them are one value, which is submitted or
-//! dropped as a whole.
+//! The batch: commands that have been recorded and not yet submitted. One value holds the commands,
+//! their parameters, the bytes to upload, and the threads that recorded them. This value is
+//! submitted or dropped as a whole.
 
 use crate::calls::Calls;
 use crate::error::WgpuError;
@@ -9,35 +9,36 @@ use crate::setup::Setup;
 use crate::staging::Staged;
 use crate::turn::current_thread;
 
-/// The maximum number of errors that are kept for other threads.
+/// The maximum number of errors kept for other threads.
 const OWED: usize = 64;
 
-/// The commands that are recorded and not submitted.
+/// The commands that have been recorded and not yet submitted.
 #[derive(Debug, Default)]
 pub(super) struct Batch {
-    // A pass is dropped before its encoder.
+    // The open pass, which must be dropped before its encoder.
     pub(super) pass: Option<OpenPass>,
     pub(super) encoder: Option<wgpu::CommandEncoder>,
     /// The threads that have recorded into the encoder.
     pub(super) threads: Vec<u64>,
-    /// The parts before the encoder.
+    /// The parts that were recorded before those in the encoder.
     pub(super) parts: Vec<Part>,
-    /// The number of commands in all of them.
+    /// The number of commands in the parts and the encoder.
     pub(super) commands: usize,
     pub(super) parameters: BatchParameters,
     pub(super) staged: Staged,
 }
 
-/// The commands of one closure of a user, or those of the stream between two of them.
+/// The commands of one closure passed to `record`, or the stream's commands between two such
+/// closures.
 ///
-/// Each part is submitted by its own call, which takes 12 to 14 µs on lavapipe; in one list, each
-/// would take 1 µs. But wgpu 30 refuses a whole list for one part, and has by then recorded the
-/// parts before it as executed. Later commands then lack their barriers, and memory that still
-/// holds freed contents counts as cleared.
+/// A separate call submits each part, which takes 12 to 14 µs on lavapipe. In a single list, each
+/// part would take only 1 µs. But if wgpu 30 rejects one part, it rejects the whole list, and it
+/// has already recorded the earlier parts as executed. Later commands would then lack barriers, and
+/// memory that still holds freed contents would count as cleared.
 #[derive(Debug)]
 pub(super) struct Part {
     pub(super) commands: wgpu::CommandBuffer,
-    /// The threads that have recorded them.
+    /// The threads that recorded the commands.
     pub(super) threads: Vec<u64>,
 }
 
@@ -45,21 +46,21 @@ pub(super) struct Part {
 #[derive(Debug)]
 pub(super) struct OpenPass {
     pub(super) pass: wgpu::ComputePass<'static>,
-    /// The number of the kernel that is set.
+    /// The number of the kernel that is currently set in the pass.
     pub(super) kernel: Option<u64>,
-    /// The number of the bind group that is set for it.
+    /// The number of the bind group that is currently set in the pass.
     pub(super) group: Option<u64>,
-    /// The offset of the parameters that are set.
+    /// The offset of the parameters that are currently set in the pass.
     pub(super) parameters: u32,
 }
 
-/// Errors of batches, for the threads that recorded into them and did not submit them.
+/// Errors of batches, kept for threads that recorded into a batch that another thread submitted.
 #[derive(Debug, Default)]
 pub(super) struct Owed(Vec<(u64, WgpuError)>);
 
 impl Owed {
     pub(super) fn add(&mut self, thread: u64, error: &WgpuError) {
-        // Threads that have ended never collect their errors.
+        // Threads that have ended never collect their errors, so the oldest error makes room.
         if self.0.len() == OWED {
             self.0.remove(0);
         }
@@ -80,7 +81,7 @@ impl Owed {
 }
 
 impl Batch {
-    /// Counts one command of this thread.
+    /// Counts a command of the calling thread.
     #[inline]
     pub(super) fn count(&mut self) {
         self.commands += 1;
@@ -90,7 +91,7 @@ impl Batch {
         }
     }
 
-    /// Returns the encoder of the next commands, which is made with the first of them.
+    /// Returns the encoder for the next commands, and creates it for the first one.
     #[inline]
     pub(super) fn encoder(&mut self, setup: &Setup) -> &mut wgpu::CommandEncoder {
         self.encoder.get_or_insert_with(|| setup.calls.device.create_command_encoder(&LABEL))
@@ -104,12 +105,12 @@ impl Batch {
 const LABEL: wgpu::CommandEncoderDescriptor<'static> =
     wgpu::CommandEncoderDescriptor { label: Some("pool-wgpu") };
 
-/// Runs code of a user with an encoder of its own, and returns its commands.
+/// Runs a user's closure with its own encoder, and returns the recorded commands.
 ///
 /// # Errors
 ///
-/// The closure's own error; [`WgpuError::ExchangedEncoder`], [`WgpuError::DeviceLost`], and
-/// [`WgpuError::Refused`] for commands that wgpu does not accept.
+/// The closure's own error; otherwise [`WgpuError::ExchangedEncoder`], [`WgpuError::DeviceLost`],
+/// or [`WgpuError::Refused`] for commands that wgpu rejects.
 pub(crate) fn record_apart<R, E: From<WgpuError>>(
     calls: &Calls,
     code: impl FnOnce(&mut wgpu::CommandEncoder) -> Result<R, E>,
@@ -117,7 +118,8 @@ pub(crate) fn record_apart<R, E: From<WgpuError>>(
     calls.check()?;
     let mut encoder = calls.accepted(|| calls.device.create_command_encoder(&LABEL))?;
     let before = identity(&encoder);
-    // In no error scope: errors of the code's other calls of wgpu are its own.
+    // The closure runs outside an error scope: if it calls wgpu in other ways, it handles the
+    // errors itself.
     let answer = match code(&mut encoder) {
         Ok(answer) => answer,
         Err(error) => {
@@ -132,14 +134,14 @@ pub(crate) fn record_apart<R, E: From<WgpuError>>(
     match calls.accepted(|| encoder.finish()) {
         Ok(commands) => Ok((commands, answer)),
         Err(error) => {
-            // The result may be a pass, whose end may be an error, too.
+            // The result may be a pass, and ending a pass may also cause an error.
             let _ = calls.scoped(|| drop(answer));
             Err(error.into())
         }
     }
 }
 
-/// Returns a number that identifies an encoder: wgpu hashes its identity.
+/// Returns a number that identifies an encoder, computed from wgpu's hash.
 fn identity(encoder: &wgpu::CommandEncoder) -> u64 {
     use std::hash::{DefaultHasher, Hash, Hasher};
     let mut hasher = DefaultHasher::new();

@@ -1,4 +1,4 @@
-//! Copies of any number of bytes, within a buffer or between two buffers.
+//! Copies of any number of bytes, within one buffer or between two.
 
 use super::Recorder;
 use super::fill::words;
@@ -6,13 +6,13 @@ use crate::binding::Access;
 use crate::error::WgpuError;
 use crate::memory::Allocation;
 
-/// Bytes of the buffer that stages copies within a large buffer.
+/// The size of the buffer that stages copies within a large buffer, in bytes.
 const SCRATCH: u64 = 1 << 20;
 
 const COPY: &str = concat!(include_str!("copy.wgsl"), include_str!("copy_between.wgsl"));
 const COPY_WITHIN: &str = concat!(include_str!("copy.wgsl"), include_str!("copy_within.wgsl"));
 
-/// A byte of a buffer.
+/// A buffer and the offset of a byte in it.
 type Place<'a> = (&'a Allocation, u64);
 
 impl Recorder<'_> {
@@ -20,7 +20,7 @@ impl Recorder<'_> {
     ///
     /// # Errors
     ///
-    /// The device's errors among those of [`Stream::dispatch`](crate::Stream::dispatch).
+    /// The errors of [`Stream::dispatch`](crate::Stream::dispatch) that concern the device.
     pub(crate) fn copy(
         &mut self,
         from: Place<'_>,
@@ -86,7 +86,7 @@ impl Recorder<'_> {
         self.dispatch(&kernel, &[binding], &words([from, to, bytes, 0]), groups)
     }
 
-    /// Copies within a buffer if one binding cannot cover both places.
+    /// Copies within a buffer through a scratch buffer, if one binding cannot cover both ranges.
     fn copy_through_scratch(
         &mut self,
         allocation: &Allocation,

@@ -1,6 +1,6 @@
 
-// The words of one buffer. A word may hold both bytes that are read and bytes that are written. Words are atomic, so
-// that the bytes read stay unchanged.
+// Copies within the words of one buffer. One word may contain both bytes that are read and bytes
+// that are written. The words are atomic, so the bytes that are read stay unchanged.
 @group(0) @binding(0) var<storage, read_write> to: array<atomic<u32>>;
 
 fn load(word: u32) -> u32 {

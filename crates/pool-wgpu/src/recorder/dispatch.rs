@@ -1,4 +1,4 @@
-//! Dispatches: a kernel, its bindings, its parameters.
+//! Dispatches: a kernel with its bindings and parameters.
 
 use super::Recorder;
 use super::batch::OpenPass;
@@ -14,7 +14,7 @@ impl Recorder<'_> {
     ///
     /// # Errors
     ///
-    /// Those of [`Stream::dispatch`](crate::Stream::dispatch).
+    /// The errors of [`Stream::dispatch`](crate::Stream::dispatch).
     pub(crate) fn dispatch(
         &mut self,
         kernel: &Kernel,
@@ -69,8 +69,8 @@ impl Recorder<'_> {
         Ok(())
     }
 
-    /// Returns the error of a bind group that cannot be made: that of a destroyed buffer, if there
-    /// is one.
+    /// Returns the error for a bind group that cannot be created. If one of its buffers has been
+    /// destroyed, returns the error for that buffer.
     #[cold]
     fn name_destroyed(&self, bindings: &[Binding<'_>], error: WgpuError) -> WgpuError {
         if !matches!(error, WgpuError::Refused { .. }) {
@@ -81,9 +81,9 @@ impl Recorder<'_> {
     }
 }
 
-/// Lets wgpu validate a kernel with a bind group at their first use together, in an encoder of
-/// their own. In the batch's encoder a mistake would be found only when the batch is submitted, and
-/// would spoil all of it.
+/// Lets wgpu validate a kernel and a bind group when they are first used together, in a separate
+/// encoder. In the batch's encoder, wgpu would report a mistake only at submission, and would
+/// reject the whole batch.
 #[inline]
 fn try_together(
     setup: &Setup,

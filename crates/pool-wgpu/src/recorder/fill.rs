@@ -1,5 +1,5 @@
-//! Fills: a pattern of bytes written repeatedly, from any byte to any other. A word that is filled
-//! in part keeps its other bytes.
+//! Fills: a pattern of bytes, written repeatedly between two arbitrary bytes. If a word is filled
+//! only in part, its other bytes keep their values.
 
 use super::Recorder;
 use crate::binding::{Access, Binding};
@@ -7,33 +7,34 @@ use crate::error::WgpuError;
 use crate::kernel::Kernel;
 use crate::memory::Allocation;
 
-/// The maximum bytes of a pattern in the kernel's parameters.
+/// The maximum size of a pattern in the kernel's parameters, in bytes.
 pub(super) const PATTERN_BYTES: usize = 192;
-/// Bytes of the kernel's other parameters.
+/// The size of the kernel's other parameters, in bytes.
 const HEAD_BYTES: usize = 16;
-/// The number of invocations in a workgroup of the stream's own kernels.
+/// The number of invocations per workgroup in the stream's own kernels.
 const WORKGROUP: u64 = 64;
-/// The maximum bytes that one dispatch binds of a large buffer, so that offsets in it have 32 bits.
+/// The maximum number of bytes of a large buffer that one dispatch binds. With this limit, offsets
+/// fit in 32 bits.
 const WINDOW: u64 = 1 << 30;
 
 const FILL: &str = include_str!("fill.wgsl");
 
-/// The part of a buffer that one dispatch of the stream's own kernels binds.
+/// The range of a buffer that one dispatch of the stream's own kernels binds.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Window {
-    /// The start of the part in the buffer, in bytes.
+    /// The start of the range in the buffer, in bytes.
     pub(super) base: u64,
-    /// The exclusive end of the part in the buffer, in bytes.
+    /// The exclusive end of the range in the buffer, in bytes.
     pub(super) end: u64,
 }
 
 impl Recorder<'_> {
-    /// Writes an element repeatedly, from one byte of a buffer to before another. Both are in the
-    /// buffer.
+    /// Writes an element repeatedly into the bytes from `start` to `end` (exclusive). Both lie in
+    /// the buffer.
     ///
     /// # Errors
     ///
-    /// The device's errors among those of [`Stream::dispatch`](crate::Stream::dispatch).
+    /// The errors of [`Stream::dispatch`](crate::Stream::dispatch) that concern the device.
     pub(crate) fn fill(
         &mut self,
         allocation: &Allocation,
@@ -52,8 +53,7 @@ impl Recorder<'_> {
         if period > PATTERN_BYTES {
             return self.fill_by_doubling(allocation, start, end, element);
         }
-        // The pattern begins with the first word; the element may begin at another byte of that
-        // word.
+        // The pattern starts at a word boundary, but the first element may start inside that word.
         let first = period - usize_of(start % 4) % period;
         let mut pattern = [0; PATTERN_BYTES];
         for (at, byte) in pattern[..period].iter_mut().enumerate() {
@@ -72,7 +72,8 @@ impl Recorder<'_> {
         Ok(())
     }
 
-    /// Writes bytes, at most [`PATTERN_BYTES`] including those before them in their first word.
+    /// Writes a few bytes. These bytes, and the bytes that precede them in their first word, must
+    /// fit in [`PATTERN_BYTES`].
     pub(super) fn write_few(
         &mut self,
         allocation: &Allocation,
@@ -86,8 +87,8 @@ impl Recorder<'_> {
         self.repeat(allocation, start, start + bytes.len() as u64, &pattern[..period])
     }
 
-    /// Writes an element that is too long for the kernel's parameters, and then repeatedly doubles
-    /// the bytes written.
+    /// Writes an element that is too long for the kernel's parameters: uploads it once, then
+    /// repeatedly doubles the bytes written.
     fn fill_by_doubling(
         &mut self,
         allocation: &Allocation,
@@ -106,7 +107,8 @@ impl Recorder<'_> {
         Ok(())
     }
 
-    /// Writes a pattern of whole words, whose first word goes to the word that contains `start`.
+    /// Writes a pattern of whole words. The first word of the pattern goes to the word that
+    /// contains `start`.
     fn repeat(
         &mut self,
         allocation: &Allocation,
@@ -134,8 +136,8 @@ impl Recorder<'_> {
         Ok(())
     }
 
-    /// Returns the part that one dispatch binds of a buffer to reach a byte of it: all of it, if it
-    /// is small enough.
+    /// Returns the range of a buffer that one dispatch binds to reach the byte `at`. The range is
+    /// the whole buffer, if the buffer is small enough.
     pub(super) fn window(&self, allocation: &Allocation, at: u64) -> Window {
         let most = self.setup.limits.binding.min(WINDOW);
         if allocation.bytes <= most {
@@ -160,8 +162,8 @@ impl Recorder<'_> {
         Ok(kernel)
     }
 
-    /// Returns the workgroups for `count` words. If there are more than the device dispatches, each
-    /// invocation processes several words.
+    /// Returns the number of workgroups for `count` words. If the device cannot dispatch that many,
+    /// each invocation processes several words.
     pub(super) fn groups(&self, count: u64) -> [u32; 3] {
         let most = self.setup.limits.groups;
         let groups =
@@ -176,7 +178,7 @@ impl Window {
     }
 }
 
-/// Converts numbers below 2³² into the words of a uniform.
+/// Converts numbers below 2³² to the words of a uniform.
 pub(super) fn words(numbers: [u64; 4]) -> [u8; HEAD_BYTES] {
     let mut bytes = [0; HEAD_BYTES];
     for (word, number) in bytes.chunks_exact_mut(4).zip(numbers) {
@@ -185,7 +187,8 @@ pub(super) fn words(numbers: [u64; 4]) -> [u8; HEAD_BYTES] {
     bytes
 }
 
-/// Converts a number of bytes that the host has, or a number below one.
+/// Converts a byte count to `usize`. The bytes are in the host's memory, or are fewer than such
+/// bytes.
 pub(super) fn usize_of(bytes: u64) -> usize {
     usize::try_from(bytes).unwrap_or(usize::MAX)
 }

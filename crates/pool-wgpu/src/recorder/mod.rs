@@ -1,5 +1,5 @@
-//! Recording: one batch, into which all commands go in the order of the calls. A compute pass stays
-//! open over consecutive dispatches.
+//! Recording: all commands go into one batch, in call order. A compute pass stays open across
+//! consecutive dispatches.
 
 mod batch;
 mod copy;
@@ -20,7 +20,8 @@ use batch::{Batch, Owed};
 
 pub(crate) use batch::record_apart;
 
-/// The commands that are recorded and not submitted, and the objects that are kept for later ones.
+/// The commands that have been recorded and not yet submitted, and objects that later commands
+/// reuse.
 #[derive(Debug)]
 pub(crate) struct Recording {
     batch: Batch,
@@ -29,13 +30,14 @@ pub(crate) struct Recording {
     bind_groups: BindGroups,
     uploads: Uploads,
     kernels: ByteKernels,
-    /// The buffer that stages copies within a buffer too large for one binding.
+    /// A buffer that stages copies within a buffer that is too large for one binding.
     scratch: Option<Allocation>,
-    /// The number of refused batches. Blocks are checked at their next use after each.
+    /// The number of rejected batches. After each rejection, every block is checked at its next
+    /// use.
     refusals: u64,
 }
 
-/// The stream's own kernels, compiled at their first use.
+/// The stream's own kernels. Each is compiled at its first use.
 #[derive(Debug, Default)]
 struct ByteKernels {
     fill: Option<Kernel>,
@@ -44,11 +46,11 @@ struct ByteKernels {
 }
 
 impl Recording {
-    /// Makes an empty recording.
+    /// Creates an empty recording.
     ///
     /// # Errors
     ///
-    /// Those of [`Parameters::new`].
+    /// The errors of [`Parameters::new`].
     pub(crate) fn new(setup: &Setup) -> Result<Self, WgpuError> {
         Ok(Self {
             batch: Batch::default(),
@@ -63,7 +65,7 @@ impl Recording {
     }
 }
 
-/// A stream's recording, held by the thread that has the turn.
+/// A stream's recording, held by the thread whose turn it is.
 #[derive(Debug)]
 pub(crate) struct Recorder<'a> {
     setup: &'a Setup,
@@ -71,7 +73,7 @@ pub(crate) struct Recorder<'a> {
 }
 
 impl<'a> Recorder<'a> {
-    /// Begins a turn, and drops the bind groups of buffers that were freed since the last one.
+    /// Begins a turn, and drops the bind groups of buffers that were freed since the previous turn.
     #[inline]
     pub(crate) fn new(setup: &'a Setup, recording: &'a mut Recording, freed: &[u64]) -> Self {
         if !freed.is_empty() {
@@ -85,7 +87,7 @@ impl<'a> Recorder<'a> {
         self.recording.batch.pass.is_some()
     }
 
-    /// Makes room for one more command: submits a full batch.
+    /// Makes room for one more command, by submitting a full batch.
     #[inline]
     fn make_room(&mut self) -> Result<(), WgpuError> {
         self.setup.calls.check()?;
@@ -95,7 +97,7 @@ impl<'a> Recorder<'a> {
         Ok(())
     }
 
-    /// Returns the encoder, outside of a pass, for one command on these buffers.
+    /// Returns the encoder, outside a pass, for one command that uses these buffers.
     fn encoder(&mut self, used: &[&Allocation]) -> Result<&mut wgpu::CommandEncoder, WgpuError> {
         for allocation in used {
             self.check_block(allocation)?;
@@ -107,8 +109,9 @@ impl<'a> Recorder<'a> {
         Ok(self.recording.batch.encoder(self.setup))
     }
 
-    /// Checks that the user has not destroyed a block's buffer. wgpu reports this only for a whole
-    /// batch. After it has refused one, each block is checked at its next use.
+    /// Checks that the user has not destroyed a block's buffer. wgpu reports a destroyed buffer
+    /// only for a whole batch. After wgpu has rejected a batch, each block is checked at its next
+    /// use.
     ///
     /// # Errors
     ///
@@ -127,7 +130,7 @@ impl<'a> Recorder<'a> {
         let calls = &self.setup.calls;
         let tried = calls.scoped(|| {
             let mut encoder = calls.device.create_command_encoder(&Default::default());
-            // Of no bytes: wgpu still validates the buffer.
+            // This clears no bytes, but wgpu still validates the buffer.
             encoder.clear_buffer(&allocation.buffer, 0, Some(0));
             calls.queue.submit([encoder.finish()]);
         });
@@ -143,7 +146,7 @@ impl<'a> Recorder<'a> {
         }
     }
 
-    /// Returns the number of commands that are recorded and not submitted.
+    /// Returns the number of commands that have been recorded and not yet submitted.
     pub(crate) fn pending(&self) -> usize {
         self.recording.batch.commands
     }

@@ -1,4 +1,4 @@
-//! Submissions: the parts of a batch, one by one, and the handling of those that wgpu refuses.
+//! Submits the parts of a batch one at a time, and handles the parts that wgpu rejects.
 
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::thread;
@@ -9,7 +9,7 @@ use crate::error::WgpuError;
 use crate::turn::current_thread;
 
 impl Recorder<'_> {
-    /// Returns the error of a batch that this thread recorded into and another one submitted.
+    /// Returns the error of a batch that this thread recorded into and another thread submitted.
     ///
     /// # Errors
     ///
@@ -19,11 +19,11 @@ impl Recorder<'_> {
         self.recording.owed.take()
     }
 
-    /// Appends commands of this thread to the recorded ones.
+    /// Appends commands recorded on this thread.
     ///
     /// # Errors
     ///
-    /// Same as [`submit`](Self::submit).
+    /// The same as [`submit`](Self::submit).
     pub(crate) fn append(&mut self, commands: wgpu::CommandBuffer) -> Result<(), WgpuError> {
         self.make_room()?;
         self.end_part()?;
@@ -33,7 +33,7 @@ impl Recorder<'_> {
         Ok(())
     }
 
-    /// Ends the encoder: later commands run after its commands.
+    /// Finishes the current encoder, so that later commands run after those in the encoder.
     fn end_part(&mut self) -> Result<(), WgpuError> {
         let batch = &mut self.recording.batch;
         batch.pass = None;
@@ -48,14 +48,15 @@ impl Recorder<'_> {
         }
     }
 
-    /// Submits the recorded commands, and then foreign command buffers.
+    /// Submits the recorded commands, followed by foreign command buffers.
     ///
     /// # Errors
     ///
-    /// [`WgpuError::SubmissionRefused`] if wgpu refuses a part that this thread has recorded into.
-    /// The other threads of such a part get the error from their next call, and the other parts are
-    /// executed. [`WgpuError::Refused`] for a foreign command buffer: it and the later ones are not
-    /// submitted. [`WgpuError::DeviceLost`]. After an error, no commands are recorded any more.
+    /// [`WgpuError::SubmissionRefused`] if wgpu rejects a part that this thread has recorded into.
+    /// The part's other threads receive the error from their next call, and the other parts are
+    /// executed. [`WgpuError::Refused`] if wgpu rejects a foreign command buffer; this buffer and
+    /// the later ones are not submitted. [`WgpuError::DeviceLost`]. After an error, the recording
+    /// is empty.
     pub(crate) fn submit(&mut self, others: Vec<wgpu::CommandBuffer>) -> Result<(), WgpuError> {
         let calls = &self.setup.calls;
         let recorded = self.submit_batch();
@@ -78,8 +79,8 @@ impl Recorder<'_> {
         panicked.map_or(answer, |payload| resume_unwind(payload))
     }
 
-    /// Submits a foreign command buffer, alone as each [`Part`] is. A panic comes from a callback,
-    /// after the commands were submitted.
+    /// Submits one foreign command buffer separately, like each [`Part`]. A panic comes from a
+    /// callback, and the commands have then been submitted.
     fn submit_alone(&self, commands: wgpu::CommandBuffer) -> thread::Result<Result<(), WgpuError>> {
         let calls = &self.setup.calls;
         let submit = || calls.scoped(|| calls.queue.submit([commands]));
@@ -104,7 +105,7 @@ impl Recorder<'_> {
         });
         let submitted = self.submit_parts(&mut batch.parts, &in_words(prepared));
         let _ = calls.scoped(|| self.recording.uploads.recall(&mut batch.staged));
-        // Their memory is reused.
+        // The memory of these values is reused.
         batch.parameters.clear();
         batch.commands = 0;
         self.recording.batch = batch;
@@ -114,8 +115,8 @@ impl Recorder<'_> {
         }
     }
 
-    /// Submits parts, unless the data that they read could not be prepared. A submission runs
-    /// callbacks: a panic from one is returned after all parts are submitted.
+    /// Submits the parts, unless their data could not be prepared. A submission runs callbacks. If
+    /// a callback panics, the panic is returned after all parts have been submitted.
     fn submit_parts(
         &mut self,
         parts: &mut Vec<Part>,
@@ -138,16 +139,16 @@ impl Recorder<'_> {
         panicked.map_or(Ok(answer), Err)
     }
 
-    /// Does the same as [`submit`](Self::submit), if no caller can handle an error: this thread's
-    /// next call returns it.
+    /// Like [`submit`](Self::submit), for callers that cannot handle an error: this thread's next
+    /// call returns the error instead.
     pub(crate) fn submit_unanswered(&mut self) {
         if let Err(error) = self.submit(Vec::new()) {
             self.recording.owed.add(current_thread(), &error);
         }
     }
 
-    /// Reports the error of a part that wgpu refused: to this thread at once, to the others at
-    /// their next call.
+    /// Reports a part that wgpu rejected. The calling thread receives the error immediately, and
+    /// other threads receive it from their next call.
     fn refuse(&mut self, threads: &[u64], message: String) -> Result<(), WgpuError> {
         self.setup.calls.find_loss()?;
         self.recording.refusals += 1;

@@ -1,4 +1,4 @@
-//! Uploads from the host, in the order of the recorded commands, and downloads to the host.
+//! Uploads from the host, ordered with the recorded commands, and downloads to the host.
 
 use super::Recorder;
 use super::fill::{PATTERN_BYTES, usize_of};
@@ -6,19 +6,19 @@ use crate::error::WgpuError;
 use crate::memory::Allocation;
 use crate::staging::{IdleBuffers, PIECE};
 
-/// The maximum bytes that one batch stages before it is submitted.
+/// The maximum number of bytes that one batch stages before it is submitted.
 const STAGED: u64 = 2 * PIECE;
-/// The bytes that fit into the pattern of the fill kernel, at any position in a word.
+/// The number of bytes that always fit into the fill kernel's pattern, at any position in a word.
 const FEW: usize = PATTERN_BYTES - 4;
 
 impl Recorder<'_> {
-    /// Copies bytes from the host. `source` may be reused when this returns, and later commands see
-    /// the bytes in the buffer. The bytes around them stay unchanged.
+    /// Copies bytes from the host. `source` may be reused when this method returns. Later commands
+    /// see the new bytes, and the bytes around them stay unchanged.
     ///
     /// # Errors
     ///
-    /// [`WgpuError::OutOfMemory`], and the device's errors among those of
-    /// [`Stream::dispatch`](crate::Stream::dispatch).
+    /// [`WgpuError::OutOfMemory`], and the errors of [`Stream::dispatch`](crate::Stream::dispatch)
+    /// that concern the device.
     pub(crate) fn upload(
         &mut self,
         allocation: &Allocation,
@@ -28,11 +28,12 @@ impl Recorder<'_> {
         if source.is_empty() {
             return Ok(());
         }
-        // Few bytes go with the parameters, and do not end the pass.
+        // A short upload travels with the kernel parameters, which avoids ending the pass.
         if source.len() <= FEW && (self.is_in_pass() || source.len() < 8) {
             return self.write_few(allocation, offset, source);
         }
-        // Staged copies consist of whole words.
+        // Staged copies consist of whole words, so the unaligned bytes at either end are written
+        // separately.
         let (head, rest) = source.split_at(usize_of((4 - offset % 4) % 4).min(source.len()));
         let (words, tail) = rest.split_at(rest.len() & !3);
         let after_head = offset + head.len() as u64;
@@ -68,12 +69,12 @@ impl Recorder<'_> {
         Ok(())
     }
 
-    /// Copies bytes into a staging buffer, and submits. The first of them is at `offset % 4` in the
-    /// staging buffer.
+    /// Copies bytes into a staging buffer, and submits the copy. The first byte lies at
+    /// `offset % 4` in the staging buffer.
     ///
     /// # Errors
     ///
-    /// [`WgpuError::OutOfMemory`], [`WgpuError::BufferDestroyed`], [`WgpuError::DeviceLost`] and
+    /// [`WgpuError::OutOfMemory`], [`WgpuError::BufferDestroyed`], [`WgpuError::DeviceLost`] or
     /// [`WgpuError::SubmissionRefused`].
     pub(crate) fn download(
         &mut self,

@@ -1,4 +1,4 @@
-//! The stream with the system's allocator.
+//! The stream with the system allocator.
 
 use std::alloc::System;
 use std::process::ExitCode;

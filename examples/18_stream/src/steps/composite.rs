@@ -1,10 +1,10 @@
-//! The shown frame: the clean picture, redder where it moves to the right and bluer where it moves
-//! down, with the edges in white.
+//! The displayed frame: the clean picture with its edges in white. It is redder at pixels that move
+//! to the right, and bluer at pixels that move down.
 
 use crate::plane::Plane;
 use crate::size::Size;
 
-/// Levels of colour for a pixel of movement, at half the size.
+/// The change of colour, in levels per pixel of movement at half size.
 const TINT: f32 = 16.0;
 
 /// Composes the frame. `flow` is half as large as the picture.

@@ -1,13 +1,13 @@
-//! A median over 3 × 3 pixels, for each colour, which removes specks and keeps edges. Columns of
-//! three are sorted first. The median of nine is then that of the largest low, the middle mid and
-//! the smallest high one.
+//! A median over 3 × 3 pixels for each colour, which removes specks and keeps edges. Each column of
+//! three pixels is sorted first. The median of nine pixels is then the median of three numbers: the
+//! largest of the low ones, the median of the middle ones, and the smallest of the high ones.
 
 use crate::size::Size;
 
-/// Bytes of a pixel.
+/// The number of bytes per pixel.
 const COLOURS: usize = 3;
 
-/// Sorts each pixel with those above and below it.
+/// Sorts each pixel together with the pixels above and below it.
 pub(crate) fn sort_columns(size: Size, raw: &[u8], [low, mid, high]: [&mut [u8]; 3]) {
     let width = COLOURS * size.width;
     let row = |y: usize| &raw[y * width..(y + 1) * width];
@@ -27,7 +27,8 @@ pub(crate) fn sort_columns(size: Size, raw: &[u8], [low, mid, high]: [&mut [u8];
     }
 }
 
-/// The median of nine out of sorted columns; a row's two ends are those of three.
+/// Computes the medians of nine pixels from sorted columns. At both ends of a row, the result is
+/// the median of three.
 pub(crate) fn medians(size: Size, [low, mid, high]: [&[u8]; 3], clean: &mut [u8]) {
     let width = COLOURS * size.width;
     for y in 0..size.height {
@@ -65,7 +66,7 @@ mod tests {
         clean
     }
 
-    /// Compares with a median that sorts all nine.
+    /// Compares the result with a median that sorts all nine pixels.
     #[test]
     fn it_is_the_median_of_nine() {
         let size = Size { width: 9, height: 7 };

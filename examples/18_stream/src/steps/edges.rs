@@ -1,11 +1,11 @@
-//! Sobel's gradients in signed numbers of 16 bits, and the ridges of their steepness.
+//! Sobel's gradients in 16-bit signed numbers, and the ridges of the gradients' steepness.
 
 use crate::plane::Plane;
 
-/// The steepness from which a ridge is an edge, of 32,640.
+/// The minimum steepness of an edge, out of 32,640.
 const STEEP: u16 = 2_400;
 
-/// Computes the derivatives from left to right and from top to bottom; 0 on the border.
+/// Computes the derivatives from left to right and from top to bottom, which are 0 on the border.
 pub(crate) fn gradients(
     greys: Plane<&[u16]>,
     mut across: Plane<&mut [i16]>,
@@ -28,7 +28,7 @@ pub(crate) fn gradients(
             .map(|row| [&row[..inside], &row[1..][..inside], &row[2..][..inside]]);
         let (across, down) = (&mut across[1..][..inside], &mut down[1..][..inside]);
         for x in 0..inside {
-            // 12 bits, so four of them fit.
+            // A grey level has 12 bits, so the sum of four fits into 16 bits.
             let at = |row: &[&[u16]; 3], column: usize| row[column][x] as i16;
             let (left, right) = (
                 at(&above, 0) + 2 * at(&here, 0) + at(&below, 0),
@@ -44,14 +44,14 @@ pub(crate) fn gradients(
     }
 }
 
-/// Computes the steepness, in any direction.
+/// Computes the steepness in any direction.
 pub(crate) fn steepness(across: &[i16], down: &[i16], steep: &mut [u16]) {
     for ((steep, across), down) in steep.iter_mut().zip(across).zip(down) {
         *steep = across.unsigned_abs() + down.unsigned_abs();
     }
 }
 
-/// 255 where it is steep and steepest across the edge, else 0.
+/// Writes 255 to pixels that are steep and are the steepest across the edge, and 0 to all others.
 pub(crate) fn ridges(steep: Plane<&[u16]>, across: &[i16], down: &[i16], marks: &mut [u8]) {
     let (width, height) = (steep.size.width, steep.size.height);
     marks.fill(0);
@@ -63,7 +63,7 @@ pub(crate) fn ridges(steep: Plane<&[u16]>, across: &[i16], down: &[i16], marks: 
             }
             let level = across[here].unsigned_abs() >= down[here].unsigned_abs();
             let step = if level { 1 } else { width };
-            // One strict comparison: of two equal neighbours exactly one stays.
+            // Only one comparison is strict, so exactly one of two equal neighbours is kept.
             if own > steep.pixels[here - step] && own >= steep.pixels[here + step] {
                 marks[here] = 255;
             }

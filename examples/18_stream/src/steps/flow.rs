@@ -1,16 +1,17 @@
-//! Lucas and Kanade's flow: the motion of each pixel from the last frame to this one, by least
-//! squares over 5 × 5 pixels, refined from a coarser level's result.
+//! The optical flow of Lucas and Kanade: the motion of each pixel from the previous frame to the
+//! current one, by least squares over 5 × 5 pixels. The flow is refined from the result of a
+//! coarser level.
 
 use crate::plane::Plane;
 
-/// The damping that keeps the equations solvable in regions without texture.
+/// A damping term that keeps the equations solvable in regions without texture.
 const DAMPING: f32 = 5e-3;
-/// The maximum motion of one refinement, in pixels.
+/// The maximum motion per refinement, in pixels.
 const FARTHEST: f32 = 2.0;
-/// The inverse of the upper limit of grey levels.
+/// The inverse of the largest grey level.
 const UNIT: f32 = 1.0 / 4_096.0;
 
-/// Doubles the size and the motion.
+/// Doubles the size of the flow and its motion.
 pub(crate) fn enlarge(from: Plane<&[f32]>, mut to: Plane<&mut [f32]>) {
     for y in 0..to.size.height {
         let from = from.row((y / 2).min(from.size.height - 1));
@@ -20,7 +21,7 @@ pub(crate) fn enlarge(from: Plane<&[f32]>, mut to: Plane<&mut [f32]>) {
     }
 }
 
-/// Computes this frame with every pixel moved back to its origin.
+/// Computes the current frame with every pixel moved back to its origin.
 pub(crate) fn warp(now: Plane<&[u16]>, [across, down]: [&[f32]; 2], mut back: Plane<&mut [f32]>) {
     let (right, bottom) = ((now.size.width - 1) as f32, (now.size.height - 1) as f32);
     for y in 0..now.size.height {
@@ -32,7 +33,8 @@ pub(crate) fn warp(now: Plane<&[u16]>, [across, down]: [&[f32]; 2], mut back: Pl
     }
 }
 
-/// A grey level between four pixels. Both coordinates are within the picture.
+/// Returns the grey level interpolated between four pixels. Both coordinates must lie within the
+/// picture.
 #[expect(
     clippy::cast_possible_truncation,
     clippy::cast_sign_loss,
@@ -48,7 +50,8 @@ fn between(of: Plane<&[u16]>, x: f32, y: f32) -> f32 {
     above + part_y * (below - above)
 }
 
-/// Computes the slopes of brightness in the last frame to the right and downwards, and over time.
+/// Computes the slopes of brightness: to the right and downwards in the previous frame, and over
+/// time.
 pub(crate) fn slopes(before: Plane<&[u16]>, back: &[f32], [across, down, later]: [&mut [f32]; 3]) {
     let width = before.size.width;
     for y in 0..before.size.height {
@@ -69,14 +72,14 @@ pub(crate) fn slopes(before: Plane<&[u16]>, back: &[f32], [across, down, later]:
     }
 }
 
-/// Computes the product of two numbers for each pixel.
+/// Multiplies two numbers for each pixel.
 pub(crate) fn product(left: &[f32], right: &[f32], out: &mut [f32]) {
     for (out, (left, right)) in out.iter_mut().zip(left.iter().zip(right)) {
         *out = left * right;
     }
 }
 
-/// Sums of five in a row, with zeros beyond its ends.
+/// Sums five numbers along a row. Beyond its ends, a row continues with zeros.
 pub(crate) fn sum_rows(from: Plane<&[f32]>, mut sums: Plane<&mut [f32]>) {
     let width = from.size.width;
     for y in 0..from.size.height {
@@ -90,7 +93,7 @@ pub(crate) fn sum_rows(from: Plane<&[f32]>, mut sums: Plane<&mut [f32]>) {
     }
 }
 
-/// Sums of five in a column, which continues with its last number beyond its ends.
+/// Sums five numbers along a column. Beyond its ends, a column continues with its last number.
 pub(crate) fn sum_columns(from: Plane<&[f32]>, mut sums: Plane<&mut [f32]>) {
     for y in 0..from.size.height {
         let [a, b, c, d, e] = [-2, -1, 0, 1, 2].map(|by| from.row_near(y, by));
@@ -100,8 +103,8 @@ pub(crate) fn sum_columns(from: Plane<&[f32]>, mut sums: Plane<&mut [f32]>) {
     }
 }
 
-/// Five sums for each pixel: products of the slopes to the right and down with themselves, each
-/// other, and the slope over time.
+/// Five sums for each pixel. They are the products of the slopes to the right and down with
+/// themselves, with each other, and with the slope over time.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Sums<'s> {
     pub(crate) right_right: &'s [f32],
@@ -111,7 +114,7 @@ pub(crate) struct Sums<'s> {
     pub(crate) down_time: &'s [f32],
 }
 
-/// Adds the best solution of the equations to the flow.
+/// Adds the least-squares solution of the equations to the flow.
 pub(crate) fn refine(sums: Sums<'_>, [across, down]: [&mut [f32]; 2]) {
     for (pixel, (across, down)) in across.iter_mut().zip(down).enumerate() {
         let (a, b, c) = (

@@ -1,4 +1,4 @@
-//! The arithmetic on pixels, which all ways share. Each function writes into storage that the
+//! The arithmetic on pixels, which all versions share. Each function writes to storage that the
 //! caller passes.
 
 pub(crate) mod composite;

@@ -1,13 +1,13 @@
-//! Grey levels of 12 bits, and the same picture half as large: a filter of 1 4 6 4 1 sixteenths
-//! along each axis, at every second pixel. Sums along rows fill 16 bits exactly.
+//! 12-bit grey levels, and the same picture at half size. The filter has the weights 1 4 6 4 1, in
+//! sixteenths, along each axis, at every second pixel. Sums along rows fit in exactly 16 bits.
 
 use crate::plane::Plane;
 
-/// The upper limit of grey levels: 12 bits.
+/// The largest grey level, in 12 bits.
 #[cfg(test)]
 const WHITE: u16 = (255 * 256) >> 4;
 
-/// Red, green and blue by how bright they look.
+/// Converts red, green and blue to grey levels, weighted by how bright they look.
 pub(crate) fn greys(picture: &[u8], greys: &mut [u16]) {
     for (grey, pixel) in greys.iter_mut().zip(picture.chunks_exact(3)) {
         let [red, green, blue] = [pixel[0], pixel[1], pixel[2]].map(u16::from);
@@ -15,7 +15,7 @@ pub(crate) fn greys(picture: &[u8], greys: &mut [u16]) {
     }
 }
 
-/// Halves each row, in sixteenths.
+/// Halves the length of each row. The results are in sixteenths.
 pub(crate) fn halve_rows(from: Plane<&[u16]>, mut rows: Plane<&mut [u16]>) {
     let last = from.size.width - 1;
     for y in 0..from.size.height {
@@ -27,7 +27,7 @@ pub(crate) fn halve_rows(from: Plane<&[u16]>, mut rows: Plane<&mut [u16]>) {
     }
 }
 
-/// Halves each column of such rows.
+/// Halves the length of each column of such rows.
 #[expect(clippy::cast_possible_truncation, reason = "a mean of numbers of 12 bits")]
 pub(crate) fn halve_columns(rows: Plane<&[u16]>, mut half: Plane<&mut [u16]>) {
     for y in 0..half.size.height {

@@ -8,7 +8,8 @@ impl<'s> Scratch for BumpScope<'s> {
     type Buffer<T: Sample> = &'s mut [T];
     type Inner<'i> = BumpScope<'i>;
 
-    /// An arena's memory must be written before it is a slice: this is its cheapest safe way.
+    /// An arena's memory must be initialised before it can be a slice. This is the cheapest safe
+    /// way to do so.
     fn provide<T: Sample>(&self, length: usize) -> &'s mut [T] {
         self.alloc_slice_fill(length, T::default()).into_mut()
     }

@@ -1,8 +1,8 @@
-//! Temporaries that are a new `Vec` each, as in a first draft.
+//! Temporaries from the heap: each one is a new `Vec`, as in a first draft.
 
 use crate::scratch::{Sample, Scratch};
 
-/// The heap of the global allocator.
+/// The heap, that is, the global allocator.
 #[derive(Clone, Copy, Debug)]
 pub struct Heap;
 

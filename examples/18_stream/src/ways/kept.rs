@@ -1,5 +1,6 @@
-//! Buffers kept by hand, for code that must not allocate: one for each temporary, named, sized
-//! once, and passed to every step. Steps that obviously never overlap share buffers.
+//! Buffers kept by hand, for code that must not allocate. There is one named buffer per temporary.
+//! Its size is set once, and it is passed to every step. Steps that obviously never overlap share
+//! buffers.
 
 use crate::Failure;
 use crate::camera::{Camera, LEVELS};
@@ -10,7 +11,7 @@ use crate::steps::composite::composite;
 use crate::steps::flow::Sums;
 use crate::steps::{denoise, edges, flow, pyramid};
 
-/// Every temporary of a frame.
+/// All temporaries of a frame.
 #[derive(Debug)]
 pub struct Kept {
     raw: Vec<u8>,
@@ -23,16 +24,16 @@ pub struct Kept {
     down: Vec<i16>,
     steep: Vec<u16>,
     marks: Vec<u8>,
-    /// The flow of each level from [`FLOW`] on.
+    /// The flow of each level, starting with [`FLOW`].
     flows: Vec<[Vec<f32>; 2]>,
-    /// The warped picture, then the sums in rows.
+    /// First the warped picture, then the sums along rows.
     back_or_rows: Vec<f32>,
     slopes: [Vec<f32>; 3],
     sums: [Vec<f32>; 5],
 }
 
 impl Kept {
-    /// Makes room for frames of one size.
+    /// Creates buffers for frames of one size.
     #[must_use]
     pub fn new(size: Size) -> Self {
         let (pixels, half) = (size.pixels(), size.halved(1));
@@ -56,7 +57,7 @@ impl Kept {
         }
     }
 
-    /// Processes one frame; the camera's picture is the result.
+    /// Processes one frame, and stores the result in the camera's picture.
     ///
     /// # Errors
     ///

@@ -1,4 +1,4 @@
-//! The sources of temporaries, one a file.
+//! The sources of temporaries, one per file.
 
 #[cfg(feature = "bump-scope")]
 mod arena;

@@ -1,6 +1,6 @@
-//! The integer steps, which are those before the flow, on a wgpu device, with temporaries from a
-//! scope of its pool. Decoding, the flow and the composition stay on the host, with temporaries of
-//! the thread's pool.
+//! The integer steps, which precede the flow, on a wgpu device. Their temporaries come from a scope
+//! of the device's pool. Decoding, the flow and the composition stay on the host, with temporaries
+//! from the thread's pool.
 
 use bytemuck::Pod;
 use pool_facade::prelude::*;
@@ -12,12 +12,12 @@ use crate::frame::{decode, show};
 use crate::scratch::Scratch;
 use crate::size::Size;
 
-/// Threads of a workgroup, as in the kernels.
+/// The number of threads per workgroup, the same as in the kernels.
 const WIDTH: usize = 64;
-/// The maximum number of workgroups: each continues with the rest.
+/// The maximum number of workgroups. Each workgroup then processes several groups of pixels.
 const GROUPS: usize = 4_096;
 
-/// A device's kernels and its pool.
+/// The kernels and the pool of a device.
 #[derive(Debug)]
 pub struct OnWgpu {
     kernels: Kernels,
@@ -41,7 +41,7 @@ impl OnWgpu {
     ///
     /// # Errors
     ///
-    /// Fails if there is no adapter, or if it refuses the kernels.
+    /// Fails if there is no adapter, or if the adapter rejects the kernels.
     pub fn open() -> Result<Self, Failure> {
         let stream = Stream::open()?;
         let kernel = |entry| {
@@ -60,7 +60,7 @@ impl OnWgpu {
         Ok(Self { kernels, pool })
     }
 
-    /// Processes one frame; the camera's picture is the result.
+    /// Processes one frame, and stores the result in the camera's picture.
     ///
     /// # Errors
     ///
@@ -87,7 +87,7 @@ impl OnWgpu {
         let steep = step(&scope, steepness, (size, &levels[0].1), size)?;
         let marks = step(&scope, ridges, (size, &steep.1), size)?;
 
-        // All are enqueued before the first is awaited.
+        // All reads are enqueued before the first one is awaited.
         let (clean, marks) = (clean.1.read()?, marks.1.read()?);
         let levels = levels.iter().map(|(_, greys)| greys.read()).collect::<Result<Vec<_>, _>>()?;
         let clean_pixels = host.take::<u8>(3 * size.pixels());
@@ -104,8 +104,8 @@ impl OnWgpu {
     }
 }
 
-/// Returns the name of the adapter, and whether it is a processor. Compiles no kernel: a refused
-/// kernel does not mean that the adapter is missing.
+/// Returns the name of the adapter, and whether it is a CPU. Compiles no kernels, because a
+/// rejected kernel does not mean that the adapter is missing.
 ///
 /// # Errors
 ///
@@ -117,7 +117,7 @@ pub fn adapter() -> Result<String, Failure> {
     Ok(format!("{}, {}", adapter.name, if is_processor { "a processor" } else { "a device" }))
 }
 
-/// Records a kernel that makes a plane of another.
+/// Records a kernel that computes one plane from another.
 fn step<'s, T: Pod>(
     scope: &Scope<'s, Wgpu>,
     kernel: &Kernel,
@@ -134,7 +134,7 @@ fn step<'s, T: Pod>(
     Ok((size, to))
 }
 
-/// Numbers that fit.
+/// Converts numbers to a narrower type. All of them must fit.
 fn narrow<T: TryFrom<u32> + Default>(from: &[u32], to: &mut [T]) {
     for (to, from) in to.iter_mut().zip(from) {
         *to = T::try_from(*from).unwrap_or_default();

@@ -1,4 +1,5 @@
-// The steps of `denoise`, `pyramid` and `edges` on numbers of 32 bits: integers, so the same as the host's in every bit.
+// The steps of `denoise`, `pyramid` and `edges` on 32-bit integers, so the results are bitwise
+// equal to the host's.
 
 struct Planes {
     width: u32,
@@ -23,7 +24,7 @@ fn byte(at: u32) -> u32 {
     return (source[at / 4] >> (8 * (at % 4))) & 255;
 }
 
-// A pixel with those above and below it, sorted for each colour.
+// A pixel and the pixels above and below it, sorted for each colour.
 struct Column {
     low: vec3<u32>,
     mid: vec3<u32>,
@@ -48,7 +49,7 @@ fn median_of(a: vec3<u32>, b: vec3<u32>, c: vec3<u32>) -> vec3<u32> {
     return max(min(a, b), min(max(a, b), c));
 }
 
-// Converts bytes of red, green and blue into a word for each pixel.
+// Converts bytes of red, green and blue to one word per pixel.
 @compute @workgroup_size(WIDTH)
 fn medians(place: Place) {
     for (var at = place.id.x; at < planes.to_width * planes.to_height; at += place.groups.x * WIDTH) {
@@ -109,7 +110,8 @@ fn grey(at: u32) -> i32 {
     return i32(source[at]);
 }
 
-// Returns the steepness; the bit above it is set if it is steeper from left to right.
+// Returns the steepness. The next higher bit is set if the picture is steeper from left to right
+// than from top to bottom.
 @compute @workgroup_size(WIDTH)
 fn steepness(place: Place) {
     let row = planes.width;
@@ -129,7 +131,7 @@ fn steepness(place: Place) {
     }
 }
 
-// Same as in `edges`.
+// The same value as in `edges`.
 const STEEP: u32 = 2400;
 
 @compute @workgroup_size(WIDTH)

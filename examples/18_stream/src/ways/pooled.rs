@@ -1,4 +1,4 @@
-//! Temporaries from a scope of a pool, with slots or with a stack.
+//! Temporaries from a scope of a pool, with either slots or a stack.
 
 use pool_facade::prelude::*;
 
