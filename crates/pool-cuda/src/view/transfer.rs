@@ -6,11 +6,11 @@ use pool_driver::error::CudaError;
 
 use crate::stream::device_stream::DeviceStream;
 
-/// Sets bytes.
+/// Sets every byte of a range to a value.
 ///
 /// # Safety
 ///
-/// The range must be allocated. The caller must own the right to write it in the pool's stream.
+/// The range must be allocated. The caller must have the right to write it in the pool's stream.
 pub(crate) unsafe fn set_bytes(
     stream: &DeviceStream,
     to: Address,
@@ -28,7 +28,7 @@ pub(crate) unsafe fn set_bytes(
 ///
 /// # Safety
 ///
-/// Both ranges must be allocated and disjoint. The caller must own the right to use them in the
+/// Both ranges must be allocated and disjoint. The caller must have the right to use them in the
 /// pool's stream.
 pub(crate) unsafe fn copy(
     stream: &DeviceStream,
@@ -43,11 +43,11 @@ pub(crate) unsafe fn copy(
     unsafe { calls::copy_on_device(to, from, bytes, stream.stream()) }
 }
 
-/// Copies bytes from the host. When this returns, `from` has been read.
+/// Copies bytes from the host. When this function returns, `from` has been read.
 ///
 /// # Safety
 ///
-/// As for [`set_bytes`].
+/// The same contract as [`set_bytes`].
 pub(crate) unsafe fn upload(
     stream: &DeviceStream,
     to: Address,
@@ -58,11 +58,11 @@ pub(crate) unsafe fn upload(
     unsafe { stream.staging().upload(to, from, stream.stream()) }
 }
 
-/// Copies bytes to the host, and waits for them.
+/// Copies bytes to the host and waits for them.
 ///
 /// # Safety
 ///
-/// The range must be allocated. The caller must own the right to read it in the pool's stream.
+/// The range must be allocated. The caller must have the right to read it in the pool's stream.
 pub(crate) unsafe fn download(
     stream: &DeviceStream,
     to: &mut [u8],
