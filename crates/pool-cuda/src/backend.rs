@@ -112,7 +112,7 @@ unsafe impl PoolBackend for Cuda {
         slot: SlotRef<Self>,
         length: usize,
     ) -> DeviceViewMut<'s, T> {
-        // SAFETY: the caller's promise.
+        // SAFETY: the caller upholds the contract.
         unsafe { DeviceViewMut::new(block, slot, length) }
     }
 
@@ -122,7 +122,7 @@ unsafe impl PoolBackend for Cuda {
         slot: SlotRef<Self>,
         length: usize,
     ) -> DeviceView<'s, T> {
-        // SAFETY: the caller's promise.
+        // SAFETY: the caller upholds the contract.
         unsafe { DeviceView::new(block, slot, length) }
     }
 

@@ -64,14 +64,14 @@ impl DeviceStream {
             // If the pool cannot wait for the block's users on other streams, the block is leaked
             // until the source is dropped.
             self.other_streams().settle(address, self.stream())?;
-            // SAFETY: the caller's promise.
+            // SAFETY: the caller upholds the contract.
             unsafe { source.free(address) };
             return Ok(());
         }
         let freed = match self.bind_outside_capture("free memory") {
             Ok(()) => {
                 self.free_deferred();
-                // SAFETY: the caller's promise.
+                // SAFETY: the caller upholds the contract.
                 unsafe { self.free_now(address) }
             }
             Err(error) => Err(error),
@@ -89,7 +89,7 @@ impl DeviceStream {
     ///
     /// The same contract as [`free`](Self::free), and the stream must not be captured.
     unsafe fn free_now(&self, address: Address) -> Result<(), CudaError> {
-        // SAFETY: the caller's promise.
+        // SAFETY: the caller upholds the contract.
         unsafe { free_block(address, self.other_streams(), self.stream(), self.device()) }
     }
 

@@ -44,7 +44,7 @@ pub(crate) unsafe fn fill(
     }
     let repetition = Repetition { queue: stream.stream(), to, element, length };
     let done = match (repetition.only_unit(), stream.captured_source()) {
-        // SAFETY: the caller's promise.
+        // SAFETY: the caller upholds the contract.
         (Some(unit), _) => return unsafe { unit.set(to, length, repetition.queue) },
         // SAFETY: as above.
         (None, Some(source)) => unsafe { repetition.begin_from_source(source) }?,
@@ -187,7 +187,7 @@ impl Unit {
     /// The same contract as [`fill`], for a range of `count` units.
     unsafe fn set(self, to: Address, count: usize, queue: &CudaStream) -> Result<(), CudaError> {
         match self {
-            // SAFETY: the caller's promise.
+            // SAFETY: the caller upholds the contract.
             Self::Byte(value) => unsafe { calls::set_bytes(to, value, count, queue) },
             // SAFETY: as above.
             Self::Half(value) => unsafe { calls::set_halves(to, value, count, queue) },

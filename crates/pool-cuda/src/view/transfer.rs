@@ -20,7 +20,7 @@ pub(crate) unsafe fn set_bytes(
     if stream.is_dry() {
         return Ok(());
     }
-    // SAFETY: the caller's promise.
+    // SAFETY: the caller upholds the contract.
     unsafe { calls::set_bytes(to, value, bytes, stream.stream()) }
 }
 
@@ -39,7 +39,7 @@ pub(crate) unsafe fn copy(
     if stream.is_dry() {
         return Ok(());
     }
-    // SAFETY: the caller's promise.
+    // SAFETY: the caller upholds the contract.
     unsafe { calls::copy_on_device(to, from, bytes, stream.stream()) }
 }
 
@@ -54,7 +54,7 @@ pub(crate) unsafe fn upload(
     from: &[u8],
 ) -> Result<(), CudaError> {
     stream.bind_outside_capture("copy from the host")?;
-    // SAFETY: the caller's promise.
+    // SAFETY: the caller upholds the contract.
     unsafe { stream.staging().upload(to, from, stream.stream()) }
 }
 
@@ -69,6 +69,6 @@ pub(crate) unsafe fn download(
     from: Address,
 ) -> Result<(), CudaError> {
     stream.bind_outside_capture("copy to the host")?;
-    // SAFETY: the caller's promise.
+    // SAFETY: the caller upholds the contract.
     unsafe { stream.staging().download(to, from, stream.stream()) }
 }

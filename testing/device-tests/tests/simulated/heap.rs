@@ -31,12 +31,12 @@ unsafe impl GlobalAlloc for Counting {
         if ON.get() {
             ALLOCATIONS.set(ALLOCATIONS.get() + 1);
         }
-        // SAFETY: the caller's promise.
+        // SAFETY: the caller upholds the contract.
         unsafe { System.alloc(layout) }
     }
 
     unsafe fn dealloc(&self, memory: *mut u8, layout: Layout) {
-        // SAFETY: the caller's promise.
+        // SAFETY: the caller upholds the contract.
         unsafe { System.dealloc(memory, layout) };
     }
 }

@@ -45,13 +45,13 @@ thread_local! {
 unsafe impl GlobalAlloc for Hooked {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         one_more();
-        // SAFETY: the caller's promise.
+        // SAFETY: the caller upholds the contract.
         unsafe { System.alloc(layout) }
     }
 
     unsafe fn dealloc(&self, memory: *mut u8, layout: Layout) {
         one_more();
-        // SAFETY: the caller's promise.
+        // SAFETY: the caller upholds the contract.
         unsafe { System.dealloc(memory, layout) };
     }
 }
