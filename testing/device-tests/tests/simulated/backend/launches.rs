@@ -1,4 +1,4 @@
-//! Kernels: on the pool's stream and on others, with shapes in device memory.
+//! Kernels on the pool's stream and on other streams, with shapes in device memory.
 
 use cudarc::driver::{LaunchConfig, PushKernelArg};
 use pool_core::{PoolView, PoolViewMut};
@@ -7,7 +7,7 @@ use pool_kernels::{elementwise, gather, reduction};
 
 use crate::support::{function, in_many_orders, pool, races_in_every_order};
 
-/// The elements of the arrays.
+/// The number of elements in each array.
 const N: usize = 100;
 
 const BLOCK: LaunchConfig =
@@ -39,13 +39,14 @@ fn launches_of_a_scope_are_in_the_pools_order() {
     });
 }
 
-/// Each round, kernels of another stream read one view and write another, without explicit joins.
+/// In each round, kernels on another stream read one view and write another, without explicit
+/// joins.
 fn on_another_stream(device: &CudaDevice, ordered: bool) {
     let axpy = function(device.context(), elementwise::MODULE, elementwise::AXPY.f32);
     let other = device.context().new_stream().unwrap();
     announce(&other);
     let mut pool = pool(device);
-    // SAFETY: the memory is the simulator's, which reports races.
+    // SAFETY: the memory belongs to the simulator, which reports races.
     unsafe { pool.context().order_foreign_streams(ordered) };
     for round in 0..4_u8 {
         let scope = pool.scope();
@@ -81,7 +82,7 @@ fn without_the_order_such_launches_race() {
     races_in_every_order(|device| on_another_stream(device, false));
 }
 
-/// A view in use by another stream is then an argument of the pool's own launch.
+/// A view that another stream is using becomes an argument of the pool's own launch.
 #[test]
 #[ignore = "needs a process of its own: cargo xtask sim-test"]
 fn an_argument_waits_for_other_streams() {
@@ -121,7 +122,8 @@ fn a_kernel_reads_the_shape_from_device_memory() {
             let mut to = scope.acquire_zeroed::<f32, _>(24);
             from.copy_from_host(&numbers).unwrap();
             let capacity = 24_u64;
-            // SAFETY: the parameters are those of `GATHER`; the shape's elements are those of `from`.
+            // SAFETY: the arguments match the parameters of `GATHER`, and the shape describes
+            // `from`.
             unsafe {
                 scope
                     .launch(&gather)
