@@ -308,8 +308,8 @@ impl DeviceStream {
         self.source().is_some_and(BlockSource::is_dry)
     }
 
-    /// Checks that memory of both pools belongs to the same capture, or that neither pool is
-    /// captured.
+    /// Checks that the memory of both pools belongs to the same owner with regard to graphs. Pools
+    /// that are not captured have no owner.
     pub(crate) fn check_owner(&self, other: &Self) -> Result<(), CudaError> {
         let owner = |stream: &Self| stream.captured_source().map(BlockSource::owner);
         if owner(self) == owner(other) {

@@ -40,7 +40,7 @@ fn memory() -> DeviceMemory {
     DeviceMemory::new(&Cuda::device(0).unwrap())
 }
 
-/// Opens the device for a test that uses the pool's own crates rather than raw driver calls.
+/// Opens the device and keeps it open for a test.
 fn require_device() -> Device {
     driver_conformance::open().unwrap_or_else(|why| panic!("GPU REQUIRED: {why}"))
 }

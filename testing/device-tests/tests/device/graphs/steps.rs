@@ -40,7 +40,7 @@ impl Axpy {
         let count = N as u64;
         let mut launch = scope.launch(&self.0);
         launch.arg(&factor).arg(x).arg(y).arg(&count);
-        // SAFETY: the arguments match the parameters of `AXPY`, and both arrays have `N` elements.
+        // SAFETY: the arguments match `AXPY`, and both arrays have `N` elements.
         unsafe { launch.launch(GRID) }?;
         Ok(())
     }

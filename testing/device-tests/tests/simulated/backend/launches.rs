@@ -26,12 +26,12 @@ fn launches_of_a_scope_are_in_the_pools_order() {
             let scope = outer.scope();
             let (x, mut y) = (scope.acquire_filled(N, 2.0_f32), scope.acquire_filled(N, 1.0_f32));
             let (factor, count) = (f32::from(round), N as u64);
-            // SAFETY: the parameters are those of `AXPY`, and the count is that of the views.
+            // SAFETY: the arguments match `AXPY`, and `count` is the length of the views.
             unsafe {
                 scope.launch(&axpy).arg(&factor).arg(&x).arg(&mut y).arg(&count).launch(BLOCK)
             }
             .unwrap();
-            // SAFETY: the parameters are those of `SUM`.
+            // SAFETY: the arguments match the parameters of `SUM`.
             unsafe { scope.launch(&sum).arg(&y).arg(&mut total).arg(&count).launch(BLOCK) }
                 .unwrap();
             assert_eq!(total.copy_to_vec().unwrap(), [100.0 * (2.0 * factor + 1.0)]);
@@ -59,7 +59,7 @@ fn on_another_stream(device: &CudaDevice, ordered: bool) {
             let (x, y) = (x.on(&other).unwrap(), y.on(&other).unwrap());
             let mut launch = other.launch_builder(&axpy);
             launch.arg(&factor).arg(&x).arg(&y).arg(&count);
-            // SAFETY: the parameters are those of `AXPY`, and the count is that of the views.
+            // SAFETY: the arguments match `AXPY`, and `count` is the length of the views.
             unsafe { launch.launch(BLOCK) }.unwrap();
         }
         let found = y.copy_to_vec().unwrap();
@@ -97,7 +97,7 @@ fn an_argument_waits_for_other_streams() {
             let mut y = scope.acquire_zeroed::<f32, _>(N);
             other.memcpy_htod(&[4.0; N], &mut x).unwrap();
             let count = N as u64;
-            // SAFETY: the parameters are those of `AXPY`, and the count is that of the views.
+            // SAFETY: the arguments match `AXPY`, and `count` is the length of the views.
             unsafe {
                 scope.launch(&axpy).arg(&2.0_f32).arg(&x).arg(&mut y).arg(&count).launch(BLOCK)
             }
@@ -122,7 +122,7 @@ fn a_kernel_reads_the_shape_from_device_memory() {
             let mut to = scope.acquire_zeroed::<f32, _>(24);
             from.copy_from_host(&numbers).unwrap();
             let capacity = 24_u64;
-            // SAFETY: the arguments match the parameters of `GATHER`, and the shape describes
+            // SAFETY: the arguments match `GATHER`, and the shape describes
             // `from`.
             unsafe {
                 scope

@@ -41,7 +41,7 @@ fn arrays_used_on_other_streams_are_used_again_in_order() {
                 let (x, y) = (x.on(&other).unwrap(), y.on(&other).unwrap());
                 let mut launch = other.launch_builder(&axpy);
                 launch.arg(&factor).arg(&x).arg(&y).arg(&count);
-                // SAFETY: the parameters are those of `AXPY`, and the count is that of the views.
+                // SAFETY: the arguments match `AXPY`, and `count` is the length of the views.
                 unsafe { launch.launch(BLOCK) }.unwrap();
             }
             // The input is dropped while the kernel may still be reading it, and its memory is

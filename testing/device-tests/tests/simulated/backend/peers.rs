@@ -46,7 +46,7 @@ fn on_the_other(
         let (x, y) = (x.on(stream).map_err(told)?, y.on(stream).map_err(told)?);
         let mut launch = stream.launch_builder(axpy);
         launch.arg(&factor).arg(&x).arg(&y).arg(&count);
-        // SAFETY: the parameters are those of `AXPY`, and the count is that of the views.
+        // SAFETY: the arguments match `AXPY`, and `count` is the length of the views.
         let launched = unsafe { launch.launch(BLOCK) };
         launched.map_err(|error| {
             told(CudaError::Call { call: "cuLaunchKernel", code: error.into() })

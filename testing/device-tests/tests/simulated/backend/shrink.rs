@@ -34,7 +34,7 @@ struct Chosen {
     steps: Vec<usize>,
 }
 
-/// Returns the first seed of a program. Every run uses other seeds than the next run.
+/// Returns the first seed of a program. Consecutive runs use different seeds.
 pub(crate) fn seed(number: u64) -> u64 {
     Settings::default().seed.wrapping_mul(1_000_003).wrapping_add(number)
 }

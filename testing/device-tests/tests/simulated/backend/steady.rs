@@ -31,7 +31,7 @@ fn with_a_pool(pool: &mut Pool<Cuda>, axpy: &CudaFunction, scopes: Range<usize>)
         let fourth = scope.acquire::<f32, _>(&[c % 4 + 1, 3, 5][..]);
         let fifth = scope.acquire::<[f32; 3], _>(d + e);
         let count = a as u64;
-        // SAFETY: the parameters are those of `AXPY`, and the count is that of the views.
+        // SAFETY: the arguments match `AXPY`, and `count` is the length of the views.
         unsafe { scope.launch(axpy).arg(&2.0_f32).arg(&x).arg(&mut y).arg(&count).launch(BLOCK) }
             .unwrap();
         let here = [

@@ -14,7 +14,7 @@ pub(crate) fn start() -> Simulator {
     Simulator::start(Settings::default()).unwrap()
 }
 
-/// Restarts the simulator with a seed of this run. Every run uses other seeds than the next run.
+/// Restarts the simulator with a seed of this run. Consecutive runs use different seeds.
 pub(crate) fn start_anew(simulator: Simulator, settings: Settings, seed: u64) {
     let seed = settings.seed.wrapping_mul(1_000_003).wrapping_add(seed);
     assert!(simulator.reset(Settings { seed, ..settings }));
