@@ -46,8 +46,7 @@ impl BlockGuard<'_> {
 impl Drop for BlockGuard<'_> {
     fn drop(&mut self) {
         // SAFETY: the guard holds a block of this context, either newly allocated or given up by
-        // its
-        // owner, so no other code frees the block.
+        // its owner, so no other code frees the block.
         // All work that uses the block is in the pool's stream, or noted.
         self.stream.keep_unanswered(unsafe { self.stream.free(self.address) });
         if let Some(holder) = self.stream.holder() {
@@ -57,8 +56,7 @@ impl Drop for BlockGuard<'_> {
 }
 
 // SAFETY: `DeviceStream::allocate` returns new device memory, which CUDA aligns to 256 bytes or
-// more
-// for every allocation. The host cannot access the memory, and no thread owns it.
+// more for every allocation. The host cannot access the memory, and no thread owns it.
 // `free` enqueues the free after all work of the pool's stream and after other streams' uses of the
 // block, or waits for them. It stores errors for `take_unanswered`, retries later, and never
 // unwinds.
@@ -146,8 +144,7 @@ unsafe impl PoolBackend for Cuda {
         bytes: usize,
     ) -> Result<(), CudaError> {
         // SAFETY: the block holds this number of bytes and no view uses it (caller); the work of
-        // its
-        // former users comes earlier in the pool's stream.
+        // its former users comes earlier in the pool's stream.
         unsafe { transfer::set_bytes(stream, block.0, value, bytes) }
     }
 
@@ -172,10 +169,10 @@ unsafe impl PoolBackend for Cuda {
 }
 
 // SAFETY: CUDA aligns each allocation to 256 bytes or more. A block is only an address, so an
-// address
-// within an allocation is itself a block that ends with the allocation, and every method but `free`
-// accepts it. cudarc's contexts use unified addressing (guide, "Unified Virtual Address Space"):
-// device and host share one range of addresses, and the host's user space is the lower half of it.
+// address within an allocation is itself a block that ends with the allocation, and every method
+// but `free` accepts it.
+// Contexts of cudarc use unified addressing (guide, "Unified Virtual Address Space"): device and
+// host share one range of addresses, and the host's user space is the lower half of it.
 // Views use their reference through `pool_context`, `block_of` and `arm_bytes`.
 unsafe impl StackedBackend for Cuda {
     #[inline]

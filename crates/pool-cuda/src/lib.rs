@@ -41,10 +41,10 @@
 //!
 //! | feature | gives | costs |
 //! |---|---|---|
-//! | `fallback-dynamic-loading` (default) | the driver is loaded when it is first asked for, unless another crate of the build has it linked | nothing |
-//! | `dynamic-loading` | the driver is loaded when it is first asked for, in the whole build | no build together with `dynamic-linking` |
-//! | `dynamic-linking` | programs are linked with the driver | they start only where it is |
-//! | `any-cuda-version` | cudarc finds the version of its bindings: that of the toolkit where the build runs, or the newest. Without it the version is another's to choose, as `cudarc/cuda-12080`, from 12.0 on | a toolkit that cudarc does not know is an error of the build |
+//! | `fallback-dynamic-loading` (default) | loads the driver at its first use, unless another crate in the build links it | nothing |
+//! | `dynamic-loading` | loads the driver at its first use, in the whole build | cannot be combined with `dynamic-linking` |
+//! | `dynamic-linking` | links programs with the driver | programs start only on machines with the driver |
+//! | `any-cuda-version` | cudarc chooses the version of its bindings: the version of the toolkit on the build machine, or the newest. Without this feature, another crate must choose a version from 12.0 on, for example with `cudarc/cuda-12080` | the build fails if cudarc does not know the toolkit |
 
 #![cfg_attr(docsrs, feature(doc_cfg))]
 

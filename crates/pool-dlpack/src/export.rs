@@ -139,8 +139,7 @@ impl<M: ManagedTensorBase> Description<M> {
         // SAFETY: the caller guarantees that the flags do not claim a copy.
         unsafe { tensor.set_flags_unchecked(flags) };
         // SAFETY: the memory is the caller's, and the shape and the row-major strides are stored in
-        // the
-        // tensor's allocation.
+        // the tensor's allocation.
         unsafe { tensor.finish() }
     }
 }

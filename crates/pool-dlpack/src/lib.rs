@@ -34,10 +34,10 @@
 //!
 //! | feature | gives | costs |
 //! |---|---|---|
-//! | `cuda` | `Owned<Cuda, T>` as a tensor, and tensors of a CUDA device | pool-cuda, cudarc |
-//! | `any-cuda-version` | cudarc finds the version of its bindings, as with the feature of that name of `pool-cuda` | a toolkit that cudarc does not know is an error of the build |
-//! | `half` | `half::f16` and `half::bf16` are elements of tensors | half |
-//! | `complex` | `num_complex::Complex` is an element of tensors | num-complex |
+//! | `cuda` | exports `Owned<Cuda, T>`, and imports tensors of a CUDA device | pool-cuda, cudarc |
+//! | `any-cuda-version` | cudarc chooses the version of its bindings, as with the same feature of `pool-cuda` | the build fails if cudarc does not know the toolkit |
+//! | `half` | `half::f16` and `half::bf16` can be elements of tensors | half |
+//! | `complex` | `num_complex::Complex` can be an element of tensors | num-complex |
 
 #![cfg_attr(docsrs, feature(doc_cfg))]
 

@@ -111,8 +111,7 @@ pub unsafe fn allocate_in_order(
 pub fn allocate(bytes: usize, context: &CudaContext) -> Result<Address, CudaError> {
     bind(context)?;
     // SAFETY: the new memory has no owner yet, and its contents are never read as a value before
-    // they
-    // are written.
+    // they are written.
     answer("cuMemAlloc", with_relaxed_capture_mode(|| unsafe { result::malloc_sync(bytes) }))
 }
 

@@ -31,7 +31,7 @@ pub(crate) fn bound_handle(stream: &CudaStream) -> Result<sys::CUstream, CudaErr
 /// Returns `true` if a device has a primary context.
 pub(crate) fn is_active(device: sys::CUdevice) -> Result<bool, CudaError> {
     let (mut flags, mut active) = (0, 0);
-    // SAFETY: both places outlive the call.
+    // SAFETY: both output variables outlive the call.
     let asked = unsafe { sys::cuDevicePrimaryCtxGetState(device, &raw mut flags, &raw mut active) };
     answer("cuDevicePrimaryCtxGetState", asked.result())?;
     Ok(active != 0)

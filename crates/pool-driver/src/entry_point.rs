@@ -62,8 +62,7 @@ impl<F: Copy> EntryPoint<F> {
         let version = c_int::try_from(self.since).unwrap_or(c_int::MAX);
         let status = (&raw mut status).cast();
         // SAFETY: the name ends with 0, and both variables outlive the call. The second one is as
-        // large
-        // as the 32-bit enum that the driver writes to it, and is not read.
+        // large as the 32-bit enum that the driver writes to it, and is not read.
         let asked = unsafe {
             sys::cuGetProcAddress_v2(self.name.as_ptr(), &raw mut place, version, 0, status)
         };

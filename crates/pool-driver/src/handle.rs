@@ -43,8 +43,7 @@ pub struct ContextHandle<K: HandleKind> {
 }
 
 // SAFETY: the driver's calls on the handle may be made from any thread (trait), and the value
-// itself
-// never changes.
+// itself never changes.
 unsafe impl<K: HandleKind> Send for ContextHandle<K> {}
 
 impl<K: HandleKind> ContextHandle<K> {

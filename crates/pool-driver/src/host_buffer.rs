@@ -46,8 +46,7 @@ impl Resource for HostMemory {
     /// Frees the memory. The owner of the buffer ensures that no copy is pending.
     unsafe fn give_back(&mut self) -> Result<(), CudaError> {
         // SAFETY: the memory came from `allocate_host` in this context, and is freed once (caller);
-        // no
-        // copy is pending (guaranteed by the code that enqueued it).
+        // no copy is pending (guaranteed by the code that enqueued it).
         unsafe { calls::free_host(self.memory, &self.context) }
     }
 }
@@ -67,8 +66,7 @@ impl HostBuffer {
     ) -> Result<Self, CudaError> {
         let memory = calls::allocate_host(bytes.len(), context)?;
         // SAFETY: the memory was just allocated with `bytes.len()` bytes, so it is disjoint from
-        // the
-        // caller's.
+        // the caller's.
         unsafe { memory.as_ptr().copy_from_nonoverlapping(bytes.as_ptr(), bytes.len()) };
         let (length, context) = (bytes.len(), Arc::clone(context));
         Ok(Self(place.own(HostMemory { memory, bytes: length, context })))
@@ -132,8 +130,7 @@ impl HostBuffer {
         stream: &CudaStream,
     ) -> Result<(), CudaError> {
         // SAFETY: the caller upholds this contract; the host range stays allocated for as long as
-        // the
-        // copy may run.
+        // the copy may run.
         let copied = unsafe { calls::copy_to_host(self.0.memory, from, bytes, stream) };
         copied.and_then(|()| calls::synchronize(stream))
     }

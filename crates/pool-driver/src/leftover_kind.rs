@@ -26,7 +26,7 @@ pub enum LeftoverKind {
     /// The resources that a graph or an update left behind because a capture was in progress, or
     /// because the graph's runs could not be waited for.
     GraphRuns,
-    /// Memory of other owners that a session used.
+    /// Memory that was allocated elsewhere and passed to a session.
     OwnedMemory,
 }
 

@@ -28,8 +28,8 @@
 //!
 //! | feature | gives | costs |
 //! |---|---|---|
-//! | `fallback-dynamic-loading` (default) | as that of `pool-cuda` | nothing |
-//! | `any-cuda-version` | as that of `pool-cuda` | a toolkit that cudarc does not know is an error of the build |
+//! | `fallback-dynamic-loading` (default) | the same as in `pool-cuda` | nothing |
+//! | `any-cuda-version` | the same as in `pool-cuda` | the build fails if cudarc does not know the toolkit |
 
 #![cfg_attr(docsrs, feature(doc_cfg))]
 #![expect(

@@ -74,8 +74,7 @@ pub fn version() -> Result<u32, CudaError> {
     }
     let mut version = 0;
     // SAFETY: the library is present, the call is older than every supported driver, and the
-    // variable
-    // outlives it.
+    // variable outlives it.
     let asked = unsafe { sys::cuDriverGetVersion(&raw mut version) };
     answer("cuDriverGetVersion", asked.result())?;
     let version = version.try_into().unwrap_or(0);

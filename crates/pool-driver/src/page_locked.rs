@@ -161,8 +161,7 @@ impl Buffer {
     ) -> Result<(), CudaError> {
         debug_assert!(bytes <= self.length && !self.copies.is_pending(), "the caller's promise");
         // SAFETY: the buffer is page-locked, and is busy until the event after the copy is
-        // complete;
-        // the caller upholds the rest of the contract.
+        // complete; the caller upholds the rest of the contract.
         let copied = unsafe { calls::copy_from_host(to, self.first(), bytes, stream) };
         copied.and(self.copies.mark(stream))
     }

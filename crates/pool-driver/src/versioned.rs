@@ -16,7 +16,7 @@ use crate::library;
 /// The capture of a stream, and the stream's position in it.
 #[derive(Clone, Copy, Debug)]
 pub struct CaptureInfo {
-    /// The status of the capture: under way, invalidated, or none.
+    /// The status of the capture: in progress, invalidated, or none.
     pub status: sys::CUstreamCaptureStatus,
     /// The ID of the capture.
     pub id: u64,
@@ -114,8 +114,7 @@ static EVENT_ELAPSED_TIME: EntryPoint<EventElapsedTime> =
     unsafe { EntryPoint::new(c"cuEventElapsedTime", 12_000) };
 
 // SAFETY: this is the signature of `cuMemPoolCreate` in `cuda.h`. Newer versions of its structure
-// use
-// bytes that had to be zero before.
+// use bytes that had to be zero before.
 static CREATE_MEMORY_POOL: EntryPoint<CreateMemoryPool> =
     unsafe { EntryPoint::new(c"cuMemPoolCreate", 12_000) };
 
@@ -274,8 +273,7 @@ pub(crate) fn create_memory_pool(device: sys::CUdevice) -> Result<sys::CUmemoryP
     };
     let mut handle = ptr::null_mut();
     // SAFETY: the output variable and the properties outlive the call, and the properties have the
-    // same
-    // size as CUDA's.
+    // same size as CUDA's.
     let created = unsafe { call(&raw mut handle, &raw const properties) };
     answer("cuMemPoolCreate", created.result()).map(|()| handle)
 }

@@ -58,7 +58,7 @@ pub struct $probe {
 }
 
 impl $probe {
-    /// Creates a probe whose pools each have a separate stream on this device.
+    /// Creates a probe whose pools each have their own stream on this device.
     ///
     /// # Panics
     ///

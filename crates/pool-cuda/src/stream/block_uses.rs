@@ -1,6 +1,6 @@
 //! The uses of a pool's blocks on other streams, in the order in which they were noted. They are
-//! read one at a time, by number. A note is never borrowed while it is processed, because a wait
-//! calls the driver and dropping a stream runs foreign code, either of which may add notes.
+//! read one at a time, by number. A note is never borrowed while it is processed. A wait calls the
+//! driver, and dropping a stream runs foreign code; both may add notes.
 
 use std::cell::{Cell, RefCell};
 use std::sync::Arc;
@@ -14,7 +14,7 @@ use crate::stream::announced_streams::{Withdrawal, withdraw};
 use crate::stream::block_user::BlockUser;
 use crate::stream::guard_events::Bytes;
 
-/// A note that a user uses a block.
+/// A note that a user is using a block.
 #[derive(Clone, Debug)]
 pub(crate) struct BlockUse {
     pub(crate) bytes: Bytes,
@@ -33,7 +33,7 @@ pub(crate) struct BlockUses {
 }
 
 impl BlockUses {
-    /// Returns `true` if only the pool's stream uses any block.
+    /// Returns `true` if no other stream uses any block.
     #[inline]
     pub(crate) fn is_empty(&self) -> bool {
         self.notes.borrow().is_empty()

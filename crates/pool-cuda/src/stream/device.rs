@@ -40,8 +40,9 @@ struct FirstStream {
 impl FirstStream {
     fn new(context: &Arc<CudaContext>) -> Result<Self, CudaError> {
         // cudarc would wait for slices of the context that were used before this stream was
-        // created, but there are none. SAFETY: no slice is created during this time, because no
-        // other code can access the context.
+        // created, but there are none.
+        // SAFETY: no slice is created during this time, because no other code can access the
+        // context.
         unsafe { context.disable_event_tracking() };
         let made = context.new_stream();
         // SAFETY: no slice was created during this time, for the same reason.
@@ -63,7 +64,8 @@ impl CudaDevice {
         let number = i32::try_from(ordinal).unwrap_or(i32::MAX);
         let device = answer("cuDeviceGet", result::device::get(number))?;
         // cudarc leaks a context if it fails after retaining it. The attributes that cudarc will
-        // query are therefore queried first. SAFETY: the device came from the driver.
+        // query are therefore queried first.
+        // SAFETY: the device came from the driver.
         answer("cuDeviceGetAttribute", unsafe {
             result::device::get_attribute(
                 device,

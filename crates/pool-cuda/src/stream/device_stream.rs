@@ -39,9 +39,9 @@ use crate::stream::thread;
 /// ```
 ///
 /// If the host is out of memory, calls fail with [`CudaError::Bookkeeping`]. Dropping a value
-/// allocates nothing. There are two exceptions: cudarc's internal allocations, and creating a
-/// [`CudaDevice`] or a value of this type, each of which allocates a standard `Arc`. In these cases
-/// the process aborts, as usual in Rust.
+/// allocates nothing. There are two exceptions: cudarc's internal allocations, and the `Arc`s that
+/// are allocated when a [`CudaDevice`] or a value of this type is created. In these cases the
+/// process aborts, as usual in Rust.
 ///
 /// A pool may move to another thread, and may be dropped on any thread. Before each driver call, a
 /// pool makes its context current on the thread, and does not restore the previous one.

@@ -6,9 +6,9 @@
 //! all work enqueued on it in between, and the pool's stream waits for the event. Therefore it does
 //! not matter when the work was enqueued, or whether a guard or view was dropped or forgotten.
 //!
-//! A stream that the pool cannot keep alive is the exception: cudarc's guard records an event after
-//! the use ([`GuardEvents`]). If the guard was forgotten, the host waits for the whole context
-//! instead.
+//! Streams that the pool cannot keep alive are the exception. For these, cudarc's guard records an
+//! event after the use ([`GuardEvents`]). If the guard was forgotten, the host waits for the whole
+//! context instead.
 //!
 //! A note is kept until the block is reused or freed, because until then work may still be enqueued
 //! with the returned pointer. It is removed earlier in two cases. Either the pool held the only

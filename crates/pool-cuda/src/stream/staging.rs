@@ -85,8 +85,8 @@ impl Staging {
     ) -> Result<usize, CudaError> {
         let count = (BUFFER_BYTES / element.len()).min(length);
         if count == 0 {
-            // The element is longer than a buffer. SAFETY: the caller guarantees it for the first
-            // element.
+            // The element is longer than a buffer.
+            // SAFETY: the caller guarantees it for the first element.
             return unsafe { self.upload(to, element, stream) }.map(|()| 1);
         }
         let mut buffer = self.turn(stream.context())?;
@@ -116,8 +116,7 @@ impl Staging {
             for (index, part) in window.chunks(BUFFER_BYTES).enumerate() {
                 let buffer = buffers[index].insert(self.free_at(index, stream.context())?);
                 // SAFETY: the buffer is free and at least as long as the part; the caller
-                // guarantees the
-                // rest.
+                // guarantees the rest.
                 unsafe { buffer.copy_to_host(from, part.len(), stream) }?;
                 from += part.len() as Address;
             }

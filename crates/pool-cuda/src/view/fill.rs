@@ -6,10 +6,10 @@
 //! may cause the update to be rejected" (driver API, `cuGraphExecMemsetNodeSetParams`). No update
 //! can change the kind or the number of nodes.
 //!
-//! | an element of | with a source | captured by hand | outside of a capture |
+//! | element size | with a source | captured without a session | outside a capture |
 //! |---|---|---|---|
-//! | 1, 2 or 4 bytes | a memset of that width | the same | the same |
-//! | any other size | a copy of some from the host, and copies | a memset for each unit of the first, and copies | a memset where its units are equal, else copies |
+//! | 1, 2 or 4 bytes | one memset of this width | the same | the same |
+//! | any other size | one copy of the first elements from the host, then copies on the device | one memset per unit of the first element, then copies on the device | one memset if all units are equal, otherwise copies |
 //!
 //! The copies run on the device. Each copy doubles the number of elements already written. A unit
 //! is the widest of 4, 2 and 1 bytes that divides an element. A graph captured without a session
@@ -89,8 +89,7 @@ impl Repetition<'_> {
         (first.bytes() == self.element.len()).then_some(first)
     }
 
-    /// Returns the unit of which the element is a repetition, or `None` if the units of the element
-    /// differ.
+    /// Returns the unit that the element repeats, or `None` if the units of the element differ.
     fn equal_unit(&self) -> Option<Unit> {
         let first = self.units().next()?;
         self.units().all(|unit| unit == first).then_some(first)

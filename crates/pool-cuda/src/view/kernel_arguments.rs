@@ -59,8 +59,7 @@ impl<T> DeviceViewMut<'_, T> {
 }
 
 // SAFETY: the pushed argument is the view's address, which lies in the view, and the builder
-// borrows
-// the view for as long as it lives.
+// borrows the view for as long as it lives.
 // The contract of the unsafe `launch` requires that the launch is on the pool's own stream.
 unsafe impl<'a, 'b: 'a, T> PushKernelArg<&'b DeviceView<'_, T>> for LaunchArgs<'a> {
     #[inline(always)]

@@ -184,8 +184,7 @@ impl Region {
             Ok(None) => (self.address, NOTHING_TO_DO),
             Ok(Some(event)) => {
                 // SAFETY: the event lives until all views of these bytes have ended, and the guard
-                // borrows
-                // from such a view.
+                // borrows from such a view.
                 let event = unsafe { event.as_ref() };
                 (self.address, SyncOnDrop::Record(Some((event, stream))))
             }

@@ -38,9 +38,8 @@ impl ShapeDescriptor {
                 let cell = take_cell(stream)?;
                 stream.bind()?;
                 // SAFETY: the cell is allocated, is long enough for the maximum number of axes, and
-                // belongs
-                // to this shape. Work that reads an earlier shape from the cell is in the pool's
-                // stream.
+                // belongs to this shape. Work that reads an earlier shape from the cell is in the
+                // pool's stream.
                 unsafe { source.write(cell.address(), bytes) }?;
                 cell
             }

@@ -40,7 +40,7 @@ use clock::Clock;
 use programs::{Program, Step};
 use record::{Outcome, Record, Report};
 
-/// The arguments of the bench.
+/// The command-line arguments of the bench.
 #[derive(Debug, Parser)]
 struct Arguments {
     /// The number of generated captures, which use 1, 2, 4 and 8 streams in rotation.

@@ -124,8 +124,7 @@ fn put(
             from.users.insert(stream);
             let on = under_way.stream(stream)?.cu_stream();
             // SAFETY: the sink of a stream is as large as the largest temporary. In generated
-            // programs, a
-            // stream uses only earlier definitions, for which the streams wait.
+            // programs, a stream uses only earlier definitions, for which the streams wait.
             unsafe { result::memcpy_dtod_async(sinks[stream], from.address, from.bytes, on) }?;
         }
         Step::End { temporary } => {

@@ -33,9 +33,7 @@ fn launch(fill: &CudaFunction, stream: &Arc<CudaStream>, arg: &OnStream<'_>) {
     let (value, count) = (5.0_f32, N as u64);
     let mut launch = stream.launch_builder(fill);
     launch.arg(arg).arg(&value).arg(&count);
-    // SAFETY: the arguments match `FILL`, and the argument's view has this number
-    // of
-    // elements.
+    // SAFETY: the arguments match `FILL`, and the argument's view has this number of elements.
     unsafe { launch.launch(BLOCK) }.unwrap();
 }
 
@@ -98,7 +96,7 @@ fn a_stream_that_comes_back_from_a_weak_reference_is_waited_for() {
     }
 }
 
-/// B3: an argument may be sent to a thread with a different per-thread default stream.
+/// B3: an argument may be sent to a thread whose per-thread default stream is a different one.
 #[test]
 #[ignore = "needs a process of its own: cargo xtask sim-test"]
 fn an_argument_for_the_per_thread_stream_is_ordered_on_another_thread() {
@@ -189,9 +187,7 @@ fn with_state(main: &Arc<CudaStream>, other: &Arc<CudaStream>) -> CapturedGraph<
             let (value, count) = (5.0_f32, N as u64);
             let mut launch = stream.launch_builder(&fill);
             launch.arg(&address).arg(&value).arg(&count);
-            // SAFETY: the arguments match `FILL`, and the slice has this number
-            // of
-            // elements.
+            // SAFETY: the arguments match `FILL`, and the slice has this number of elements.
             unsafe { launch.launch(BLOCK) }.unwrap();
             Ok(())
         };

@@ -21,7 +21,7 @@ struct Counting;
 
 thread_local! {
     static ALLOCATIONS: Cell<usize> = const { Cell::new(0) };
-    /// While this is `false`, allocations of the simulated driver are not counted.
+    /// `true` while allocations are counted.
     static ON: Cell<bool> = const { Cell::new(false) };
 }
 

@@ -83,8 +83,7 @@ impl Work {
         match self {
             Self::Plain => {
                 // SAFETY: the callers pass a temporary of `bytes` bytes and a sink of at least this
-                // size, and
-                // no graph is run.
+                // size, and no graph is run.
                 unsafe { result::memcpy_dtod_async(to, from, bytes, stream.cu_stream()) }?;
             }
             Self::Kernels { copy, .. } => {

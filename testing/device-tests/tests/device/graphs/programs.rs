@@ -284,7 +284,7 @@ pub(crate) fn session_with(
     (streams[1..].iter().fold(session, branch), kept)
 }
 
-/// Replays a graph several times, and checks every result each time.
+/// Replays a graph several times, and checks every result after each replay.
 pub(crate) fn check_results(
     graph: &mut pool_graph::CapturedGraph,
     program: &Program,

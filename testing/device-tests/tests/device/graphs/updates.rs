@@ -93,8 +93,7 @@ impl Place {
             let config = LaunchConfig::for_num_elems(u32::try_from(COUNT).unwrap());
             let mut launch = stream.launch_builder(&self.scale);
             launch.arg(&factor).arg(&at).arg(&count);
-            // SAFETY: the arguments match `SCALE`, and the block has `COUNT`
-            // elements.
+            // SAFETY: the arguments match `SCALE`, and the block has `COUNT` elements.
             unsafe { launch.launch(config) }?;
         }
         Ok(())

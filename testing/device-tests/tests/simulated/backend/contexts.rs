@@ -21,7 +21,7 @@ fn pool_on_default(device: &CudaDevice) -> Pool<Cuda> {
     Pool::new(DeviceStream::new(device, stream).unwrap())
 }
 
-/// Runs a program with two devices in many orders.
+/// Runs a program on two devices in many orders.
 fn on_two_devices(program: impl Fn(Simulator, &[CudaDevice; 2])) {
     let simulator = start();
     for seed in 0..orders() {

@@ -79,8 +79,7 @@ fn a_consumer_deletes_a_tensor_that_its_kernels_still_read() {
                 let y = y.on(&consumer).unwrap();
                 let mut launch = consumer.launch_builder(&axpy);
                 launch.arg(&factor).arg(&address).arg(&y).arg(&count);
-                // SAFETY: the arguments match `AXPY`, and the count is the length
-                // of both arrays.
+                // SAFETY: the arguments match `AXPY`, and the count is the length of both arrays.
                 unsafe { launch.launch(BLOCK) }.unwrap();
             }
             drop(tensor);

@@ -122,8 +122,7 @@ fn a_kernel_reads_the_shape_from_device_memory() {
             let mut to = scope.acquire_zeroed::<f32, _>(24);
             from.copy_from_host(&numbers).unwrap();
             let capacity = 24_u64;
-            // SAFETY: the arguments match `GATHER`, and the shape describes
-            // `from`.
+            // SAFETY: the arguments match `GATHER`, and the shape describes `from`.
             unsafe {
                 scope
                     .launch(&gather)

@@ -1,4 +1,4 @@
-//! Contexts, streams and pools that end in every order and on every thread.
+//! Contexts, streams and pools that end in any order and on any thread.
 
 use std::sync::Arc;
 

@@ -29,9 +29,9 @@ impl Layout for Stacked<Cuda> {}
 /// The parameters that are constant during a program.
 #[derive(Clone, Copy, Debug)]
 struct Setup {
-    /// `true` to disable the driver's memory pools.
+    /// `true` if the driver's memory pools are disabled.
     plain: bool,
-    /// `true` if the second pool is on its device's default stream.
+    /// `true` if the second pool uses its device's default stream.
     on_default: bool,
 }
 

@@ -49,7 +49,7 @@ pub(crate) fn run_programs<P: Debug, S: Clone + Debug>(
         let chosen = Chosen::parse(&chosen).unwrap();
         let (setup, steps) = program(chosen.number);
         let steps = chosen.of(&steps);
-        // This thread detects a hang.
+        // This thread ends the process if the program hangs.
         thread::spawn(|| {
             thread::sleep(PATIENCE);
             process::exit(1);

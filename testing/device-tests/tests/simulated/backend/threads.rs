@@ -85,8 +85,8 @@ fn meet(device: &CudaDevice) {
                 let mut launch = stream.launch_builder(copy);
                 launch.arg(argument).arg(&to).arg(&count);
                 // SAFETY: the arguments match the parameters of `COPY`. The kernel reads the view
-                // on the stream
-                // that was passed to `on`, and writes elements that no other work uses.
+                // on the stream that was passed to `on`, and writes elements that no other work
+                // uses.
                 unsafe { launch.launch(LaunchConfig::for_num_elems(8)) }.unwrap();
             });
             while !is_there.load(Ordering::SeqCst) {

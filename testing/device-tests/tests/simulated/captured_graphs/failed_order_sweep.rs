@@ -120,7 +120,7 @@ impl Copier {
             }
             5 => match self.graph.enqueue_read::<u32>(staging, &to, N) {
                 Ok(ticket) => tickets.push((ticket, self.output)),
-                // All buffers may be in use.
+                // All buffers may be in use at this point.
                 Err(CaptureError::StagingExhausted { .. }) => {}
                 Err(_) => counts.errors += 1,
             },

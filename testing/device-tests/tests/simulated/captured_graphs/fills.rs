@@ -219,8 +219,7 @@ fn by_hand<T: PodElement + PartialEq>(device: &CudaDevice, random: &mut Rng) {
     graph.launch().unwrap();
     assert!(hold(&old));
     // SAFETY: all fields are integers and pointers; all zeros is a valid value, which denotes the
-    // first
-    // result code.
+    // first result code.
     let mut told: sys::CUgraphExecUpdateResultInfo = unsafe { std::mem::zeroed() };
     let (own, next) = (graph.cu_graph_exec(), next.cu_graph());
     // SAFETY: both graphs are live, and the output variable outlives the call.

@@ -54,8 +54,8 @@ const EXTERNAL: u32 = 1;
 /// The size of the foreign memory in bytes.
 const BYTES: usize = 777;
 
-/// The objects that the nodes use, none of which belongs to a graph, and the stream on which the
-/// nodes are enqueued.
+/// The objects that the nodes use, and the stream on which the nodes are enqueued. None of the
+/// objects belongs to a graph.
 pub(crate) struct Foreign {
     stream: Arc<CudaStream>,
     /// The address of `2 * BYTES` bytes of memory.
@@ -66,8 +66,7 @@ pub(crate) struct Foreign {
 }
 
 // SAFETY: only one thread at a time uses the handles, because the threads of the tests wait for
-// each
-// other.
+// each other.
 unsafe impl Send for Foreign {}
 // SAFETY: as above.
 unsafe impl Sync for Foreign {}
@@ -133,7 +132,7 @@ impl Foreign {
                 unsafe { sys::cuEventRecordWithFlags(self.event, stream, EXTERNAL) }.result()
             }
             Kind::Allocate => {
-                // SAFETY: the allocation is not used.
+                // SAFETY: no work uses the allocation.
                 let allocated = unsafe { result::malloc_async(stream, BYTES) }?;
                 // SAFETY: the allocation is freed once.
                 unsafe { result::free_async(allocated, stream) }
@@ -199,8 +198,7 @@ impl Foreign {
         let (mut node, place) = (ptr::null_mut(), &raw mut parameters);
         let (first, count) = (before.as_ptr(), before.len());
         // SAFETY: the graph belongs to a capture in progress and owns the nodes, and the output
-        // variables
-        // outlive the call.
+        // variables outlive the call.
         unsafe { sys::cuGraphAddNode_v2(&raw mut node, graph, first, ptr::null(), count, place) }
             .result()?;
         self.set_last(node)
@@ -212,8 +210,7 @@ impl Foreign {
         let mut node = ptr::null_mut();
         let (first, count) = (before.as_ptr(), before.len());
         // SAFETY: the graph belongs to a capture in progress and owns the nodes, and the output
-        // variable
-        // outlives the call.
+        // variable outlives the call.
         unsafe { sys::cuGraphAddEmptyNode(&raw mut node, graph, first, count) }.result().unwrap();
         self.set_last(node).unwrap();
     }
@@ -241,8 +238,7 @@ impl Foreign {
         let mut node = ptr::null_mut();
         let (first, count) = (before.as_ptr(), before.len());
         // SAFETY: both graphs are live, the nodes belong to the first one, and the output variable
-        // outlives
-        // the call.
+        // outlives the call.
         unsafe { sys::cuGraphAddChildGraphNode(&raw mut node, graph, first, count, child) }
             .result()
             .unwrap();
@@ -307,8 +303,7 @@ impl Drop for Foreign {
     fn drop(&mut self) {
         self.stream.context().bind_to_thread().unwrap();
         // SAFETY: this value owns the memory. No work uses it any more, except for a graph that a
-        // test
-        // replays deliberately.
+        // test replays deliberately.
         unsafe { result::free_sync(self.address) }.unwrap();
         // SAFETY: this value owns the event.
         unsafe { result::event::destroy(self.event) }.unwrap();

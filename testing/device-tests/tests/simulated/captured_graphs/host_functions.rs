@@ -46,8 +46,7 @@ unsafe extern "C" fn multiply(numbers: *mut c_void) {
     // SAFETY: the graph's state keeps the numbers alive for as long as this function may be called.
     let numbers = unsafe { &*numbers.cast_const().cast::<Numbers>() };
     // SAFETY: the array has 16 numbers. The earlier copy has written them, and the later copy reads
-    // them
-    // only after this function has returned.
+    // them only after this function has returned.
     let place = unsafe { &mut *numbers.place.cast::<[u32; 16]>() };
     place.iter_mut().for_each(|number| *number *= numbers.factor);
     numbers.calls.fetch_add(1, Ordering::SeqCst);

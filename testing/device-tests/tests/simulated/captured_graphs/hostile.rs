@@ -24,7 +24,7 @@ type Result<T = ()> = std::result::Result<T, CaptureError>;
 struct World {
     streams: [Arc<CudaStream>; 2],
     blocks: [GraphMemoryBlock; 2],
-    /// A cudarc slice and host memory, neither of which belongs to a graph.
+    /// A cudarc slice and host memory. Neither belongs to a graph.
     foreign: RefCell<CudaSlice<u32>>,
     host: RefCell<Vec<u32>>,
 }

@@ -33,7 +33,7 @@ fn body(capture: &Capture<'_>, block: &GraphMemoryBlock, value: u8) -> Result {
     capture.copy(main, &mut capture.block::<f32>(block)?, &second)
 }
 
-/// Two graphs of one arena, each of which writes one block.
+/// Two graphs of one arena. Each graph writes one block.
 struct Graphs {
     graphs: [CapturedGraph<()>; 2],
     blocks: [GraphMemoryBlock; 2],
@@ -100,8 +100,7 @@ fn eager_work_comes_after_the_last_replay_and_before_the_next() {
                     let (_from, _to) = (input.on(&other)?, sum.on(&other)?);
                     let mut launch = other.launch_builder(&axpy);
                     launch.arg(&1.0_f32).arg(&x).arg(&y).arg(&count);
-                    // SAFETY: the arguments match `AXPY`, and both arrays have
-                    // `count` elements.
+                    // SAFETY: the arguments match `AXPY`, and both arrays have `count` elements.
                     unsafe { launch.launch(LaunchConfig::for_num_elems(64)) }?;
                 }
                 let inner = scope.scope();

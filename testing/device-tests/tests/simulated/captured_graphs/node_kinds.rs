@@ -161,7 +161,7 @@ fn memory_nodes_with_and_without_auto_free() {
         for frees in [false, true] {
             let (main, other) = (stream(), stream());
             let allocate = |stream: &Arc<CudaStream>| {
-                // SAFETY: the allocation is not used.
+                // SAFETY: no work uses the allocation.
                 let address = unsafe { result::malloc_async(stream.cu_stream(), 64) }?;
                 if frees {
                     // SAFETY: the allocation is freed once.

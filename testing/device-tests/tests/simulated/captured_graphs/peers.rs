@@ -81,8 +81,7 @@ fn a_graph_with_a_block_that_a_peer_lets() {
             let mut y = capture.block::<f32>(&y)?;
             let addresses = [x.address(), y.address()];
             // SAFETY: the graph leases the other device's block, and no work writes the block at
-            // the same
-            // time.
+            // the same time.
             unsafe {
                 capture.enqueue(capture.main(), &[y.write()], |stream| {
                     launch(stream, &axpy, addresses)

@@ -181,8 +181,7 @@ fn run(unverified: &UnverifiedCapture, stream: &CudaStream) {
         .result()
         .unwrap();
     // SAFETY: the executable graph is new, and the arena and the blocks that it uses are live. Its
-    // nodes
-    // may conflict, which the simulator must report.
+    // nodes may conflict, which the simulator must report.
     unsafe { sys::cuGraphLaunch(executable, stream.cu_stream()) }.result().unwrap();
     stream.synchronize().unwrap();
     // SAFETY: the executable graph has finished, and this is its last use.

@@ -52,7 +52,7 @@ fn arena_script(memory: &DeviceMemory, stream: &Arc<CudaStream>) -> Ended {
         filled.unwrap()
     });
     if CudaArena::on(stream).is_some() {
-        // The capture was refused before it began.
+        // The driver refused the capture before it began.
         arena.clear(stream)?;
     }
     let ((), graph) = captured.map_err(by_cudarc)?;

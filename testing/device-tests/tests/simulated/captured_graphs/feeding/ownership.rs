@@ -112,7 +112,7 @@ fn what_is_forgotten_keeps_its_buffers_alone() {
 fn a_forgotten_graph_still_delivers() {
     let simulator = start();
     let expected = Fed::on(&stream()).one_by_one(2);
-    // All orders share one simulator run, because a forgotten graph keeps its objects until the
+    // All orders share one simulated device, because a forgotten graph keeps its objects until the
     // process ends.
     for _ in 0..orders() {
         let mut things = Things::new();

@@ -75,13 +75,15 @@ struct Body<'b, 'c> {
     temporaries: Vec<Held<'c>>,
     /// `true` for each block that is currently lent. The capture must not use such a block.
     lent: [bool; BLOCKS],
-    /// The number of open scopes and lent views on each stream, and `true` if a scope is open.
+    /// For each stream, the number of open scopes and lent views. `scopes` is `true` if a scope is
+    /// open.
     guards: Vec<usize>,
     scopes: Vec<bool>,
 }
 
 impl Log {
-    /// Returns a log for the capture of the same body. This log must be the one of its dry run.
+    /// Returns a log for the capture of the same body. `self` must be the log of the body's dry
+    /// run.
     pub(super) fn to_follow(&self) -> Self {
         Self { views: self.views.clone(), ..Self::default() }
     }
@@ -121,8 +123,7 @@ pub(super) fn body(capture: &Capture<'_>, world: &World, log: &mut Log, steps: &
 /// not captured.
 fn frontier(stream: &CudaStream) -> Vec<u64> {
     // SAFETY: the stream is live. This thread alone uses the stream, and reads the array before its
-    // next
-    // call on the stream.
+    // next call on the stream.
     let info = unsafe { capture_info(stream.cu_stream()) }.unwrap();
     if info.count == 0 || info.nodes.is_null() {
         return Vec::new();

@@ -125,7 +125,7 @@ impl Order {
         pairs(lives).find(|&(one, other)| !is_before(one, other) && !is_before(other, one))
     }
 
-    /// Returns two unordered uses of the same bytes, at least one of which is a write.
+    /// Returns two unordered uses of the same bytes that are not both reads.
     pub(super) fn race(&self, uses: &[(u64, bool)]) -> Option<(u64, u64)> {
         let each = uses.iter().enumerate();
         let mut pairs =

@@ -63,8 +63,7 @@ impl World {
         let mut launch = stream.launch_builder(&self.axpy);
         launch.arg(&factor).arg(&x).arg(&y).arg(&count);
         // SAFETY: the arguments match the parameters of `AXPY`; both are views of `N` elements,
-        // which the
-        // caller declares.
+        // which the caller declares.
         unsafe { launch.launch(LaunchConfig::for_num_elems(64)) }?;
         Ok(())
     }

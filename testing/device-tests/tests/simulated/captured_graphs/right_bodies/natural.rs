@@ -324,7 +324,7 @@ fn broadcast_and_reduce(capture: &Capture<'_>, world: &World) -> Result {
     parts.iter().try_for_each(|part| world.add(capture, on[0], part, &mut y))
 }
 
-/// A value travels around three streams, each of which has its own temporary.
+/// A value travels around three streams. Each stream has its own temporary.
 fn ring(capture: &Capture<'_>, world: &World) -> Result {
     let on = streams(capture)?;
     let mut value = capture.acquire::<f32>(N)?;
