@@ -54,11 +54,11 @@ impl Cuda {
     }
 
     /// Retries the frees of objects that could not be freed when their owner was dropped, and
-    /// returns the number of objects that are still not freed. [`leftovers`](Self::leftovers)
-    /// counts them by kind. They are the blocks of pools that ended during a capture, and all
-    /// resources that the driver refused to destroy: streams on which captures began, events,
-    /// graphs, executable graphs, page-locked memory and device memory. The streams of pools and of
-    /// probes belong to cudarc, whose destructor does not retry.
+    /// returns the number of objects that remain. [`leftovers`](Self::leftovers) counts them by
+    /// kind. They are the blocks of pools that ended during a capture, and all resources that the
+    /// driver refused to destroy: streams on which captures began, events, graphs, executable
+    /// graphs, page-locked memory and device memory. The streams of pools and of probes belong to
+    /// cudarc, whose destructor does not retry.
     ///
     /// The frees are also retried when a pool allocates or is dropped, and when a capture by
     /// `pool-graph` ends. Call this function if none of these will happen.

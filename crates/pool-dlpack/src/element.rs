@@ -5,9 +5,9 @@ use pool_core::Element;
 
 /// An element type for which DLPack has a data type. This trait is sealed.
 ///
-/// It is implemented for integers and floats of 8 to 64 bits and for `bool`; with the feature
-/// `half` for `f16` and `bf16`, and with `complex` for complex numbers. A foreign tensor of `bool`
-/// cannot be imported, because its bytes may have values other than 0 and 1.
+/// The trait is implemented for integers and floats of 8 to 64 bits and for `bool`. The feature
+/// `half` adds `f16` and `bf16`, and the feature `complex` adds complex numbers. A foreign tensor
+/// of `bool` cannot be imported, because its bytes may have values other than 0 and 1.
 pub trait TensorElement: Element + sealed::Sealed {
     /// The DLPack data type, in native byte order and with one lane.
     const DATA_TYPE: DLDataType;

@@ -123,7 +123,7 @@ pub fn allocate(bytes: usize, context: &CudaContext) -> Result<Address, CudaErro
 /// memory must come earlier in stream order.
 pub unsafe fn free_in_order(address: Address, stream: &CudaStream) -> Result<(), CudaError> {
     let handle = bound_handle(stream)?;
-    // SAFETY: the same contract, which the caller upholds.
+    // SAFETY: this call has the same contract, which the caller upholds.
     answer("cuMemFreeAsync", unsafe { result::free_async(address, handle) })
 }
 
@@ -135,7 +135,7 @@ pub unsafe fn free_in_order(address: Address, stream: &CudaStream) -> Result<(),
 /// work may use the memory.
 pub unsafe fn free(address: Address, context: &CudaContext) -> Result<(), CudaError> {
     bind(context)?;
-    // SAFETY: the same contract, which the caller upholds.
+    // SAFETY: this call has the same contract, which the caller upholds.
     answer("cuMemFree", with_relaxed_capture_mode(|| unsafe { result::free_sync(address) }))
 }
 
@@ -151,7 +151,7 @@ pub unsafe fn set_bytes(
     stream: &CudaStream,
 ) -> Result<(), CudaError> {
     let handle = bound_handle(stream)?;
-    // SAFETY: the same contract, which the caller upholds.
+    // SAFETY: this call has the same contract, which the caller upholds.
     let answered = unsafe { result::memset_d8_async(address, value, bytes, handle) };
     answer("cuMemsetD8Async", answered)
 }
@@ -168,7 +168,7 @@ pub unsafe fn set_halves(
     stream: &CudaStream,
 ) -> Result<(), CudaError> {
     let handle = bound_handle(stream)?;
-    // SAFETY: the same contract, which the caller upholds.
+    // SAFETY: this call has the same contract, which the caller upholds.
     let answered = unsafe { sys::cuMemsetD16Async(address, value, count, handle) };
     answer("cuMemsetD16Async", answered.result())
 }
@@ -185,7 +185,7 @@ pub unsafe fn set_words(
     stream: &CudaStream,
 ) -> Result<(), CudaError> {
     let handle = bound_handle(stream)?;
-    // SAFETY: the same contract, which the caller upholds.
+    // SAFETY: this call has the same contract, which the caller upholds.
     let answered = unsafe { sys::cuMemsetD32Async(address, value, count, handle) };
     answer("cuMemsetD32Async", answered.result())
 }
@@ -203,7 +203,7 @@ pub unsafe fn copy_on_device(
     stream: &CudaStream,
 ) -> Result<(), CudaError> {
     let handle = bound_handle(stream)?;
-    // SAFETY: the same contract, which the caller upholds.
+    // SAFETY: this call has the same contract, which the caller upholds.
     let answered = unsafe { result::memcpy_dtod_async(to, from, bytes, handle) };
     answer("cuMemcpyDtoDAsync", answered)
 }
@@ -242,7 +242,7 @@ pub unsafe fn copy_from_host(
     stream: &CudaStream,
 ) -> Result<(), CudaError> {
     let (from, handle) = (from.as_ptr().cast::<c_void>(), bound_handle(stream)?);
-    // SAFETY: the same contract, which the caller upholds.
+    // SAFETY: this call has the same contract, which the caller upholds.
     let answered = unsafe { sys::cuMemcpyHtoDAsync_v2(to, from, bytes, handle) };
     answer("cuMemcpyHtoDAsync", answered.result())
 }
@@ -260,7 +260,7 @@ pub unsafe fn copy_to_host(
     stream: &CudaStream,
 ) -> Result<(), CudaError> {
     let (to, handle) = (to.as_ptr().cast::<c_void>(), bound_handle(stream)?);
-    // SAFETY: the same contract, which the caller upholds.
+    // SAFETY: this call has the same contract, which the caller upholds.
     let answered = unsafe { sys::cuMemcpyDtoHAsync_v2(to, from, bytes, handle) };
     answer("cuMemcpyDtoHAsync", answered.result())
 }
@@ -291,7 +291,7 @@ pub(crate) unsafe fn free_host(
     context: &CudaContext,
 ) -> Result<(), CudaError> {
     bind(context)?;
-    // SAFETY: the same contract, which the caller upholds.
+    // SAFETY: this call has the same contract, which the caller upholds.
     let freed = with_relaxed_capture_mode(|| unsafe { result::free_host(memory.as_ptr().cast()) });
     answer("cuMemFreeHost", freed)
 }

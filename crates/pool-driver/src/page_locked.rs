@@ -65,7 +65,7 @@ impl PageLocked {
         bytes: usize,
         stream: &Arc<CudaStream>,
     ) -> Result<(), CudaError> {
-        // SAFETY: the same contract, which the caller upholds.
+        // SAFETY: this call has the same contract, which the caller upholds.
         unsafe { self.0.copy_to_device(to, bytes, stream) }
     }
 
@@ -86,7 +86,7 @@ impl PageLocked {
         bytes: usize,
         stream: &Arc<CudaStream>,
     ) -> Result<(), CudaError> {
-        // SAFETY: the same contract, which the caller upholds.
+        // SAFETY: this call has the same contract, which the caller upholds.
         unsafe { self.0.copy_to_host(from, bytes, stream) }
     }
 

@@ -215,7 +215,7 @@ pub unsafe fn graph_edges(
     count: &mut usize,
 ) -> Result<(), CudaError> {
     let call = GET_EDGES.function()?;
-    // SAFETY: the same contract, which the caller upholds.
+    // SAFETY: this call has the same contract, which the caller upholds.
     answer("cuGraphGetEdges", unsafe { call(graph, from, to, data, count) }.result())
 }
 

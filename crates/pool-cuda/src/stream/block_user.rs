@@ -1,4 +1,4 @@
-//! The users of a block on other streams than the pool's, with the data needed to wait for them
+//! The users of a block on streams other than the pool's, with the data needed to wait for them
 //! later.
 
 use std::sync::Arc;

@@ -86,7 +86,7 @@ impl Staging {
         let count = (BUFFER_BYTES / element.len()).min(length);
         if count == 0 {
             // The element is longer than a buffer.
-            // SAFETY: the caller guarantees it for the first element.
+            // SAFETY: the caller upholds the contract, which covers the first element.
             return unsafe { self.upload(to, element, stream) }.map(|()| 1);
         }
         let mut buffer = self.turn(stream.context())?;

@@ -176,7 +176,7 @@ macro_rules! both_kinds {
             }
 
             /// Returns the address of the elements on the device; 0 if there are none. Before using
-            /// it on another stream than the pool's, call [`record_use`](crate::record_use).
+            /// it on a stream other than the pool's, call [`record_use`](crate::record_use).
             #[inline]
             #[must_use]
             pub fn address(&self) -> u64 {

@@ -107,7 +107,8 @@ impl Repetition<'_> {
         elements.try_reserve_exact(requested).map_err(|_| CudaError::Bookkeeping { requested })?;
         (0..first).for_each(|_| elements.extend_from_slice(self.element));
         bind(self.queue.context())?;
-        // SAFETY: the caller guarantees it for the whole range, which includes the first elements.
+        // SAFETY: the caller upholds the contract for the whole range, which includes these
+        // elements.
         unsafe { source.write(self.to, &elements) }.map(|()| first)
     }
 
@@ -119,7 +120,8 @@ impl Repetition<'_> {
     unsafe fn begin_with_units(&self) -> Result<(), CudaError> {
         let mut to = self.to;
         for unit in self.units() {
-            // SAFETY: the caller guarantees it for the first element, which contains this unit.
+            // SAFETY: the caller upholds the contract for the first element, which contains this
+            // unit.
             unsafe { unit.set(to, 1, self.queue) }?;
             to += unit.bytes() as Address;
         }

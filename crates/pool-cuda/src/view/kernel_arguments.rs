@@ -11,7 +11,7 @@ use pool_driver::error::CudaError;
 use crate::view::device_view::{DeviceView, DeviceViewMut};
 use crate::view::shape::DeviceShape;
 
-/// A view as a kernel argument on another stream than the pool's. [`DeviceView::on`] and
+/// A view as a kernel argument on a stream other than the pool's. [`DeviceView::on`] and
 /// [`DeviceViewMut::on`] create it, and order that stream with the pool's stream.
 #[derive(Debug)]
 pub struct OnStream<'a> {

@@ -172,7 +172,7 @@ impl Region {
         (address, NOTHING_TO_DO)
     }
 
-    /// Returns the address and the guard for work on another stream than the pool's; see
+    /// Returns the address and the guard for work on a stream other than the pool's; see
     /// [`pointer_for`](Self::pointer_for).
     fn pointer_for_other<'a>(
         &'a self,
@@ -198,7 +198,7 @@ impl Region {
         }
     }
 
-    /// Orders another stream than the pool's, for a pointer with a guard.
+    /// Orders a stream other than the pool's, for a pointer with a guard.
     fn guarded(
         &self,
         stream: &CudaStream,

@@ -33,7 +33,7 @@ fn launch(fill: &CudaFunction, stream: &Arc<CudaStream>, arg: &OnStream<'_>) {
     let (value, count) = (5.0_f32, N as u64);
     let mut launch = stream.launch_builder(fill);
     launch.arg(arg).arg(&value).arg(&count);
-    // SAFETY: the arguments match `FILL`, and the argument's view has this number of elements.
+    // SAFETY: the arguments match `FILL`, and the argument's view has `count` elements.
     unsafe { launch.launch(BLOCK) }.unwrap();
 }
 
@@ -187,7 +187,7 @@ fn with_state(main: &Arc<CudaStream>, other: &Arc<CudaStream>) -> CapturedGraph<
             let (value, count) = (5.0_f32, N as u64);
             let mut launch = stream.launch_builder(&fill);
             launch.arg(&address).arg(&value).arg(&count);
-            // SAFETY: the arguments match `FILL`, and the slice has this number of elements.
+            // SAFETY: the arguments match `FILL`, and the slice has `count` elements.
             unsafe { launch.launch(BLOCK) }.unwrap();
             Ok(())
         };

@@ -22,7 +22,7 @@ fn what_cannot_be_captured_is_refused_by_name() {
     let outside = |stream: &Arc<CudaStream>| {
         Pool::<Cuda>::new(DeviceStream::from_stream(Arc::clone(stream)).unwrap())
     };
-    // One view is on the same stream, the other on another stream.
+    // One view is on the same stream, and the other is on another stream.
     let (mut same, mut other) = (outside(&stream), outside(&elsewhere));
     let (same, other) = (same.scope(), other.scope());
     let mut strangers = [same.acquire_zeroed::<f64, _>(N), other.acquire_zeroed::<f64, _>(N)];

@@ -63,7 +63,7 @@ fn launch(fill: &CudaFunction, stream: &Arc<CudaStream>, arg: &OnStream<'_>, val
     let mut launch = stream.launch_builder(fill);
     launch.arg(arg).arg(&value).arg(&count);
     let threads = u32::try_from(n).unwrap();
-    // SAFETY: the arguments match `FILL`, and the argument's view has this number of elements.
+    // SAFETY: the arguments match `FILL`, and the argument's view has `count` elements.
     unsafe { launch.launch(LaunchConfig::for_num_elems(threads)) }.unwrap();
 }
 

@@ -26,7 +26,7 @@ fn launch(fill: &CudaFunction, stream: &Arc<CudaStream>, arg: &OnStream<'_>) {
     let (value, count) = (5.0_f32, N as u64);
     let mut launch = stream.launch_builder(fill);
     launch.arg(arg).arg(&value).arg(&count);
-    // SAFETY: the arguments match `FILL`, and the argument's view has this number of elements.
+    // SAFETY: the arguments match `FILL`, and the argument's view has `count` elements.
     unsafe { launch.launch(LaunchConfig::for_num_elems(1000)) }.unwrap();
 }
 

@@ -45,7 +45,7 @@ fn add(stream: &CudaStream, axpy: &CudaFunction, factor: f32, x: u64, y: u64) ->
     let count = N as u64;
     let mut launch = stream.launch_builder(axpy);
     launch.arg(&factor).arg(&x).arg(&y).arg(&count);
-    // SAFETY: the arguments match `AXPY`, and the callers pass memory of this number of elements.
+    // SAFETY: the arguments match `AXPY`, and the callers pass memory of `count` elements.
     unsafe { launch.launch(LaunchConfig::for_num_elems(64)) }?;
     Ok(())
 }
