@@ -304,8 +304,8 @@ impl OtherStreams {
         bind(own.context())
     }
 
-    /// Orders the pool's stream `own` after one user. An error is ignored only if the user's
-    /// context has been destroyed, which a second call confirms, because none of its work runs
+    /// Orders the pool's stream `own` after one user. An error is ignored only if a second call
+    /// confirms that the user's context has been destroyed, because none of the user's work runs
     /// then.
     fn join_one(
         &self,

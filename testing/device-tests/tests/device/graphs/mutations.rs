@@ -18,8 +18,8 @@ struct Outcomes {
     found: usize,
     /// They are still ordered, and the verifier accepts the graph.
     harmless: usize,
-    /// They are still ordered, but by another path than the planned one, and the verifier refuses
-    /// the graph.
+    /// They are still ordered, but by a path that was not planned, and the verifier refuses the
+    /// graph.
     strict: usize,
 }
 

@@ -45,7 +45,7 @@ impl Axpy {
         Ok(())
     }
 
-    /// Does the same on another stream than the views' own.
+    /// Does the same on a stream other than the views' own.
     pub(crate) fn on_stream(
         &self,
         stream: &Arc<CudaStream>,

@@ -129,9 +129,9 @@ fn streams_of_a_peer_are_ordered_with_all_that_a_pool_does() {
     }
 }
 
-/// The context of a peer breaks while the peer borrows memory of a pool, so no more work runs on
-/// it. The pool, whose device works, queried the context forever, before each reuse and free of the
-/// block.
+/// The context of a peer breaks while the peer borrows memory of a pool. No more work runs on that
+/// context. The bug: the pool, whose device still works, kept querying the lost context before each
+/// reuse and free of the block.
 #[test]
 #[ignore = "needs a process of its own: cargo xtask sim-test"]
 fn a_pool_goes_on_when_a_peer_is_lost() {

@@ -52,7 +52,7 @@ fn a_pool_moves_between_threads_while_other_streams_use_it() {
         let mut pool = pool(device);
         for value in 0..4_u8 {
             let device = device.clone();
-            // A per-thread stream ends with its thread, while its work is pending.
+            // A per-thread stream ends with its thread while work is still pending on it.
             let used = move || {
                 {
                     let scope = pool.scope();

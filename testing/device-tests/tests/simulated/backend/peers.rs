@@ -28,7 +28,7 @@ fn axpy(device: &CudaDevice) -> CudaFunction {
     function(device.context(), elementwise::MODULE, elementwise::AXPY.f32)
 }
 
-/// Runs `y += 3 x` on a stream of another device than the pool's, with addresses that are ordered
+/// Runs `y += 3 x` on a stream of a device other than the pool's, with addresses that are ordered
 /// for this stream.
 fn on_the_other(
     stream: &Arc<CudaStream>,

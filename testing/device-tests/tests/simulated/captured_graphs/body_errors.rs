@@ -301,8 +301,8 @@ fn a_probe_returns_the_error_of_its_body() {
     });
 }
 
-/// A body that continues after the error of a scope performs other steps than its dry run. The next
-/// step, or the end of the body, reports the difference.
+/// A body that continues after the error of a scope does not perform the same steps as its dry run.
+/// The next step, or the end of the body, reports the difference.
 #[test]
 #[ignore = "needs a process of its own: cargo xtask sim-test"]
 fn a_scope_that_ends_early_lets_the_next_step_diverge() {

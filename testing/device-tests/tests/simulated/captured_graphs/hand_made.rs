@@ -55,7 +55,7 @@ const EXTERNAL: u32 = 1;
 const BYTES: usize = 777;
 
 /// The objects that the nodes use, and the stream on which the nodes are enqueued. None of the
-/// objects belongs to a graph.
+/// objects belong to a graph.
 pub(crate) struct Foreign {
     stream: Arc<CudaStream>,
     /// The address of `2 * BYTES` bytes of memory.

@@ -250,7 +250,7 @@ fn what_a_session_cannot_own_or_use_is_refused() {
     let refused = session.own(Arc::clone(&slice)).unwrap_err();
     assert!(matches!(refused, CaptureError::AlreadyCapturing { .. }), "{refused}");
     assert!(two.end_capture(crate::common::NO_FLAGS).is_ok());
-    // A session is capturing; then the name of another session is used.
+    // First a session is capturing. Then the name of another session is used.
     let mut others = CaptureSession::new(&two).unwrap();
     let name = others.own(Arc::clone(&slice)).unwrap();
     let prepared = session.prepare(arena()).unwrap();

@@ -96,7 +96,7 @@ fn prepared(
 }
 
 /// Returns `true` if a plan assigns the same address to two blocks of one pool. The pool identifies
-/// its blocks by address, so it would request other blocks than in the dry run.
+/// its blocks by address, so it would not request the same blocks as in the dry run.
 fn is_one_block_twice(dry: &Log, offsets: &[u64]) -> bool {
     let pools = dry.lives.iter().zip(offsets).filter_map(|(life, at)| Some((life.pool?, at)));
     let mut blocks: Vec<_> = pools.collect();
