@@ -66,8 +66,8 @@ fn what_is_asked_wrongly_is_refused_with_its_numbers() {
     });
 }
 
-/// The error contains the number of buffers, and the number that each kind of owner holds. The
-/// buffer of a dropped ticket becomes available once its copy is done.
+/// The error contains the number of buffers, the number that is held, and the number with pending
+/// copies. The buffer of a dropped ticket becomes available once its copy is done.
 #[test]
 #[ignore = "needs a process of its own: cargo xtask sim-test"]
 fn when_all_buffers_are_out() {
