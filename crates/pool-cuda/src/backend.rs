@@ -1,4 +1,4 @@
-//! The backend: allocates, frees, writes and views device memory for a pool.
+//! The backend, which allocates, frees, writes and views device memory for a pool.
 
 use std::mem::ManuallyDrop;
 use std::panic::{self, AssertUnwindSafe};
@@ -19,15 +19,15 @@ use crate::view::fill;
 use crate::view::shape_descriptor::ShapeDescriptor;
 use crate::view::transfer;
 
-/// A block that its pool does not own yet, during the call of the watch. It is freed on drop,
-/// because a watch is foreign code, which may panic.
+/// A block that its pool does not own yet, while the watch is called. The guard frees the block on
+/// drop, because a watch is foreign code and may panic.
 struct BlockGuard<'a> {
     stream: &'a DeviceStream,
     address: Address,
     bytes: usize,
 }
 
-/// Allocates a block, and counts it.
+/// Allocates a block and counts its bytes.
 fn allocate(stream: &DeviceStream, bytes: usize) -> Result<BlockGuard<'_>, CudaError> {
     let address = stream.allocate(bytes)?;
     if let Some(holder) = stream.holder() {
@@ -37,7 +37,7 @@ fn allocate(stream: &DeviceStream, bytes: usize) -> Result<BlockGuard<'_>, CudaE
 }
 
 impl BlockGuard<'_> {
-    /// Passes the block to the pool, without freeing it.
+    /// Passes the block to the pool without freeing it.
     fn keep(self) -> DeviceBlock {
         DeviceBlock(ManuallyDrop::new(self).address)
     }
@@ -45,8 +45,9 @@ impl BlockGuard<'_> {
 
 impl Drop for BlockGuard<'_> {
     fn drop(&mut self) {
-        // SAFETY: the guard holds a block of this context that no other code frees, new or given up
-        // by its owner. Work that uses the block is in the pool's stream, or noted.
+        // SAFETY: the guard holds a block of this context, either newly allocated or given up by
+        // its owner, so no other code frees the block.
+        // All work that uses the block is in the pool's stream, or noted.
         self.stream.keep_unanswered(unsafe { self.stream.free(self.address) });
         if let Some(holder) = self.stream.holder() {
             holder.freed(self.bytes);
@@ -54,11 +55,12 @@ impl Drop for BlockGuard<'_> {
     }
 }
 
-// SAFETY: `DeviceStream::allocate` returns new device memory, aligned to 256 bytes or more as CUDA
-// promises for every allocation. The host cannot access it, and it belongs to no thread. `free`
-// enqueues the free after all work of the pool's stream, and after other streams' uses of the
-// block, or waits for them. It keeps errors for `take_unanswered`, retries later, and never
-// unwinds. A view is an address and a length. No method keeps the context or re-enters the pool.
+// SAFETY: `DeviceStream::allocate` returns new device memory, which CUDA aligns to 256 bytes or
+// more for every allocation. The host cannot access the memory, and no thread owns it.
+// `free` enqueues the free after all work of the pool's stream and after other streams' uses of the
+// block, or waits for them. It stores errors for `take_unanswered`, retries later, and never
+// unwinds.
+// A view is an address and a length. No method keeps the context or re-enters the pool.
 unsafe impl PoolBackend for Cuda {
     type Layout = Slots;
     type Context = DeviceStream;
@@ -92,7 +94,7 @@ unsafe impl PoolBackend for Cuda {
     unsafe fn free(stream: &DeviceStream, block: DeviceBlock, bytes: usize) {
         let block = BlockGuard { stream, address: block.0, bytes };
         if let Some(watch) = stream.watch() {
-            // The panic's message is already printed, and a free cannot unwind.
+            // The panic's message has already been printed, and a free cannot unwind.
             let call = AssertUnwindSafe(|| watch.freed(block.address, bytes));
             let _ = panic::catch_unwind(call);
         }
@@ -108,7 +110,7 @@ unsafe impl PoolBackend for Cuda {
         slot: SlotRef<Self>,
         length: usize,
     ) -> DeviceViewMut<'s, T> {
-        // SAFETY: the caller's promise.
+        // SAFETY: the caller upholds the contract.
         unsafe { DeviceViewMut::new(block, slot, length) }
     }
 
@@ -118,7 +120,7 @@ unsafe impl PoolBackend for Cuda {
         slot: SlotRef<Self>,
         length: usize,
     ) -> DeviceView<'s, T> {
-        // SAFETY: the caller's promise.
+        // SAFETY: the caller upholds the contract.
         unsafe { DeviceView::new(block, slot, length) }
     }
 
@@ -129,7 +131,8 @@ unsafe impl PoolBackend for Cuda {
     ) -> Result<(), CudaError> {
         match why {
             Reuse::HandOut => stream.other_streams().settle(block.0, stream.stream()),
-            // The free itself waits for the block's users, and is retried later if that fails.
+            // The free itself waits for the block's users, and the pool retries it later if that
+            // wait fails.
             _ => Ok(()),
         }
     }
@@ -140,8 +143,8 @@ unsafe impl PoolBackend for Cuda {
         value: u8,
         bytes: usize,
     ) -> Result<(), CudaError> {
-        // SAFETY: the block holds that many bytes and no view uses it (caller); its former users
-        // are earlier in the pool's stream.
+        // SAFETY: the block holds this number of bytes and no view uses it (caller); the work of
+        // its former users comes earlier in the pool's stream.
         unsafe { transfer::set_bytes(stream, block.0, value, bytes) }
     }
 
@@ -165,11 +168,12 @@ unsafe impl PoolBackend for Cuda {
     }
 }
 
-// SAFETY: CUDA aligns each allocation to 256 bytes or more. A block is an address alone, so an
-// address within an allocation is a block that ends with the allocation, and every method but
-// `free` accepts it. cudarc's contexts have unified addressing (guide, "Unified Virtual Address
-// Space"): device and host share one range of addresses, and the host's user space is its lower
-// half. Views use their reference by `pool_context`, `block_of` and `arm_bytes`.
+// SAFETY: CUDA aligns each allocation to 256 bytes or more. A block is only an address, so an
+// address within an allocation is itself a block that ends with the allocation, and every method
+// but `free` accepts it.
+// Contexts of cudarc use unified addressing (guide, "Unified Virtual Address Space"): device and
+// host share one range of addresses, and the host's user space is the lower half of it.
+// Views use their reference through `pool_context`, `block_of` and `arm_bytes`.
 unsafe impl StackedBackend for Cuda {
     #[inline]
     fn address(block: DeviceBlock) -> NonNull<u8> {

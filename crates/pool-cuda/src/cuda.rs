@@ -1,4 +1,4 @@
-//! The marker of the backend, and queries that need no pool.
+//! The marker type of the backend, and queries that need no pool.
 
 use pool_driver::error::CudaError;
 use pool_driver::leftovers::{Leftovers, give_back_leftovers, leftovers};
@@ -7,10 +7,10 @@ use pool_driver::library;
 use crate::stream::device::CudaDevice;
 use crate::stream::thread;
 
-/// The memory of NVIDIA devices. A zero-sized marker: name it as the backend of a pool.
+/// Memory of NVIDIA devices. This zero-sized marker names the backend of a pool.
 ///
-/// Every function here may be called without a driver and without a device. It then returns an
-/// error that names the missing part, and never panics.
+/// Every function here can be called without a driver and without a device. It then returns an
+/// error that names the missing component, and never panics.
 ///
 /// ```
 /// use pool_cuda::{Cuda, CudaError};
@@ -26,58 +26,59 @@ use crate::stream::thread;
 pub struct Cuda;
 
 impl Cuda {
-    /// Returns `true` if there is a driver that is new enough, and a device.
+    /// Returns `true` if a sufficiently new driver and a device are present.
     #[must_use]
     pub fn is_available() -> bool {
         Self::device_count().is_ok()
     }
 
-    /// Returns the number of devices that the driver sees; never 0.
+    /// Returns the number of devices that the driver reports; never 0.
     ///
     /// # Errors
     ///
-    /// [`CudaError::NoLibrary`], [`CudaError::DriverTooOld`], [`CudaError::NotStarted`] or
-    /// [`CudaError::NoDevice`] names the missing part.
+    /// Returns [`CudaError::NoLibrary`], [`CudaError::DriverTooOld`], [`CudaError::NotStarted`] or
+    /// [`CudaError::NoDevice`], depending on which component is missing.
     pub fn device_count() -> Result<u32, CudaError> {
         library::device_count()
     }
 
-    /// Opens a device by its ordinal, counted from 0.
+    /// Opens the device with this ordinal, counted from 0.
     ///
     /// # Errors
     ///
-    /// [`CudaError::NoSuchDevice`], all of [`device_count`](Self::device_count), and
-    /// [`CudaError::Call`] if the device's context cannot be retained.
+    /// Returns [`CudaError::NoSuchDevice`], any error of [`device_count`](Self::device_count), or
+    /// [`CudaError::Call`] if the device's primary context cannot be retained.
     pub fn device(ordinal: u32) -> Result<CudaDevice, CudaError> {
         library::check_ordinal(ordinal)?;
         CudaDevice::open(ordinal)
     }
 
-    /// Retries the frees of objects that could not be freed when their owner was dropped. These are
-    /// blocks of pools that ended during a capture, and every resource that the driver refused to
-    /// destroy: streams that captures began on, events, graphs, executable graphs, page-locked and
-    /// device memory. Returns how many are left; [`leftovers`](Self::leftovers) counts them by
-    /// kind. The streams of pools and of probes are cudarc's, whose destructor does not retry.
+    /// Retries the frees of objects that could not be freed when their owner was dropped, and
+    /// returns the number of objects that remain. [`leftovers`](Self::leftovers) counts them by
+    /// kind. They are the blocks of pools that ended during a capture, and all resources that the
+    /// driver refused to destroy: streams on which captures began, events, graphs, executable
+    /// graphs, page-locked memory and device memory. The streams of pools and of probes belong to
+    /// cudarc, whose destructor does not retry.
     ///
-    /// Retries also run when a pool allocates or is dropped, and when a capture of `pool-graph`
-    /// ends. Call this function if none of these will happen.
+    /// The frees are also retried when a pool allocates or is dropped, and when a capture by
+    /// `pool-graph` ends. Call this function if none of these will happen.
     #[expect(clippy::must_use_candidate, reason = "it is called for what it does")]
     pub fn give_back_leftovers() -> usize {
         give_back_leftovers()
     }
 
-    /// Counts the deferred frees by kind. Makes no call of the driver.
+    /// Counts the deferred frees by kind, without calling the driver.
     #[must_use]
     pub fn leftovers() -> Leftovers {
         leftovers()
     }
 
-    /// Chooses the device for new pools of this thread; 0 until this is called.
+    /// Chooses the device for this thread's new pools. The default is device 0.
     ///
     /// # Errors
     ///
-    /// [`CudaError::NoSuchDevice`] and all of [`device_count`](Self::device_count); the choice then
-    /// does not change.
+    /// Returns [`CudaError::NoSuchDevice`] or any error of [`device_count`](Self::device_count).
+    /// The choice is then unchanged.
     pub fn set_device(ordinal: u32) -> Result<(), CudaError> {
         library::check_ordinal(ordinal)?;
         thread::set_ordinal(ordinal);

@@ -1,9 +1,9 @@
-//! The CUDA backend of `pool`: the same pools, scopes and acquires, with device memory.
+//! The CUDA backend of `pool`. It provides the same pools, scopes and acquires for device memory.
 //!
 //! A pool belongs to one device and one stream, a [`DeviceStream`]. It returns [`DeviceViewMut`]s,
 //! which cudarc accepts in place of its own slices. The pool enqueues all its work on its stream.
-//! So the reuse of memory needs no event and no wait, and in steady state no call of the driver at
-//! all. If memory is used on another stream, the pool orders the two; see [`record_use`].
+//! Therefore reusing memory requires no event and no wait, and in steady state no driver calls. If
+//! memory is used on another stream, the pool orders the two streams; see [`record_use`].
 //!
 //! ```no_run
 //! use pool_core::{Pool, PoolError, PoolView, PoolViewMut, Scope};
@@ -25,30 +25,31 @@
 //! # Ok::<(), CudaError>(())
 //! ```
 //!
-//! [`Stacked<Cuda>`](pool_core::Stacked) divides one block among the arrays of a pass, and so holds
-//! less device memory. The views are the same.
+//! [`Stacked<Cuda>`](pool_core::Stacked) divides one block among all arrays of a pass, and
+//! therefore holds less device memory. The views are the same.
 //!
-//! The crate builds without CUDA. [`Cuda::is_available`] checks for it, and every function returns
-//! a typed error, and never panics. `trim`, `compact` and `clear` wait for the pool's stream, and
-//! have released the memory to the device when they return. The host otherwise waits in three
-//! cases. It waits for reads, and where the pool cannot know the end of a use on another stream
-//! ([`announce`]). Before an allocation finally fails, it also waits for the other streams of the
-//! device, and trims idle pools of the thread ([`Reclaim`]).
+//! The crate builds without CUDA. Without a driver, every function returns a typed error and never
+//! panics; [`Cuda::is_available`] checks for the driver. `trim`, `compact` and `clear` wait for the
+//! pool's stream and have released the memory to the device when they return. Otherwise the host
+//! waits in only three cases: for reads; if the pool cannot know when a use on another stream ends
+//! ([`announce`]); and before an allocation fails. In the last case it waits for the other streams
+//! of the device and trims the thread's idle pools ([`Reclaim`]).
 //!
-//! One build supports all drivers of CUDA 12.0 and newer.
+//! One build supports every driver for CUDA 12.0 or newer.
 //!
 //! # Features
 //!
 //! | feature | gives | costs |
 //! |---|---|---|
-//! | `fallback-dynamic-loading` (default) | the driver is loaded when it is first asked for, unless another crate of the build has it linked | nothing |
-//! | `dynamic-loading` | the driver is loaded when it is first asked for, in the whole build | no build together with `dynamic-linking` |
-//! | `dynamic-linking` | programs are linked with the driver | they start only where it is |
-//! | `any-cuda-version` | cudarc finds the version of its bindings: that of the toolkit where the build runs, or the newest. Without it the version is another's to choose, as `cudarc/cuda-12080`, from 12.0 on | a toolkit that cudarc does not know is an error of the build |
+//! | `fallback-dynamic-loading` (default) | loads the driver at its first use, unless another crate in the build links it | nothing |
+//! | `dynamic-loading` | loads the driver at its first use, in the whole build | cannot be combined with `dynamic-linking` |
+//! | `dynamic-linking` | links programs with the driver | programs start only on machines with the driver |
+//! | `any-cuda-version` | cudarc chooses the version of its bindings: the version of the toolkit on the build machine, or the newest. Without this feature, another crate must choose a version from 12.0 on, for example with `cudarc/cuda-12080` | the build fails if cudarc does not know the toolkit |
 
 #![cfg_attr(docsrs, feature(doc_cfg))]
 
-// Layering: a module may import what follows its colon. `cargo xtask imports` checks it, `--list` prints it anew.
+// Layering: each module may import only the modules listed after its colon. `cargo xtask imports`
+// checks this, and `cargo xtask imports --list` prints the list.
 //
 // stream: nothing
 // cuda: stream

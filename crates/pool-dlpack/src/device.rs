@@ -1,7 +1,8 @@
-//! Tensors in the memory of a CUDA device, in both directions.
+//! Exports and imports of tensors in the memory of a CUDA device.
 //!
-//! DLPack has no place for a stream. Both sides agree on one: an export orders its consumer's stream after the array's, and
-//! an import names the stream on which the elements are ready.
+//! DLPack has no field for a stream, so both sides must agree on one. An export orders the
+//! consumer's stream after the array's stream, and an import names the stream on which the elements
+//! are ready.
 
 use std::fmt;
 use std::marker::PhantomData;
@@ -21,16 +22,18 @@ use crate::error::{Refused, TensorError};
 use crate::export::Description;
 use crate::layout::CheckedLayout;
 
-/// Makes a managed tensor of an array of device memory, in row-major order and without a copy.
+/// Creates a managed tensor from an array of device memory, in row-major order and without a copy.
 ///
-/// The consumer uses it on `stream`, which comes after the work that the array's stream holds. The consumer may drop the
-/// tensor while its work is still under way: before the memory is used again or freed, the pool's stream waits for all work
-/// that `stream` holds by then. As for [`record_use`], a stream of another library is used through this `Arc`.
+/// The consumer uses the tensor on `stream`, which is ordered after the work enqueued so far on the
+/// array's stream. The consumer may drop the tensor while its work is still running: before the
+/// memory is used again or freed, the pool's stream waits for all work that has been enqueued on
+/// `stream` by then. As with [`record_use`], a stream of another library must be used through this
+/// `Arc`.
 ///
 /// # Errors
 ///
-/// [`TensorError::Shape`] as [`export`](crate::export()), and [`TensorError::Order`] where the streams cannot be ordered; the
-/// array is given back.
+/// Returns [`TensorError::Shape`] like [`export`](crate::export()), and [`TensorError::Order`] if
+/// the streams cannot be ordered. In both cases the array is returned with the error.
 pub fn export_device<M, T>(
     array: Owned<Cuda, T>,
     shape: &[usize],
@@ -50,18 +53,21 @@ where
         return Err(Refused { array, error: TensorError::Order(source) });
     }
     let device = DLDevice::cuda(i32::try_from(ordinal).unwrap_or(i32::MAX));
-    // Device addresses are as wide as the host's (CUDA has unified addresses on 64 bits alone).
+    // Device addresses are as wide as host addresses, because CUDA has unified addresses only on 64
+    // bits.
     let data = ptr::without_provenance_mut(usize::try_from(address).unwrap_or(0));
-    // SAFETY: the context is the array, which is at `data` and has the elements of the shape. It is exclusive, so it may be
-    // written; its pool orders what the consumer's stream does.
+    // SAFETY: the context is the array, which is at `data` and contains the elements of the shape.
+    // The array is exclusive, so the consumer may write to it; its pool orders the work of the
+    // consumer's stream.
     Ok(unsafe { described.finish::<T>(Box::new(array), data, device, DlpackFlags::empty()) })
 }
 
-/// A foreign tensor in the memory of a CUDA device, which cudarc takes for a slice.
+/// A foreign tensor in the memory of a CUDA device, which cudarc accepts as a slice.
 ///
-/// It is ready on one stream. On another one it is used after that stream, and the host waits for the use. When the tensor
-/// is dropped, the host waits for its stream, and the memory returns to the producer. Where waiting fails, the memory is
-/// leaked instead.
+/// The tensor is ready on one stream. A use on another stream is ordered after that stream, and the
+/// host waits until the use has ended. When the tensor is dropped, the host waits for the tensor's
+/// stream, and the memory returns to the producer. If that wait fails, the memory is leaked
+/// instead.
 pub struct DeviceTensor<T> {
     address: u64,
     length: usize,
@@ -73,17 +79,18 @@ pub struct DeviceTensor<T> {
 }
 
 impl<T: TensorElement + PodElement> DeviceTensor<T> {
-    /// Takes a tensor over, after it was checked. A tensor that is refused is dropped.
+    /// Checks a tensor and takes ownership of it. A tensor that fails the checks is dropped.
     ///
     /// # Errors
     ///
-    /// As [`HostTensor::import`](crate::HostTensor::import); [`TensorError::Device`] for a tensor of the host, and of
-    /// another device than the stream's.
+    /// Returns the errors of [`HostTensor::import`](crate::HostTensor::import), and
+    /// [`TensorError::Device`] if the tensor is on the host or on a device other than the stream's.
     ///
     /// # Safety
     ///
-    /// The tensor's memory has the elements that it describes until the deleter is called. They are ready on `stream`.
-    /// Until this value is dropped, nothing writes to them but through [`as_mut`](Self::as_mut).
+    /// Until the deleter is called, the tensor's memory must contain the elements that the tensor
+    /// describes. They must be ready on `stream`. Until this value is dropped, they may be written
+    /// only through [`as_mut`](Self::as_mut).
     pub unsafe fn import<M: ManagedTensorBase>(
         tensor: Managed<M>,
         stream: &Arc<CudaStream>,
@@ -101,40 +108,41 @@ impl<T: TensorElement + PodElement> DeviceTensor<T> {
         })
     }
 
-    /// Lends the elements to be written.
+    /// Lends the elements for writing.
     ///
     /// # Errors
     ///
-    /// [`TensorError::ReadOnly`] where the producer forbids it.
+    /// Returns [`TensorError::ReadOnly`] if the producer forbids writes.
     ///
     /// # Safety
     ///
-    /// Nothing else reads or writes the elements until the work that is enqueued with the loan has ended.
+    /// Until the work that is enqueued with the loan has ended, no other code may read or write the
+    /// elements.
     pub unsafe fn as_mut(&mut self) -> Result<DeviceTensorMut<'_, T>, TensorError> {
         if self.is_read_only { Err(TensorError::ReadOnly) } else { Ok(DeviceTensorMut(self)) }
     }
 }
 
 impl<T> DeviceTensor<T> {
-    /// The lengths of the axes. A scalar has none.
+    /// Returns the lengths of the axes. For a scalar, the slice is empty.
     #[must_use]
     pub fn shape(&self) -> &[usize] {
         &self.shape
     }
 
-    /// The address of the elements on the device; 0 where there are none.
+    /// Returns the address of the elements on the device, or 0 if there are none.
     #[must_use]
     pub fn address(&self) -> u64 {
         self.address
     }
 
-    /// Whether the producer forbids to write.
+    /// Returns `true` if the producer forbids writes.
     #[must_use]
     pub fn is_read_only(&self) -> bool {
         self.is_read_only
     }
 
-    /// The address for work on `stream`; 0 where the streams cannot be ordered.
+    /// Returns the address for work on `stream`, or 0 if the streams cannot be ordered.
     fn pointer_for<'a>(&'a self, stream: &'a CudaStream) -> (CUdeviceptr, SyncOnDrop<'a>) {
         if stream.cu_stream() == self.stream.cu_stream() {
             return (self.address, SyncOnDrop::Record(None));
@@ -152,7 +160,7 @@ impl<T> DeviceTensor<T> {
 impl<T> Drop for DeviceTensor<T> {
     fn drop(&mut self) {
         if self.stream.synchronize().is_ok() {
-            // SAFETY: dropped here alone, and the work that used the memory has ended.
+            // SAFETY: the owner is dropped only here, and the work that used the memory has ended.
             unsafe { ManuallyDrop::drop(&mut self.owner) };
         }
     }
@@ -168,10 +176,11 @@ impl<T> DeviceSlice<T> for DeviceTensor<T> {
     }
 }
 
-/// The address, for work on `stream` that comes after the tensor's stream.
+/// Returns the address for work on `stream`, which is ordered after the tensor's stream.
 ///
-/// On the tensor's own stream nothing is called. On another one the host waits when the guard is dropped. Where the streams
-/// cannot be ordered the address is 0, and cudarc's next call in the context returns the error.
+/// On the tensor's own stream, no driver call is made. On any other stream, the host waits when the
+/// guard is dropped. If the streams cannot be ordered, the address is 0, and cudarc's next call in
+/// the context returns the error.
 impl<T: PodElement> DevicePtr<T> for DeviceTensor<T> {
     fn device_ptr<'a>(&'a self, stream: &'a CudaStream) -> (CUdeviceptr, SyncOnDrop<'a>) {
         self.pointer_for(stream)
@@ -188,7 +197,7 @@ impl<T> fmt::Debug for DeviceTensor<T> {
     }
 }
 
-/// A loan of a [`DeviceTensor`], to be written by cudarc's functions.
+/// A loan of a [`DeviceTensor`], to which cudarc's functions can write.
 #[derive(Debug)]
 pub struct DeviceTensorMut<'a, T>(&'a mut DeviceTensor<T>);
 
@@ -202,14 +211,14 @@ impl<T> DeviceSlice<T> for DeviceTensorMut<'_, T> {
     }
 }
 
-/// As for [`DeviceTensor`].
+/// The same as for [`DeviceTensor`].
 impl<T: PodElement> DevicePtr<T> for DeviceTensorMut<'_, T> {
     fn device_ptr<'a>(&'a self, stream: &'a CudaStream) -> (CUdeviceptr, SyncOnDrop<'a>) {
         self.0.pointer_for(stream)
     }
 }
 
-/// As for [`DeviceTensor`].
+/// The same as for [`DeviceTensor`].
 impl<T: PodElement> DevicePtrMut<T> for DeviceTensorMut<'_, T> {
     fn device_ptr_mut<'a>(&'a mut self, stream: &'a CudaStream) -> (CUdeviceptr, SyncOnDrop<'a>) {
         self.0.pointer_for(stream)

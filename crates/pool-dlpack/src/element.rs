@@ -1,14 +1,15 @@
-//! Elements of tensors: Rust's types and the data types of DLPack that describe them.
+//! Elements of tensors: the Rust types, and the DLPack data types that describe them.
 
 use dlpark::ffi::{DLDataType, DLDataTypeCode};
 use pool_core::Element;
 
-/// An element that DLPack has a data type for. The trait is sealed.
+/// An element type for which DLPack has a data type. This trait is sealed.
 ///
-/// Integers and floats from 8 to 64 bits, and `bool`; `f16` and `bf16` with the feature `half`, complex numbers with
-/// `complex`. A foreign tensor of `bool` is not imported: its bytes may have other values than 0 and 1.
+/// The trait is implemented for integers and floats of 8 to 64 bits and for `bool`. The feature
+/// `half` adds `f16` and `bf16`, and the feature `complex` adds complex numbers. A foreign tensor
+/// of `bool` cannot be imported, because its bytes may have values other than 0 and 1.
 pub trait TensorElement: Element + sealed::Sealed {
-    /// DLPack's data type: native byte order, one lane.
+    /// The DLPack data type, in native byte order and with one lane.
     const DATA_TYPE: DLDataType;
 }
 
@@ -26,7 +27,7 @@ macro_rules! elements {
     )*};
 }
 
-/// The data type of one lane that has the size of `T`.
+/// Returns the data type with one lane and the size of `T`.
 const fn data_type<T>(code: DLDataTypeCode) -> DLDataType {
     assert!(size_of::<T>() <= 16);
     #[expect(clippy::cast_possible_truncation, reason = "at most 128")]
@@ -59,7 +60,7 @@ elements! {
     pool_core::num_complex::Complex<f64>: COMPLEX;
 }
 
-/// The name of a data type, as numpy writes it where it has it.
+/// Returns the name of a data type. The name is NumPy's, if NumPy has this type.
 pub(crate) fn name_of(data_type: DLDataType) -> String {
     let DLDataType { code, bits, lanes } = data_type;
     let kind = match code {

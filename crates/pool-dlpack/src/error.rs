@@ -11,56 +11,56 @@ use crate::element::name_of;
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum TensorError {
-    /// The shape has another number of elements than the array.
+    /// The number of elements in the shape differs from the number in the array.
     #[error("a tensor of shape {shape:?} does not have the {elements} elements of the array")]
     Shape {
-        /// The lengths of the axes that were asked for.
+        /// The requested lengths of the axes.
         shape: Vec<usize>,
-        /// The elements of the array.
+        /// The number of elements in the array.
         elements: usize,
     },
 
-    /// The tensor must be read-only, and DLPack's legacy tensors have no flag for it.
+    /// The tensor must be read-only, but DLPack's legacy tensors have no flag for this.
     #[error(
         "a shared array is read-only, which a legacy tensor cannot express: export a versioned one"
     )]
     LegacyIsWritable,
 
-    /// The tensor has other elements.
+    /// The tensor has another element type.
     #[error("the tensor has elements of {}, not of {}", name_of(*found), name_of(*expected))]
     DataType {
-        /// The data type that was asked for.
+        /// The requested data type.
         expected: DLDataType,
         /// The tensor's data type.
         found: DLDataType,
     },
 
-    /// The tensor is in memory of another kind or another device.
+    /// The tensor is in another kind of memory or on another device.
     #[error(
         "the tensor is on device {} of type {}, not on device {} of type {} (1 is the host, 2 is CUDA)",
         found.device_id, found.device_type.0, expected.device_id, expected.device_type.0
     )]
     Device {
-        /// The device that was asked for.
+        /// The requested device.
         expected: DLDevice,
         /// The tensor's device.
         found: DLDevice,
     },
 
-    /// The elements are not adjacent in row-major order.
+    /// The elements are not contiguous in row-major order.
     #[error(
         "axis {axis} of the tensor has stride {found} instead of {expected}: copy it into row-major order first"
     )]
     Strides {
-        /// The first axis with such a stride, from the last one on.
+        /// The last axis with a wrong stride.
         axis: usize,
-        /// The stride of row-major order, in elements.
+        /// The stride in row-major order, in elements.
         expected: usize,
         /// The tensor's stride, in elements.
         found: i64,
     },
 
-    /// The first element's address does not suit its type.
+    /// The address of the first element is not a multiple of the element's alignment.
     #[error(
         "the elements start at {address:#x}, which is not a multiple of their alignment of {align} bytes"
     )]
@@ -71,19 +71,19 @@ pub enum TensorError {
         align: usize,
     },
 
-    /// The tensor has elements, but no memory.
+    /// The tensor has elements but no memory.
     #[error("the tensor has {elements} elements and no memory")]
     NoMemory {
-        /// The tensor's elements.
+        /// The number of elements in the tensor.
         elements: usize,
     },
 
-    /// The tensor is longer than an address space, or its offset leads out of it.
+    /// The tensor is larger than the address space, or its offset points outside of it.
     #[error(
         "the tensor has {elements} elements at byte offset {byte_offset}, beyond the address space"
     )]
     TooLarge {
-        /// The tensor's elements.
+        /// The number of elements in the tensor.
         elements: usize,
         /// The offset of the first element, in bytes.
         byte_offset: u64,
@@ -93,25 +93,25 @@ pub enum TensorError {
     #[error("the tensor is read-only: read it, or copy it")]
     ReadOnly,
 
-    /// The tensor's description is no valid one.
+    /// The tensor's description is invalid.
     #[error("the tensor's description is not valid")]
     Malformed(#[source] dlpark::tensor::Error),
 
-    /// No tensor of this shape can be described.
+    /// A tensor of this shape cannot be described.
     #[error("the tensor cannot be described")]
     Metadata(#[source] dlpark::metadata::Error),
 
-    /// The streams of a producer and its consumer cannot be ordered.
+    /// The streams of the producer and the consumer cannot be ordered.
     #[cfg(feature = "cuda")]
     #[error("the streams of the tensor's producer and consumer cannot be ordered")]
     Order(#[source] pool_cuda::CudaError),
 }
 
-/// An array that was not exported, and the reason.
+/// An array that was not exported, with the reason.
 pub struct Refused<A> {
-    /// The array, as it was.
+    /// The unchanged array.
     pub array: A,
-    /// The reason.
+    /// The reason why the export was refused.
     pub error: TensorError,
 }
 

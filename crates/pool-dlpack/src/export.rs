@@ -1,10 +1,11 @@
-//! Owned arrays as managed tensors: the tensor owns the array, and its deleter drops it.
+//! Exports owned arrays as managed tensors. The tensor owns the array, and its deleter drops the
+//! array.
 //!
 //! # Invariants
 //!
-//! 1. A tensor's context is the array, so its memory lives until the deleter has run.
-//! 2. The array is `Send`, so the deleter may run on any thread. To drop an array does not unwind.
-//! 3. A tensor that is not read-only owns its array alone.
+//! 1. A tensor's context is the array, so the array's memory lives until the deleter has run.
+//! 2. The array is `Send`, so the deleter may run on any thread. Dropping an array does not unwind.
+//! 3. A tensor that is not read-only is the only owner of its array.
 
 use std::ffi::c_void;
 use std::ptr;
@@ -18,22 +19,26 @@ use pool_core::{Owned, SharedHostBackend};
 use crate::element::TensorElement;
 use crate::error::{Refused, TensorError};
 
-/// Makes a managed tensor of an array, in row-major order and without a copy.
+/// Creates a managed tensor from an array, in row-major order and without a copy.
 ///
-/// The consumer may write to the tensor. When it drops the tensor, on whatever thread, the memory returns to its pool. A
-/// tensor keeps the pool's memory alive, as an [`Owned`] does. A forgotten tensor leaks its block.
+/// The consumer may write to the tensor. When the consumer drops the tensor, on any thread, the
+/// memory returns to its pool. Like an [`Owned`], a tensor keeps the pool's memory alive.
+/// Forgetting a tensor leaks its block.
 ///
 /// `M` is [`DLManagedTensorVersioned`](dlpark::ffi::DLManagedTensorVersioned), or
-/// [`DLManagedTensor`](dlpark::ffi::DLManagedTensor) for consumers before DLPack 1.0. Two small allocations hold the
-/// description. The memory is aligned as the backend's blocks are: 64 bytes on the host, which JAX asks for.
+/// [`DLManagedTensor`](dlpark::ffi::DLManagedTensor) for consumers older than DLPack 1.0. The
+/// description takes two small allocations. The memory has the alignment of the backend's blocks,
+/// which is 64 bytes on the host, as JAX requires.
 ///
 /// # Errors
 ///
-/// [`TensorError::Shape`] where the axes have another number of elements; the array is given back.
+/// Returns [`TensorError::Shape`] if the axes describe a different number of elements. The array is
+/// returned with the error.
 ///
 /// # Panics
 ///
-/// Never. The process ends where the host has no memory for the description, as for every [`Box`].
+/// Never panics. If the host is out of memory for the description, the process aborts, as for every
+/// [`Box`].
 pub fn export<M, B, T>(
     mut array: Owned<B, T>,
     shape: &[usize],
@@ -48,21 +53,23 @@ where
         Err(error) => return Err(Refused { array, error }),
     };
     let data = array.as_mut_ptr();
-    // SAFETY: the context is the array, which is at `data` and has the elements of the shape. It is exclusive, so it may be
-    // written.
+    // SAFETY: the context is the array, which is at `data` and contains the elements of the shape.
+    // The array is exclusive, so the consumer may write to it.
     Ok(unsafe {
         described.finish::<T>(Box::new(array), data.cast(), DLDevice::CPU, DlpackFlags::empty())
     })
 }
 
-/// Makes a read-only tensor of an array that others read meanwhile, without a copy.
+/// Creates a read-only tensor from an array that other code may read at the same time, without a
+/// copy.
 ///
-/// It may be called again, for as many consumers as there are. The memory returns to the pool when the last of them and
-/// the last [`Arc`] are dropped.
+/// It can be called repeatedly, once for each consumer. The memory returns to the pool when the
+/// last tensor and the last [`Arc`] have been dropped.
 ///
 /// # Errors
 ///
-/// [`TensorError::Shape`] as [`export()`], and [`TensorError::LegacyIsWritable`] for a legacy tensor.
+/// Returns [`TensorError::Shape`] like [`export()`], and [`TensorError::LegacyIsWritable`] for a
+/// legacy tensor.
 pub fn export_shared<M, B, T>(
     array: &Arc<Owned<B, T>>,
     shape: &[usize],
@@ -77,13 +84,13 @@ where
         return Err(TensorError::LegacyIsWritable);
     }
     let data = array.as_ptr().cast_mut();
-    // SAFETY: as in `export`; the flag forbids the consumer to write.
+    // SAFETY: as in `export`, but the flag forbids the consumer to write.
     Ok(unsafe {
         described.finish::<T>(Arc::clone(array), data.cast(), DLDevice::CPU, DlpackFlags::READ_ONLY)
     })
 }
 
-/// A tensor's axes, with memory for its description.
+/// A tensor's axes, with allocated memory for its description.
 pub(crate) struct Description<M: ManagedTensorBase> {
     prepared: dlpark::metadata::PreparedDynamic<M>,
     is_empty: bool,
@@ -103,7 +110,7 @@ impl<M: ManagedTensorBase> Description<M> {
         Ok(Self { prepared, is_empty: elements == 0 })
     }
 
-    /// Whether this kind of tensor has a place for flags.
+    /// Returns `true` if this kind of tensor can store flags.
     fn keeps(&mut self, flags: DlpackFlags) -> bool {
         let tensor = dlpark::ffi::DLTensor::default();
         let mut probe = M::from_parts(tensor, ptr::null_mut(), None);
@@ -112,12 +119,13 @@ impl<M: ManagedTensorBase> Description<M> {
         probe.flags().contains(flags)
     }
 
-    /// Makes the tensor.
+    /// Creates the tensor.
     ///
     /// # Safety
     ///
-    /// As long as the context lives, `data` on `device` has the elements of the shape. Consumers may read them, and write
-    /// them where the flags have no `READ_ONLY`. The flags do not claim a copy.
+    /// While the context lives, `data` on `device` must contain the elements of the shape.
+    /// Consumers may read them, and may also write them unless the flags include `READ_ONLY`. The
+    /// flags must not claim a copy.
     pub(crate) unsafe fn finish<T: TensorElement>(
         self,
         context: impl OpaqueContext,
@@ -128,9 +136,10 @@ impl<M: ManagedTensorBase> Description<M> {
         let mut tensor = self.prepared.initialize(context);
         let data = if self.is_empty { ptr::null_mut() } else { data };
         tensor.set_data(data).set_device(device).set_dtype(T::DATA_TYPE);
-        // SAFETY: as the caller promises.
+        // SAFETY: the caller guarantees that the flags do not claim a copy.
         unsafe { tensor.set_flags_unchecked(flags) };
-        // SAFETY: the caller's memory, and shape and strides of row-major order, which lie in the tensor's allocation.
+        // SAFETY: the memory is the caller's, and the shape and the row-major strides are stored in
+        // the tensor's allocation.
         unsafe { tensor.finish() }
     }
 }

@@ -1,9 +1,10 @@
-//! Foreign tensors in host memory, as slices.
+//! Foreign tensors in host memory, viewed as slices.
 //!
 //! # Invariants
 //!
-//! 1. `start` is the address of `length` elements of `T`, aligned for `T`, readable until `owner` is dropped.
-//! 2. `owner` is dropped with the tensor, after its last use.
+//! 1. `start` is the address of `length` elements of `T`. It is aligned for `T`, and readable until
+//!    `owner` is dropped.
+//! 2. `owner` is dropped together with the tensor, after its last use.
 
 use std::fmt;
 use std::ops::Deref;
@@ -18,10 +19,10 @@ use crate::element::TensorElement;
 use crate::error::TensorError;
 use crate::layout::CheckedLayout;
 
-/// A foreign tensor in host memory, which derefs to a slice of its elements.
+/// A foreign tensor in host memory, which dereferences to a slice of its elements.
 ///
-/// Its memory is the producer's. The tensor returns it when it is dropped, on any thread. Tensors are row-major; an axis
-/// of length 1 may have any stride.
+/// The memory belongs to the producer. It is returned to the producer when this value is dropped,
+/// on any thread. Tensors must be row-major; an axis of length 1 may have any stride.
 ///
 /// ```
 /// # use pool_core::SharedPool;
@@ -36,7 +37,7 @@ use crate::layout::CheckedLayout;
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 ///
-/// Elements of which not every byte pattern is a value are not imported.
+/// Element types that have invalid byte patterns cannot be imported.
 ///
 /// ```compile_fail,E0277
 /// # fn bools(tensor: pool_dlpack::dlpark::versioned::Dlpack) {
@@ -51,31 +52,35 @@ pub struct HostTensor<T> {
     _owner: AllocationDeleter,
 }
 
-// SAFETY: the memory is the tensor's (`import`), its elements are `Send`, and DLPack's deleters run on any thread.
+// SAFETY: the memory belongs to the tensor (`import`), its elements are `Send`, and DLPack's
+// deleters may run on any thread.
 unsafe impl<T: Send> Send for HostTensor<T> {}
 
-// SAFETY: a shared tensor gives shared access to its elements alone.
+// SAFETY: a shared tensor provides only shared access to its elements.
 unsafe impl<T: Sync> Sync for HostTensor<T> {}
 
 impl<T: TensorElement + PodElement> HostTensor<T> {
-    /// Takes a tensor over, after it was checked. A tensor that is refused is dropped.
+    /// Checks a tensor and takes ownership of it. A tensor that fails the checks is dropped.
     ///
     /// # Errors
     ///
-    /// [`TensorError::Malformed`] for a description that DLPack does not allow, [`TensorError::DataType`] for other
-    /// elements, [`TensorError::Device`] for memory of a device, [`TensorError::Strides`] where the elements are not
-    /// adjacent in row-major order, [`TensorError::Misaligned`], [`TensorError::NoMemory`] and [`TensorError::TooLarge`].
+    /// Returns [`TensorError::Malformed`] for a description that DLPack does not allow,
+    /// [`TensorError::DataType`] for other elements, [`TensorError::Device`] for device memory, and
+    /// [`TensorError::Strides`] if the elements are not contiguous in row-major order. It can also
+    /// return [`TensorError::Misaligned`], [`TensorError::NoMemory`] and [`TensorError::TooLarge`].
     ///
     /// # Safety
     ///
-    /// The tensor's memory has the elements that it describes, initialised, until the deleter is called. Until this value
-    /// is dropped, nothing writes to them but through [`as_mut_slice`](Self::as_mut_slice).
+    /// Until the deleter is called, the tensor's memory must contain the elements that the tensor
+    /// describes, and they must be initialised. Until this value is dropped, they may be written
+    /// only through [`as_mut_slice`](Self::as_mut_slice).
     pub unsafe fn import<M: ManagedTensorBase>(tensor: Managed<M>) -> Result<Self, TensorError> {
         let layout = CheckedLayout::of::<T, M>(&tensor, DLDevice::CPU)?;
         let start = if layout.elements == 0 {
             NonNull::dangling()
         } else {
-            // In the producer's memory: `CheckedLayout` has added them without overflow.
+            // This address is in the producer's memory: `CheckedLayout` has added both numbers
+            // without overflow.
             let first = layout.data.wrapping_add(layout.byte_offset).cast::<T>();
             NonNull::new(first).ok_or(TensorError::NoMemory { elements: layout.elements })?
         };
@@ -84,33 +89,33 @@ impl<T: TensorElement + PodElement> HostTensor<T> {
         Ok(Self { start, length, shape, is_read_only, _owner: tensor.into_deleter() })
     }
 
-    /// Lends the elements to be written.
+    /// Lends the elements for writing.
     ///
     /// # Errors
     ///
-    /// [`TensorError::ReadOnly`] where the producer forbids it.
+    /// Returns [`TensorError::ReadOnly`] if the producer forbids writes.
     ///
     /// # Safety
     ///
-    /// Nothing else reads or writes the elements while they are borrowed. Producers in Python keep a reference of their
-    /// own.
+    /// No other code may read or write the elements while they are borrowed. Note that producers in
+    /// Python keep their own reference.
     pub unsafe fn as_mut_slice(&mut self) -> Result<&mut [T], TensorError> {
         if self.is_read_only {
             return Err(TensorError::ReadOnly);
         }
-        // SAFETY: invariant 1, and the caller's promise.
+        // SAFETY: invariant 1; the caller guarantees exclusive access.
         Ok(unsafe { slice::from_raw_parts_mut(self.start.as_ptr(), self.length) })
     }
 }
 
 impl<T> HostTensor<T> {
-    /// The lengths of the axes. A scalar has none.
+    /// Returns the lengths of the axes. For a scalar, the slice is empty.
     #[must_use]
     pub fn shape(&self) -> &[usize] {
         &self.shape
     }
 
-    /// Whether the producer forbids to write.
+    /// Returns `true` if the producer forbids writes.
     #[must_use]
     pub fn is_read_only(&self) -> bool {
         self.is_read_only
@@ -121,7 +126,7 @@ impl<T> Deref for HostTensor<T> {
     type Target = [T];
 
     fn deref(&self) -> &[T] {
-        // SAFETY: invariant 1; nothing writes meanwhile (`import`).
+        // SAFETY: invariant 1; no code writes to the elements during the borrow (`import`).
         unsafe { slice::from_raw_parts(self.start.as_ptr(), self.length) }
     }
 }

@@ -1,4 +1,4 @@
-//! Checks of a foreign tensor's description, before a view of its memory is made.
+//! Checks a foreign tensor's description before a view of its memory is created.
 
 use dlpark::ffi::DLDevice;
 use dlpark::{Managed, ManagedTensorBase};
@@ -6,19 +6,20 @@ use dlpark::{Managed, ManagedTensorBase};
 use crate::element::TensorElement;
 use crate::error::TensorError;
 
-/// A tensor's axes and the address of its first element, which were checked.
+/// The axes of a tensor and the address of its first element, after the checks.
 #[derive(Debug)]
 pub(crate) struct CheckedLayout {
     pub(crate) shape: Box<[usize]>,
     pub(crate) elements: usize,
-    /// The address of the memory, null where there are no elements.
+    /// The address of the memory; null if there are no elements.
     pub(crate) data: *mut u8,
-    /// The first element's distance from `data`, in bytes.
+    /// The offset of the first element from `data`, in bytes.
     pub(crate) byte_offset: usize,
 }
 
 impl CheckedLayout {
-    /// Checks that a tensor is a row-major array of `T` on `device`, at an address for `T`.
+    /// Checks that a tensor is a row-major array of `T` on `device`, and that its address is
+    /// aligned for `T`.
     pub(crate) fn of<T: TensorElement, M: ManagedTensorBase>(
         tensor: &Managed<M>,
         device: DLDevice,
@@ -65,14 +66,15 @@ impl CheckedLayout {
     }
 }
 
-/// Compares strides with those of row-major order. An axis of length 1 may have any stride: it is never stepped along.
+/// Compares strides with the strides in row-major order. An axis of length 1 may have any stride,
+/// because its stride is never used.
 fn check_strides(shape: &[usize], strides: &[i64]) -> Result<(), TensorError> {
     let mut expected = 1_usize;
     for (axis, (&length, &found)) in shape.iter().zip(strides).enumerate().rev() {
         if length != 1 && usize::try_from(found) != Ok(expected) {
             return Err(TensorError::Strides { axis, expected, found });
         }
-        // No overflow: the product of all lengths is the number of elements.
+        // This cannot overflow, because the product of all lengths is the number of elements.
         expected = expected.saturating_mul(length);
     }
     Ok(())

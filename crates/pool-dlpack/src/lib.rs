@@ -1,10 +1,13 @@
-//! DLPack: owned arrays as tensors of other frameworks, and their tensors as slices, without a copy.
+//! DLPack for owned arrays: exports them as tensors for other frameworks, and imports foreign
+//! tensors as slices, without a copy.
 //!
-//! [`export()`] makes a managed tensor of an [`Owned`](pool_core::Owned) array. The consumer drops it on any thread. Then
-//! the memory returns to its pool, even if the pool's last handle is gone. [`export_shared`] lends an array that Rust goes on
-//! reading; its tensors are read-only.
+//! [`export()`] creates a managed tensor from an [`Owned`](pool_core::Owned) array. The consumer
+//! can drop the tensor on any thread. The memory then returns to its pool, even if the pool's last
+//! handle has been dropped. [`export_shared`] lends an array that Rust code continues to read; its
+//! tensors are read-only.
 //!
-//! [`HostTensor`] is a foreign tensor: it checks elements, device, strides, alignment and flags, and derefs to a slice.
+//! [`HostTensor`] imports a foreign tensor. It checks the element type, device, strides, alignment
+//! and flags, and dereferences to a slice.
 //!
 //! ```
 //! use pool_core::SharedPool;
@@ -31,14 +34,15 @@
 //!
 //! | feature | gives | costs |
 //! |---|---|---|
-//! | `cuda` | `Owned<Cuda, T>` as a tensor, and tensors of a CUDA device | pool-cuda, cudarc |
-//! | `any-cuda-version` | cudarc finds the version of its bindings, as with the feature of that name of `pool-cuda` | a toolkit that cudarc does not know is an error of the build |
-//! | `half` | `half::f16` and `half::bf16` are elements of tensors | half |
-//! | `complex` | `num_complex::Complex` is an element of tensors | num-complex |
+//! | `cuda` | exports `Owned<Cuda, T>`, and imports tensors of a CUDA device | pool-cuda, cudarc |
+//! | `any-cuda-version` | cudarc chooses the version of its bindings, as with the same feature of `pool-cuda` | the build fails if cudarc does not know the toolkit |
+//! | `half` | `half::f16` and `half::bf16` can be elements of tensors | half |
+//! | `complex` | `num_complex::Complex` can be an element of tensors | num-complex |
 
 #![cfg_attr(docsrs, feature(doc_cfg))]
 
-// Layering: a module may import what follows its colon. `cargo xtask imports` checks it, `--list` prints it anew.
+// Layering: each module may import only the modules listed after its colon. `cargo xtask imports`
+// checks this, and `cargo xtask imports --list` prints the list.
 //
 // element: nothing
 // error: element

@@ -1,10 +1,10 @@
-//! The crate's driver calls for memory, copies and waits, one function each, with typed errors.
+//! The crate's driver calls for memory, copies and waits, each in one function with typed errors.
 //! Streams and contexts are passed as the cudarc values that own them, so they are live; the caller
-//! guarantees the addresses. Each function makes its context the current one, right before its
-//! call.
+//! guarantees that the addresses are valid. Each function makes its context current immediately
+//! before its call.
 //!
-//! cudarc's own safe calls are not used here: they return errors that an earlier, unrelated call
-//! left with the context. No code here touches cudarc's record of such errors.
+//! cudarc's own safe calls are not used here, because they return errors that an earlier, unrelated
+//! call left in the context. No code in this module touches cudarc's record of such errors.
 
 use std::ffi::c_void;
 use std::ptr::NonNull;
@@ -22,20 +22,20 @@ use crate::reclaim::Reclaim;
 /// An address on a device.
 pub type Address = sys::CUdeviceptr;
 
-/// Returns the memory of a context's device.
+/// Returns the free and the total memory of a context's device.
 pub fn device_memory(context: &CudaContext) -> Result<MemoryInfo, CudaError> {
     bind(context)?;
     let (free, total) = answer("cuMemGetInfo", result::mem_get_info())?;
     Ok(MemoryInfo { free, total })
 }
 
-/// Waits, on the host, for all work of a context, because of an unknown use of its memory on a
-/// stream.
+/// Blocks the host until all work of a context is done. This is needed after an unknown use of the
+/// context's memory on a stream.
 ///
 /// # Errors
 ///
-/// [`CudaError::UnknownUse`] with that stream while a session captures; the driver is not called
-/// then.
+/// Returns [`CudaError::UnknownUse`] with that stream while a session captures; the driver is then
+/// not called.
 pub fn synchronize_context(context: &CudaContext, stream: Option<u64>) -> Result<(), CudaError> {
     let _wait = ContextWait::begin().ok_or(CudaError::UnknownUse { stream })?;
     bind(context)?;
@@ -46,13 +46,13 @@ fn synchronize_current() -> Result<(), CudaError> {
     answer("cuCtxSynchronize", result::ctx::synchronize())
 }
 
-/// Waits, on the host, for all work of the other devices' primary contexts, if those devices have
-/// one. Another context may be current afterwards.
+/// Blocks the host until all work of the other devices' primary contexts is done, if those devices
+/// have one. Another context may be current afterwards.
 ///
 /// # Errors
 ///
-/// Same as [`synchronize_context`]. A device is skipped only if a second call confirms that its
-/// context is gone.
+/// Returns the errors of [`synchronize_context`]. A device is skipped only if a second call
+/// confirms that its context is gone.
 pub fn synchronize_other_devices(own: sys::CUdevice) -> Result<(), CudaError> {
     let _wait = ContextWait::begin().ok_or(CudaError::UnknownUse { stream: None })?;
     let count = answer("cuDeviceGetCount", result::device::get_count())?;
@@ -75,13 +75,13 @@ fn synchronize_device(device: sys::CUdevice) -> Result<(), CudaError> {
         Err(error) if is_current_gone(&error) => Ok(()),
         waited => waited,
     });
-    // SAFETY: retained above.
+    // SAFETY: the context was retained above.
     let released =
         answer("cuDevicePrimaryCtxRelease", unsafe { result::primary_ctx::release(device) });
     waited.and(released)
 }
 
-/// Waits, on the host, for all work of a stream.
+/// Blocks the host until all work of a stream is done.
 pub fn synchronize(stream: &CudaStream) -> Result<(), CudaError> {
     let handle = bound_handle(stream)?;
     // SAFETY: the stream is live while its owner is borrowed.
@@ -89,24 +89,25 @@ pub fn synchronize(stream: &CudaStream) -> Result<(), CudaError> {
     answer("cuStreamSynchronize", waited)
 }
 
-/// Allocates device memory from a memory pool, in the order of a stream.
+/// Allocates device memory from a memory pool, in stream order.
 ///
 /// # Safety
 ///
-/// The memory pool is live, and belongs to the stream's device.
+/// The memory pool must be live, and belong to the stream's device.
 pub unsafe fn allocate_in_order(
     pool: sys::CUmemoryPool,
     bytes: usize,
     stream: &CudaStream,
 ) -> Result<Address, CudaError> {
     let (handle, mut address) = (bound_handle(stream)?, 0);
-    // SAFETY: the pool is live (caller), so is the stream, and the place outlives the call.
+    // SAFETY: the pool is live (caller), the stream is live, and the output variable outlives the
+    // call.
     let answered = unsafe { sys::cuMemAllocFromPoolAsync(&raw mut address, bytes, pool, handle) };
     answer("cuMemAllocFromPoolAsync", answered.result())?;
     Ok(address)
 }
 
-/// Allocates device memory in a context, at once.
+/// Allocates device memory in a context, immediately.
 pub fn allocate(bytes: usize, context: &CudaContext) -> Result<Address, CudaError> {
     bind(context)?;
     // SAFETY: the new memory has no owner yet, and its contents are never read as a value before
@@ -114,34 +115,35 @@ pub fn allocate(bytes: usize, context: &CudaContext) -> Result<Address, CudaErro
     answer("cuMemAlloc", with_relaxed_capture_mode(|| unsafe { result::malloc_sync(bytes) }))
 }
 
-/// Frees device memory in the order of a stream.
+/// Frees device memory in stream order.
 ///
 /// # Safety
 ///
-/// The address came from [`allocate_in_order`] and was not freed, and all uses of the memory come
-/// earlier in the stream's order.
+/// The address must come from [`allocate_in_order`] and must not have been freed. All uses of the
+/// memory must come earlier in stream order.
 pub unsafe fn free_in_order(address: Address, stream: &CudaStream) -> Result<(), CudaError> {
     let handle = bound_handle(stream)?;
-    // SAFETY: the same contract, which the caller upholds.
+    // SAFETY: this call has the same contract, which the caller upholds.
     answer("cuMemFreeAsync", unsafe { result::free_async(address, handle) })
 }
 
-/// Frees device memory at once.
+/// Frees device memory immediately.
 ///
 /// # Safety
 ///
-/// The address came from [`allocate`] in this context and was not freed, and nothing pending uses the memory.
+/// The address must come from [`allocate`] in this context and must not have been freed. No pending
+/// work may use the memory.
 pub unsafe fn free(address: Address, context: &CudaContext) -> Result<(), CudaError> {
     bind(context)?;
-    // SAFETY: the same contract, which the caller upholds.
+    // SAFETY: this call has the same contract, which the caller upholds.
     answer("cuMemFree", with_relaxed_capture_mode(|| unsafe { result::free_sync(address) }))
 }
 
-/// Sets bytes of device memory, in the order of a stream.
+/// Sets bytes of device memory, in stream order.
 ///
 /// # Safety
 ///
-/// The range is allocated, and the caller may write it in the stream's order.
+/// The range must be allocated, and the caller must have the right to write it in stream order.
 pub unsafe fn set_bytes(
     address: Address,
     value: u8,
@@ -149,16 +151,16 @@ pub unsafe fn set_bytes(
     stream: &CudaStream,
 ) -> Result<(), CudaError> {
     let handle = bound_handle(stream)?;
-    // SAFETY: the same contract, which the caller upholds.
+    // SAFETY: this call has the same contract, which the caller upholds.
     let answered = unsafe { result::memset_d8_async(address, value, bytes, handle) };
     answer("cuMemsetD8Async", answered)
 }
 
-/// Sets words of 16 bits of device memory, in the order of a stream.
+/// Sets 16-bit words of device memory, in stream order.
 ///
 /// # Safety
 ///
-/// Same as for [`set_bytes`], with twice `count` bytes.
+/// The same contract as [`set_bytes`], for `2 * count` bytes.
 pub unsafe fn set_halves(
     address: Address,
     value: u16,
@@ -166,16 +168,16 @@ pub unsafe fn set_halves(
     stream: &CudaStream,
 ) -> Result<(), CudaError> {
     let handle = bound_handle(stream)?;
-    // SAFETY: the same contract, which the caller upholds.
+    // SAFETY: this call has the same contract, which the caller upholds.
     let answered = unsafe { sys::cuMemsetD16Async(address, value, count, handle) };
     answer("cuMemsetD16Async", answered.result())
 }
 
-/// Sets words of 32 bits of device memory, in the order of a stream.
+/// Sets 32-bit words of device memory, in stream order.
 ///
 /// # Safety
 ///
-/// Same as for [`set_bytes`], with four times `count` bytes.
+/// The same contract as [`set_bytes`], for `4 * count` bytes.
 pub unsafe fn set_words(
     address: Address,
     value: u32,
@@ -183,16 +185,17 @@ pub unsafe fn set_words(
     stream: &CudaStream,
 ) -> Result<(), CudaError> {
     let handle = bound_handle(stream)?;
-    // SAFETY: the same contract, which the caller upholds.
+    // SAFETY: this call has the same contract, which the caller upholds.
     let answered = unsafe { sys::cuMemsetD32Async(address, value, count, handle) };
     answer("cuMemsetD32Async", answered.result())
 }
 
-/// Copies device memory within a context, in the order of a stream.
+/// Copies device memory within a context, in stream order.
 ///
 /// # Safety
 ///
-/// Both ranges are allocated and disjoint, and the caller may use them in the stream's order.
+/// Both ranges must be allocated and disjoint, and the caller must have the right to use them in
+/// stream order.
 pub unsafe fn copy_on_device(
     to: Address,
     from: Address,
@@ -200,7 +203,7 @@ pub unsafe fn copy_on_device(
     stream: &CudaStream,
 ) -> Result<(), CudaError> {
     let handle = bound_handle(stream)?;
-    // SAFETY: the same contract, which the caller upholds.
+    // SAFETY: this call has the same contract, which the caller upholds.
     let answered = unsafe { result::memcpy_dtod_async(to, from, bytes, handle) };
     answer("cuMemcpyDtoDAsync", answered)
 }
@@ -210,7 +213,7 @@ pub unsafe fn copy_on_device(
 ///
 /// # Safety
 ///
-/// Same as for [`copy_on_device`], each range in its context.
+/// The same contract as [`copy_on_device`], with each range in its own context.
 pub unsafe fn copy_between_devices(
     (to, to_context): (Address, &CudaContext),
     (from, from_context): (Address, &CudaContext),
@@ -226,12 +229,12 @@ pub unsafe fn copy_between_devices(
     answer("cuMemcpyPeerAsync", answered)
 }
 
-/// Copies page-locked host memory to the device, in the order of a stream.
+/// Copies page-locked host memory to the device, in stream order.
 ///
 /// # Safety
 ///
-/// The host range is page-locked, and is neither written nor freed until the copy has run. The
-/// device range is as for [`set_bytes`].
+/// The host range must be page-locked, and must be neither written nor freed until the copy has
+/// run. For the device range, the contract of [`set_bytes`] applies.
 pub unsafe fn copy_from_host(
     to: Address,
     from: NonNull<u8>,
@@ -239,17 +242,17 @@ pub unsafe fn copy_from_host(
     stream: &CudaStream,
 ) -> Result<(), CudaError> {
     let (from, handle) = (from.as_ptr().cast::<c_void>(), bound_handle(stream)?);
-    // SAFETY: the same contract, which the caller upholds.
+    // SAFETY: this call has the same contract, which the caller upholds.
     let answered = unsafe { sys::cuMemcpyHtoDAsync_v2(to, from, bytes, handle) };
     answer("cuMemcpyHtoDAsync", answered.result())
 }
 
-/// Copies device memory to page-locked host memory, in the order of a stream.
+/// Copies device memory to page-locked host memory, in stream order.
 ///
 /// # Safety
 ///
-/// The host range is page-locked, and is not touched until the copy has run. The device range is
-/// allocated, and the caller may read it in the stream's order.
+/// The host range must be page-locked, and must not be accessed until the copy has run. The device
+/// range must be allocated, and the caller must have the right to read it in stream order.
 pub unsafe fn copy_to_host(
     to: NonNull<u8>,
     from: Address,
@@ -257,12 +260,12 @@ pub unsafe fn copy_to_host(
     stream: &CudaStream,
 ) -> Result<(), CudaError> {
     let (to, handle) = (to.as_ptr().cast::<c_void>(), bound_handle(stream)?);
-    // SAFETY: the same contract, which the caller upholds.
+    // SAFETY: this call has the same contract, which the caller upholds.
     let answered = unsafe { sys::cuMemcpyDtoHAsync_v2(to, from, bytes, handle) };
     answer("cuMemcpyDtoHAsync", answered.result())
 }
 
-/// Allocates page-locked host memory in a context, usable in every context.
+/// Allocates page-locked host memory in a context. The memory can be used in every context.
 pub(crate) fn allocate_host(bytes: usize, context: &CudaContext) -> Result<NonNull<u8>, CudaError> {
     bind(context)?;
     // SAFETY: the new memory has no owner yet; its readers write it first.
@@ -281,13 +284,14 @@ pub(crate) fn allocate_host(bytes: usize, context: &CudaContext) -> Result<NonNu
 ///
 /// # Safety
 ///
-/// The memory came from [`allocate_host`] in this context and was not freed, and no pending copy uses it.
+/// The memory must come from [`allocate_host`] in this context and must not have been freed. No
+/// pending copy may use it.
 pub(crate) unsafe fn free_host(
     memory: NonNull<u8>,
     context: &CudaContext,
 ) -> Result<(), CudaError> {
     bind(context)?;
-    // SAFETY: the same contract, which the caller upholds.
+    // SAFETY: this call has the same contract, which the caller upholds.
     let freed = with_relaxed_capture_mode(|| unsafe { result::free_host(memory.as_ptr().cast()) });
     answer("cuMemFreeHost", freed)
 }

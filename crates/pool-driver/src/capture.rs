@@ -1,4 +1,4 @@
-//! The capture of a stream.
+//! Queries the capture of a stream.
 
 use cudarc::driver::{CudaStream, result, sys};
 
@@ -7,16 +7,16 @@ use crate::context::bound_handle;
 use crate::error::CudaError;
 use crate::versioned::capture_info;
 
-/// The driver's ID of the capture that a stream is in; `None` outside of one. An invalidated
-/// capture counts as 0.
+/// The driver's ID of the capture that a stream is part of, or `None` if the stream is not
+/// captured. The ID of an invalidated capture is 0.
 pub type Capture = Option<u64>;
 
-/// Returns `true` if a stream is being captured into a graph, by any code. The stream's context
-/// becomes the current one.
+/// Returns `true` if a stream is being captured into a graph, by any code. Makes the stream's
+/// context current.
 ///
 /// # Errors
 ///
-/// [`CudaError::Call`] if the driver cannot report it.
+/// Returns [`CudaError::Call`] if the driver cannot report the status.
 pub fn is_capturing(stream: &CudaStream) -> Result<bool, CudaError> {
     let handle = bound_handle(stream)?;
     // SAFETY: the stream is live while its owner is borrowed.
@@ -25,7 +25,7 @@ pub fn is_capturing(stream: &CudaStream) -> Result<bool, CudaError> {
     Ok(answer("cuStreamIsCapturing", status)? != none)
 }
 
-/// Returns the capture that a stream is in. The stream's context becomes the current one.
+/// Returns the capture that a stream is part of. Makes the stream's context current.
 pub fn capture_of(stream: &CudaStream) -> Result<Capture, CudaError> {
     let handle = bound_handle(stream)?;
     // SAFETY: the stream is live while its owner is borrowed. The returned array of nodes is not

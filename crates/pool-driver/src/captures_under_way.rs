@@ -1,18 +1,19 @@
-//! The captures of this process's sessions, and the waits for a whole context, which would
+//! Coordinates the captures of this process's sessions with waits for a whole context, which would
 //! invalidate them.
 //!
 //! `cuCtxSynchronize` fails while any stream of the context is captured, and invalidates that
-//! capture, in every capture mode. So a pool waits for a context only while no session captures. A
-//! session that begins meanwhile waits for the end of that wait. Captures that are made by hand are
-//! not known here: the driver reports only one stream at a time.
+//! capture, in every capture mode. Therefore a pool waits for a context only while no session
+//! captures. A session that begins during such a wait blocks until the wait has ended. Captures
+//! that are made without a session are not known here, because the driver reports only one stream
+//! at a time.
 
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 
-/// The numbers of captures under way and of threads that wait for a context. No foreign code runs
-/// under its lock.
+/// The number of captures in progress, and the number of threads that wait for a context. No
+/// foreign code runs while the lock is held.
 static UNDER_WAY: Mutex<UnderWay> = Mutex::new(UnderWay { captures: 0, waits: 0 });
 
-/// Notifies sessions that a wait for a context is over.
+/// Notifies sessions that a wait for a context has ended.
 static WAIT_OVER: Condvar = Condvar::new();
 
 struct UnderWay {
@@ -24,13 +25,14 @@ fn under_way() -> MutexGuard<'static, UnderWay> {
     UNDER_WAY.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// A capture of a session, until it is dropped. No pool waits for a whole context meanwhile.
+/// Represents a capture of a session. Until this value is dropped, no pool waits for a whole
+/// context.
 #[derive(Debug)]
 #[must_use = "a pool may wait for a whole context as soon as this is dropped"]
 pub struct CaptureUnderWay(());
 
 impl CaptureUnderWay {
-    /// Begins a capture, after the waits for a context that are under way.
+    /// Begins a capture, after all current waits for a context have ended.
     pub fn begin() -> Self {
         let mut under_way = under_way();
         while under_way.waits > 0 {
@@ -47,18 +49,18 @@ impl Drop for CaptureUnderWay {
     }
 }
 
-/// Returns `true` if a session of this process captures.
+/// Returns `true` if a session of this process is capturing.
 #[must_use]
 pub fn is_capture_under_way() -> bool {
     under_way().captures > 0
 }
 
-/// A wait for a whole context, until it is dropped. No session begins a capture meanwhile.
+/// Represents a wait for a whole context. Until this value is dropped, no session begins a capture.
 #[derive(Debug)]
 pub(crate) struct ContextWait(());
 
 impl ContextWait {
-    /// Begins a wait; `None` if a session captures.
+    /// Begins a wait, or returns `None` if a session is capturing.
     pub(crate) fn begin() -> Option<Self> {
         let mut under_way = under_way();
         if under_way.captures > 0 {

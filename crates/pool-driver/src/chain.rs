@@ -1,9 +1,10 @@
-//! A list for values behind a lock or a borrow. Its links are made before the lock is taken and
-//! dropped after it is released. Linking and unlinking allocate nothing, free nothing, and drop
-//! nothing. So no foreign code (a hook of the allocator, a destructor, the driver), which might
-//! want the same lock, runs under it.
+//! A linked list for values behind a lock or a borrow. Its links are created before the lock is
+//! taken and dropped after it is released. Linking and unlinking allocate nothing, free nothing,
+//! and drop nothing. Therefore no foreign code (a hook of the allocator, a destructor, the driver),
+//! which might try to take the same lock, runs while the lock is held.
 //!
-//! A list whose entries stay until all are dropped needs no links: `pool_core::reserve` grows it outside of its lock.
+//! A list whose entries all stay until the end does not need links: `pool_core::reserve` grows such
+//! a list outside its lock.
 
 use std::fmt;
 use std::iter;
@@ -13,41 +14,41 @@ use pool_core::reserve;
 
 use crate::error::CudaError;
 
-/// A list of links, in no order.
+/// A list of links in unspecified order.
 pub struct Chain<T>(Vec<Link<T>>);
 
-/// The only entry of its `Vec`. A `Vec` can request memory without aborting the process if the host
-/// has none.
+/// A link, stored as the only entry of its `Vec`. Unlike a `Box`, a `Vec` can request memory
+/// without aborting the process when the host is out of memory.
 struct Link<T> {
     value: T,
     next: Chain<T>,
 }
 
 impl<T> Chain<T> {
-    /// An empty chain.
+    /// Creates an empty chain.
     #[must_use]
     pub const fn new() -> Self {
         Self(Vec::new())
     }
 
-    /// Makes a chain of one link: the only function here that allocates.
+    /// Creates a chain of one link. This is the only function here that allocates.
     ///
     /// # Errors
     ///
-    /// [`CudaError::Bookkeeping`] if the host has no memory.
+    /// Returns [`CudaError::Bookkeeping`] if the host is out of memory.
     pub fn of(value: T) -> Result<Self, CudaError> {
         let mut link = reserve::list(1)?;
         link.push(Link { value, next: Self::new() });
         Ok(Self(link))
     }
 
-    /// Returns `true` if there are no links.
+    /// Returns `true` if the chain has no links.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
-    /// Returns the values of all links.
+    /// Returns an iterator over the values of all links.
     pub fn iter(&self) -> impl Iterator<Item = &T> {
         let mut rest = self;
         iter::from_fn(move || {
@@ -57,7 +58,7 @@ impl<T> Chain<T> {
         })
     }
 
-    /// Returns the values of all links for writing.
+    /// Returns a mutable iterator over the values of all links.
     pub fn iter_mut(&mut self) -> impl Iterator<Item = &mut T> {
         let mut rest = Some(self);
         iter::from_fn(move || {
@@ -77,7 +78,7 @@ impl<T> Chain<T> {
         }
     }
 
-    /// Unlinks one link; `None` if there is none.
+    /// Unlinks one link, or returns `None` if there is none.
     pub fn pop(&mut self) -> Option<Self> {
         let rest = mem::take(&mut self.0.first_mut()?.next);
         Some(mem::replace(self, rest))
@@ -102,7 +103,8 @@ impl<T> Default for Chain<T> {
     }
 }
 
-/// Drops the links one after another: a long chain takes no more of the stack than a short one.
+/// Drops the links one after another, so that a long chain uses no more stack space than a short
+/// one.
 impl<T> Drop for Chain<T> {
     fn drop(&mut self) {
         let mut rest = mem::take(&mut self.0);

@@ -1,5 +1,5 @@
-//! The driver's return codes by number and name, from a table of our own. The driver's own call for
-//! names needs a driver, but an error must be printable without one.
+//! The driver's return codes with their numbers and names, from this crate's own table. The
+//! driver's call for names requires a driver, but an error must be printable without one.
 
 use std::fmt;
 
@@ -17,22 +17,22 @@ impl DriverCode {
     pub(crate) const NOT_READY: Self = Self(600);
     pub(crate) const CAPTURED_EVENT: Self = Self(907);
 
-    /// Returns the number of the code in CUDA's documentation.
+    /// Returns the number of the code, as listed in CUDA's documentation.
     #[must_use]
     pub const fn number(self) -> u32 {
         self.0
     }
 
-    /// Returns the name of the code without `CUDA_ERROR_`; `None` for a number that this release
-    /// does not have.
+    /// Returns the name of the code without `CUDA_ERROR_`, or `None` for a number that this release
+    /// does not know.
     #[must_use]
     pub fn name(self) -> Option<&'static str> {
         let index = NAMES.binary_search_by_key(&self.0, |(number, _)| *number).ok()?;
         Some(NAMES[index].1)
     }
 
-    /// Returns the usual cause of a code that a capture causes, with its remedy; `None` for all
-    /// other codes.
+    /// Returns the usual cause and the remedy of a code that is caused by a capture, or `None` for
+    /// all other codes.
     #[must_use]
     pub const fn capture_advice(self) -> Option<&'static str> {
         Some(match self.0 {
@@ -66,7 +66,7 @@ impl DriverCode {
     }
 
     /// Returns `true` if the code means that the device's context is lost. Every later call on that
-    /// context returns this code again, and only a new process gets a working context.
+    /// context returns this code again, and only a new process can create a working context.
     #[must_use]
     pub const fn is_sticky(self) -> bool {
         matches!(self.0, 214 | 220 | 700 | 702 | 709 | 710 | 714..=719 | 721)
@@ -85,7 +85,7 @@ impl From<DriverError> for DriverCode {
     }
 }
 
-/// Prints the number and the name: `2 OUT_OF_MEMORY`.
+/// Prints the number and the name, such as `2 OUT_OF_MEMORY`.
 impl fmt::Display for DriverCode {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{} {}", self.0, self.name().unwrap_or("of no known name"))
@@ -98,7 +98,7 @@ impl fmt::Debug for DriverCode {
     }
 }
 
-/// The codes and their names, in the order of the numbers.
+/// The codes and their names, sorted by number.
 const NAMES: &[(u32, &str)] = &[
     (0, "SUCCESS"),
     (1, "INVALID_VALUE"),
@@ -226,7 +226,7 @@ mod tests {
             CUresult::CUDA_ERROR_STREAM_CAPTURE_WRONG_THREAD,
             CUresult::CUDA_ERROR_UNKNOWN,
         ] {
-            // The bindings' own `Debug` of the bare code needs no driver.
+            // The `Debug` implementation of the bindings for the raw code needs no driver.
             let theirs = format!("{known:?}");
             let theirs = theirs.trim_start_matches("CUDA_").trim_start_matches("ERROR_");
             assert_eq!(DriverCode::from(known).name(), Some(theirs));

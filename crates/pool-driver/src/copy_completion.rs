@@ -1,5 +1,5 @@
-//! The completion of copies through a buffer, by an event after the last copy. The owner of the
-//! buffer queries that event, or waits for it: the order never depends on a destructor.
+//! Tracks the completion of copies through a buffer, with an event after the last copy. The owner
+//! of the buffer queries the event or waits for it, so the ordering never depends on a destructor.
 
 use std::sync::Arc;
 
@@ -10,55 +10,57 @@ use crate::code::DriverCode;
 use crate::error::CudaError;
 use crate::event::Event;
 
-/// The driver's error for an event that was recorded in a capture, as that of a lost copy usually was.
+/// The driver's error for an event that was recorded in a capture, which is how copies are usually
+/// lost.
 const LOST: CudaError = CudaError::Call { call: "cuEventQuery", code: DriverCode::CAPTURED_EVENT };
 
 /// The progress of the copies through one buffer.
 pub(crate) struct CopyCompletion {
-    /// Recorded after the last copy.
+    /// The event that is recorded after the last copy.
     last_copy: Event,
     /// `true` if a copy may be pending.
     is_pending: bool,
-    /// The stream of a copy that may be pending, if the event could not be recorded after that
-    /// copy.
+    /// The stream of a copy that may be pending, if the event after that copy could not be
+    /// recorded.
     unmarked_on: Option<Arc<CudaStream>>,
-    /// `true` if a copy became a node of a graph that other code captured meanwhile: the time of
-    /// the copy is then unknown.
+    /// `true` if a copy became a node of a graph because other code was capturing the stream. It is
+    /// then unknown when the copy runs.
     is_lost: bool,
 }
 
 impl CopyCompletion {
-    /// Makes the value for a buffer without copies.
+    /// Creates the value for a buffer without copies.
     pub(crate) fn new(context: &Arc<CudaContext>) -> Result<Self, CudaError> {
         let last_copy = Event::new(context)?;
         Ok(Self { last_copy, is_pending: false, unmarked_on: None, is_lost: false })
     }
 
-    /// Returns `true` if a copy may be pending, without a call of the driver.
+    /// Returns `true` if a copy may be pending, without calling the driver.
     pub(crate) fn is_pending(&self) -> bool {
         self.is_pending
     }
 
-    /// Returns `true` if a capture may contain a copy, whose time is then unknown.
+    /// Returns `true` if a capture may contain a copy, because it is then unknown when the copy
+    /// runs.
     pub(crate) fn is_lost(&self) -> bool {
         self.is_lost
     }
 
-    /// Records a copy on a stream, the last one there: it is pending until the event after it is
-    /// complete.
+    /// Records a copy as the last one on its stream. The copy is pending until the event after it
+    /// is complete.
     pub(crate) fn mark(&mut self, stream: &Arc<CudaStream>) -> Result<(), CudaError> {
         self.is_pending = true;
         let marked = self.last_copy.record(stream);
         if marked.is_err() {
-            // A capture that other code began meanwhile may contain the copy.
+            // A capture that other code has just begun may contain the copy.
             self.is_lost |= is_capturing(stream) == Ok(true);
             self.unmarked_on = Some(Arc::clone(stream));
         }
         marked
     }
 
-    /// Records the event after a copy, if that failed before. Without the event the whole context
-    /// would have to be waited for, which invalidates other captures.
+    /// Records the event after a copy, if this failed before. Without the event, the host would
+    /// have to wait for the whole context, which invalidates other captures.
     fn mark_again(&mut self) -> Result<(), CudaError> {
         if self.is_lost {
             return Err(LOST);
@@ -73,11 +75,11 @@ impl CopyCompletion {
         }
     }
 
-    /// Returns `true` if all copies are done; queries the driver, without a wait.
+    /// Returns `true` if all copies are done. Queries the driver without waiting.
     ///
     /// # Errors
     ///
-    /// The driver's error for work that failed.
+    /// Returns the driver's error for failed work.
     pub(crate) fn is_done(&mut self) -> Result<bool, CudaError> {
         match self.mark_again() {
             Ok(()) => {}
@@ -91,12 +93,12 @@ impl CopyCompletion {
         Ok(!self.is_pending)
     }
 
-    /// Waits, on the host, until all copies are done.
+    /// Blocks the host until all copies are done.
     ///
     /// # Errors
     ///
-    /// The driver's error for work that failed; [`CudaError::Capturing`] if the event could not be
-    /// recorded before, and the stream of the copy is captured now.
+    /// Returns the driver's error for failed work, or [`CudaError::Capturing`] if the event could
+    /// not be recorded before and the stream of the copy is now captured.
     pub(crate) fn wait(&mut self) -> Result<(), CudaError> {
         if !self.is_pending {
             return Ok(());
@@ -108,7 +110,7 @@ impl CopyCompletion {
         Ok(())
     }
 
-    /// Records that a copy is lost, if the driver's error means that.
+    /// Records that a copy is lost, if the driver's error indicates this.
     fn note_lost<T>(&mut self, answer: Result<T, CudaError>) -> Result<T, CudaError> {
         let code = answer.as_ref().err().and_then(CudaError::code);
         self.is_lost |= code == Some(DriverCode::CAPTURED_EVENT);

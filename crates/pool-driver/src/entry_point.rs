@@ -1,8 +1,8 @@
-//! Driver calls that are looked up by name and version at their first use, and not linked.
+//! Driver calls that are not linked, but looked up by name and version at their first use.
 //!
 //! "`cuGetProcAddress` returns the address of the requested symbol which matches the CUDA version"
-//! (driver API, "Driver Entry Point Access"). So the meaning of a name in a version is the same in
-//! every newer driver.
+//! (driver API, "Driver Entry Point Access"). The meaning of a name in a given version is therefore
+//! the same in every newer driver.
 
 use std::ffi::{CStr, c_int, c_void};
 use std::marker::PhantomData;
@@ -16,10 +16,10 @@ use crate::answer::answer;
 use crate::error::CudaError;
 use crate::library;
 
-/// A driver call in the form that it has since one version, looked up at the first call.
+/// A driver call with the signature that it has since one version, looked up at the first call.
 pub(crate) struct EntryPoint<F> {
     name: &'static CStr,
-    /// The first version of CUDA that has this form, as CUDA counts: 12030 is 12.3.
+    /// The first version of CUDA with this signature, in CUDA's numbering: 12030 is 12.3.
     since: u32,
     found: AtomicPtr<c_void>,
     form: PhantomData<F>,
@@ -28,29 +28,29 @@ pub(crate) struct EntryPoint<F> {
 impl<F: Copy> EntryPoint<F> {
     const SIZE: () = assert!(size_of::<F>() == size_of::<*mut c_void>(), "a pointer to a function");
 
-    /// Makes a call that is not looked up yet.
+    /// Creates a call that has not been looked up yet.
     ///
     /// # Safety
     ///
-    /// `F` is a pointer to a function of the C interface with the arguments that CUDA's headers give the name
-    /// in that version.
+    /// `F` must be a pointer to a C function with the arguments that CUDA's headers declare for the
+    /// name in that version.
     pub(crate) const unsafe fn new(name: &'static CStr, since: u32) -> Self {
         let () = Self::SIZE;
         Self { name, since, found: AtomicPtr::new(ptr::null_mut()), form: PhantomData }
     }
 
-    /// Returns the function, which is live for as long as the process.
+    /// Returns the function, which stays loaded until the process ends.
     ///
     /// # Errors
     ///
-    /// [`CudaError::DriverTooOld`] if the driver is of an older version.
+    /// Returns [`CudaError::DriverTooOld`] if the driver's version is older.
     pub(crate) fn function(&self) -> Result<F, CudaError> {
         let found = match NonNull::new(self.found.load(Ordering::Relaxed)) {
             Some(found) => found,
             None => self.find()?,
         };
-        // SAFETY: the driver returned the address of the function of this name and version. Its
-        // form is `F` (`new`), which is as large as a pointer (`SIZE`). cudarc never unloads
+        // SAFETY: the driver returned the address of the function with this name and version. Its
+        // type is `F` (`new`), which is as large as a pointer (`SIZE`). cudarc never unloads
         // libraries.
         Ok(unsafe { mem::transmute_copy::<NonNull<c_void>, F>(&found) })
     }
@@ -61,8 +61,8 @@ impl<F: Copy> EntryPoint<F> {
         let (mut place, mut status) = (ptr::null_mut(), 0_u32);
         let version = c_int::try_from(self.since).unwrap_or(c_int::MAX);
         let status = (&raw mut status).cast();
-        // SAFETY: the name ends with 0, and both places outlive the call. The second is as large as
-        // the 32-bit enum that is written there, and is not read.
+        // SAFETY: the name ends with 0, and both variables outlive the call. The second one is as
+        // large as the 32-bit enum that the driver writes to it, and is not read.
         let asked = unsafe {
             sys::cuGetProcAddress_v2(self.name.as_ptr(), &raw mut place, version, 0, status)
         };

@@ -1,4 +1,5 @@
-//! The error type of the crate: the request, the device, the driver's code, and advice.
+//! The error type of the crate, which contains the request, the device, the driver's code, and
+//! advice.
 
 use std::fmt;
 
@@ -18,25 +19,25 @@ pub enum CudaError {
         "no NVIDIA driver can be loaded (libcuda.so, or nvcuda.dll): install the driver, or use the host backend"
     )]
     NoLibrary,
-    /// The driver is for an older version of CUDA than required.
+    /// The driver supports only an older version of CUDA than required.
     #[error(
         "the NVIDIA driver is for CUDA {}, and this needs {}: update the driver",
         Version(*driver),
         Version(*needed)
     )]
     DriverTooOld {
-        /// The driver's version, as CUDA counts: 12040 is 12.4.
+        /// The driver's version in CUDA's numbering: 12040 is 12.4.
         driver: u32,
-        /// The oldest version with the requested feature: 12000, and 12030 for captured graphs.
+        /// The oldest version with the requested feature: 12000, or 12030 for captured graphs.
         needed: u32,
     },
-    /// The driver reports a version that is new enough, but lacks a call of that version.
+    /// The driver reports a sufficient version, but lacks a call of that version.
     #[error("the NVIDIA driver lacks {call}, which its version should have: reinstall it")]
     MissingCall {
         /// The name of the call.
         call: &'static str,
     },
-    /// The driver could not be started.
+    /// The driver failed to start.
     #[error(
         "the NVIDIA driver does not start ({code}): check it with nvidia-smi, and that no stub of the toolkit is \
          loaded in its place"
@@ -45,18 +46,18 @@ pub enum CudaError {
         /// The code that `cuInit` returned.
         code: DriverCode,
     },
-    /// There is a driver, and no device.
+    /// There is a driver, but no device.
     #[error(
         "the NVIDIA driver finds no device: check it with nvidia-smi, and the variable CUDA_VISIBLE_DEVICES"
     )]
     NoDevice,
-    /// There are fewer devices than the ordinal requires.
+    /// There is no device with the requested ordinal.
     #[error(
         "there is no device {asked}: the driver sees {count}, counted from 0 (the variable CUDA_VISIBLE_DEVICES \
          hides others)"
     )]
     NoSuchDevice {
-        /// The ordinal requested.
+        /// The requested ordinal.
         asked: u32,
         /// The number of devices.
         count: u32,
@@ -64,16 +65,16 @@ pub enum CudaError {
     /// The device cannot allocate the block.
     #[error("the device cannot allocate {requested} bytes{}{reclaim}", Free(*memory))]
     OutOfMemory {
-        /// Bytes requested.
+        /// The number of bytes requested.
         requested: usize,
         /// The memory that the device reports; `None` if the device does not respond.
         memory: Option<MemoryInfo>,
-        /// The earlier attempts to free memory, and the bytes of the device that this process's
-        /// pools hold.
+        /// The attempts to free memory before the failure, and the bytes that this process's pools
+        /// hold on the device.
         reclaim: Reclaim,
     },
-    /// A stream or view of one device was used with memory of another device, which was not opened
-    /// to it (`CudaDevice::let_peer` of `pool-cuda`).
+    /// A stream or view of one device was used with memory of another device, and access has not
+    /// been enabled (`CudaDevice::let_peer` of `pool-cuda`).
     #[error(
         "memory of device {memory} cannot be used on a stream of device {stream}: use a pool of device {stream}, \
          copy with `copy_from`, or let its kernels use the memory (`CudaDevice::let_peer`)"
@@ -81,11 +82,11 @@ pub enum CudaError {
     WrongDevice {
         /// The ordinal of the device that holds the memory.
         memory: u32,
-        /// The ordinal of the device on which it was to be used.
+        /// The ordinal of the stream's device.
         stream: u32,
     },
-    /// Kernels of one device cannot reach memory of another one, and so it cannot be
-    /// opened to them (`CudaDevice::let_peer` of `pool-cuda`).
+    /// Kernels of one device cannot access memory of another device, so the access cannot be
+    /// enabled (`CudaDevice::let_peer` of `pool-cuda`).
     #[error(
         "kernels of device {reader} cannot reach memory of device {memory}, because there is no peer link: copy \
          with `copy_from`"
@@ -93,10 +94,11 @@ pub enum CudaError {
     NotPeers {
         /// The ordinal of the device that holds the memory.
         memory: u32,
-        /// The ordinal of the device whose kernels were to use it.
+        /// The ordinal of the device whose kernels would use the memory.
         reader: u32,
     },
-    /// A stream of another CUDA context of the same device, with which events cannot be shared.
+    /// The stream belongs to another CUDA context of the same device, with which events cannot be
+    /// shared.
     #[error(
         "the stream belongs to another context of device {ordinal}: use streams of the pool's own context"
     )]
@@ -112,9 +114,9 @@ pub enum CudaError {
         /// The operation that was refused.
         operation: &'static str,
     },
-    /// Memory of the pool was used on a stream that the pool does not know, that use left no event,
-    /// and a session is capturing a graph. Waiting for all work of the context would invalidate
-    /// that capture.
+    /// Memory of the pool was used on a stream that the pool does not know, without an event after
+    /// the use, and a session is capturing a graph. Waiting for all work of the context would
+    /// invalidate that capture.
     #[error("memory of the pool {}, which it cannot do while a graph is being captured: {}", UnknownUse(*stream), advice(*stream))]
     UnknownUse {
         /// The handle of the stream; `None` for a stream of another device.
@@ -123,31 +125,31 @@ pub enum CudaError {
     /// The pool's source (`BlockSource` of `pool-cuda`) has no block of this size.
     #[error("cannot allocate a block of {requested} bytes: {why}")]
     NoBlock {
-        /// Bytes requested.
+        /// The number of bytes requested.
         requested: usize,
-        /// The reason, and the advice.
+        /// The reason, with advice.
         why: &'static str,
     },
-    /// The host has no memory for the pool's records of its blocks, streams and shapes.
+    /// The host is out of memory for the pool's records of its blocks, streams and shapes.
     #[error(
         "cannot allocate {requested} bytes of host memory for the pool's bookkeeping: free host memory"
     )]
     Bookkeeping {
-        /// Bytes requested.
+        /// The number of bytes requested.
         requested: usize,
     },
-    /// A copy between ranges of different lengths.
+    /// The two ranges of a copy differ in length.
     #[error("{from} elements cannot be copied to {to}: the lengths must agree")]
     LengthMismatch {
-        /// Elements of the source.
+        /// The number of elements of the source.
         from: usize,
-        /// Elements of the destination.
+        /// The number of elements of the destination.
         to: usize,
     },
-    /// A part or a split that is not within the view.
+    /// A part or a split is not within the view.
     #[error(transparent)]
     Shape(#[from] ShapeError),
-    /// A shape with more axes than a descriptor on the device holds.
+    /// The shape has more axes than a descriptor on the device can hold.
     #[error("a shape on the device has at most {most} axes, not {rank}")]
     RankTooLarge {
         /// The number of axes.
@@ -155,7 +157,7 @@ pub enum CudaError {
         /// The maximum number of axes.
         most: usize,
     },
-    /// A call that the driver refused.
+    /// The driver refused a call.
     #[error("{call} failed: {code}{}", CodeAdvice(*code))]
     Call {
         /// The name of the call.
@@ -171,12 +173,12 @@ impl From<NoHostMemory> for CudaError {
     }
 }
 
-/// The memory of a device, as the driver reports it.
+/// The memory of a device, as reported by the driver.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct MemoryInfo {
-    /// Bytes that can be allocated, by any process.
+    /// The number of bytes that any process can still allocate.
     pub free: usize,
-    /// All bytes of the device.
+    /// The total number of bytes of the device.
     pub total: usize,
 }
 
@@ -191,8 +193,8 @@ impl CudaError {
         }
     }
 
-    /// Returns `true` if a capture prevents the operation now: it may succeed after the capture has
-    /// ended.
+    /// Returns `true` if the operation failed because of a capture: it may succeed after the
+    /// capture has ended.
     #[must_use]
     pub fn is_of_capture(&self) -> bool {
         matches!(self, Self::Capturing { .. } | Self::UnknownUse { .. })
@@ -205,7 +207,7 @@ impl CudaError {
     }
 }
 
-/// The action that the pool would have to take for an unknown use of its memory.
+/// The action that an unknown use of the pool's memory would require.
 struct UnknownUse(Option<u64>);
 
 impl fmt::Display for UnknownUse {
@@ -233,7 +235,7 @@ fn advice(stream: Option<u64>) -> &'static str {
     }
 }
 
-/// A version as CUDA counts it, printed in the usual form.
+/// A version in CUDA's numbering, printed in the usual form.
 struct Version(u32);
 
 impl fmt::Display for Version {
@@ -242,7 +244,7 @@ impl fmt::Display for Version {
     }
 }
 
-/// The memory that the device reports, printed after the request.
+/// The memory that the device reports, printed after the number of requested bytes.
 struct Free(Option<MemoryInfo>);
 
 impl fmt::Display for Free {
@@ -256,7 +258,7 @@ impl fmt::Display for Free {
     }
 }
 
-/// The cause of a code and the advice, if the code alone determines them.
+/// The cause of a code and the advice, if they depend only on the code.
 struct CodeAdvice(DriverCode);
 
 impl fmt::Display for CodeAdvice {

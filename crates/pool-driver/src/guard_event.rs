@@ -1,8 +1,8 @@
-//! The event that ends a use of a pool's memory on a stream that the pool does not know. cudarc's
-//! `SyncOnDrop` records it after the use, when the guard is dropped.
+//! The event that marks the end of a use of a pool's memory on a stream that the pool does not
+//! know. cudarc's `SyncOnDrop` records the event after the use, when the guard is dropped.
 //!
-//! Each use gets a new event, which was never recorded. So the event later shows whether the guard
-//! was dropped: the event of a forgotten guard is not recorded.
+//! Each use receives a new event that has never been recorded. The event therefore shows later if
+//! the guard was dropped, because the event of a forgotten guard is never recorded.
 
 use std::fmt;
 use std::mem::ManuallyDrop;
@@ -17,14 +17,15 @@ use crate::error::CudaError;
 use crate::leftovers::{LeftoverKind, Place, Resource, ResourceOwner};
 use crate::versioned::is_recorded;
 
-/// An event for one guard of cudarc's.
+/// An event for one cudarc guard.
 pub struct GuardEvent(ResourceOwner<Handle>);
 
-/// cudarc's event, at a fixed address: references to it stay valid when this value moves. There is
-/// always one. cudarc's destructor is not run, because it loses an event that it cannot destroy.
+/// cudarc's event, stored at a fixed address so that references to it stay valid when this value
+/// moves. The `Vec` always contains one event. cudarc's destructor never runs, because it leaks an
+/// event that it cannot destroy.
 struct Handle(Vec<ManuallyDrop<CudaEvent>>);
 
-/// The name of a [`GuardEvent`], valid for as long as that lives.
+/// Identifies a [`GuardEvent`] for as long as that event lives.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct UseEnd(sys::CUevent);
 
@@ -32,14 +33,15 @@ pub struct UseEnd(sys::CUevent);
 unsafe impl Send for UseEnd {}
 
 impl GuardEvent {
-    /// Makes an event of a context, which becomes the current one.
+    /// Creates an event of a context, and makes the context current.
     pub fn new(context: &Arc<CudaContext>) -> Result<Self, CudaError> {
         let mut home = Vec::new();
         let requested = size_of::<CudaEvent>();
         home.try_reserve_exact(1).map_err(|_| CudaError::Bookkeeping { requested })?;
         let place = Place::new()?;
         bind(context)?;
-        // cudarc would return an error that an earlier, unrelated call left with the context. It keeps that error.
+        // cudarc would return an error that an earlier, unrelated call left in the context. The
+        // error stays in the context.
         let earlier = context.check_err();
         let made = context.new_event(Some(sys::CUevent_flags_enum::CU_EVENT_DEFAULT));
         context.record_err(earlier);
@@ -47,13 +49,13 @@ impl GuardEvent {
         Ok(Self(place.own(Handle(home))))
     }
 
-    /// Returns the address of cudarc's event, valid for as long as this lives.
+    /// Returns the address of cudarc's event, which is valid while this value lives.
     #[must_use]
     pub fn place(&self) -> NonNull<CudaEvent> {
         NonNull::from(self.0.event()).cast()
     }
 
-    /// Returns the name of the event, valid for as long as this lives.
+    /// Returns the event's identifier, which is valid while this value lives.
     #[must_use]
     pub fn name(&self) -> UseEnd {
         UseEnd(self.0.event().cu_event())
@@ -76,7 +78,7 @@ impl Resource for Handle {
     /// Destroys the event. Streams that wait for it continue to do so.
     unsafe fn give_back(&mut self) -> Result<(), CudaError> {
         bind(self.event().context())?;
-        // SAFETY: the event is live and nothing else has it (caller).
+        // SAFETY: the event is live, and no other code uses it (caller).
         answer("cuEventDestroy", unsafe { result::event::destroy(self.event().cu_event()) })
     }
 }
@@ -95,21 +97,21 @@ impl UseEnd {
     ///
     /// # Safety
     ///
-    /// The event of this name is live.
+    /// The event must still be live.
     pub unsafe fn is_recorded(self) -> Result<bool, CudaError> {
-        // SAFETY: the event is live (caller), and was made to measure time.
+        // SAFETY: the event is live (caller), and was created with timing enabled.
         unsafe { is_recorded(self.0) }
     }
 
-    /// Makes a stream wait for the event. The stream's context becomes the current one.
+    /// Makes a stream wait for the event, and makes the stream's context current.
     ///
     /// # Safety
     ///
-    /// Same as for [`is_recorded`](Self::is_recorded).
+    /// The same contract as [`is_recorded`](Self::is_recorded).
     pub unsafe fn hold_back(self, stream: &CudaStream) -> Result<(), CudaError> {
         let flags = sys::CUevent_wait_flags_enum::CU_EVENT_WAIT_DEFAULT;
         let stream = bound_handle(stream)?;
-        // SAFETY: the event is live (caller), the stream while its owner is borrowed.
+        // SAFETY: the event is live (caller), and the stream is live while its owner is borrowed.
         let waits = unsafe { result::stream::wait_event(stream, self.0, flags) };
         answer("cuStreamWaitEvent", waits)
     }

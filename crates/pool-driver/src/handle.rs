@@ -1,5 +1,5 @@
-//! Handles of the driver that end with a context: the common part of events, streams, memory pools
-//! and graphs.
+//! Driver handles that end with a context. This code is shared by events, streams, memory pools and
+//! graphs.
 
 use std::fmt;
 use std::sync::Arc;
@@ -10,16 +10,16 @@ use crate::context::bind;
 use crate::error::CudaError;
 use crate::leftovers::{LeftoverKind, Resource};
 
-/// A kind of handle: the driver's type, and the call that destroys one.
+/// A kind of handle: the driver's type, and the call that destroys a handle.
 ///
 /// # Safety
 ///
-/// The driver's calls on such a handle may be made from any thread.
+/// It must be sound to make the driver's calls on such a handle from any thread.
 pub unsafe trait HandleKind: 'static {
     /// The driver's type.
     type Handle: Copy + fmt::Debug;
 
-    /// The kind as which [`Leftovers`](crate::leftovers::Leftovers) counts the handle.
+    /// The kind under which [`Leftovers`](crate::leftovers::Leftovers) counts the handle.
     const KIND: LeftoverKind;
 
     /// Checks that a handle may be destroyed now.
@@ -27,39 +27,41 @@ pub unsafe trait HandleKind: 'static {
         Ok(())
     }
 
-    /// Destroys a handle, whose context is the current one.
+    /// Destroys a handle. The handle's context is current.
     ///
     /// # Safety
     ///
-    /// The handle is live. If the call succeeds, or fails because the context is gone, this is its last use.
+    /// The handle must be live. If the call succeeds, or fails because the context is gone, the
+    /// handle must not be used again.
     unsafe fn destroy(handle: Self::Handle) -> Result<(), CudaError>;
 }
 
-/// A handle with the context that it ends with.
+/// A handle, and the context with which it ends.
 pub struct ContextHandle<K: HandleKind> {
     handle: K::Handle,
     context: Arc<CudaContext>,
 }
 
-// SAFETY: the driver's calls on the handle may be made from any thread (trait); the value itself never changes.
+// SAFETY: the driver's calls on the handle may be made from any thread (trait), and the value
+// itself never changes.
 unsafe impl<K: HandleKind> Send for ContextHandle<K> {}
 
 impl<K: HandleKind> ContextHandle<K> {
-    /// Takes a handle over.
+    /// Takes ownership of a handle.
     ///
     /// # Safety
     ///
-    /// The handle is live, of this context, and nothing else destroys it.
+    /// The handle must be live and belong to this context, and no other code may destroy it.
     pub unsafe fn new(handle: K::Handle, context: &Arc<CudaContext>) -> Self {
         Self { handle, context: Arc::clone(context) }
     }
 
-    /// Returns the handle, which is live for as long as `self` has an owner.
+    /// Returns the handle, which is live while `self` has an owner.
     pub fn get(&self) -> K::Handle {
         self.handle
     }
 
-    /// Returns the context that the handle ends with.
+    /// Returns the context with which the handle ends.
     pub fn context(&self) -> &Arc<CudaContext> {
         &self.context
     }
@@ -75,7 +77,7 @@ impl<K: HandleKind> Resource for ContextHandle<K> {
     unsafe fn give_back(&mut self) -> Result<(), CudaError> {
         K::check()?;
         bind(&self.context)?;
-        // SAFETY: the handle is live (`new`), and nothing else has it (caller).
+        // SAFETY: the handle is live (`new`), and no other code uses it (caller).
         unsafe { K::destroy(self.handle) }
     }
 }

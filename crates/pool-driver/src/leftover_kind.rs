@@ -1,4 +1,5 @@
-//! The kinds of resources whose free may be deferred, and their numbers.
+//! The kinds of resources whose frees can be deferred, and the number of deferred frees of each
+//! kind.
 
 use std::fmt;
 
@@ -6,26 +7,26 @@ use std::fmt;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum LeftoverKind {
-    /// The blocks of a pool that was dropped, together.
+    /// The blocks of a dropped pool, counted together.
     PoolBlocks,
     /// An event.
     Event,
-    /// A memory pool of the driver's.
+    /// A memory pool owned by the driver.
     MemoryPool,
     /// Page-locked host memory.
     HostMemory,
     /// Plain device memory: a chunk of a graph pool, or an arena.
     DeviceMemory,
-    /// A stream on which a capture was begun.
+    /// A stream on which a capture began.
     Stream,
     /// A graph.
     Graph,
     /// An executable graph.
     Executable,
-    /// The resources that a graph, or an update of one, left while a capture was under way or its
-    /// runs could not be waited for.
+    /// The resources that a graph or an update left behind because a capture was in progress, or
+    /// because the graph's runs could not be waited for.
     GraphRuns,
-    /// Memory of others that a session owned.
+    /// Memory that was allocated elsewhere and passed to a session.
     OwnedMemory,
 }
 
@@ -60,18 +61,18 @@ impl LeftoverKind {
     }
 }
 
-/// The number of deferred frees, by kind. Prints as `2 events, 1 graphs`.
+/// The number of deferred frees of each kind. Prints as `2 events, 1 graphs`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Leftovers(pub [usize; LeftoverKind::ALL.len()]);
 
 impl Leftovers {
-    /// Returns the number of one kind.
+    /// Returns the number of deferred frees of one kind.
     #[must_use]
     pub fn of(&self, kind: LeftoverKind) -> usize {
         self.0[kind as usize]
     }
 
-    /// Returns the number of all kinds.
+    /// Returns the total number of deferred frees.
     #[must_use]
     pub fn total(&self) -> usize {
         self.0.iter().sum()

@@ -1,11 +1,11 @@
-//! The deferred frees of the process: resources of the driver that could not be freed when their
-//! owners were dropped, because a capture was under way or because the driver refused. They wait in
-//! one queue. They are tried again whenever a pool allocates or is dropped, and when a capture of
-//! `pool-graph` ends.
+//! The deferred frees of the process. They are driver resources that could not be freed when their
+//! owners were dropped, because a capture was in progress or because the driver refused. They wait
+//! in one queue. The frees are retried whenever a pool allocates or is dropped, and when a capture
+//! of `pool-graph` ends.
 //!
-//! A drop cannot allocate, because the host may have no memory then. So a resource's place in the
-//! queue is made before the resource ([`Place::new`]), and the resource's owner keeps it beside the
-//! resource.
+//! A drop cannot allocate, because the host may be out of memory at that time. A resource's place
+//! in the queue is therefore reserved before the resource is created ([`Place::new`]), and the
+//! resource's owner stores the two together.
 
 use std::fmt;
 use std::mem::{self, ManuallyDrop};
@@ -19,61 +19,62 @@ use crate::error::CudaError;
 use crate::gone::unless_gone;
 pub use crate::leftover_kind::{LeftoverKind, Leftovers};
 
-/// A resource of the driver that is freed when its owner is dropped, or later.
+/// A driver resource that is freed when its owner is dropped, or later.
 pub trait Resource: Send + 'static {
-    /// The kind as which [`Leftovers`] counts the resource.
+    /// The kind under which [`Leftovers`] counts the resource.
     const KIND: LeftoverKind;
 
-    /// Returns the context that the resource ends with; `None` if its parts have their own.
+    /// Returns the context with which the resource ends, or `None` if its components have their own
+    /// contexts.
     fn context(&self) -> Option<&CudaContext>;
 
     /// Frees the resource.
     ///
     /// # Errors
     ///
-    /// The driver's error, and [`CudaError::Capturing`] if a capture prevents the free. The rest of
-    /// the resource then still exists, and this may be called again.
+    /// Returns the driver's error, or [`CudaError::Capturing`] if a capture prevents the free. The
+    /// remainder of the resource then still exists, and this method may be called again.
     ///
     /// # Safety
     ///
-    /// Only the caller has the resource. After this has succeeded, or failed because the context is
-    /// gone, the value is dropped and not used otherwise.
+    /// No other code may use the resource. After this method has succeeded, or failed because the
+    /// context is gone, the value must be dropped without further use.
     unsafe fn give_back(&mut self) -> Result<(), CudaError>;
 }
 
-/// The owner of a resource, which frees it when it is dropped, or defers the free.
+/// Owns a resource. Dropping the owner frees the resource, or defers the free.
 #[must_use = "the resource is given back when its owner is dropped"]
 pub struct ResourceOwner<T: Resource> {
     resource: ManuallyDrop<T>,
     place: ManuallyDrop<Place<T>>,
 }
 
-/// A place in the queue for a resource that is not made yet.
+/// A place in the queue for a resource that does not exist yet.
 ///
-/// The link is alone in an array, because a box of an array can be made of a `Vec`. A `Vec` can
-/// request memory without aborting the process if the host has none.
+/// The link is stored in an array of length 1, because a boxed array can be created from a `Vec`. A
+/// `Vec` can request memory without aborting the process when the host is out of memory.
 pub struct Place<T>(Box<[Link<T>; 1]>);
 
-/// A link of the queue: a resource that has no owner any more, and the rest of the queue after it.
+/// A link of the queue. It holds a resource without an owner, and the rest of the queue.
 struct Link<T> {
-    /// Empty while the resource has its owner.
+    /// Empty while the resource has an owner.
     resource: Option<T>,
     next: Queue,
 }
 
-/// The links of the deferred frees, the newest one first.
+/// The links of the deferred frees, newest first.
 type Queue = Option<Box<dyn Leftover>>;
 
-/// A link of the queue, for any type of its resource.
+/// A link of the queue, for any type of resource.
 trait Leftover: Send {
     fn next(&mut self) -> &mut Queue;
 
-    /// Frees the resource of the link, as [`Resource::give_back`] does; a success if its context is
-    /// gone.
+    /// Frees the resource of the link, like [`Resource::give_back`]. If the resource's context is
+    /// gone, this is a success.
     ///
     /// # Safety
     ///
-    /// Same as for [`Resource::give_back`].
+    /// The same contract as [`Resource::give_back`].
     unsafe fn give_back(&mut self) -> Result<(), CudaError>;
 
     fn kind(&self) -> LeftoverKind;
@@ -89,7 +90,7 @@ impl<T: Resource> Leftover for [Link<T>; 1] {
         let [link] = self;
         match &mut link.resource {
             Some(resource) => {
-                // SAFETY: the same contract, which the caller upholds.
+                // SAFETY: this call has the same contract, which the caller upholds.
                 let given_back = unsafe { resource.give_back() };
                 match resource.context() {
                     Some(context) => unless_gone(context, given_back),
@@ -106,26 +107,26 @@ impl<T: Resource> Leftover for [Link<T>; 1] {
 }
 
 impl<T: Resource> Place<T> {
-    /// Makes a place for one resource; this allocates.
+    /// Allocates a place for one resource.
     ///
     /// # Errors
     ///
-    /// [`CudaError::Bookkeeping`] if the host has none.
+    /// Returns [`CudaError::Bookkeeping`] if the host is out of memory.
     pub fn new() -> Result<Self, CudaError> {
         let no_memory = CudaError::Bookkeeping { requested: size_of::<Link<T>>() };
         let mut link = Vec::new();
         link.try_reserve_exact(1).map_err(|_| no_memory)?;
         link.push(Link { resource: None, next: None });
-        // There is one link, and no more memory than for one.
+        // The `Vec` contains one link, and its capacity is one.
         link.into_boxed_slice().try_into().map(Self).map_err(|_| no_memory)
     }
 
-    /// Makes the owner of a resource, which has this place for it.
+    /// Creates the owner of a resource, which keeps this place for it.
     pub fn own(self, resource: T) -> ResourceOwner<T> {
         ResourceOwner { resource: ManuallyDrop::new(resource), place: ManuallyDrop::new(self) }
     }
 
-    /// Puts the resource into this place, as a deferred free.
+    /// Puts the resource into this place as a deferred free.
     fn leftover(mut self, resource: T) -> Box<dyn Leftover> {
         let [link] = &mut *self.0;
         link.resource = Some(resource);
@@ -134,12 +135,12 @@ impl<T: Resource> Place<T> {
 }
 
 impl<T: Resource> ResourceOwner<T> {
-    /// Frees the resource now. If that is impossible, the free is deferred, and the error is
+    /// Frees the resource now. If this is impossible, the free is deferred and the error is
     /// returned.
     ///
     /// # Errors
     ///
-    /// Same as [`Resource::give_back`].
+    /// Returns the errors of [`Resource::give_back`].
     pub fn give_back(self) -> Result<(), CudaError> {
         let mut this = ManuallyDrop::new(self);
         // SAFETY: the owner is not used again, and its destructor does not run.
@@ -148,11 +149,11 @@ impl<T: Resource> ResourceOwner<T> {
 
     /// # Safety
     ///
-    /// The owner is not used again.
+    /// The owner must not be used again.
     unsafe fn end(&mut self) -> Result<(), CudaError> {
         // SAFETY: the owner is not used again (caller).
         let resource = unsafe { ManuallyDrop::take(&mut self.resource) };
-        // SAFETY: the same holds for the place.
+        // SAFETY: the place is not used again either (caller).
         let place = unsafe { ManuallyDrop::take(&mut self.place) };
         give_back_or_keep(place.leftover(resource))
     }
@@ -161,7 +162,7 @@ impl<T: Resource> ResourceOwner<T> {
 impl<T: Resource> Drop for ResourceOwner<T> {
     fn drop(&mut self) {
         // SAFETY: the owner is being dropped. A resource that could not be freed is in the queue,
-        // and counted there.
+        // which also counts it.
         let _left_over = unsafe { self.end() };
     }
 }
@@ -192,7 +193,7 @@ impl<T: Resource + fmt::Debug> fmt::Debug for ResourceOwner<T> {
     }
 }
 
-/// Locked only for linking and unlinking.
+/// The queue of deferred frees. The lock is held only for linking and unlinking.
 static QUEUE: Mutex<Queue> = Mutex::new(None);
 
 /// The number of deferred frees of each kind.
@@ -203,9 +204,9 @@ fn queue() -> MutexGuard<'static, Queue> {
     QUEUE.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Frees a resource, or puts it into the queue.
+/// Frees a resource, or puts it into the queue if it cannot be freed.
 fn give_back_or_keep(mut leftover: Box<dyn Leftover>) -> Result<(), CudaError> {
-    // SAFETY: only its link has the resource, and is dropped here if this succeeds.
+    // SAFETY: only this link refers to the resource, and the link is dropped here on success.
     let given_back = unsafe { leftover.give_back() };
     if given_back.is_err() {
         COUNTS[leftover.kind() as usize].fetch_add(1, Ordering::Relaxed);
@@ -216,24 +217,24 @@ fn give_back_or_keep(mut leftover: Box<dyn Leftover>) -> Result<(), CudaError> {
     given_back
 }
 
-/// Tries every deferred free again; returns the number that are left.
+/// Retries every deferred free, and returns the number that is left.
 pub fn give_back_leftovers() -> usize {
     if leftovers().total() == 0 {
         return 0;
     }
-    // The lock is not held meanwhile: a freed resource may own another one, whose free is then
-    // deferred.
+    // The lock is not held while a resource is freed, because that resource may own another one,
+    // whose free may then be deferred.
     let mut rest = mem::take(&mut *queue());
     while let Some(mut leftover) = rest {
         rest = leftover.next().take();
         COUNTS[leftover.kind() as usize].fetch_sub(1, Ordering::Relaxed);
-        // A resource that is refused again is in the queue again, and counted.
+        // A resource that is refused again is back in the queue, and counted.
         let _left_over = give_back_or_keep(leftover);
     }
     leftovers().total()
 }
 
-/// Returns the current deferred frees.
+/// Returns the number of current deferred frees of each kind.
 pub fn leftovers() -> Leftovers {
     Leftovers(COUNTS.each_ref().map(|count| count.load(Ordering::Relaxed)))
 }
@@ -249,7 +250,7 @@ mod tests {
 
     use super::{LeftoverKind, Place, Resource, give_back_leftovers, leftovers};
 
-    /// Refuses to be freed the given number of times.
+    /// A resource that refuses to be freed the given number of times.
     struct Stubborn(Arc<AtomicUsize>);
 
     impl Resource for Stubborn {

@@ -1,16 +1,17 @@
-//! The lowest layer over the CUDA driver: its library, its calls with typed errors, the values that
-//! own its resources, and the queue of deferred frees.
+//! The lowest layer over the CUDA driver: its library, its calls with typed errors, the owners of
+//! its resources, and the queue of deferred frees.
 //!
-//! **This crate is the internal floor of `pool-cuda` and `pool-graph`. It has no stable API:** each release may change it
-//! without notice. The types that users need are re-exported by these two crates.
+//! **This crate is the internal foundation of `pool-cuda` and `pool-graph`. It has no stable API:**
+//! each release may change it without notice. These two crates re-export the types that users need.
 //!
-//! The rule for a call that fails is in [`gone`]: a call that orders is never excused by its code.
+//! The module [`gone`] documents the rule for failed calls: an ordering call is never excused
+//! because of its error code.
 //!
-//! Exhausted host memory is an error like any other. Records of blocks, streams and shapes are
-//! allocated by calls that can fail ([`chain`]). A drop allocates nothing: it uses memory that was
-//! made with the resource, its place in the queue of [`leftovers`] or a spare link. Exceptions are
-//! allocations inside cudarc, and the standard library's counted pointers of devices, contexts of
-//! pools and staging pools.
+//! Running out of host memory is an error like any other. Records of blocks, streams and shapes are
+//! allocated fallibly ([`chain`]). A drop allocates nothing: it uses memory that was allocated
+//! together with the resource, either its place in the queue of [`leftovers`] or a spare link. The
+//! exceptions are allocations inside cudarc, and the `Arc`s of devices, contexts of pools and
+//! staging pools.
 //!
 //! ```
 //! use pool_driver::error::CudaError;
@@ -27,8 +28,8 @@
 //!
 //! | feature | gives | costs |
 //! |---|---|---|
-//! | `fallback-dynamic-loading` (default) | as that of `pool-cuda` | nothing |
-//! | `any-cuda-version` | as that of `pool-cuda` | a toolkit that cudarc does not know is an error of the build |
+//! | `fallback-dynamic-loading` (default) | the same as in `pool-cuda` | nothing |
+//! | `any-cuda-version` | the same as in `pool-cuda` | the build fails if cudarc does not know the toolkit |
 
 #![cfg_attr(docsrs, feature(doc_cfg))]
 #![expect(
@@ -36,7 +37,8 @@
     reason = "a function returns the error of the driver's call that its text names; a section lists other errors"
 )]
 
-// Layering: a module may import what follows its colon. `cargo xtask imports` checks it, `--list` prints it anew.
+// Layering: each module may import only the modules listed after its colon. `cargo xtask imports`
+// checks this, and `cargo xtask imports --list` prints the list.
 //
 // capture_mode: nothing
 // captures_under_way: nothing

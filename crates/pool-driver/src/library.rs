@@ -1,5 +1,5 @@
-//! The driver's library: its presence, its version, and the number of its devices. The order of the
-//! queries avoids panics: cudarc panics at the first call if there is no library.
+//! The driver's library: its presence, its version, and its number of devices. The order of the
+//! queries avoids panics, because cudarc panics at the first call if there is no library.
 
 use std::sync::atomic::{AtomicU32, Ordering};
 
@@ -11,21 +11,21 @@ use crate::answer::answer;
 use crate::code::DriverCode;
 use crate::error::CudaError;
 
-/// The oldest supported version of CUDA, as the driver counts versions: the first with
-/// `cuGetProcAddress` in its present form.
+/// The oldest supported version of CUDA, in CUDA's numbering. It is the first with the current form
+/// of `cuGetProcAddress`.
 const OLDEST: u32 = 12_000;
 
-/// The names of the driver's library: those under which it is installed, among the names that
-/// cudarc tries and in cudarc's order. cudarc's own query (`is_culib_present`) does not exist in
+/// The names under which the driver's library is installed. They are a subset of the names that
+/// cudarc tries, in cudarc's order. cudarc's own query (`is_culib_present`) does not exist in
 /// builds that link the driver.
 const LIBRARIES: &[&str] =
     if cfg!(windows) { &["nvcuda.dll"] } else { &["libcuda.so", "libcuda.so.1"] };
 
-/// Starts the driver, so that its calls can be made. A failed start is tried again at the next
-/// call: a device may become visible, a fault may pass.
+/// Starts the driver so that its calls can be made. The next call retries a failed start, because a
+/// device may become visible, or a fault may be temporary.
 ///
-/// No lock is held: loading a library runs foreign code, which may call this function. Starting the
-/// driver twice does no more than starting it once.
+/// No lock is held, because loading a library runs foreign code, which may call this function.
+/// Starting the driver twice has the same effect as starting it once.
 pub fn start() -> Result<(), CudaError> {
     static STARTED: OnceBool = OnceBool::new();
     STARTED.get_or_try_init(|| try_start().map(|()| true)).map(|_| ())
@@ -43,28 +43,29 @@ fn try_start() -> Result<(), CudaError> {
 }
 
 fn is_present() -> bool {
-    // SAFETY: it loads libraries by the names of NVIDIA's driver; their initialisers run in every
+    // SAFETY: this loads libraries by the names of NVIDIA's driver, whose initialisers run in every
     // program that uses CUDA.
     LIBRARIES.iter().any(|name| unsafe { Library::new(*name) }.is_ok())
 }
 
-/// Starts the driver, and checks that it is for this version of CUDA, or a newer one.
+/// Starts the driver, and checks that it supports this version of CUDA.
 ///
 /// # Errors
 ///
-/// [`CudaError::DriverTooOld`] if the driver is older, and all errors of starting it.
+/// Returns [`CudaError::DriverTooOld`] if the driver is older, and all errors of [`start`].
 pub fn require_driver(needed: u32) -> Result<(), CudaError> {
     start()?;
     require(needed)
 }
 
-/// Does the same as [`require_driver`], for callers that know that a library is present.
+/// Does the same as [`require_driver`], for callers that know that the library is present.
 pub(crate) fn require(needed: u32) -> Result<(), CudaError> {
     let driver = version()?;
     if driver < needed { Err(CudaError::DriverTooOld { driver, needed }) } else { Ok(()) }
 }
 
-/// Returns the CUDA version of the driver. A library is present; the driver need not be started.
+/// Returns the driver's CUDA version. The library must be present, but the driver need not be
+/// started.
 pub fn version() -> Result<u32, CudaError> {
     static VERSION: AtomicU32 = AtomicU32::new(0);
     let known = VERSION.load(Ordering::Relaxed);
@@ -72,8 +73,8 @@ pub fn version() -> Result<u32, CudaError> {
         return Ok(known);
     }
     let mut version = 0;
-    // SAFETY: a library is present, the call is older than every supported driver, and the place
-    // outlives it.
+    // SAFETY: the library is present, the call is older than every supported driver, and the
+    // variable outlives it.
     let asked = unsafe { sys::cuDriverGetVersion(&raw mut version) };
     answer("cuDriverGetVersion", asked.result())?;
     let version = version.try_into().unwrap_or(0);
@@ -81,7 +82,7 @@ pub fn version() -> Result<u32, CudaError> {
     Ok(version)
 }
 
-/// Returns the number of devices that the driver sees; never 0.
+/// Returns the number of devices that the driver reports; never 0.
 pub fn device_count() -> Result<u32, CudaError> {
     start()?;
     let count = answer("cuDeviceGetCount", result::device::get_count())?;
@@ -91,7 +92,7 @@ pub fn device_count() -> Result<u32, CudaError> {
     }
 }
 
-/// Checks that there is a device of this ordinal.
+/// Checks that there is a device with this ordinal.
 pub fn check_ordinal(asked: u32) -> Result<(), CudaError> {
     let count = device_count()?;
     if asked < count { Ok(()) } else { Err(CudaError::NoSuchDevice { asked, count }) }

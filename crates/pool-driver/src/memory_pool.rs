@@ -1,5 +1,5 @@
 //! A private memory pool of the driver's stream-ordered allocator. The default memory pool of a
-//! device belongs to the whole process, so its settings must not be changed here.
+//! device belongs to the whole process, so this crate must not change its settings.
 
 use std::sync::Arc;
 
@@ -17,7 +17,8 @@ use crate::versioned::create_memory_pool;
 #[derive(Debug)]
 pub struct MemoryPool(ResourceOwner<ContextHandle<MemoryPoolKind>>);
 
-// SAFETY: the driver's calls on a memory pool may be made from any thread, and the value itself never changes.
+// SAFETY: the driver's calls on a memory pool may be made from any thread, and the value itself
+// never changes.
 unsafe impl Sync for MemoryPool {}
 
 enum MemoryPoolKind {}
@@ -28,7 +29,7 @@ unsafe impl HandleKind for MemoryPoolKind {
 
     const KIND: LeftoverKind = LeftoverKind::MemoryPool;
 
-    /// Destroys the memory pool. The driver frees its memory after the last block of it is freed.
+    /// Destroys the memory pool. The driver frees its memory once its last block has been freed.
     unsafe fn destroy(pool: sys::CUmemoryPool) -> Result<(), CudaError> {
         // SAFETY: the memory pool is live, and this is its last use (caller).
         answer("cuMemPoolDestroy", unsafe { result::mem_pool::destroy(pool) })
@@ -36,22 +37,22 @@ unsafe impl HandleKind for MemoryPoolKind {
 }
 
 impl MemoryPool {
-    /// Makes a memory pool of the context's device.
+    /// Creates a memory pool on the context's device.
     pub fn new(context: &Arc<CudaContext>) -> Result<Self, CudaError> {
         let place = Place::new()?;
         bind(context)?;
         let handle = create_memory_pool(context.cu_device())?;
-        // SAFETY: the memory pool was just made, in this context.
+        // SAFETY: the memory pool was created above, in this context.
         Ok(Self(place.own(unsafe { ContextHandle::new(handle, context) })))
     }
 
-    /// Returns the driver's handle of the memory pool, which is live for as long as `self`.
+    /// Returns the driver's handle of the memory pool, which is live while `self` lives.
     #[must_use]
     pub fn handle(&self) -> sys::CUmemoryPool {
         self.0.get()
     }
 
-    /// Returns the free memory to the device.
+    /// Releases the pool's free memory to the device.
     pub fn trim(&self) -> Result<(), CudaError> {
         let handle = self.handle();
         // SAFETY: the memory pool is live until `self` is dropped.

@@ -1,5 +1,5 @@
-//! Page-locked host memory: a buffer for copies between the host and the device. A buffer that is
-//! forgotten while it is busy is never used again.
+//! Page-locked host memory as a buffer for copies between the host and the device. If a busy buffer
+//! is forgotten, its memory is never used again.
 
 use std::fmt;
 use std::ptr::NonNull;
@@ -17,25 +17,25 @@ use crate::leftovers::{LeftoverKind, Place, Resource, ResourceOwner};
 /// The alignment of a buffer's first byte.
 const ALIGNMENT: usize = 256;
 
-/// A buffer of page-locked memory that is freed when it is dropped, after its copies; later, if the
-/// driver refuses.
+/// A buffer of page-locked memory. Dropping it waits for its copies and frees it, or defers the
+/// free if the driver refuses.
 pub struct PageLocked(ResourceOwner<Buffer>);
 
 /// The memory of a [`PageLocked`], and the progress of the copies through it.
 struct Buffer {
     memory: HostBuffer,
-    /// The offset of the first aligned byte of the memory.
+    /// The offset of the first aligned byte in the memory.
     offset: usize,
     length: usize,
     copies: CopyCompletion,
 }
 
 impl PageLocked {
-    /// Makes a buffer of `bytes` zero bytes, aligned to 256.
+    /// Creates a buffer of `bytes` zero bytes, aligned to 256 bytes.
     ///
     /// # Errors
     ///
-    /// [`CudaError::Bookkeeping`], and the driver's errors.
+    /// Returns [`CudaError::Bookkeeping`] if the host is out of memory, or the driver's error.
     pub fn new(bytes: usize, context: &Arc<CudaContext>) -> Result<Self, CudaError> {
         let place = Place::new()?;
         Ok(Self(place.own(Buffer::new(bytes, context)?)))
@@ -46,53 +46,55 @@ impl PageLocked {
         (!self.0.copies.is_pending()).then(|| self.0.bytes())
     }
 
-    /// Enqueues a copy of the buffer's first bytes to the device. The buffer is busy from then on,
-    /// also after an error: a refused copy may run later.
+    /// Enqueues a copy of the buffer's first bytes to the device. Afterwards the buffer is busy,
+    /// even after an error, because a refused copy may run later.
     ///
     /// # Errors
     ///
-    /// The driver's error. If the event after the copy could not be recorded, that is tried again
-    /// at each query of the buffer.
+    /// Returns the driver's error. If the event after the copy could not be recorded, each query of
+    /// the buffer retries this.
     ///
     /// # Safety
     ///
-    /// The range at `to` is allocated and has `bytes` bytes, and the caller may write it in the
-    /// stream's order. The buffer is not busy and has at least `bytes` bytes.
+    /// The range at `to` must be allocated and contain `bytes` bytes, and the caller must have the
+    /// right to write it in stream order. The buffer must not be busy, and must contain at least
+    /// `bytes` bytes.
     pub unsafe fn copy_to_device(
         &mut self,
         to: u64,
         bytes: usize,
         stream: &Arc<CudaStream>,
     ) -> Result<(), CudaError> {
-        // SAFETY: the same contract, which the caller upholds.
+        // SAFETY: this call has the same contract, which the caller upholds.
         unsafe { self.0.copy_to_device(to, bytes, stream) }
     }
 
-    /// Enqueues a copy from the device to the buffer's first bytes; otherwise the same as
+    /// Enqueues a copy from the device to the buffer's first bytes. Otherwise it behaves like
     /// [`copy_to_device`](Self::copy_to_device).
     ///
     /// # Errors
     ///
-    /// Same as [`copy_to_device`](Self::copy_to_device).
+    /// Returns the errors of [`copy_to_device`](Self::copy_to_device).
     ///
     /// # Safety
     ///
-    /// Same as for [`copy_to_device`](Self::copy_to_device), with reading at `from`.
+    /// The same contract as [`copy_to_device`](Self::copy_to_device), but for reading the range at
+    /// `from`.
     pub unsafe fn copy_to_host(
         &mut self,
         from: u64,
         bytes: usize,
         stream: &Arc<CudaStream>,
     ) -> Result<(), CudaError> {
-        // SAFETY: the same contract, which the caller upholds.
+        // SAFETY: this call has the same contract, which the caller upholds.
         unsafe { self.0.copy_to_host(from, bytes, stream) }
     }
 
-    /// Returns `true` if the buffer's copies are done. Waits for nothing.
+    /// Returns `true` if all copies of the buffer are done, without waiting.
     ///
     /// # Errors
     ///
-    /// The driver's error for work that failed.
+    /// Returns the driver's error for failed work.
     pub fn is_free(&mut self) -> Result<bool, CudaError> {
         if !self.0.copies.is_pending() {
             return Ok(true);
@@ -101,20 +103,21 @@ impl PageLocked {
         self.0.is_free()
     }
 
-    /// Returns `true` if a graph that other code captured may run the buffer's copy, now or at any
-    /// time. The buffer is then never free again, and [`is_free`](Self::is_free) and
-    /// [`wait`](Self::wait) return the driver's error. Known after one of these was called.
+    /// Returns `true` if a graph that other code captured contains the buffer's copy, and may run
+    /// the copy at any time. The buffer then never becomes free again, and
+    /// [`is_free`](Self::is_free) and [`wait`](Self::wait) return the driver's error. This is known
+    /// only after one of these methods was called.
     #[must_use]
     pub fn is_lost(&self) -> bool {
         self.0.is_lost()
     }
 
-    /// Waits, on the host, until the buffer's copies are done.
+    /// Blocks the host until all copies of the buffer are done.
     ///
     /// # Errors
     ///
-    /// The driver's error for work that failed; [`CudaError::Capturing`] if the event could not be
-    /// recorded before, and the stream of the copy is captured now.
+    /// Returns the driver's error for failed work, or [`CudaError::Capturing`] if the event could
+    /// not be recorded before and the stream of the copy is now captured.
     pub fn wait(&mut self) -> Result<(), CudaError> {
         if !self.0.copies.is_pending() {
             return Ok(());
@@ -127,7 +130,7 @@ impl PageLocked {
 impl Buffer {
     fn new(length: usize, context: &Arc<CudaContext>) -> Result<Self, CudaError> {
         let copies = CopyCompletion::new(context)?;
-        // The driver guarantees no alignment.
+        // The driver does not guarantee any alignment.
         let memory = HostBuffer::zeroed(length.saturating_add(ALIGNMENT - 1), context)?;
         let offset = memory.first().align_offset(ALIGNMENT);
         Ok(Self { memory, offset, length, copies })
@@ -141,7 +144,7 @@ impl Buffer {
 
     /// Returns the first byte of the buffer.
     fn first(&self) -> NonNull<u8> {
-        // SAFETY: an alignment takes fewer bytes than the surplus beyond the length.
+        // SAFETY: the alignment skips fewer bytes than were allocated beyond the length.
         unsafe { self.memory.first().add(self.offset) }
     }
 
@@ -149,7 +152,7 @@ impl Buffer {
     ///
     /// # Safety
     ///
-    /// Same as for [`PageLocked::copy_to_device`].
+    /// The same contract as [`PageLocked::copy_to_device`].
     unsafe fn copy_to_device(
         &mut self,
         to: Address,
@@ -157,8 +160,8 @@ impl Buffer {
         stream: &Arc<CudaStream>,
     ) -> Result<(), CudaError> {
         debug_assert!(bytes <= self.length && !self.copies.is_pending(), "the caller's promise");
-        // SAFETY: the buffer is page-locked, and busy until the event after the copy is complete;
-        // the caller upholds the rest of the contract.
+        // SAFETY: the buffer is page-locked, and is busy until the event after the copy is
+        // complete; the caller upholds the rest of the contract.
         let copied = unsafe { calls::copy_from_host(to, self.first(), bytes, stream) };
         copied.and(self.copies.mark(stream))
     }
@@ -167,7 +170,7 @@ impl Buffer {
     ///
     /// # Safety
     ///
-    /// Same as for [`PageLocked::copy_to_host`].
+    /// The same contract as [`PageLocked::copy_to_host`].
     unsafe fn copy_to_host(
         &mut self,
         from: Address,
@@ -180,18 +183,18 @@ impl Buffer {
         copied.and(self.copies.mark(stream))
     }
 
-    /// Returns `true` if the buffer's copies are done.
+    /// Returns `true` if all copies of the buffer are done.
     fn is_free(&mut self) -> Result<bool, CudaError> {
         self.copies.is_done()
     }
 
-    /// Returns `true` if a capture may contain one of the buffer's copies, whose time is then
-    /// unknown.
+    /// Returns `true` if a capture may contain one of the buffer's copies, because it is then
+    /// unknown when the copy runs.
     fn is_lost(&self) -> bool {
         self.copies.is_lost()
     }
 
-    /// Waits, on the host, until the buffer's copies are done.
+    /// Blocks the host until all copies of the buffer are done.
     fn wait(&mut self) -> Result<(), CudaError> {
         self.copies.wait()
     }
@@ -204,8 +207,8 @@ impl Resource for Buffer {
         Some(self.memory.context())
     }
 
-    /// Waits for the buffer's copies. The memory is dropped with the value: freed, or deferred on
-    /// its own.
+    /// Waits for the buffer's copies. The memory is dropped with the value, which frees it or
+    /// defers the free separately.
     unsafe fn give_back(&mut self) -> Result<(), CudaError> {
         self.wait()
     }

@@ -1,19 +1,20 @@
-//! The attempt to free device memory outside of a pool, before an allocation of the pool fails, and
-//! its part of the error.
+//! Describes the attempt to free device memory outside a pool before an allocation of the pool
+//! fails. The description is part of the error.
 
 use std::fmt;
 
-/// The unit in bytes in which a [`Reclaim`] counts the memory of pools. Blocks are multiples of it.
+/// The unit, in bytes, in which a [`Reclaim`] counts the memory of pools. Block sizes are multiples
+/// of this unit.
 const UNIT: usize = 256;
 
-/// The number of pools that are listed with their bytes.
+/// The number of pools whose bytes are listed individually.
 const LARGEST: usize = 4;
 
-/// The attempts before an allocation failed, and the bytes of the device that this process's pools
-/// hold.
+/// The attempts to free memory before an allocation failed, and the bytes that this process's pools
+/// hold on the device.
 ///
-/// It is small, because it is a part of an error: of more than four pools, only the largest four
-/// are listed.
+/// The value is small because it is part of an error. If there are more than four pools, only the
+/// largest four are listed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Reclaim {
     is_made: bool,
@@ -23,20 +24,20 @@ pub struct Reclaim {
     pools: u16,
     trimmed_bytes: usize,
     held_bytes: usize,
-    /// In units, the largest first.
+    /// The sizes in units, largest first.
     largest: [u32; LARGEST],
 }
 
 impl Reclaim {
-    /// Makes the record of an attempt that freed `trimmed_bytes` bytes of idle pools.
+    /// Creates the record of an attempt that freed `trimmed_bytes` bytes of idle pools.
     #[must_use]
     pub fn new(trimmed_bytes: usize) -> Self {
         Self { is_made: true, trimmed_bytes, ..Self::default() }
     }
 
-    /// Records the wait for streams. `None` if a session was capturing a graph, so that there was
-    /// no wait. Otherwise the number of streams that were waited for, and the number that were not,
-    /// because they were captured or the driver refused.
+    /// Records the wait for streams. `waits` contains the number of streams that were waited for,
+    /// and the number that were not, because they were captured or the driver refused. It is `None`
+    /// if a session was capturing a graph and therefore no wait took place.
     #[must_use]
     pub fn after_waits(mut self, waits: Option<[usize; 2]>) -> Self {
         self.during_capture = waits.is_none();
@@ -45,7 +46,7 @@ impl Reclaim {
         self
     }
 
-    /// Records a pool that holds bytes of the device. One that holds none does not count.
+    /// Records a pool that holds bytes on the device. A pool that holds none is not counted.
     pub fn add_pool(&mut self, bytes: usize) {
         if bytes == 0 {
             return;
@@ -60,14 +61,15 @@ impl Reclaim {
         }
     }
 
-    /// Returns `true` if an attempt was made. It is not for allocations that a pool can do without.
+    /// Returns `true` if an attempt was made. No attempt is made for allocations that a pool can do
+    /// without.
     #[must_use]
     pub fn is_made(&self) -> bool {
         self.is_made
     }
 
-    /// Returns the number of streams of the device that were waited for, so that their pending
-    /// frees are done.
+    /// Returns the number of streams of the device that were waited for. Their pending frees are
+    /// done.
     #[must_use]
     pub fn streams_waited(&self) -> usize {
         self.streams_waited.into()
@@ -80,7 +82,7 @@ impl Reclaim {
         self.streams_captured.into()
     }
 
-    /// Returns the bytes that idle pools of the thread freed.
+    /// Returns the number of bytes that trimming the thread's idle pools has freed.
     #[must_use]
     pub fn trimmed_bytes(&self) -> usize {
         self.trimmed_bytes
@@ -92,13 +94,13 @@ impl Reclaim {
         self.pools.into()
     }
 
-    /// Returns the bytes that these pools hold.
+    /// Returns the number of bytes that these pools hold.
     #[must_use]
     pub fn held_bytes(&self) -> usize {
         self.held_bytes
     }
 
-    /// Returns the bytes that each of the largest pools holds, in descending order.
+    /// Returns the number of bytes that each of the largest pools holds, in descending order.
     pub fn largest_pools(&self) -> impl Iterator<Item = usize> {
         self.largest.into_iter().filter(|units| *units > 0).map(|units| units as usize * UNIT)
     }

@@ -1,4 +1,4 @@
-//! Waits on the host for several streams that are not captured.
+//! Host-side waits for several streams that are not captured.
 
 use std::sync::Arc;
 
@@ -8,12 +8,12 @@ use crate::calls::synchronize;
 use crate::capture::is_capturing;
 use crate::captures_under_way::ContextWait;
 
-/// Waits, on the host, for all work of these streams. Returns the number that were waited for, and
-/// the number that were not, because they are captured or the driver refused. Returns `None`,
-/// without a wait, if a session of this process captures.
+/// Blocks the host until all work of these streams is done. Returns the number of streams that were
+/// waited for, and the number that were not, because they are captured or the driver refused. If a
+/// session of this process is capturing, returns `None` without waiting.
 ///
-/// No session begins a capture meanwhile, so a stream that was found outside of a capture stays
-/// there. Captures that are made by hand are not prevented.
+/// No session begins a capture during this call, so a stream that is not captured stays that way.
+/// Captures that are made without a session are not prevented.
 #[must_use]
 pub fn wait_for_streams<'a>(
     streams: impl Iterator<Item = &'a Arc<CudaStream>>,

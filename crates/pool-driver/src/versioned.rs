@@ -1,7 +1,7 @@
-//! Calls and structures whose form differs between versions of CUDA, each declared once, in the
-//! form of one version. cudarc declares those of the version that an application chose. These are
-//! the same with the bindings of any version from 12.0 on, and one build serves every driver that
-//! has them.
+//! Driver calls and structures whose form differs between versions of CUDA. Each is declared once,
+//! in the form of one version. cudarc instead declares the forms of the version that an application
+//! chose. The declarations here are the same with the bindings of any version from 12.0 on, so one
+//! build supports every driver that provides them.
 
 use std::ffi::{c_int, c_void};
 use std::ptr;
@@ -16,12 +16,13 @@ use crate::library;
 /// The capture of a stream, and the stream's position in it.
 #[derive(Clone, Copy, Debug)]
 pub struct CaptureInfo {
-    /// The status of the capture: under way, invalidated, or none.
+    /// The status of the capture: in progress, invalidated, or none.
     pub status: sys::CUstreamCaptureStatus,
     /// The ID of the capture.
     pub id: u64,
-    /// The nodes that the stream's next operation depends on, in an array of the driver's. The
-    /// array is valid until the next call on this stream by any thread, or until the capture ends.
+    /// The nodes on which the stream's next operation depends, in an array owned by the driver. The
+    /// array is valid until any thread makes the next call on this stream, or until the capture
+    /// ends.
     pub nodes: *const sys::CUgraphNode,
     /// The number of these nodes.
     pub count: usize,
@@ -42,7 +43,7 @@ impl CaptureInfo {
 pub struct EdgeData {
     from_port: u8,
     to_port: u8,
-    /// The kind of the edge's order; 0 if the one node completes before the other begins.
+    /// The kind of the edge; 0 if the source node completes before the target node begins.
     pub kind: u8,
     reserved: [u8; 5],
 }
@@ -90,58 +91,58 @@ type CreateMemoryPool =
 type SetPoolAccess =
     unsafe extern "C" fn(sys::CUmemoryPool, *const MemoryAccess, usize) -> sys::CUresult;
 
-/// The first version with data on the edges of graphs.
+/// The first version that attaches data to the edges of graphs.
 pub const EDGE_DATA: u32 = 12_030;
 
-// SAFETY: the form of `cuStreamGetCaptureInfo_v3` in `cuda.h`.
+// SAFETY: this is the signature of `cuStreamGetCaptureInfo_v3` in `cuda.h`.
 static GET_CAPTURE_INFO: EntryPoint<GetCaptureInfo> =
     unsafe { EntryPoint::new(c"cuStreamGetCaptureInfo", EDGE_DATA) };
 
-// SAFETY: the form of `cuStreamGetCaptureInfo_v2` in `cuda.h`.
+// SAFETY: this is the signature of `cuStreamGetCaptureInfo_v2` in `cuda.h`.
 static GET_CAPTURE_INFO_WITHOUT_DATA: EntryPoint<GetCaptureInfoWithoutData> =
     unsafe { EntryPoint::new(c"cuStreamGetCaptureInfo", 12_000) };
 
-// SAFETY: the form of `cuStreamUpdateCaptureDependencies_v2` in `cuda.h`.
+// SAFETY: this is the signature of `cuStreamUpdateCaptureDependencies_v2` in `cuda.h`.
 static UPDATE_CAPTURE_DEPENDENCIES: EntryPoint<UpdateCaptureDependencies> =
     unsafe { EntryPoint::new(c"cuStreamUpdateCaptureDependencies", EDGE_DATA) };
 
-// SAFETY: the form of `cuGraphGetEdges_v2` in `cuda.h`.
+// SAFETY: this is the signature of `cuGraphGetEdges_v2` in `cuda.h`.
 static GET_EDGES: EntryPoint<GetEdges> = unsafe { EntryPoint::new(c"cuGraphGetEdges", EDGE_DATA) };
 
-// SAFETY: the form of `cuEventElapsedTime` in `cuda.h`.
+// SAFETY: this is the signature of `cuEventElapsedTime` in `cuda.h`.
 static EVENT_ELAPSED_TIME: EntryPoint<EventElapsedTime> =
     unsafe { EntryPoint::new(c"cuEventElapsedTime", 12_000) };
 
-// SAFETY: the form of `cuMemPoolCreate` in `cuda.h`. Its structure has grown into bytes that had to
-// be zero.
+// SAFETY: this is the signature of `cuMemPoolCreate` in `cuda.h`. Newer versions of its structure
+// use bytes that had to be zero before.
 static CREATE_MEMORY_POOL: EntryPoint<CreateMemoryPool> =
     unsafe { EntryPoint::new(c"cuMemPoolCreate", 12_000) };
 
-// SAFETY: the form of `cuMemPoolSetAccess` in `cuda.h`.
+// SAFETY: this is the signature of `cuMemPoolSetAccess` in `cuda.h`.
 static SET_POOL_ACCESS: EntryPoint<SetPoolAccess> =
     unsafe { EntryPoint::new(c"cuMemPoolSetAccess", 12_000) };
 
 /// Queries the capture of a stream.
 ///
-/// The driver refuses a caller that leaves out the data of edges if edges have data. So the data
-/// are requested if the driver has them, and not read.
+/// If edges have data, the driver refuses a caller that does not request it. The data is therefore
+/// requested if the driver supports it, but not read.
 ///
 /// # Errors
 ///
-/// [`CudaError::Call`] if the driver cannot report it.
+/// Returns [`CudaError::Call`] if the driver cannot report the capture.
 ///
 /// # Safety
 ///
-/// The stream is live.
+/// The stream must be live.
 pub unsafe fn capture_info(stream: sys::CUstream) -> Result<CaptureInfo, CudaError> {
     let mut info = CaptureInfo::NONE;
     let (status, id) = (&raw mut info.status, &raw mut info.id);
-    // The driver also writes the handle of the graph, which is not read.
+    // The driver also writes the graph's handle, which is not read.
     let mut graph = ptr::null_mut();
     let (graph, nodes, count) = (&raw mut graph, &raw mut info.nodes, &raw mut info.count);
     let asked = if library::version()? >= EDGE_DATA {
         let (call, mut data) = (GET_CAPTURE_INFO.function()?, ptr::null());
-        // SAFETY: the stream is live (caller), and every place outlives the call.
+        // SAFETY: the stream is live (caller), and every output variable outlives the call.
         unsafe { call(stream, status, id, graph, nodes, &raw mut data, count) }
     } else {
         let call = GET_CAPTURE_INFO_WITHOUT_DATA.function()?;
@@ -151,21 +152,23 @@ pub unsafe fn capture_info(stream: sys::CUstream) -> Result<CaptureInfo, CudaErr
     answer("cuStreamGetCaptureInfo", asked.result()).map(|()| info)
 }
 
-/// Returns `true` if an event that measures time was ever recorded. Elsewhere, an event that was
-/// not recorded counts as complete. Here, "if `cuEventRecord()` has not been called on either
-/// event, then `CUDA_ERROR_INVALID_HANDLE` is returned" (driver API, `cuEventElapsedTime`).
+/// Returns `true` if an event with timing enabled has ever been recorded. Most other calls treat an
+/// event that was never recorded as complete. This call does not: "if `cuEventRecord()` has not
+/// been called on either event, then `CUDA_ERROR_INVALID_HANDLE` is returned" (driver API,
+/// `cuEventElapsedTime`).
 ///
 /// # Errors
 ///
-/// [`CudaError::Call`] for any other refusal: the state of the event is then unknown.
+/// Returns [`CudaError::Call`] for any other refusal, because the state of the event is then
+/// unknown.
 ///
 /// # Safety
 ///
-/// The event is live, and was made without `CU_EVENT_DISABLE_TIMING`.
+/// The event must be live, and must have been created without `CU_EVENT_DISABLE_TIMING`.
 pub unsafe fn is_recorded(event: sys::CUevent) -> Result<bool, CudaError> {
     let call = EVENT_ELAPSED_TIME.function()?;
     let mut milliseconds = 0.0;
-    // SAFETY: the event is live (caller), and the place outlives the call.
+    // SAFETY: the event is live (caller), and the output variable outlives the call.
     let asked = unsafe { call(&raw mut milliseconds, event, event) };
     match asked {
         sys::CUresult::CUDA_ERROR_INVALID_HANDLE => Ok(false),
@@ -178,11 +181,12 @@ pub unsafe fn is_recorded(event: sys::CUevent) -> Result<bool, CudaError> {
 ///
 /// # Errors
 ///
-/// [`CudaError::DriverTooOld`] before CUDA 12.3, [`CudaError::Call`] if the driver refuses.
+/// Returns [`CudaError::DriverTooOld`] before CUDA 12.3, and [`CudaError::Call`] if the driver
+/// refuses.
 ///
 /// # Safety
 ///
-/// The stream is live.
+/// The stream must be live.
 pub unsafe fn set_behind_nothing(stream: sys::CUstream) -> Result<(), CudaError> {
     let call = UPDATE_CAPTURE_DEPENDENCIES.function()?;
     let set = sys::CUstreamUpdateCaptureDependencies_flags::CU_STREAM_SET_CAPTURE_DEPENDENCIES;
@@ -191,16 +195,18 @@ pub unsafe fn set_behind_nothing(stream: sys::CUstream) -> Result<(), CudaError>
     answer("cuStreamUpdateCaptureDependencies", asked.result())
 }
 
-/// Writes up to `count` edges of a graph: the source node, the target node, and the data of each.
-/// If the places are null, writes the number of edges to `count`.
+/// Writes up to `count` edges of a graph: the source node, the target node, and the data of each
+/// edge. If the array pointers are null, writes the number of edges to `count`.
 ///
 /// # Errors
 ///
-/// [`CudaError::DriverTooOld`] before CUDA 12.3, [`CudaError::Call`] if the driver refuses.
+/// Returns [`CudaError::DriverTooOld`] before CUDA 12.3, and [`CudaError::Call`] if the driver
+/// refuses.
 ///
 /// # Safety
 ///
-/// The graph is not destroyed meanwhile; the places are null, or each has room for `count` edges.
+/// The graph must not be destroyed during the call. The pointers must be null, or point to arrays
+/// of at least `count` entries.
 pub unsafe fn graph_edges(
     graph: sys::CUgraph,
     from: *mut sys::CUgraphNode,
@@ -209,12 +215,12 @@ pub unsafe fn graph_edges(
     count: &mut usize,
 ) -> Result<(), CudaError> {
     let call = GET_EDGES.function()?;
-    // SAFETY: the same contract, which the caller upholds.
+    // SAFETY: this call has the same contract, which the caller upholds.
     answer("cuGraphGetEdges", unsafe { call(graph, from, to, data, count) }.result())
 }
 
-/// `CUmemPoolProps`. The fields that newer versions have in place of `reserved` are off if they are
-/// zero.
+/// `CUmemPoolProps`. Newer versions replace `reserved` by fields whose features are disabled if the
+/// fields are zero.
 #[derive(Debug)]
 #[repr(C)]
 struct MemoryPoolProperties {
@@ -235,11 +241,11 @@ struct MemoryAccess {
     flags: u32,
 }
 
-/// Gives kernels of a device read and write access to the memory of a memory pool.
+/// Allows kernels of a device to read and write the memory of a memory pool.
 ///
 /// # Safety
 ///
-/// The memory pool is live.
+/// The memory pool must be live.
 pub unsafe fn open_memory_pool(
     pool: sys::CUmemoryPool,
     reader: sys::CUdevice,
@@ -250,11 +256,11 @@ pub unsafe fn open_memory_pool(
         location: reader,
         flags: sys::CUmemAccess_flags_enum::CU_MEM_ACCESS_FLAGS_PROT_READWRITE as u32,
     };
-    // SAFETY: the pool is live (caller), and the one description outlives the call.
+    // SAFETY: the pool is live (caller), and the single access description outlives the call.
     answer("cuMemPoolSetAccess", unsafe { call(pool, &raw const access, 1) }.result())
 }
 
-/// Makes a memory pool of a device, whose memory stays on the device, without a limit.
+/// Creates a memory pool on a device, without a size limit. Its memory stays on the device.
 pub(crate) fn create_memory_pool(device: sys::CUdevice) -> Result<sys::CUmemoryPool, CudaError> {
     let call = CREATE_MEMORY_POOL.function()?;
     let properties = MemoryPoolProperties {
@@ -266,7 +272,8 @@ pub(crate) fn create_memory_pool(device: sys::CUdevice) -> Result<sys::CUmemoryP
         reserved: [0; 64],
     };
     let mut handle = ptr::null_mut();
-    // SAFETY: the place and the properties outlive the call, and the properties are as large as CUDA's.
+    // SAFETY: the output variable and the properties outlive the call, and the properties have the
+    // same size as CUDA's.
     let created = unsafe { call(&raw mut handle, &raw const properties) };
     answer("cuMemPoolCreate", created.result()).map(|()| handle)
 }

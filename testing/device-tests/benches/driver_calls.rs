@@ -1,4 +1,4 @@
-//! The host's cost of driver calls: those that a pool saves, and those that a replay cannot save.
+//! The host time of driver calls: calls that a pool avoids, and calls that a replay cannot avoid.
 
 use std::process::ExitCode;
 
@@ -16,7 +16,7 @@ fn main() -> ExitCode {
     }
 }
 
-/// Does nothing as a test. As a measurement, prints that there is no device.
+/// Does nothing when run as a test. When run as a benchmark, prints that there is no device.
 fn without_device(why: &NoDevice) -> ExitCode {
     if std::env::args().any(|argument| argument == "--bench") {
         eprintln!("no GPU: {why}");
@@ -48,7 +48,7 @@ fn measure(criterion: &mut Criterion, device: &Device) -> ExitCode {
     code
 }
 
-/// Returns the result of the last repetition, which has the same error as all others.
+/// Returns the result of the last repetition. All repetitions fail with the same error.
 fn repeat(
     criterion: &mut Criterion,
     name: &str,

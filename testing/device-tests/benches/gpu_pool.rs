@@ -1,9 +1,10 @@
-//! The host time of a scope with 1, 3 or 16 temporaries, beside the same with an allocation and a
-//! free for each. The latter use the driver's stream-ordered calls directly, and through cudarc.
+//! The host time of a scope with 1, 3 or 16 temporaries, compared with one allocation and one free
+//! per temporary. The allocations use the driver's stream-ordered calls, both directly and through
+//! cudarc.
 //!
-//! It needs hardware: on the simulated driver times have no meaning. The driver's calls get their
-//! best case: their memory pool keeps all its memory. `gpu_pool_peers.py` beside this file runs the
-//! same sequences with PyTorch, CuPy and RMM.
+//! This bench needs hardware, because times on the simulated driver have no meaning. The driver's
+//! calls run under the best conditions: their memory pool keeps all its memory. `gpu_pool_peers.py`
+//! in this directory runs the same sequences with PyTorch, CuPy and RMM.
 
 mod support;
 
@@ -50,7 +51,7 @@ fn keep_all_memory(device: sys::CUdevice) -> Result<(), DriverError> {
     let pool = unsafe { result::device::get_default_mem_pool(device) }?;
     let mut threshold = u64::MAX;
     let attribute = sys::CUmemPool_attribute_enum::CU_MEMPOOL_ATTR_RELEASE_THRESHOLD;
-    // SAFETY: the pool is the device's, and the attribute is 64 bits long.
+    // SAFETY: the pool belongs to the device, and the attribute is 64 bits long.
     unsafe { result::mem_pool::set_attribute(pool, attribute, (&raw mut threshold).cast()) }
 }
 
@@ -83,7 +84,7 @@ fn raw(
             addresses.push(unsafe { result::malloc_async(stream.cu_stream(), bytes) }?);
         }
         for address in addresses.drain(..).rev() {
-            // SAFETY: allocated above on the same stream.
+            // SAFETY: the address was allocated above on the same stream.
             unsafe { result::free_async(address, stream.cu_stream()) }?;
         }
         Ok(())
@@ -105,7 +106,7 @@ fn through_cudarc(
     let mut slices = Vec::with_capacity(acquires);
     let mut once = || -> Result<(), DriverError> {
         for _ in 0..acquires {
-            // SAFETY: its elements are never read.
+            // SAFETY: the elements are never read.
             slices.push(unsafe { stream.alloc::<u8>(bytes) }?);
         }
         slices.clear();

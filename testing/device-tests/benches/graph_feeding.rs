@@ -1,10 +1,10 @@
-//! The host time of a step that gives a replay a new input and reads its output. Variants: one step
-//! after the other with blocking `write` and `read`, and one, two or three steps in flight through
-//! a `StagingPool`.
+//! The host time of a step that passes a new input to a replay and reads its output. Variants:
+//! consecutive steps with blocking `write` and `read`, and one, two or three steps in flight
+//! through a `StagingPool`.
 //!
-//! `cargo bench -p device-tests --bench graph_feeding`, on hardware alone: on the simulated driver
-//! times have no meaning. The step is a device copy of the input's length, so the feeding
-//! dominates.
+//! Run with `cargo bench -p device-tests --bench graph_feeding`, only on hardware, because times on
+//! the simulated driver have no meaning. The step is a device copy of the input's length, so the
+//! time for passing the input and reading the output dominates.
 
 mod support;
 
@@ -27,7 +27,7 @@ fn main() -> ExitCode {
     support::run(|criterion| measure(criterion).map_err(|error| error_chain(&error).to_string()))
 }
 
-/// A graph from one block to the other.
+/// A graph that copies one block to another.
 struct Fed {
     graph: CapturedGraph,
     input: GraphMemoryBlock,
@@ -59,7 +59,7 @@ impl Fed {
         self.graph.read(&self.output, results)
     }
 
-    /// Reads the output of the step that is longest in flight, and begins another one in its place.
+    /// Reads the output of the oldest step in flight, and begins another step in its place.
     fn in_flight(
         &mut self,
         staging: &mut StagingPool,

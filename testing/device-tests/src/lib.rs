@@ -1,4 +1,4 @@
-//! Probes for the tests of all backends, which read device memory: [`CudaProbe`], and
+//! Probes for the cases that test all backends. They read device memory: [`CudaProbe`], and
 //! [`StackedCudaProbe`] for stacked pools.
 
 #![allow(clippy::unwrap_used, reason = "a crate of tests: what fails panics")]
@@ -9,7 +9,7 @@ use pool_conformance::{Later, Ledger, Probe, SkipReason};
 use pool_core::{Element, PodElement, Pool, PoolView, Stacked};
 use pool_cuda::{BlockWatch, Cuda, CudaDevice, DeviceStream, DeviceView, DeviceViewMut};
 
-/// Writes a probe's ledger.
+/// A watch that writes a probe's ledger.
 struct Watch(Ledger);
 
 impl BlockWatch for Watch {
@@ -22,21 +22,22 @@ impl BlockWatch for Watch {
     }
 
     fn freed(&self, address: u64, bytes: usize) {
-        // The ledger records a mistake in it.
+        // If this call is a mistake, the ledger records it.
         let _ = self.0.freed(usize::try_from(address).unwrap(), bytes);
     }
 }
 
-/// Returns the elements of a view. The tests wrote them, so they are valid, even if not every bit
-/// pattern is.
+/// Returns the elements of a view. The tests wrote them, so they are valid, even if `T` has invalid
+/// bit patterns.
 fn read<T: Element>(view: &DeviceView<'_, T>) -> Vec<T> {
     elements(view.len(), |bytes| view.as_bytes().copy_to_host(bytes).unwrap())
 }
 
-/// Returns `length` elements, whose bytes are written by `fill` and valid.
+/// Returns `length` elements, after `fill` has written valid bytes to them.
 fn elements<T: Element>(length: usize, fill: impl FnOnce(&mut [u8])) -> Vec<T> {
     let mut elements = vec![T::zeroed(); length];
-    // SAFETY: the same elements; `Element`s have no padding, so all their bytes are initialised.
+    // SAFETY: the bytes are those of the elements; `Element`s have no padding, so all bytes are
+    // initialised.
     let bytes = unsafe {
         std::slice::from_raw_parts_mut(elements.as_mut_ptr().cast::<u8>(), size_of_val(&*elements))
     };
@@ -44,7 +45,7 @@ fn elements<T: Element>(length: usize, fill: impl FnOnce(&mut [u8])) -> Vec<T> {
     elements
 }
 
-/// A probe for pools of a backend.
+/// Defines a probe for the pools of a backend.
 macro_rules! device_probe {
     ($(#[$documentation:meta])* $probe:ident, $backend:ty) => {
         $(#[$documentation])*
@@ -52,12 +53,12 @@ macro_rules! device_probe {
 pub struct $probe {
     device: CudaDevice,
     ledger: Ledger,
-    /// The source of copies from elsewhere: memory of another stream.
+    /// A pool on another stream, which is the source of copies between pools.
     elsewhere: RefCell<Pool<$backend>>,
 }
 
 impl $probe {
-    /// Creates a probe whose pools each have a separate stream on this device.
+    /// Creates a probe whose pools each have their own stream on this device.
     ///
     /// # Panics
     ///

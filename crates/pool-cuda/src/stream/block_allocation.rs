@@ -1,5 +1,4 @@
-//! Allocates and frees the blocks of a pool: from its device, or from a source, in the order of its
-//! stream.
+//! Allocates and frees the blocks of a pool in stream order, from its device or from a source.
 
 use pool_driver::calls::{self, Address};
 use pool_driver::capture::is_capturing;
@@ -14,8 +13,8 @@ use crate::stream::device_stream::DeviceStream;
 use crate::stream::holders::reclaim;
 
 impl DeviceStream {
-    /// Allocates memory for the stream's work. If the device is full after the pool has freed its
-    /// idle blocks, other memory of the process is released, and the allocation retried once.
+    /// Allocates memory for the stream's work. If the device is still full after the pool has freed
+    /// its idle blocks, other memory of the process is released and the allocation is retried once.
     pub(crate) fn allocate(&self, bytes: usize) -> Result<Address, CudaError> {
         let is_last_attempt = self.is_last_attempt().take();
         if let Some(source) = self.source() {
@@ -27,7 +26,7 @@ impl DeviceStream {
         self.free_deferred();
         let (stream, device) = (self.stream(), self.device());
         let allocate = || match device.memory_pool() {
-            // SAFETY: the memory pool is the device's, which is that of the stream.
+            // SAFETY: the memory pool belongs to the device, which is also the stream's device.
             Some(pool) => unsafe { calls::allocate_in_order(pool.handle(), bytes, stream) },
             None => calls::allocate(bytes, device.context()),
         };
@@ -48,30 +47,31 @@ impl DeviceStream {
         Ok(address)
     }
 
-    /// Frees memory after all current work of the stream. If a capture or the driver prevents that,
-    /// the free is deferred.
+    /// Frees memory after all current work of the stream. If a capture or the driver prevents the
+    /// free, it is deferred.
     ///
     /// # Errors
     ///
-    /// Returns the driver's error code; a capture is not an error.
+    /// Returns the driver's error code. A free that a capture defers is not an error.
     ///
     /// # Safety
     ///
     /// The address must come from [`allocate`](Self::allocate) of a stream of the same device
-    /// object, and must not be freed. All its uses must be in this stream or done.
+    /// object, and must not have been freed. All uses of the memory must be in this stream, or must
+    /// have ended.
     pub(crate) unsafe fn free(&self, address: Address) -> Result<(), CudaError> {
         if let Some(source) = self.source() {
-            // If the block's users on other streams cannot be waited for, the block is leaked until
-            // the source is dropped.
+            // If the pool cannot wait for the block's users on other streams, the block is leaked
+            // until the source is dropped.
             self.other_streams().settle(address, self.stream())?;
-            // SAFETY: the caller's promise.
+            // SAFETY: the caller upholds the contract.
             unsafe { source.free(address) };
             return Ok(());
         }
         let freed = match self.bind_outside_capture("free memory") {
             Ok(()) => {
                 self.free_deferred();
-                // SAFETY: the caller's promise.
+                // SAFETY: the caller upholds the contract.
                 unsafe { self.free_now(address) }
             }
             Err(error) => Err(error),
@@ -83,25 +83,25 @@ impl DeviceStream {
         unless_of_capture(freed)
     }
 
-    /// Frees memory in the stream's order.
+    /// Frees memory in stream order.
     ///
     /// # Safety
     ///
-    /// As for [`free`](Self::free), and the stream is not captured.
+    /// The same contract as [`free`](Self::free), and the stream must not be captured.
     unsafe fn free_now(&self, address: Address) -> Result<(), CudaError> {
-        // SAFETY: the caller's promise.
+        // SAFETY: the caller upholds the contract.
         unsafe { free_block(address, self.other_streams(), self.stream(), self.device()) }
     }
 
-    /// Retries deferred frees. The stream must not be captured.
+    /// Retries the deferred frees. The stream must not be captured.
     fn free_deferred(&self) {
-        // SAFETY: by the contract of `free`, these addresses may be freed.
+        // SAFETY: the contract of `free` allows freeing these addresses.
         let free = |address| unsafe { self.free_now(address) };
         self.deferred().free_each(free, |freed| self.keep_unanswered(unless_of_capture(freed)));
     }
 
-    /// Waits until all freed memory is free, and releases it to the device. Does nothing in a
-    /// capture.
+    /// Waits until all pending frees have been performed, and releases the memory to the device.
+    /// During a capture, this does nothing.
     pub(crate) fn settle(&self) -> Result<(), CudaError> {
         if self.source().is_some() || is_capturing(self.stream())? {
             return Ok(());
@@ -117,7 +117,7 @@ fn is_out_of_memory(allocated: &Result<Address, CudaError>) -> bool {
     matches!(allocated, Err(CudaError::Call { code: DriverCode::OUT_OF_MEMORY, .. }))
 }
 
-/// Returns the result of a deferred free. A capture that deferred it is not an error.
+/// Converts the result of a deferred free: a deferral because of a capture is not an error.
 fn unless_of_capture(freed: Result<(), CudaError>) -> Result<(), CudaError> {
     if freed.is_err_and(|error| error.is_of_capture()) { Ok(()) } else { freed }
 }

@@ -1,5 +1,5 @@
-//! Frees blocks of a pool, after all their uses: at once, later if a capture or the driver prevents
-//! it, and when the pool is dropped.
+//! Frees blocks of a pool after all their uses: immediately, later if a capture or the driver
+//! prevents it, or when the pool is dropped.
 
 use std::cell::Cell;
 use std::sync::Arc;
@@ -16,13 +16,14 @@ use crate::stream::device::CudaDevice;
 use crate::stream::other_streams::OtherStreams;
 use crate::stream::shape_cells::Slab;
 
-/// Frees a block after all its uses: the work of the pool's stream, and that of other noted
-/// streams.
+/// Frees a block after all its uses, which are the work of the pool's stream and of the other
+/// streams in its notes.
 ///
 /// # Safety
 ///
-/// The pool's stream must not be captured. The block must be allocated for a pool on this stream of
-/// this device, and not freed. All its uses must be in the stream, noted, or done.
+/// The pool's stream must not be captured. The block must have been allocated for a pool on this
+/// stream of this device, and must not have been freed. All its uses must be in the stream, be
+/// noted, or have ended.
 pub(crate) unsafe fn free_block(
     address: Address,
     other_streams: &OtherStreams,
@@ -33,46 +34,46 @@ pub(crate) unsafe fn free_block(
         other_streams.settle(address, stream)?;
     }
     if device.has_memory_pool() {
-        // SAFETY: it was allocated in stream order (the device has a memory pool), and its uses
-        // come before.
+        // SAFETY: the block was allocated in stream order (the device has a memory pool).
+        // All its uses come earlier in the stream.
         return unsafe { calls::free_in_order(address, stream) };
     }
     calls::synchronize(stream)?;
-    // SAFETY: it was allocated plainly, in the stream's context, and all its uses were just waited
-    // for.
+    // SAFETY: the block was allocated without a memory pool, in the stream's context.
+    // The lines above have waited for all its uses.
     unsafe { calls::free(address, stream.context()) }
 }
 
-/// The deferred frees of a pool's blocks. A free is deferred because the stream was captured, which
-/// would have made it a part of the graph, or because the driver refused.
+/// The deferred frees of a pool's blocks. A free is deferred if the stream is captured, because it
+/// would become part of the graph, or if the driver refuses it.
 ///
-/// These blocks wait with their pool, and not among the deferred frees of the process. The pool
-/// retries them whenever it allocates, frees or trims, with its notes of other streams, which no
-/// other thread may touch. The pool keeps the errors. When the pool is dropped, they join the
-/// process's list as [`OrphanBlocks`].
+/// These blocks stay with their pool instead of joining the process's list of deferred frees. The
+/// pool retries them whenever it allocates, frees or trims, because they depend on its notes of
+/// other streams, which no other thread may touch. The pool keeps the errors. When the pool is
+/// dropped, the blocks join the process's list as [`OrphanBlocks`].
 #[derive(Default)]
 pub(crate) struct DeferredFrees {
     waiting: Cell<Chain<Address>>,
-    /// A link for each block of the pool, so that its free can be deferred without an allocation.
+    /// One link per block of the pool, so that deferring a free never allocates.
     spares: Cell<Chain<Address>>,
 }
 
 impl DeferredFrees {
-    /// Allocates a link for a block that is about to be allocated.
+    /// Allocates the link for a block that will be allocated next.
     ///
     /// # Errors
     ///
-    /// [`CudaError::Bookkeeping`] if the host has no memory.
+    /// Returns [`CudaError::Bookkeeping`] if the host is out of memory.
     pub(crate) fn new_spare() -> Result<Chain<Address>, CudaError> {
         Chain::of(0)
     }
 
-    /// Keeps the link of a block that was allocated.
+    /// Stores the link of a newly allocated block.
     pub(crate) fn keep_spare(&self, spare: Chain<Address>) {
         link(&self.spares, spare);
     }
 
-    /// Drops the link of a block that was freed.
+    /// Drops the link of a freed block.
     pub(crate) fn drop_spare(&self) {
         drop(unlink(&self.spares));
     }
@@ -84,8 +85,8 @@ impl DeferredFrees {
         link(&self.waiting, spare);
     }
 
-    /// Frees the possible blocks, each by `free`, and keeps the others. `report` gets the result of
-    /// each call.
+    /// Calls `free` for each block, keeps the blocks for which it fails, and passes each result to
+    /// `report`.
     pub(crate) fn free_each(
         &self,
         free: impl Fn(Address) -> Result<(), CudaError>,
@@ -101,20 +102,21 @@ impl DeferredFrees {
         }
     }
 
-    /// Takes the blocks, for a free after the end of the pool.
+    /// Takes all blocks, which will be freed after the pool has ended.
     pub(crate) fn take(&self) -> Chain<Address> {
         self.waiting.take()
     }
 }
 
-/// Adds links to a cell. No foreign code runs between the two calls of the cell.
+/// Adds links to a cell. No foreign code runs between taking the list out of the cell and putting
+/// it back.
 fn link(all: &Cell<Chain<Address>>, more: Chain<Address>) {
     let mut links = all.take();
     links.add(more);
     all.set(links);
 }
 
-/// Takes one link out of a cell; returns an empty chain if there is none.
+/// Takes one link out of a cell, or returns an empty chain if the cell holds none.
 fn unlink(all: &Cell<Chain<Address>>) -> Chain<Address> {
     let mut links = all.take();
     let one = links.pop();
@@ -122,12 +124,12 @@ fn unlink(all: &Cell<Chain<Address>>) -> Chain<Address> {
     one.unwrap_or_default()
 }
 
-/// The blocks of a dropped pool, with the objects needed to free them.
+/// The blocks of a dropped pool, and the objects needed to free them.
 #[derive(Debug)]
 pub(crate) struct OrphanBlocks {
-    /// Blocks with a deferred free.
+    /// The blocks whose frees were deferred.
     pub(crate) addresses: Chain<Address>,
-    /// Blocks that hold shapes.
+    /// The blocks that contain shapes.
     pub(crate) slabs: Chain<Slab>,
     pub(crate) other_streams: OtherStreams,
     pub(crate) stream: Arc<CudaStream>,
@@ -141,14 +143,14 @@ impl Resource for OrphanBlocks {
         Some(self.device.context())
     }
 
-    /// Frees the possible blocks, and keeps the others.
+    /// Frees all blocks that can be freed, and keeps the others.
     unsafe fn give_back(&mut self) -> Result<(), CudaError> {
         let Self { addresses, slabs, other_streams, stream, device } = self;
         if is_capturing(stream)? {
             return Err(CudaError::Capturing { operation: "free memory" });
         }
-        // SAFETY: a dropped pool left the block, and its views have ended. Its uses are in the
-        // stream or noted.
+        // SAFETY: the block comes from a dropped pool, so all its views have ended.
+        // All its uses are in the stream, or noted.
         let free = |address| unsafe { free_block(address, other_streams, stream, device) };
         let context = device.context();
         let freed = free_links(addresses, |address| unless_gone(context, free(*address)));
@@ -156,7 +158,7 @@ impl Resource for OrphanBlocks {
     }
 }
 
-/// Unlinks the freed blocks. Returns the first error of the others.
+/// Unlinks the blocks that could be freed, and returns the first error of the remaining ones.
 fn free_links<T>(
     blocks: &mut Chain<T>,
     free: impl Fn(&T) -> Result<(), CudaError>,

@@ -1,70 +1,70 @@
-//! Sources of a pool's blocks other than the device. By this hook a pool on a captured stream takes
-//! memory that the graph will own.
+//! Sources of a pool's blocks other than the device. Through a source, a pool on a captured stream
+//! obtains memory that the graph will own.
 
 use cudarc::driver::CudaStream;
 use pool_driver::error::CudaError;
 
-/// Memory that a [`DeviceStream`](crate::DeviceStream) passes to its pool in place of the device's
-/// own ([`DeviceStream::from_source`](crate::DeviceStream::from_source)). A source makes no call of
-/// the driver, so that its pool works while the pool's stream is captured.
+/// Provides a [`DeviceStream`](crate::DeviceStream)'s pool with memory in place of the device
+/// ([`DeviceStream::from_source`](crate::DeviceStream::from_source)). A source never calls the
+/// driver, so its pool also works while the pool's stream is captured.
 ///
-/// The owner of a capture, such as `pool-graph`, implements this trait. The pool's scopes are used
-/// as usual.
+/// This trait is implemented by the owner of a capture, such as `pool-graph`. The pool's scopes
+/// work as usual.
 ///
 /// # Safety
 ///
-/// - The address returned by [`allocate`](Self::allocate) is a multiple of 256, in the context of
-///   the source's stream. The memory there belongs to no other owner, for the bytes of the pool's
-///   views, until it is [freed](Self::free). It stays valid for as long as work put on the stream
-///   until then may run: for a captured stream, as long as the graph.
-/// - Alternatively, [`is_dry`](Self::is_dry) returns `true`. Then the addresses have no memory, and
-///   work put on the stream is never run.
-/// - Memory of sources with the same [`owner`](Self::owner) belongs to the same capture, and has
-///   the same lifetime.
+/// - The address returned by [`allocate`](Self::allocate) is a multiple of 256, and valid in the
+///   context of the source's stream. Until the memory is [freed](Self::free), no other owner uses
+///   the bytes of the pool's views. The memory stays valid for as long as work enqueued on the
+///   stream before the free may run; for a captured stream, that is as long as the graph exists.
+/// - Alternatively, [`is_dry`](Self::is_dry) returns `true`. The addresses then refer to no memory,
+///   and work enqueued on the stream never runs.
+/// - Memory of sources with the same [`owner`](Self::owner) belongs to the same capture and lives
+///   equally long.
 /// - No method unwinds or uses the pool.
 pub unsafe trait BlockSource: Send + 'static {
     /// Returns the owner of the source's memory. Views of two pools can be copied to each other
-    /// only if both have the same owner.
+    /// only if both pools have the same owner.
     fn owner(&self) -> u64;
 
-    /// Returns `true` if the addresses have no memory, because no work is run. Then fills and
-    /// copies are left out, and pointers are returned for the pool's own stream alone.
+    /// Returns `true` if the addresses refer to no memory because no work runs. Fills and copies
+    /// are then omitted, and pointers are returned only for the pool's own stream.
     fn is_dry(&self) -> bool;
 
-    /// Returns `true` if the pool's stream is captured for as long as the pool lives. Then
-    /// operations that wait on the host, or copy host memory without an owner, are refused. A source
-    /// of memory for eager work returns `false`.
+    /// Returns `true` if the pool's stream is captured during the whole life of the pool.
+    /// Operations that wait on the host, or that copy host memory without an owner, are then
+    /// refused. A source of memory for eager work returns `false`.
     fn is_captured(&self) -> bool {
         true
     }
 
-    /// Returns the address of `bytes` bytes, a multiple of 256.
+    /// Returns the address of `bytes` bytes; the address is a multiple of 256.
     ///
     /// # Errors
     ///
-    /// [`CudaError::NoBlock`], or another reason for which there is no memory.
+    /// Returns [`CudaError::NoBlock`], or another error that explains why no memory is available.
     fn allocate(&self, bytes: usize) -> Result<u64, CudaError>;
 
-    /// Takes back the bytes at an address.
+    /// Takes back the memory at an address.
     ///
     /// # Safety
     ///
-    /// The address must come from [`allocate`](Self::allocate) and must not be freed. All uses of
-    /// the memory must precede later work on the pool's stream.
+    /// The address must come from [`allocate`](Self::allocate) and must not have been freed. All
+    /// uses of the memory must precede later work on the pool's stream.
     unsafe fn free(&self, address: u64);
 
-    /// Checks that another stream may be, or become, a part of the capture. It is called before
-    /// that stream is ordered after the pool's stream, to use memory of the pool. It is not called
-    /// for a source that is dry, or not captured.
+    /// Checks that another stream is part of the capture or may join it. The pool calls this method
+    /// before it orders that stream after its own stream to use memory of the pool. It does not
+    /// call the method for a source that is dry or not captured.
     ///
     /// # Errors
     ///
-    /// [`CudaError::Capturing`] if the stream may not.
+    /// Returns [`CudaError::Capturing`] if the stream may not join.
     fn admit(&self, stream: &CudaStream) -> Result<(), CudaError>;
 
-    /// Puts a copy of these bytes on the pool's stream: elements of fills, and shapes. Every run of
-    /// a graph captured from the stream repeats the copy, so the source keeps the bytes. A dry
-    /// source does nothing.
+    /// Enqueues a copy of these bytes on the pool's stream. The bytes are elements of fills, or
+    /// shapes. Every launch of a graph captured from the stream repeats the copy, so the source
+    /// must keep the bytes. A dry source does nothing.
     ///
     /// # Errors
     ///
@@ -72,7 +72,7 @@ pub unsafe trait BlockSource: Send + 'static {
     ///
     /// # Safety
     ///
-    /// The address must have that many allocated bytes. The caller must own the right to write them
-    /// in the order of the pool's stream.
+    /// The address must refer to at least this number of allocated bytes. The caller must have the
+    /// right to write them in stream order on the pool's stream.
     unsafe fn write(&self, to: u64, bytes: &[u8]) -> Result<(), CudaError>;
 }

@@ -1,4 +1,5 @@
-//! Users of a block on other streams than the pool's: the data for a later wait.
+//! The users of a block on streams other than the pool's, with the data needed to wait for them
+//! later.
 
 use std::sync::Arc;
 
@@ -11,22 +12,22 @@ use crate::stream::announced_streams::{announce, find_announced};
 /// A user of a block.
 #[derive(Clone, Debug)]
 pub(crate) enum BlockUser {
-    /// A stream, kept alive as long as this value.
+    /// A stream, which this value keeps alive.
     Stream(Arc<CudaStream>),
-    /// A stream of a context, which cannot be kept alive.
+    /// A stream that cannot be kept alive.
     UnknownStream(UnknownStream),
-    /// A stream of an unknown other device: the host waits for all of them.
+    /// An unknown stream of another, unknown device: the host waits for all other devices.
     UnknownDevice,
 }
 
-/// The data of a stream that cannot be kept alive.
+/// The data about a stream that cannot be kept alive.
 #[derive(Clone, Debug)]
 pub(crate) struct UnknownStream {
     pub(crate) context: Arc<CudaContext>,
-    /// The stream's handle, for an error that names it. The stream may be destroyed.
+    /// The stream's handle, for use in error messages. The stream may already be destroyed.
     pub(crate) handle: u64,
-    /// The event that ends the use. If there is none, or it was not recorded because the guard was
-    /// forgotten, the host waits for the whole context.
+    /// The event that marks the end of the use. If there is none, or if it was never recorded
+    /// because the guard was forgotten, the host waits for the whole context.
     pub(crate) end: Option<UseEnd>,
 }
 
@@ -38,7 +39,7 @@ impl UnknownStream {
 }
 
 impl BlockUser {
-    /// Returns the user for a borrowed stream.
+    /// Creates the user for a borrowed stream.
     pub(crate) fn of_borrowed(stream: &CudaStream) -> Self {
         match find_announced(stream) {
             Some(stream) if !is_per_thread(&stream) => Self::Stream(stream),
@@ -46,24 +47,25 @@ impl BlockUser {
         }
     }
 
-    /// Returns the user for a shared stream, which gets announced.
+    /// Creates the user for a shared stream, and announces the stream.
     pub(crate) fn of_shared(stream: &Arc<CudaStream>) -> Self {
         if is_per_thread(stream) {
-            // The handle is a different stream on another thread, where the pool may be when it
-            // waits.
+            // On another thread, this handle refers to a different stream, and the pool may be on
+            // another thread when it waits.
             return Self::UnknownStream(UnknownStream::new(stream));
         }
         announce(stream);
         Self::Stream(Arc::clone(stream))
     }
 
-    /// Returns `true` if both users are one stream, which orders its own work.
+    /// Returns `true` if both users are the same stream, which orders its own work.
     pub(crate) fn is_same_stream(&self, other: &Self) -> bool {
         matches!((self, other), (Self::Stream(one), Self::Stream(two)) if one == two)
     }
 
-    /// Returns `true` if a wait for one user includes the other. Two unknown streams of one context
-    /// may be different: the host waits for them together, and they are not ordered.
+    /// Returns `true` if waiting for one user includes waiting for the other. Two unknown streams
+    /// of one context may be different streams: the host waits for them together, but they are not
+    /// ordered with each other.
     pub(crate) fn is_waited_for_with(&self, other: &Self) -> bool {
         match (self, other) {
             (Self::UnknownStream(one), Self::UnknownStream(two)) => {
@@ -76,22 +78,22 @@ impl BlockUser {
         }
     }
 
-    /// Returns the address of the user's stream if this seems to be its only reference; the check
-    /// is approximate.
+    /// Returns the address of the user's stream if this user seems to hold the only reference to
+    /// it. The check is approximate.
     ///
-    /// A stream has ended for a pool when the pool has the only reference to it, and there is no
-    /// `Weak` that could become another. The check comes *before* the wait for the stream. Other
-    /// threads may launch there and drop the stream at any time. Their steps (launch, drop) and
-    /// ours (check, record an event) interleave as follows:
+    /// For a pool, a stream has ended once the pool holds the only reference to it and no `Weak`
+    /// can become another. The check comes *before* the wait for the stream. Other threads may
+    /// launch work on the stream and drop their reference at any time. Their steps (launch, drop)
+    /// and the pool's steps (check, record an event) interleave as follows:
     ///
-    /// - *check before drop*: the stream is kept, whether the launch was before the event or not,
-    ///   and is waited for again at the block's next use;
-    /// - *check after drop*: the launch was before the check, and so before the event, which is
-    ///   recorded after it.
+    /// - *check before drop*: the pool keeps the stream, whether the launch came before the event
+    ///   or after it, and waits for the stream again at the block's next use;
+    /// - *check after drop*: the launch came before the check. It therefore also came before the
+    ///   event, which is recorded after the check.
     ///
-    /// With the check after the event, a launch between the two would have no wait.
+    /// If the check came after the event, the pool would never wait for a launch between the two.
     ///
-    /// Default streams never end: each request returns another reference.
+    /// Default streams never end, because each request for one returns another reference.
     pub(crate) fn seems_alone(&self) -> Option<*const CudaStream> {
         match self {
             Self::Stream(stream) if Arc::strong_count(stream) == 1 && !is_default(stream) => {

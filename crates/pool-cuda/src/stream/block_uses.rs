@@ -1,6 +1,6 @@
-//! The uses of a pool's blocks on other streams, in the order of their notes. They are read one by
-//! one and by number. None is borrowed while it is processed: a wait calls the driver, and the drop
-//! of a stream runs foreign code, which may add notes.
+//! The uses of a pool's blocks on other streams, in the order in which they were noted. They are
+//! read one at a time, by number. A note is never borrowed while it is processed. A wait calls the
+//! driver, and dropping a stream runs foreign code; both may add notes.
 
 use std::cell::{Cell, RefCell};
 use std::sync::Arc;
@@ -14,16 +14,17 @@ use crate::stream::announced_streams::{Withdrawal, withdraw};
 use crate::stream::block_user::BlockUser;
 use crate::stream::guard_events::Bytes;
 
-/// A note that a user uses a block.
+/// A note that a user is using a block.
 #[derive(Clone, Debug)]
 pub(crate) struct BlockUse {
     pub(crate) bytes: Bytes,
     pub(crate) user: BlockUser,
-    /// The capture in which the pointer was returned: the user's work in it belongs to the graph.
+    /// The capture in which the pointer was returned. The user's work in that capture belongs to
+    /// the graph.
     pub(crate) capture: Capture,
 }
 
-/// Notes with their numbers, which ascend. Borrowed only to search, and to move a note into
+/// Notes with ascending numbers. The cell is borrowed only to search, and to move a note into
 /// reserved capacity.
 #[derive(Debug, Default)]
 pub(crate) struct BlockUses {
@@ -32,25 +33,26 @@ pub(crate) struct BlockUses {
 }
 
 impl BlockUses {
-    /// Returns `true` if only the pool's stream uses any block.
+    /// Returns `true` if no other stream uses any block.
     #[inline]
     pub(crate) fn is_empty(&self) -> bool {
         self.notes.borrow().is_empty()
     }
 
-    /// Returns `true` if there is a note of this kind.
+    /// Returns `true` if any note satisfies `is_wanted`.
     pub(crate) fn any(&self, is_wanted: impl Fn(&BlockUse) -> bool) -> bool {
         self.notes.borrow().iter().any(|(_, block_use)| is_wanted(block_use))
     }
 
-    /// Returns `true` if there is a note of this kind before the note of a number.
+    /// Returns `true` if any note before the given number satisfies `is_wanted`.
     pub(crate) fn any_before(&self, number: u64, is_wanted: impl Fn(&BlockUse) -> bool) -> bool {
         let notes = self.notes.borrow();
         let before = notes.partition_point(|(other, _)| *other < number);
         notes[..before].iter().any(|(_, block_use)| is_wanted(block_use))
     }
 
-    /// Returns a copy of the first note of this kind from a number on, with its number.
+    /// Returns a copy of the first matching note at or after a number, together with its own
+    /// number.
     pub(crate) fn next(
         &self,
         from: u64,
@@ -60,20 +62,21 @@ impl BlockUses {
         Some((number, self.copy_of(number)?))
     }
 
-    /// Returns the number of the first note of this kind from a number on.
+    /// Returns the number of the first matching note at or after a number.
     pub(crate) fn find(&self, from: u64, is_wanted: impl Fn(&BlockUse) -> bool) -> Option<u64> {
         let notes = self.notes.borrow();
         let first = notes.partition_point(|(other, _)| *other < from);
         notes[first..].iter().find(|(_, used)| is_wanted(used)).map(|(number, _)| *number)
     }
 
-    /// Withdraws a note's stream from the announced streams if the pool has its only reference.
-    /// Returns `true` if it did: then no other reference can be made, and the stream gets no more
-    /// work.
+    /// Withdraws a note's stream from the announced streams if the pool holds the only reference to
+    /// it. Returns `true` in this case: no other reference can then be created, and no further work
+    /// reaches the stream.
     ///
-    /// A copy of the note would be another reference, so call this before one is made. The entry
-    /// among the announced streams is one, too. So it is unlinked before the references are
-    /// counted, and put back if the stream has other owners.
+    /// A copy of the note would hold another reference, so this method must be called before the
+    /// note is copied. The stream's entry in the list of announced streams also holds a reference.
+    /// The entry is therefore unlinked before the references are counted, and put back if the
+    /// stream has other owners.
     pub(crate) fn withdraw_if_ended(&self, number: u64) -> bool {
         let Some(stream) = self.seems_alone(number) else { return false };
         let withdrawal = withdraw(stream);
@@ -84,26 +87,26 @@ impl BlockUses {
         is_alone
     }
 
-    /// Puts the stream of a note back among the announced streams.
+    /// Puts the stream of a note back into the list of announced streams.
     fn announce_again(&self, number: u64, withdrawal: Withdrawal) {
         if let Some(BlockUse { user: BlockUser::Stream(stream), .. }) = self.copy_of(number) {
             withdrawal.put_back(&stream);
         }
     }
 
-    /// Returns the address of a note's stream if the note seems to have its only reference.
+    /// Returns the address of a note's stream if the note seems to hold the only reference to it.
     fn seems_alone(&self, number: u64) -> Option<*const CudaStream> {
         let notes = self.notes.borrow();
         notes[place_of(&notes, number)?].1.user.seems_alone()
     }
 
-    /// Returns a copy of the note of a number, if it still exists.
+    /// Returns a copy of the note with this number, if it still exists.
     pub(crate) fn copy_of(&self, number: u64) -> Option<BlockUse> {
         let notes = self.notes.borrow();
         Some(notes[place_of(&notes, number)?].1.clone())
     }
 
-    /// Returns `true` if a note has the only reference to its stream, strong or weak.
+    /// Returns `true` if a note holds the only reference to its stream, strong or weak.
     fn is_alone(&self, number: u64) -> bool {
         let mut notes = self.notes.borrow_mut();
         let Some(place) = place_of(&notes, number) else { return false };
@@ -115,16 +118,17 @@ impl BlockUses {
     ///
     /// # Errors
     ///
-    /// [`CudaError::Bookkeeping`] if the host has no memory for it.
+    /// Returns [`CudaError::Bookkeeping`] if the host is out of memory.
     pub(crate) fn add(&self, new: BlockUse) -> Result<(), CudaError> {
-        // A hook of the allocator may add a note itself, so the number is taken after the
+        // A hook of the allocator may itself add a note, so the number is determined after the
         // reservation.
         let mut notes = lock_reserved(|| self.notes.borrow_mut(), |notes| notes, 1)?;
         notes.push((self.next.replace(self.next.get() + 1), new));
         Ok(())
     }
 
-    /// Removes the note of a number, if it still exists. Its stream is dropped outside the borrow.
+    /// Removes the note with this number, if it still exists. The note's stream is dropped after
+    /// the borrow has ended.
     pub(crate) fn remove(&self, number: u64) {
         let removed = {
             let mut notes = self.notes.borrow_mut();
@@ -134,7 +138,7 @@ impl BlockUses {
     }
 }
 
-/// Returns the index of the note of a number, if it still exists.
+/// Returns the index of the note with this number, if it still exists.
 fn place_of(notes: &[(u64, BlockUse)], number: u64) -> Option<usize> {
     notes.binary_search_by_key(&number, |(other, _)| *other).ok()
 }

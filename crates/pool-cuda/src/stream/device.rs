@@ -1,4 +1,4 @@
-//! One device: its primary context, and the memory pool of its blocks.
+//! A device, with its primary context and the memory pool of its blocks.
 
 use std::fmt;
 use std::sync::Arc;
@@ -13,12 +13,12 @@ use pool_driver::memory_pool::MemoryPool;
 
 use crate::stream::peers::Peers;
 
-/// A device, ready for use: its primary context, which it keeps, and a private memory pool for its
-/// streams' allocations. Clones are the same device.
+/// An open device. It keeps the device's primary context alive and owns a private memory pool for
+/// the allocations of its streams. Clones refer to the same device.
 #[derive(Clone)]
 pub struct CudaDevice(Arc<Inner>);
 
-/// The parts of a device. The memory pool and the stream are dropped before their context.
+/// The fields of a device. The memory pool and the stream are dropped before their context.
 struct Inner {
     memory: Option<MemoryPool>,
     first: Option<FirstStream>,
@@ -26,11 +26,11 @@ struct Inner {
     context: Arc<CudaContext>,
 }
 
-/// The first stream of a context, created before any other code has the context, and kept as long
-/// as it.
+/// The first stream of a context. It is created before any other code can access the context, and
+/// lives as long as the context.
 ///
-/// If a context has no stream, cudarc waits for all its work before it creates one. While any
-/// thread captures there, that wait fails, and invalidates the capture.
+/// Before cudarc creates the first stream of a context, it waits for all work of the context. If
+/// any thread captures in the context, that wait fails and invalidates the capture.
 #[derive(Clone)]
 struct FirstStream {
     stream: Arc<CudaStream>,
@@ -40,18 +40,18 @@ struct FirstStream {
 impl FirstStream {
     fn new(context: &Arc<CudaContext>) -> Result<Self, CudaError> {
         // cudarc would wait for slices of the context that were used before this stream was
-        // created; there are none.
-        // SAFETY: no slice is created meanwhile, because no other code has
-        // the context.
+        // created, but there are none.
+        // SAFETY: no slice is created during this time, because no other code can access the
+        // context.
         unsafe { context.disable_event_tracking() };
         let made = context.new_stream();
-        // SAFETY: no slice was created meanwhile, as above.
+        // SAFETY: no slice was created during this time, for the same reason.
         unsafe { context.enable_event_tracking() };
         let stream = answer("cuStreamCreate", made)?;
         Ok(Self { stream, is_taken: Arc::default() })
     }
 
-    /// Returns the stream to the first caller.
+    /// Returns the stream to the first caller only.
     fn take(&self) -> Option<Arc<CudaStream>> {
         let was_taken = self.is_taken.swap(true, Ordering::Relaxed);
         (!was_taken).then(|| Arc::clone(&self.stream))
@@ -59,12 +59,12 @@ impl FirstStream {
 }
 
 impl CudaDevice {
-    /// Opens the device of an ordinal, which was checked before.
+    /// Opens the device with this ordinal, which the caller has checked.
     pub(crate) fn open(ordinal: u32) -> Result<Self, CudaError> {
         let number = i32::try_from(ordinal).unwrap_or(i32::MAX);
         let device = answer("cuDeviceGet", result::device::get(number))?;
-        // cudarc leaks a context if it fails after it retained the context. So the attributes that
-        // cudarc will query are queried before.
+        // cudarc leaks a context if it fails after retaining it. The attributes that cudarc will
+        // query are therefore queried first.
         // SAFETY: the device came from the driver.
         answer("cuDeviceGetAttribute", unsafe {
             result::device::get_attribute(
@@ -85,25 +85,25 @@ impl CudaDevice {
         Ok(Self(Arc::new(Inner { memory, first, peers: Peers::default(), context })))
     }
 
-    /// Returns the device of a context that was created elsewhere.
+    /// Wraps the device of a context that was created elsewhere.
     ///
-    /// If that context has no stream yet, cudarc waits for all its work before it creates the first
-    /// stream. So no thread may capture in the context meanwhile.
+    /// If the context has no stream yet, cudarc waits for all its work before it creates the first
+    /// one. No thread may capture in the context during this call.
     ///
     /// # Errors
     ///
-    /// [`CudaError::Call`] if the driver refuses a memory pool.
+    /// Returns [`CudaError::Call`] if the driver refuses to create a memory pool.
     pub fn of_context(context: Arc<CudaContext>) -> Result<Self, CudaError> {
         Self::with(context, None)
     }
 
-    /// Returns the device of a context without allocations: it gets no memory pool.
+    /// Wraps the device of a context without allocating anything. The device has no memory pool.
     pub(crate) fn without_allocations(context: Arc<CudaContext>) -> Self {
         Self(Arc::new(Inner { memory: None, first: None, peers: Peers::default(), context }))
     }
 
-    /// Returns the same device with plain allocations instead of stream-ordered ones, as on a
-    /// device without memory pools. Use it for comparisons, and for tools that do not support
+    /// Returns the same device with plain allocations instead of stream-ordered ones, like a device
+    /// without memory pools. This is useful for comparisons, and for tools that do not support
     /// memory pools.
     #[must_use]
     pub fn without_memory_pool(self) -> Self {
@@ -111,17 +111,17 @@ impl CudaDevice {
         Self(Arc::new(Inner { memory: None, first, peers: Peers::default(), context }))
     }
 
-    /// Returns the number of the device, counted from 0.
+    /// Returns the ordinal of the device, counted from 0.
     #[must_use]
     pub fn ordinal(&self) -> u32 {
         ordinal(&self.0.context)
     }
 
-    /// Returns the name that the driver gives the device.
+    /// Returns the device's name, as reported by the driver.
     ///
     /// # Errors
     ///
-    /// [`CudaError::Call`] if the driver does not return it.
+    /// Returns [`CudaError::Call`] if the driver does not report the name.
     pub fn name(&self) -> Result<String, CudaError> {
         answer("cuDeviceGetName", result::device::get_name(self.0.context.cu_device()))
     }
@@ -130,7 +130,7 @@ impl CudaDevice {
     ///
     /// # Errors
     ///
-    /// [`CudaError::Call`] if the driver does not return it.
+    /// Returns [`CudaError::Call`] if the driver does not report them.
     pub fn memory(&self) -> Result<MemoryInfo, CudaError> {
         device_memory(&self.0.context)
     }
@@ -147,14 +147,14 @@ impl CudaDevice {
         &self.0.context
     }
 
-    /// Creates a stream that the legacy default stream does not wait for.
+    /// Creates a stream that does not synchronize with the legacy default stream.
     pub(crate) fn raw_stream(&self) -> Result<Arc<CudaStream>, CudaError> {
         bind(&self.0.context)?;
         if let Some(first) = self.0.first.as_ref().and_then(FirstStream::take) {
             return Ok(first);
         }
-        // An error that earlier calls left in the context does not belong to this call. The context
-        // keeps it.
+        // An error that an earlier call left in the context does not belong to this call. The error
+        // stays in the context.
         let earlier = self.0.context.check_err();
         let made = self.0.context.new_stream();
         self.0.context.record_err(earlier);

@@ -1,5 +1,5 @@
-//! One stream of one device: the context of a pool. The pool enqueues all its work on this stream,
-//! which so orders the reuse of a block, without an event.
+//! One stream of one device, which is the context of a pool. The pool enqueues all its work on this
+//! stream, which orders the reuse of each block without events.
 
 use std::cell::Cell;
 use std::fmt;
@@ -24,7 +24,7 @@ use crate::stream::shape_cells::ShapeCells;
 use crate::stream::staging::Staging;
 use crate::stream::thread;
 
-/// The device of a pool's memory, and the stream of its work.
+/// The device of a pool's memory and the stream of its work.
 ///
 /// ```no_run
 /// use pool_core::{Pool, PoolView};
@@ -38,30 +38,30 @@ use crate::stream::thread;
 /// # Ok::<(), pool_cuda::CudaError>(())
 /// ```
 ///
-/// If the host is out of memory, calls fail with [`CudaError::Bookkeeping`], and a drop allocates
-/// nothing. The exceptions are cudarc's internal allocations, and the creation of a [`CudaDevice`]
-/// or a value of this type, each of which is a counted pointer of the standard library. There the
-/// process aborts, as everywhere in Rust.
+/// If the host is out of memory, calls fail with [`CudaError::Bookkeeping`]. Dropping a value
+/// allocates nothing. There are two exceptions: cudarc's internal allocations, and the `Arc`s that
+/// are allocated when a [`CudaDevice`] or a value of this type is created. In these cases the
+/// process aborts, as usual in Rust.
 ///
-/// A pool may move to another thread, and is dropped on any thread. Before each call of the driver,
-/// a pool makes its context the thread's current one, and leaves it so.
+/// A pool may move to another thread, and may be dropped on any thread. Before each driver call, a
+/// pool makes its context current on the thread, and does not restore the previous one.
 pub struct DeviceStream {
-    // Fields are dropped in this order: the notes of other streams, page-locked memory, the stream,
-    // the device.
+    // Fields are dropped in this order: notes of other streams, page-locked memory, stream, device.
     other_streams: OtherStreams,
     staging: Staging,
     deferred: DeferredFrees,
-    /// The place in the process's list of deferred frees for blocks that the pool leaves; empty
-    /// only during the drop.
+    /// The position reserved in the process's list of deferred frees for blocks that the pool
+    /// leaves behind. It is empty only during the drop.
     place: Option<Place<OrphanBlocks>>,
     shapes: Arc<ShapeCells>,
-    /// The first error of a call that could not return one.
+    /// The first error of a call that could not return an error.
     unanswered: Cell<Option<CudaError>>,
-    /// The source of blocks in place of the device.
+    /// The source of blocks, used in place of the device.
     source: Option<Box<dyn BlockSource>>,
-    /// The registered data about this pool for other pools; `None` if blocks come from a source.
+    /// The data about this pool that other pools can read; `None` if blocks come from a source.
     holder: Option<Arc<Holder>>,
-    /// `true` if idle blocks were just freed, so that a failing allocation is the last attempt.
+    /// `true` if idle blocks have just been freed, which means that the next failing allocation is
+    /// the last attempt.
     is_last_attempt: Cell<bool>,
     /// The observer of blocks.
     watch: Option<Box<dyn BlockWatch + Send>>,
@@ -69,23 +69,24 @@ pub struct DeviceStream {
     device: CudaDevice,
 }
 
-// SAFETY: every field is `Send` or belongs to the driver. The driver's calls may be made from any
-// thread once the context is current, which each method ensures. The value is never shared
-// (`Cell`).
+// SAFETY: every field is `Send` or belongs to the driver.
+// The driver's calls may be made from any thread once the context is current, which each method
+// ensures.
+// The value is never shared, because it contains a `Cell`.
 unsafe impl Send for DeviceStream {}
 
 impl CudaDevice {
-    /// Creates a stream of the device, as the context of a pool.
+    /// Creates a stream on the device, as the context of a pool.
     ///
     /// # Errors
     ///
-    /// [`CudaError::Call`] if the driver refuses one.
+    /// Returns [`CudaError::Call`] if the driver refuses to create a stream.
     pub fn new_stream(&self) -> Result<DeviceStream, CudaError> {
         DeviceStream::new(self, self.raw_stream()?)
     }
 }
 
-/// As [`DeviceStream::from_stream`]: `Pool::<Cuda>::new(stream.try_into()?)`.
+/// The same as [`DeviceStream::from_stream`]: `Pool::<Cuda>::new(stream.try_into()?)`.
 impl TryFrom<Arc<CudaStream>> for DeviceStream {
     type Error = CudaError;
 
@@ -95,40 +96,40 @@ impl TryFrom<Arc<CudaStream>> for DeviceStream {
 }
 
 impl DeviceStream {
-    /// Wraps a stream that was created elsewhere, with the device of its context.
+    /// Wraps a stream that was created elsewhere, together with the device of its context.
     ///
     /// # Errors
     ///
-    /// [`CudaError::Call`] if the driver refuses a memory pool.
+    /// Returns [`CudaError::Call`] if the driver refuses to create a memory pool.
     pub fn from_stream(stream: Arc<CudaStream>) -> Result<Self, CudaError> {
         let device = CudaDevice::of_context(Arc::clone(stream.context()))?;
         Self::new(&device, stream)
     }
 
-    /// Wraps a stream of this device, with the device's memory pool.
+    /// Wraps a stream of this device, using the device's memory pool.
     ///
     /// # Errors
     ///
-    /// [`CudaError::WrongDevice`] for a stream of another device. [`CudaError::WrongContext`] for
-    /// one of another context, and for the per-thread default stream, which differs between
-    /// threads.
+    /// Returns [`CudaError::WrongDevice`] for a stream of another device. Returns
+    /// [`CudaError::WrongContext`] for a stream of another context, and for the per-thread default
+    /// stream, which is a different stream on each thread.
     pub fn new(device: &CudaDevice, stream: Arc<CudaStream>) -> Result<Self, CudaError> {
         check_context(device.context(), &stream)?;
         refuse_per_thread(&stream)?;
         Self::build(device.clone(), stream, None)
     }
 
-    /// Wraps a stream whose pool takes its blocks from a source: for captured streams, and for eager
-    /// work in memory that is lent.
+    /// Wraps a stream whose pool obtains its blocks from a source. Use it for captured streams, and
+    /// for eager work in borrowed memory.
     ///
-    /// With the source of a [capture](BlockSource::is_captured), an operation that would wait on the
-    /// host, or copy host memory without an owner, fails with [`CudaError::Capturing`] before any
-    /// call of the driver. These are [`synchronize`](Self::synchronize), copies to the host, and
+    /// If the source is [captured](BlockSource::is_captured), operations that would wait on the
+    /// host, or copy host memory without an owner, fail with [`CudaError::Capturing`] without
+    /// calling the driver. These are [`synchronize`](Self::synchronize), copies to the host, and
     /// copies of slices from the host. Fills, copies on the device, shapes and launches work.
     ///
     /// # Errors
     ///
-    /// [`CudaError::WrongContext`] for the per-thread default stream.
+    /// Returns [`CudaError::WrongContext`] for the per-thread default stream.
     pub fn from_source(
         stream: Arc<CudaStream>,
         source: impl BlockSource,
@@ -166,7 +167,7 @@ impl DeviceStream {
         })
     }
 
-    /// Registers an observer of every block of its pool, which may refuse blocks.
+    /// Registers an observer of every block of the pool. The observer can refuse blocks.
     #[must_use]
     pub fn watched(mut self, watch: impl BlockWatch + Send) -> Self {
         self.watch = Some(Box::new(watch));
@@ -184,26 +185,25 @@ impl DeviceStream {
         self.watch.as_deref()
     }
 
-    /// Returns the stream of this thread, on the device that the thread has
-    /// [chosen](crate::Cuda::set_device). It is created at the first call, and kept until the
-    /// thread ends. The thread's pools share the stream, so that their views can be arguments of
-    /// one launch.
+    /// Returns the stream of this thread on its [chosen](crate::Cuda::set_device) device. The first
+    /// call creates the stream, which lives until the thread ends. All pools of the thread share
+    /// the stream, so that one launch can use views of several pools as arguments.
     ///
     /// # Errors
     ///
-    /// As [`Cuda::device`](crate::Cuda::device) and [`CudaDevice::new_stream`].
+    /// Returns the errors of [`Cuda::device`](crate::Cuda::device) and [`CudaDevice::new_stream`].
     pub fn for_thread() -> Result<Self, CudaError> {
         let (device, stream) = thread::device_and_stream()?;
         Self::new(&device, stream)
     }
 
-    /// Makes a stream the calling thread's own for its device, for new pools.
+    /// Sets the calling thread's stream for the device of `stream`. New pools use it.
     ///
     /// # Errors
     ///
-    /// [`CudaError::WrongContext`] for the per-thread default stream, [`CudaError::Bookkeeping`] if
-    /// the host has no memory for the entry, and [`CudaError::Call`] if the driver refuses a memory
-    /// pool.
+    /// Returns [`CudaError::WrongContext`] for the per-thread default stream,
+    /// [`CudaError::Bookkeeping`] if the host is out of memory, and [`CudaError::Call`] if the
+    /// driver refuses to create a memory pool.
     pub fn set_for_thread(stream: Arc<CudaStream>) -> Result<(), CudaError> {
         thread::set_stream(stream)
     }
@@ -230,40 +230,41 @@ impl DeviceStream {
     ///
     /// # Errors
     ///
-    /// [`CudaError::Call`] if the wait, or earlier work, failed; [`CudaError::Capturing`] if the
-    /// pool has a [source](Self::from_source).
+    /// Returns [`CudaError::Call`] if the wait or earlier work has failed, and
+    /// [`CudaError::Capturing`] if the pool has a captured [source](Self::from_source).
     pub fn synchronize(&self) -> Result<(), CudaError> {
         self.refuse_with_source("be waited for")?;
         calls::synchronize(&self.stream)
     }
 
-    /// Takes the error of an infallible call: a free, a trim, or a pointer returned through
-    /// cudarc's traits. It is the first such error since the last take. Later calls never return
-    /// it.
+    /// Takes the error of an infallible call, such as a free, a trim, or a pointer returned through
+    /// cudarc's traits. If several errors occurred since the last take, this returns the first one.
+    /// Later calls do not return it again.
     #[must_use]
     pub fn take_unanswered(&self) -> Option<CudaError> {
         self.unanswered.take()
     }
 
-    /// Disables or enables the ordering of other streams that use the pool's memory.
+    /// Enables or disables the ordering of other streams that use the pool's memory.
     ///
     /// # Safety
     ///
-    /// While the ordering is off, the caller orders each use on another stream. The use must come
-    /// after the earlier work on the pool's stream, and before the pool's later uses of the memory.
+    /// While the ordering is disabled, the caller must order each use on another stream. The use
+    /// must come after the earlier work on the pool's stream, and before the pool's later uses of
+    /// the memory.
     pub unsafe fn order_foreign_streams(&self, on: bool) {
         self.other_streams.set_on(on);
     }
 
     /// Orders the stream after all current work of all other streams that use memory of its pool.
     ///
-    /// The pool does this implicitly for a block that is reused. Call it at the end of a capture,
-    /// or of a part of one: there the streams must be joined.
+    /// The pool does this implicitly for each block that it reuses. Call this method at the end of
+    /// a capture, or of a section of a capture, because all streams must have been joined by then.
     ///
     /// # Errors
     ///
-    /// [`CudaError::Capturing`] if one of the streams is captured and the other is not, and
-    /// [`CudaError::Call`] if the driver fails to order them.
+    /// Returns [`CudaError::Capturing`] if one stream is captured and another is not, and
+    /// [`CudaError::Call`] if the driver fails to order the streams.
     pub fn join_other_streams(&self) -> Result<(), CudaError> {
         self.other_streams.join_all(&self.stream)
     }
@@ -276,7 +277,7 @@ impl DeviceStream {
         &self.deferred
     }
 
-    /// Returns the registered data about this pool for other pools.
+    /// Returns the data about this pool that other pools can read.
     pub(crate) fn holder(&self) -> Option<&Holder> {
         self.holder.as_deref()
     }
@@ -297,17 +298,18 @@ impl DeviceStream {
         self.source.as_deref()
     }
 
-    /// Returns the source of a pool whose stream is captured.
+    /// Returns the pool's source if the pool's stream is captured.
     pub(crate) fn captured_source(&self) -> Option<&dyn BlockSource> {
         self.source().filter(|source| source.is_captured())
     }
 
-    /// Returns `true` if no work is put on the stream, and addresses have no memory.
+    /// Returns `true` if the pool enqueues no work and its addresses refer to no memory.
     pub(crate) fn is_dry(&self) -> bool {
         self.source().is_some_and(BlockSource::is_dry)
     }
 
-    /// Checks that memory of both streams' pools has the same lifetime with regard to graphs.
+    /// Checks that the memory of both pools belongs to the same owner with regard to graphs. Pools
+    /// that are not captured have no owner.
     pub(crate) fn check_owner(&self, other: &Self) -> Result<(), CudaError> {
         let owner = |stream: &Self| stream.captured_source().map(BlockSource::owner);
         if owner(self) == owner(other) {
@@ -316,8 +318,8 @@ impl DeviceStream {
         Err(CudaError::Capturing { operation: "copy memory that its graph does not own" })
     }
 
-    /// Asks the source if another stream may be ordered after this one, and so become a part of the
-    /// capture. Returns `false` without a source.
+    /// Asks the source to admit another stream, which will be ordered after this one and thereby
+    /// join the capture. Returns `false` if there is no captured source.
     pub(crate) fn admit(&self, other: &CudaStream) -> Result<bool, CudaError> {
         match self.captured_source() {
             None => Ok(false),
@@ -335,13 +337,13 @@ impl DeviceStream {
         }
     }
 
-    /// Makes the device's context the thread's current one.
+    /// Makes the device's context current on the calling thread.
     pub(crate) fn bind(&self) -> Result<(), CudaError> {
         bind(self.device.context())
     }
 
-    /// Makes the device's context the current one. Refuses an operation that cannot become part of
-    /// a graph while the stream is captured.
+    /// Makes the device's context current. Refuses an operation that cannot become part of a graph
+    /// if the stream is captured.
     pub(crate) fn bind_outside_capture(&self, operation: &'static str) -> Result<(), CudaError> {
         self.refuse_with_source(operation)?;
         match is_capturing(&self.stream)? {
@@ -350,7 +352,7 @@ impl DeviceStream {
         }
     }
 
-    /// Stores the error of an infallible call; the first one is kept.
+    /// Stores the error of an infallible call. The first error wins.
     pub(crate) fn keep_unanswered(&self, result: Result<(), CudaError>) {
         if let Err(error) = result {
             let first = self.unanswered.get().unwrap_or(error);
@@ -359,21 +361,21 @@ impl DeviceStream {
     }
 }
 
-/// Frees the pool's remaining blocks, and those of its shapes. If the stream is captured or the
-/// driver refuses, they are freed later.
+/// Frees the pool's remaining blocks and the blocks of its shapes. If the stream is captured, or
+/// the driver refuses, the blocks are freed later.
 ///
-/// The driver does not own a block of a [source](BlockSource). The block is in memory of the
-/// source, such as a graph's arena, which may be used after the pool's end. That memory is freed
-/// with the source.
+/// Blocks of a [source](BlockSource) are not returned to the driver. They are part of the source's
+/// memory, such as a graph's arena, which may still be used after the pool has ended. That memory
+/// is freed with the source.
 impl Drop for DeviceStream {
     fn drop(&mut self) {
         give_back_leftovers();
         if self.source.is_some() {
             return;
         }
-        // The pool has ended, and so has every view through which a shape could be used. Work that
-        // used a shape is in this stream, or was ordered before the stream's end when the slot of
-        // its view was freed.
+        // The pool has ended, and so have all views through which a shape could be used. Work that
+        // used a shape is in this stream, or was ordered before the end of the stream when the slot
+        // of its view was freed.
         let (slabs, addresses) = (self.shapes.take_slabs(), self.deferred.take());
         if slabs.is_empty() && addresses.is_empty() {
             return;

@@ -1,10 +1,10 @@
 //! The events of the guards that a pool has passed to cudarc, for uses on streams that the pool
 //! does not know.
 //!
-//! cudarc references such an event for as long as the guard lives, and may record it as late as
-//! that. A guard borrows the view that returned the pointer. So an event is kept until the views of
-//! its block have ended: until the block is reused or freed, or until another view gets the same
-//! bytes exclusively.
+//! cudarc references such an event, and may record it, until the guard is dropped. A guard borrows
+//! the view that returned the pointer. The event is therefore kept until all views of its block
+//! have ended. This is the case once the block is reused or freed, or once another view covers the
+//! same bytes exclusively.
 
 use std::cell::Cell;
 use std::fmt;
@@ -17,8 +17,8 @@ use pool_driver::chain::Chain;
 use pool_driver::error::CudaError;
 use pool_driver::guard_event::{GuardEvent, UseEnd};
 
-/// The limit of events for a block. Further uses end without one, and are waited for like uses with
-/// a forgotten guard.
+/// The maximum number of events for one block. Further uses have no event, and the pool waits for
+/// them as it does for uses with a forgotten guard.
 const MOST: usize = 32;
 
 /// The bytes for which a view returned a pointer.
@@ -29,13 +29,13 @@ pub(crate) struct Bytes {
     pub(crate) length: usize,
 }
 
-/// The events of one pool's guards. A change takes all of them out of the cell, and no foreign code
-/// runs meanwhile.
+/// The events of one pool's guards. Every change takes all of them out of the cell, and no foreign
+/// code runs until they are put back.
 #[derive(Default)]
 pub(crate) struct GuardEvents(Cell<Chain<Given>>);
 
 struct Given {
-    /// The bytes that are ordered together with those of the view.
+    /// The bytes that are ordered together with the bytes of the view.
     ordered: Bytes,
     bytes: Bytes,
     event: GuardEvent,
@@ -51,20 +51,21 @@ impl Bytes {
         self.start.saturating_add(self.length as Address)
     }
 
-    /// Returns `true` if both have a byte in common.
+    /// Returns `true` if both ranges have a byte in common.
     pub(crate) fn overlap(&self, other: &Self) -> bool {
         self.block == other.block && self.start < other.end() && other.start < self.end()
     }
 
-    /// Returns `true` if these contain all bytes of the other.
+    /// Returns `true` if this range contains all bytes of the other range.
     pub(crate) fn contain(&self, other: &Self) -> bool {
         self.block == other.block && self.start <= other.start && other.end() <= self.end()
     }
 }
 
 impl GuardEvents {
-    /// Creates an event for a guard of a view of these bytes. Returns `None` if the bytes ordered
-    /// together with them have too many already, or if cudarc does not record its guards' events.
+    /// Creates an event for the guard of a view of these bytes. Returns `None` if too many events
+    /// exist for the bytes that are ordered together with them, or if cudarc does not record the
+    /// events of its guards.
     pub(crate) fn give(
         &self,
         (ordered, bytes): (Bytes, Bytes),
@@ -82,13 +83,13 @@ impl GuardEvents {
         Ok(Some((name, place)))
     }
 
-    /// Destroys the events of bytes whose views have all ended.
+    /// Destroys the events for bytes whose views have all ended.
     pub(crate) fn end(&self, has_ended: impl Fn(&Bytes) -> bool) {
         drop(self.look(|all| all.unlink(|given| has_ended(&given.ordered))));
     }
 
-    /// Destroys the events of ended guards, because a view has these bytes exclusively, except for
-    /// those that are still awaited.
+    /// Destroys the events of ended guards, because a view now covers these bytes exclusively.
+    /// Events that are still awaited are kept.
     pub(crate) fn end_overlapping(&self, bytes: &Bytes, is_awaited: impl Fn(UseEnd) -> bool) {
         let has_ended =
             |given: &Given| given.bytes.overlap(bytes) && !is_awaited(given.event.name());

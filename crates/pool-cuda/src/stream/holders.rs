@@ -1,6 +1,6 @@
-//! The pools of this process that hold memory of devices. Before an allocation finally fails, a
-//! pool releases the others' memory as far as possible without their owners: blocks with pending
-//! frees, and idle pools of the thread. The error lists the memory that the pools hold.
+//! The pools of this process that hold device memory. Before an allocation fails, a pool releases
+//! memory of other pools that can be released without their owners: blocks with pending frees, and
+//! the thread's idle pools. The error lists the memory that the pools hold.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
@@ -16,13 +16,14 @@ use pool_driver::stream_waits::wait_for_streams;
 use crate::stream::announced_streams::announced_streams;
 use crate::stream::device::CudaDevice;
 
-/// The pools with blocks. Locked only to search, link and unlink.
+/// The pools with blocks. The lock is held only to search, link and unlink entries.
 static HOLDERS: Mutex<Chain<Weak<Holder>>> = Mutex::new(Chain::new());
 
-/// Trims the thread's idle pools, and returns the released bytes.
+/// Trims the thread's idle pools, and returns the number of released bytes.
 static TRIM_IDLE_POOLS: OnceLock<fn() -> usize> = OnceLock::new();
 
-/// The data about a pool for other pools: its device, and the bytes that it holds there.
+/// The data about a pool that other pools can read: its device, and the number of bytes that it
+/// holds there.
 #[derive(Debug)]
 pub(crate) struct Holder {
     device: CudaDevice,
@@ -33,24 +34,24 @@ fn holders() -> MutexGuard<'static, Chain<Weak<Holder>>> {
     HOLDERS.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Sets the function that trims idle pools of the calling thread before an allocation fails; the
-/// first call wins. `pool-facade` sets it for the pools of its threads.
+/// Sets the function that trims the calling thread's idle pools before an allocation fails. Only
+/// the first call has an effect. `pool-facade` sets the function for its thread-local pools.
 #[doc(hidden)]
 pub fn set_idle_pools_trim(trim: fn() -> usize) {
     TRIM_IDLE_POOLS.get_or_init(|| trim);
 }
 
 impl Holder {
-    /// Creates the data of a pool without memory.
+    /// Creates the data of a pool that holds no memory.
     pub(crate) fn new(device: &CudaDevice) -> Self {
         Self { device: device.clone(), bytes: AtomicUsize::new(0) }
     }
 
-    /// Registers the pool, until the last pointer to it is dropped.
+    /// Registers the pool until the last reference to it is dropped.
     ///
     /// # Errors
     ///
-    /// [`CudaError::Bookkeeping`] if the host has no memory for the entry.
+    /// Returns [`CudaError::Bookkeeping`] if the host is out of memory.
     pub(crate) fn register(self: &Arc<Self>) -> Result<(), CudaError> {
         let link = Chain::of(Arc::downgrade(self))?;
         let ended = {
@@ -63,18 +64,18 @@ impl Holder {
         Ok(())
     }
 
-    /// Counts an allocated block.
+    /// Adds the bytes of an allocated block.
     pub(crate) fn allocated(&self, bytes: usize) {
         self.bytes.fetch_add(bytes, Ordering::Relaxed);
     }
 
-    /// Counts a freed block.
+    /// Subtracts the bytes of a freed block.
     pub(crate) fn freed(&self, bytes: usize) {
         self.bytes.fetch_sub(bytes, Ordering::Relaxed);
     }
 }
 
-/// Returns every registered pool, up to the first for which the host has no memory.
+/// Returns every registered pool. If the host runs out of memory, the list ends early.
 fn registered() -> Vec<Arc<Holder>> {
     let count = holders().iter().count();
     let Ok(mut all) = list(count) else { return Vec::new() };
@@ -82,8 +83,8 @@ fn registered() -> Vec<Arc<Holder>> {
     all
 }
 
-/// Releases memory of a context's device outside the pool with the stream `own`: idle pools of this
-/// thread are trimmed, and pending frees on other streams are waited for. An error of the driver is
+/// Releases memory on a context's device outside the pool with the stream `own`. Idle pools of this
+/// thread are trimmed, and the host waits for pending frees on other streams. Driver errors are
 /// ignored.
 pub(crate) fn reclaim(context: &CudaContext, own: &CudaStream) -> Reclaim {
     let trimmed = TRIM_IDLE_POOLS.get().map_or(0, |trim| trim());
@@ -95,8 +96,8 @@ pub(crate) fn reclaim(context: &CudaContext, own: &CudaStream) -> Reclaim {
     let mut reclaim = Reclaim::new(trimmed).after_waits(waits);
     let pools = registered();
     for pool in pools.iter().filter(|pool| pool.device.context().cu_ctx() == context.cu_ctx()) {
-        // Memory that the driver refuses to release stays, and the allocation is retried all the
-        // same.
+        // If the driver refuses to release memory, that memory stays allocated, and the allocation
+        // is retried anyway.
         let _trimmed = pool.device.memory_pool().map(MemoryPool::trim);
         reclaim.add_pool(pool.bytes.load(Ordering::Relaxed));
     }

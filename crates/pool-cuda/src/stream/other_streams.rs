@@ -1,22 +1,22 @@
-//! Streams other than the pool's that use its memory, ordered without a destructor.
+//! Orders streams other than the pool's that use its memory, without relying on destructors.
 //!
-//! A pointer returned for another stream makes that stream wait for the pool's, notes the stream
-//! with the block, and arms the block's slot. Later, the block is reused, freed, or used on the
-//! pool's stream. An event is recorded on the noted stream *then*, after all work enqueued there
-//! meanwhile, and the pool's stream waits for it. So the time of the enqueue does not matter, nor a
-//! dropped or forgotten guard or view.
+//! When a pool returns a pointer for another stream, it makes that stream wait for its own stream,
+//! adds a note of the stream to the block, and arms the block's slot. Later the block is reused,
+//! freed, or used on the pool's stream. Only *then* is an event recorded on the noted stream, after
+//! all work enqueued on it in between, and the pool's stream waits for the event. Therefore it does
+//! not matter when the work was enqueued, or whether a guard or view was dropped or forgotten.
 //!
-//! A stream that the pool cannot keep alive is the exception: cudarc's guard records an event after
-//! the use ([`GuardEvents`]). If the guard was forgotten, the host waits for the whole context
-//! instead.
+//! Streams that the pool cannot keep alive are the exception. For these, cudarc's guard records an
+//! event after the use ([`GuardEvents`]). If the guard was forgotten, the host waits for the whole
+//! context instead.
 //!
-//! A note is kept until the block is reused or freed: until then work may still be enqueued with
-//! the returned pointer. The note is removed earlier in two cases. Its stream was waited for
-//! *after* the pool had the only reference to it and no other could be made
-//! ([`BlockUser::seems_alone`]); or the use ended in an event that was waited for.
+//! A note is kept until the block is reused or freed, because until then work may still be enqueued
+//! with the returned pointer. It is removed earlier in two cases. Either the pool held the only
+//! reference to the stream ([`BlockUser::seems_alone`]) and has waited for the stream *after* that;
+//! or the use ended with an event that the pool has waited for.
 //!
-//! A failing call here fails the use (the rule is in `pool_driver::gone`). Only a stream whose
-//! context is destroyed, which a second call confirms, is known to run no work.
+//! If a driver call in this module fails, the use fails (the rule is in `pool_driver::gone`). Only
+//! a stream whose context has been destroyed is known to run no work. A second call confirms this.
 
 use std::cell::{Cell, OnceCell};
 use std::ptr::NonNull;
@@ -42,20 +42,20 @@ pub(crate) struct OtherStreams {
     uses: BlockUses,
     /// The events that end uses on unknown streams.
     guards: GuardEvents,
-    /// An event of the pool's own context, created at its first use.
+    /// An event in the pool's own context, created at its first use.
     event: OnceCell<Event>,
     /// `true` if the pool orders other streams.
     on: Cell<bool>,
-    /// cudarc's queries before it gets a pointer.
+    /// cudarc's queries that precede its request for a pointer.
     questions: StreamQuestions,
 }
 
 /// A stream that borrows memory.
 pub(crate) struct Borrower<'a> {
     pub(crate) stream: &'a CudaStream,
-    /// The same stream, for the note.
+    /// The same stream, stored in the note.
     pub(crate) user: BlockUser,
-    /// `true` if the stream may become a part of the capture of the pool's stream.
+    /// `true` if the stream may join the capture of the pool's stream.
     pub(crate) admitted: bool,
 }
 
@@ -72,13 +72,13 @@ impl Default for OtherStreams {
 }
 
 impl OtherStreams {
-    /// Disables or enables the ordering of other streams.
+    /// Enables or disables the ordering of other streams.
     pub(crate) fn set_on(&self, on: bool) {
         self.on.set(on);
     }
 
-    /// Returns `true` if no other stream uses any block: the usual case, which costs only this
-    /// check.
+    /// Returns `true` if no other stream uses any block. This is the usual case, and costs only
+    /// this check.
     #[inline]
     pub(crate) fn is_empty(&self) -> bool {
         self.uses.is_empty()
@@ -89,8 +89,9 @@ impl OtherStreams {
         self.questions.note(block);
     }
 
-    /// Ends cudarc's queries, because a pointer to a block is returned. Returns `true` if a pointer
-    /// for the pool's own stream may be for another device; see [`StreamQuestions`].
+    /// Ends cudarc's queries because the pool returns a pointer to a block. Returns `true` if a
+    /// pointer for the pool's own stream may actually be meant for another device; see
+    /// [`StreamQuestions`].
     pub(crate) fn end_questions(&self, block: Address) -> bool {
         self.questions.end(block) && self.on.get()
     }
@@ -100,9 +101,9 @@ impl OtherStreams {
         self.note(BlockUse { bytes, user: BlockUser::UnknownDevice, capture: None })
     }
 
-    /// Orders the borrower's stream, which is not the pool's stream `own`, after all work of `own`
-    /// and after all other streams that use the block. Notes that the borrower uses the block from
-    /// now on.
+    /// Orders the borrower's stream after all work of the pool's stream `own` and after all other
+    /// streams that use the block; the borrower's stream must not be `own`. Notes that the borrower
+    /// uses the block from now on.
     pub(crate) fn lend(
         &self,
         bytes: Bytes,
@@ -113,8 +114,8 @@ impl OtherStreams {
             return Ok(());
         }
         let ordered = self.order(bytes, &to, own);
-        // If a call of the driver failed, the caller gets the error, and the borrower counts as a
-        // user all the same: an extra wait is harmless.
+        // If a driver call failed, the caller receives the error, but the borrower is still noted
+        // as a user: an unnecessary wait is harmless.
         if let Ok(capture) | Err((capture, CudaError::Call { .. })) =
             ordered.map_err(|error| (None, error))
         {
@@ -124,9 +125,9 @@ impl OtherStreams {
         keep_current(to.stream)
     }
 
-    /// Lends as [`lend`](Self::lend) does, for a pointer with a guard of cudarc's. Returns the
-    /// event for that guard if the stream is unknown. cudarc records it after the use, when the
-    /// guard is dropped.
+    /// Does the same as [`lend`](Self::lend), for a pointer that is returned with a cudarc guard.
+    /// If the stream is unknown, returns the event for that guard. cudarc records the event after
+    /// the use, when the guard is dropped.
     pub(crate) fn lend_with_guard(
         &self,
         (ordered, bytes): (Bytes, Bytes),
@@ -148,13 +149,13 @@ impl OtherStreams {
         Ok(event)
     }
 
-    /// Notes a use of a block on a stream that no event could order, after the host has waited for
-    /// the pool's stream and for all other streams that use the block.
+    /// Notes a use of a block on a stream that could not be ordered by an event. The host first
+    /// waits for the pool's stream and for all other streams that use the block.
     ///
     /// # Errors
     ///
-    /// [`CudaError::Capturing`] if a stream is captured, which a wait would invalidate; and the
-    /// error of a failed wait.
+    /// Returns [`CudaError::Capturing`] if a stream is captured, because a wait would invalidate
+    /// the capture, and the error of a failed wait.
     pub(crate) fn lend_by_waiting(
         &self,
         bytes: Bytes,
@@ -172,7 +173,7 @@ impl OtherStreams {
     ///
     /// # Errors
     ///
-    /// As [`lend_by_waiting`](Self::lend_by_waiting).
+    /// Returns the errors of [`lend_by_waiting`](Self::lend_by_waiting).
     pub(crate) fn wait_for_users(&self, bytes: Bytes, own: &CudaStream) -> Result<(), CudaError> {
         let mut from = 0;
         while let Some((number, used)) = self.uses.next(from, |used| used.bytes.overlap(&bytes)) {
@@ -185,7 +186,7 @@ impl OtherStreams {
         wait_outside_capture(own)
     }
 
-    /// Destroys the events of ended guards, because a view has these bytes exclusively.
+    /// Destroys the events of ended guards, because a view now covers these bytes exclusively.
     pub(crate) fn end_guards(&self, bytes: &Bytes) {
         self.guards.end_overlapping(bytes, |end| {
             self.uses.any(
@@ -205,8 +206,8 @@ impl OtherStreams {
         if !admitted && capture_of(stream)? != capture {
             return Err(CudaError::Capturing { operation: "order another stream with its own" });
         }
-        // A stream's work before a capture is not part of the graph, even if the same stream
-        // continues.
+        // Work that a stream performed before a capture is not part of the graph, even if the same
+        // stream continues.
         let is_in_order =
             |used: &BlockUse| used.user.is_same_stream(user) && used.capture == capture;
         self.join_where(own, |used| used.bytes.overlap(&bytes) && !is_in_order(used))?;
@@ -249,14 +250,14 @@ impl OtherStreams {
         Ok(())
     }
 
-    /// Joins as [`join`](Self::join) does, once no code can enqueue work on the block any more: the
-    /// notes of the block are removed.
+    /// Does the same as [`join`](Self::join), but also removes the notes of the block. No code may
+    /// be able to enqueue further work on the block.
     pub(crate) fn settle(&self, block: Address, own: &CudaStream) -> Result<(), CudaError> {
         self.settle_where(own, |bytes| bytes.block == block)
     }
 
-    /// Settles as [`settle`](Self::settle) does, for a part of a stack's chunk. No view has the
-    /// part any more, so no array can need a note that overlaps it.
+    /// Does the same as [`settle`](Self::settle) for part of a stack's chunk. No view covers these
+    /// bytes any more, so no array needs a note that overlaps them.
     pub(crate) fn settle_bytes(
         &self,
         start: Address,
@@ -299,12 +300,13 @@ impl OtherStreams {
             }
             from = number + 1;
         }
-        // A stream of another context may have been waited for, or dropped.
+        // The loop above may have waited for, or dropped, a stream of another context.
         bind(own.context())
     }
 
-    /// Orders the pool's stream `own` after one user. An error is ignored only if the user's
-    /// context is destroyed, which a second call confirms: then none of its work runs.
+    /// Orders the pool's stream `own` after one user. An error is ignored only if a second call
+    /// confirms that the user's context has been destroyed, because none of the user's work runs
+    /// then.
     fn join_one(
         &self,
         used: &BlockUse,
@@ -359,20 +361,21 @@ impl OtherStreams {
     }
 }
 
-/// The extent of a wait for a user.
+/// The amount of a user's work that a wait has covered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Joined {
-    /// The work enqueued until now.
+    /// The work enqueued so far.
     UntilNow,
-    /// The whole use, to its end.
+    /// The entire use.
     End,
 }
 
-/// Orders the stream `own` after a use on an unknown stream, by the event that ends the use. If
-/// there is no such event, or its guard was forgotten, the host waits for the context.
+/// Orders the stream `own` after a use on an unknown stream, with the event that ends the use. If
+/// there is no such event, or its guard was forgotten, the host waits for the whole context.
 fn join_unknown(user: &UnknownStream, own: &CudaStream) -> Result<Joined, CudaError> {
     if let Some(end) = user.end {
-        // SAFETY: the event lives until the notes of its block are removed, and this note exists.
+        // SAFETY: the event lives until the notes of its block are removed, and this note still
+        // exists.
         if unsafe { end.is_recorded() }? {
             // SAFETY: as above.
             unsafe { end.hold_back(own) }?;
@@ -383,7 +386,7 @@ fn join_unknown(user: &UnknownStream, own: &CudaStream) -> Result<Joined, CudaEr
     Ok(Joined::UntilNow)
 }
 
-/// Blocks the host until a stream is done that must not be captured.
+/// Blocks the host until a stream is done. The stream must not be captured.
 fn wait_outside_capture(stream: &CudaStream) -> Result<(), CudaError> {
     match capture_of(stream)? {
         Some(_) => Err(CudaError::Capturing { operation: "wait for another stream" }),
@@ -391,15 +394,15 @@ fn wait_outside_capture(stream: &CudaStream) -> Result<(), CudaError> {
     }
 }
 
-/// Makes the context of a stream current, once the stream was ordered. cudarc had made it current,
-/// requests the pointer, and continues with the stream's bare handle.
+/// Makes the context of a stream current again after the stream has been ordered. cudarc had made
+/// it current before it requested the pointer, and then continues with the stream's raw handle.
 fn keep_current(stream: &CudaStream) -> Result<(), CudaError> {
     bind(stream.context())
 }
 
 /// Blocks the host until a pool's stream is done, before its memory is used on the per-thread
-/// default stream. The pointer may go to another thread, whose default stream differs. Work that
-/// any thread enqueues after the wait comes after the pool's stream.
+/// default stream. The pointer may move to another thread, whose default stream is a different one.
+/// Work that any thread enqueues after the wait runs after the work of the pool's stream.
 fn wait_for_every_thread(own: &CudaStream, capture: Capture) -> Result<Capture, CudaError> {
     if capture.is_some() {
         return Err(CudaError::Capturing { operation: "wait for its stream" });
@@ -408,7 +411,7 @@ fn wait_for_every_thread(own: &CudaStream, capture: Capture) -> Result<Capture, 
 }
 
 /// Orders the stream `own` after a stream of another context. An event can be recorded only on a
-/// stream of its own context; any stream can wait for it.
+/// stream of its own context, but any stream can wait for it.
 fn wait_across_contexts(stream: &CudaStream, own: &CudaStream) -> Result<(), CudaError> {
     let event = Event::new(stream.context())?;
     event.record(stream)?;

@@ -1,5 +1,5 @@
-//! Access to memory by kernels of another device, enabled by one call that matches the kind of
-//! allocation.
+//! Access to a pool's memory by kernels of another device. One call enables it, depending on the
+//! kind of allocation.
 
 use std::sync::Arc;
 
@@ -12,21 +12,23 @@ use crate::stream::device::CudaDevice;
 use crate::stream::peers::{can_reach, open_context, open_pool};
 
 impl CudaDevice {
-    /// Enables reads and writes of this device's pools by kernels of another device. It applies to
-    /// present and future pools on streams of this value and its clones.
+    /// Allows kernels of another device to read and write the memory of this device's pools. This
+    /// applies to all present and future pools on streams of this value and its clones.
     ///
-    /// Views can then be passed to streams of that device by [`on`](crate::DeviceView::on) and
-    /// [`record_use`](crate::record_use), which order the two streams as streams of one device.
-    /// Before this call such views fail with [`CudaError::WrongDevice`], and a kernel of the other
-    /// device that uses the bare address faults. Copies between devices need no such access.
+    /// Afterwards views can be passed to streams of that device with [`on`](crate::DeviceView::on)
+    /// and [`record_use`](crate::record_use), which order the two streams like streams of one
+    /// device. Without this call such views fail with [`CudaError::WrongDevice`], and a kernel of
+    /// the other device that uses the raw address faults. Copies between devices do not need this
+    /// access.
     ///
-    /// The reverse direction, and a third device, need separate calls. The access stays enabled for
-    /// as long as the device's memory pool lives.
+    /// The reverse direction, or a third device, requires a separate call. The access stays enabled
+    /// for as long as the device's memory pool lives.
     ///
-    /// [Without a memory pool](Self::without_memory_pool) the access is to all plain memory of this
-    /// device's context, of any owner, and stays enabled for as long as the two contexts live. This
-    /// value keeps the other context alive. So for blocks of `pool-graph`'s `MemoryInfo`, which are
-    /// plain memory, call it on `device.clone().without_memory_pool()`.
+    /// [Without a memory pool](Self::without_memory_pool), the call enables access to all ordinary
+    /// memory of this device's context, regardless of its owner, for as long as both contexts live.
+    /// This value keeps the other context alive. Blocks of `pool-graph`'s `MemoryInfo` are ordinary
+    /// memory. To enable access to them, call this method on
+    /// `device.clone().without_memory_pool()`.
     ///
     /// ```no_run
     /// use pool_core::Pool;
@@ -46,9 +48,9 @@ impl CudaDevice {
     ///
     /// # Errors
     ///
-    /// [`CudaError::NotPeers`] if the other device cannot access this one's memory (no peer link,
-    /// or none that the system allows), [`CudaError::Call`] if the driver refuses, and
-    /// [`CudaError::Bookkeeping`].
+    /// Returns [`CudaError::NotPeers`] if the other device cannot access this device's memory,
+    /// because there is no peer link or the system does not allow it; [`CudaError::Call`] if the
+    /// driver refuses; and [`CudaError::Bookkeeping`] if the host is out of memory.
     pub fn let_peer(&self, peer: &Self) -> Result<(), CudaError> {
         let (owner, reader) = (self.context(), peer.context());
         if owner.cu_device() == reader.cu_device() {

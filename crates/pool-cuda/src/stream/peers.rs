@@ -1,5 +1,5 @@
-//! The devices whose kernels have access to a device's pools, and the driver's calls that enable
-//! it.
+//! The devices whose kernels can access a device's pools, and the driver calls that enable this
+//! access.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -13,13 +13,13 @@ use pool_driver::error::CudaError;
 use pool_driver::memory_pool::MemoryPool;
 use pool_driver::versioned::open_memory_pool;
 
-/// The devices with access to one device's pools.
+/// The devices that can access one device's pools.
 #[derive(Default)]
 pub(crate) struct Peers {
-    /// A bit for each ordinal: for more devices than a machine has.
+    /// One bit per ordinal, for more devices than any machine has.
     let_in: [AtomicU64; 4],
-    /// The contexts with access to plain memory, kept alive: a recreated context would not have the
-    /// access.
+    /// The contexts that can access ordinary memory. They are kept alive, because a recreated
+    /// context would not have the access.
     kept: Mutex<Chain<Arc<CudaContext>>>,
 }
 
@@ -29,7 +29,7 @@ impl Peers {
         self.bit_of(ordinal).is_some_and(|(word, bit)| word.load(Ordering::Relaxed) & bit != 0)
     }
 
-    /// Returns `true` if a device of this ordinal can be recorded.
+    /// Returns `true` if a device with this ordinal can be recorded.
     pub(crate) fn can_have(&self, ordinal: u32) -> bool {
         self.bit_of(ordinal).is_some()
     }
@@ -46,7 +46,7 @@ impl Peers {
         Some((word, 1 << (ordinal % 64)))
     }
 
-    /// Keeps a context alive. Only linking happens under the lock.
+    /// Keeps a context alive. The lock is held only to link the entry.
     pub(crate) fn keep(&self, context: Chain<Arc<CudaContext>>) {
         self.kept.lock().unwrap_or_else(PoisonError::into_inner).add(context);
     }
@@ -55,13 +55,13 @@ impl Peers {
 /// Returns `true` if kernels of one context's device can access memory of another context's device.
 pub(crate) fn can_reach(reader: &CudaContext, owner: &CudaContext) -> Result<bool, CudaError> {
     let mut can = 0;
-    // SAFETY: both devices came from the driver, and the place outlives the call.
+    // SAFETY: both devices came from the driver, and the output variable outlives the call.
     let asked =
         unsafe { sys::cuDeviceCanAccessPeer(&raw mut can, reader.cu_device(), owner.cu_device()) };
     answer("cuDeviceCanAccessPeer", asked.result()).map(|()| can != 0)
 }
 
-/// Enables access to a memory pool for kernels of the reader's device.
+/// Lets kernels of the reader's device access a memory pool.
 pub(crate) fn open_pool(
     pool: &MemoryPool,
     owner: &CudaContext,
@@ -72,8 +72,8 @@ pub(crate) fn open_pool(
     with_relaxed_capture_mode(|| unsafe { open_memory_pool(pool.handle(), reader.cu_device()) })
 }
 
-/// Enables access to the plain memory of one context from another one. An earlier call for the same
-/// pair is no error.
+/// Lets one context access another context's ordinary memory. If an earlier call has already
+/// enabled it, this is not an error.
 pub(crate) fn open_context(owner: &CudaContext, reader: &CudaContext) -> Result<(), CudaError> {
     bind(reader)?;
     // SAFETY: both contexts are live while their owners are borrowed.

@@ -1,5 +1,5 @@
-//! Device memory for the shapes of one pool: cells of one size, cut from blocks that are freed when
-//! the pool ends.
+//! Device memory for the shapes of one pool. It consists of equally sized cells, cut from blocks
+//! that are freed when the pool ends.
 
 use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -8,41 +8,41 @@ use pool_driver::calls::Address;
 use pool_driver::chain::Chain;
 use pool_driver::error::CudaError;
 
-/// The most axes of a shape on the device.
+/// The maximum number of axes of a shape on the device.
 pub(crate) const MOST_AXES: usize = 15;
 
-/// The numbers of one shape: the rank, a start, and the lengths and strides of all axes.
+/// The number of integers in one shape: the rank, a start, and the lengths and strides of all axes.
 pub(crate) const NUMBERS: usize = 2 + 2 * MOST_AXES;
 
-/// The bytes of one shape.
+/// The size of one shape in bytes.
 const CELL_BYTES: usize = NUMBERS * 8;
 
-/// The cells of one slab: a bit for each.
+/// The number of cells in a slab, limited by the bits of its mask.
 const CELLS: usize = u64::BITS as usize;
 
-/// The slabs of one pool. Locked only to take or return a cell, to link and to unlink, and for no
-/// call of the driver.
+/// The slabs of one pool. The lock is held only to take or return a cell and to link and unlink
+/// slabs, never during a driver call.
 #[derive(Debug, Default)]
 pub(crate) struct ShapeCells(Mutex<Chain<Slab>>);
 
-/// A block of the device that is cut into cells.
+/// A block of device memory that is divided into cells.
 #[derive(Debug)]
 pub(crate) struct Slab {
     address: Address,
-    /// A bit for each cell that is free.
+    /// A mask with one bit per cell, set if the cell is free.
     free: u64,
 }
 
-/// A place for one shape, returned on drop. It is written in the order of the pool's stream, so all
-/// reads of the old shape precede the next shape.
+/// A cell for one shape, returned on drop. It is written in stream order on the pool's stream, so
+/// all reads of the old shape precede the write of the next one.
 pub(crate) struct ShapeCell {
     address: Address,
     home: Arc<ShapeCells>,
 }
 
 impl ShapeCells {
-    /// Takes a free cell, of a new slab if there is none. `allocate` creates a block of the given
-    /// number of bytes.
+    /// Takes a free cell, from a new slab if no existing slab has one. `allocate` creates a block
+    /// with the given number of bytes.
     pub(crate) fn take(
         self: &Arc<Self>,
         allocate: impl FnOnce(usize) -> Result<Address, CudaError>,
@@ -55,13 +55,13 @@ impl ShapeCells {
         Ok(ShapeCell { address, home: Arc::clone(self) })
     }
 
-    /// Takes the first cell of a new slab.
+    /// Allocates a new slab and takes its first cell.
     #[cold]
     fn take_of_new_slab(
         &self,
         allocate: impl FnOnce(usize) -> Result<Address, CudaError>,
     ) -> Result<Address, CudaError> {
-        // All cells are free but the first one, which is at the start of the slab.
+        // All cells are free except the first one, at the start of the slab.
         let mut link = Chain::of(Slab { address: 0, free: !1 })?;
         let address = allocate(CELLS * CELL_BYTES)?;
         link.iter_mut().for_each(|slab| slab.address = address);
@@ -69,7 +69,7 @@ impl ShapeCells {
         Ok(address)
     }
 
-    /// Takes the slabs, to be freed; no shape is in use any more.
+    /// Takes all slabs in order to free them. No shape may still be in use.
     pub(crate) fn take_slabs(&self) -> Chain<Slab> {
         std::mem::take(&mut *self.slabs())
     }
@@ -94,7 +94,7 @@ impl Slab {
         Some(self.address + (cell * CELL_BYTES) as Address)
     }
 
-    /// Takes a cell back if it belongs to this slab. Returns `true` if it does.
+    /// Takes a cell back and returns `true` if it belongs to this slab.
     fn put_back(&mut self, address: Address) -> bool {
         let cell = address.wrapping_sub(self.address) / CELL_BYTES as Address;
         let is_within = cell < CELLS as Address;

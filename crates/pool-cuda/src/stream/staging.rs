@@ -1,15 +1,15 @@
-//! Page-locked buffers for copies between pageable host memory and the device. They are pooled:
-//! created at the first copies, and reused once their copies are done.
+//! Page-locked buffers for copies between pageable host memory and the device. The first copies
+//! create them, and later copies reuse them once earlier copies are done.
 //!
-//! So the driver never accesses the caller's memory, of any kind and after any failure, and a copy
-//! to the device returns without a wait for the device.
+//! Because of these buffers the driver never accesses the caller's memory, even after a failure,
+//! and a copy to the device returns without waiting for the device.
 //!
-//! Buffers, and the end of their copies, are those of every staged copy on CUDA: [`PageLocked`],
-//! which `pool-graph`'s `StagingPool` uses, too. This module only chooses a buffer: there are few,
-//! created on demand, and waited for.
+//! Each buffer is a [`PageLocked`], which also tracks when its copies end; `pool-graph`'s
+//! `StagingPool` uses the same type. This module only chooses a buffer. It creates a small number
+//! of them on demand, and waits if all are busy.
 //!
-//! A copy takes its buffer out of its place while it works with it. Foreign code that copies
-//! meanwhile (a hook of the allocator, for example) finds another buffer, or creates one.
+//! A copy takes its buffer out of the array while it uses the buffer. If foreign code copies during
+//! this time, for example in a hook of the allocator, it finds another buffer or creates one.
 
 use std::cell::Cell;
 use std::fmt;
@@ -22,22 +22,22 @@ use pool_driver::calls::Address;
 use pool_driver::error::CudaError;
 use pool_driver::page_locked::PageLocked;
 
-/// The bytes of one buffer.
+/// The size of one buffer in bytes.
 pub(crate) const BUFFER_BYTES: usize = 256 << 10;
 
-/// The limit of buffers.
+/// The maximum number of buffers.
 const BUFFERS: usize = 4;
 
-/// The buffers of one pool, used in turn.
+/// The buffers of one pool, used in rotation.
 #[derive(Default)]
 pub(crate) struct Staging {
-    /// Empty if no buffer was created yet, and while a copy has taken it.
+    /// Each cell is empty before its buffer is created, and while a copy uses the buffer.
     places: [Cell<Option<PageLocked>>; BUFFERS],
-    /// The next place in turn.
+    /// The index of the next buffer in the rotation.
     next: Cell<usize>,
 }
 
-/// A buffer that a copy has taken; its drop puts it back.
+/// A buffer that a copy is using. Dropping the lease puts the buffer back.
 struct BufferLease<'s> {
     staging: &'s Staging,
     index: usize,
@@ -45,12 +45,12 @@ struct BufferLease<'s> {
 }
 
 impl Staging {
-    /// Copies bytes to the device. When this returns, `from` has been read.
+    /// Copies bytes to the device. When this method returns, `from` has been read.
     ///
     /// # Safety
     ///
-    /// The range at `to` must be allocated and have that length. The caller must own the right to
-    /// write it in the stream's order.
+    /// The range at `to` must be allocated and be at least as long as `from`. The caller must have
+    /// the right to write it in stream order.
     pub(crate) unsafe fn upload(
         &self,
         to: Address,
@@ -61,20 +61,21 @@ impl Staging {
         for part in from.chunks(BUFFER_BYTES) {
             let mut buffer = self.turn(stream.context())?;
             buffer.bytes()[..part.len()].copy_from_slice(part);
-            // SAFETY: the buffer is free and holds the part; the rest is the caller's promise.
+            // SAFETY: the buffer is free and holds the part; the caller guarantees the rest.
             unsafe { buffer.copy_to_device(to, part.len(), stream) }?;
             to += part.len() as Address;
         }
         Ok(())
     }
 
-    /// Writes an element, given as its bytes, to the device repeatedly: as often as it fits one
-    /// buffer, at most `length` times. Returns the number of elements.
+    /// Writes an element, given as bytes, to the device repeatedly. It writes the number of
+    /// elements that fits in one buffer, but at most `length`. Returns the number of elements
+    /// written.
     ///
     /// # Safety
     ///
-    /// As for [`upload`](Self::upload), with `length` elements at `to`. The element must have at
-    /// least one byte.
+    /// The same contract as [`upload`](Self::upload), for `length` elements at `to`. The element
+    /// must contain at least one byte.
     pub(crate) unsafe fn upload_repeated(
         &self,
         to: Address,
@@ -84,8 +85,8 @@ impl Staging {
     ) -> Result<usize, CudaError> {
         let count = (BUFFER_BYTES / element.len()).min(length);
         if count == 0 {
-            // One element is longer than a buffer.
-            // SAFETY: the caller's promise, for the first element.
+            // The element is longer than a buffer.
+            // SAFETY: the caller upholds the contract, which covers the first element.
             return unsafe { self.upload(to, element, stream) }.map(|()| 1);
         }
         let mut buffer = self.turn(stream.context())?;
@@ -98,11 +99,11 @@ impl Staging {
         Ok(count)
     }
 
-    /// Copies bytes from the device; they have arrived when this returns.
+    /// Copies bytes from the device. They have arrived when this method returns.
     ///
     /// # Safety
     ///
-    /// As for [`upload`](Self::upload), with `from` in place of `to`, and the right to read there.
+    /// The same contract as [`upload`](Self::upload), but for reading the range at `from`.
     pub(crate) unsafe fn download(
         &self,
         to: &mut [u8],
@@ -114,8 +115,8 @@ impl Staging {
             let mut buffers: [Option<BufferLease<'_>>; BUFFERS] = Default::default();
             for (index, part) in window.chunks(BUFFER_BYTES).enumerate() {
                 let buffer = buffers[index].insert(self.free_at(index, stream.context())?);
-                // SAFETY: the buffer is free and at least as long as the part; the rest is the caller's
-                // promise.
+                // SAFETY: the buffer is free and at least as long as the part; the caller
+                // guarantees the rest.
                 unsafe { buffer.copy_to_host(from, part.len(), stream) }?;
                 from += part.len() as Address;
             }
@@ -128,8 +129,8 @@ impl Staging {
         Ok(())
     }
 
-    /// Returns a free buffer: one whose copies are done, else a new one below the limit, else the
-    /// next one in turn, after a wait for its copies.
+    /// Returns a free buffer. This is a buffer whose copies are done, or a new buffer if the limit
+    /// allows one. Otherwise it waits for the copies of the next buffer in the rotation.
     fn turn(&self, context: &Arc<CudaContext>) -> Result<BufferLease<'_>, CudaError> {
         let taken = self.choose(context)?;
         self.next.set((taken.index + 1) % BUFFERS);
@@ -146,8 +147,8 @@ impl Staging {
         self.free_at(self.next.get(), context)
     }
 
-    /// Returns the buffer of a place, after a wait for its copies, or another buffer if a copy of
-    /// the first was lost.
+    /// Returns the buffer at an index after waiting for its copies, or another buffer if a copy of
+    /// the first one was lost.
     fn free_at(
         &self,
         index: usize,
@@ -162,7 +163,7 @@ impl Staging {
         }
     }
 
-    /// Returns a buffer whose copies are done. The next one in turn is checked first.
+    /// Returns a buffer whose copies are done, starting the search at the next one in the rotation.
     fn free(&self) -> Result<Option<BufferLease<'_>>, CudaError> {
         let next = self.next.get();
         for index in (next..BUFFERS).chain(0..next) {
@@ -176,7 +177,7 @@ impl Staging {
         Ok(None)
     }
 
-    /// Returns the buffer of a place, which may be busy, or a new one if the place is empty.
+    /// Returns the buffer at an index, which may be busy, or a new buffer if the cell is empty.
     fn take_at(
         &self,
         index: usize,
@@ -198,8 +199,8 @@ impl Staging {
         self.take(index).is_none()
     }
 
-    /// Puts a buffer into its place, or into another empty place. If no place is empty, because
-    /// foreign code copied meanwhile, the buffer is freed.
+    /// Puts a buffer back at its index, or at another empty index. If all cells are occupied,
+    /// because foreign code copied in between, the buffer is freed.
     fn put(&self, index: usize, buffer: PageLocked) {
         let Some(empty) = (index..BUFFERS).chain(0..index).find(|index| self.is_empty(*index))
         else {
@@ -210,7 +211,8 @@ impl Staging {
 }
 
 impl BufferLease<'_> {
-    /// Returns the buffer's bytes; empty while a copy may be pending, which no caller leaves so.
+    /// Returns the buffer's bytes. They are empty while a copy may be pending, but every caller
+    /// waits for that first.
     fn bytes(&mut self) -> &mut [u8] {
         self.buffer.bytes_mut().unwrap_or_default()
     }
@@ -232,9 +234,10 @@ impl DerefMut for BufferLease<'_> {
 
 impl Drop for BufferLease<'_> {
     fn drop(&mut self) {
-        // SAFETY: the value is being dropped, so it is not used again.
+        // SAFETY: the value is being dropped, so the field is not used again.
         let buffer = unsafe { ManuallyDrop::take(&mut self.buffer) };
-        // A graph may contain the address of a buffer whose copy was lost: that buffer is leaked.
+        // A graph may contain the address of a buffer whose copy was lost, so that buffer is
+        // leaked.
         if !buffer.is_lost() {
             self.staging.put(self.index, buffer);
         }

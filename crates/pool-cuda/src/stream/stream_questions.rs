@@ -1,17 +1,18 @@
 //! Recognises copies to another device. cudarc's `memcpy_dtod` has no trait method that names the
-//! destination's stream, so only the order of its calls reveals it.
+//! destination's stream, so only the order of its calls reveals such a copy.
 //!
 //! `memcpy_dtod` queries the source's stream. For a destination in another context, it queries that
-//! stream again, then requests the pointer for *that* stream, and waits for it. It never passes the
-//! destination's stream, which uses the memory, too. So a pointer that follows two queries in a row
-//! may be for another device. If it is for the own device, the pool waits once more than it must.
+//! stream again, requests the pointer for *that* stream, and waits for that stream. It never passes
+//! the destination's stream, which also uses the memory. A pointer that follows two consecutive
+//! queries may therefore be meant for another device. If it is meant for the pool's own device, the
+//! pool performs one unnecessary wait.
 
 use std::cell::Cell;
 
 use pool_driver::calls::Address;
 
-/// The block whose stream cudarc queried last, and the number of such queries in a row. Empty once
-/// a pointer was returned.
+/// The block whose stream cudarc queried last, and the number of consecutive queries. It is empty
+/// once a pointer has been returned.
 #[derive(Debug, Default)]
 pub(crate) struct StreamQuestions(Cell<Option<(Address, u32)>>);
 
@@ -25,8 +26,8 @@ impl StreamQuestions {
         self.0.set(Some((block, times)));
     }
 
-    /// Ends the queries, because a pointer to the block is returned. Returns `true` if that may be
-    /// for another device.
+    /// Ends the queries because the pool returns a pointer to the block. Returns `true` if the
+    /// pointer may be meant for another device.
     pub(crate) fn end(&self, block: Address) -> bool {
         self.0.take().is_some_and(|(asked, times)| asked == block && times > 1)
     }

@@ -1,4 +1,4 @@
-//! A thread's choices: its device, and one stream for each device that it uses.
+//! The device that a thread has chosen, and its stream on each device that it uses.
 
 use std::cell::{Cell, RefCell};
 use std::mem;
@@ -12,18 +12,19 @@ use pool_driver::library::check_ordinal;
 
 use crate::stream::device::CudaDevice;
 
-/// A device that a thread uses, and the thread's stream of it.
+/// A device that a thread uses, and the thread's stream on it.
 type ThreadStream = (CudaDevice, Arc<CudaStream>);
 
 thread_local! {
-    /// The ordinal of the chosen device. It has no destructor, so it can be read at any time.
+    /// The ordinal of the chosen device. It has no destructor, so it can be read at any time, even
+    /// while the thread ends.
     static ORDINAL: Cell<u32> = const { Cell::new(0) };
-    /// The devices that the thread uses, with its stream of each. Borrowed only to search, link and
-    /// unlink.
+    /// The devices that the thread uses, and its stream on each. The cell is borrowed only to
+    /// search, link and unlink entries.
     static STREAMS: RefCell<Chain<ThreadStream>> = const { RefCell::new(Chain::new()) };
 }
 
-/// Chooses the device of this thread by its ordinal.
+/// Chooses this thread's device by ordinal.
 pub(crate) fn set_ordinal(ordinal: u32) {
     ORDINAL.set(ordinal);
 }
@@ -37,8 +38,8 @@ fn find(streams: &Chain<ThreadStream>, ordinal: u32) -> Option<ThreadStream> {
     streams.iter().find(|(device, _)| device.ordinal() == ordinal).cloned()
 }
 
-/// Returns the chosen device and the thread's stream of it, created at the first call. If the
-/// thread is ending, both are created for the caller alone.
+/// Returns the chosen device and the thread's stream on it. The first call creates both. If the
+/// thread is ending, they are created for this caller only.
 pub(crate) fn device_and_stream() -> Result<ThreadStream, CudaError> {
     let ordinal = ordinal();
     let known = STREAMS.try_with(|streams| find(&streams.borrow(), ordinal));
@@ -52,8 +53,8 @@ pub(crate) fn device_and_stream() -> Result<ThreadStream, CudaError> {
     let mut link = Chain::of(new.clone())?;
     let known = STREAMS.try_with(|streams| {
         let mut streams = streams.borrow_mut();
-        // A hook of the allocator may have made the same request meanwhile, and got a stream
-        // already.
+        // A hook of the allocator may have made the same request in between, and may already have
+        // created a stream.
         let known = find(&streams, ordinal);
         if known.is_none() {
             streams.add(mem::take(&mut link));
@@ -63,8 +64,8 @@ pub(crate) fn device_and_stream() -> Result<ThreadStream, CudaError> {
     Ok(known.ok().flatten().unwrap_or(new))
 }
 
-/// Returns `true` if a stream is the thread's own for the chosen device. If the thread is ending
-/// and has no own streams any more, this is `true` for every stream of the device.
+/// Returns `true` if a stream is the thread's stream for the chosen device. If the thread is ending
+/// and its streams are gone, this is `true` for every stream of the device.
 pub(crate) fn is_stream(device: &CudaDevice, stream: &Arc<CudaStream>) -> bool {
     if device.ordinal() != ordinal() {
         return false;
@@ -75,7 +76,7 @@ pub(crate) fn is_stream(device: &CudaDevice, stream: &Arc<CudaStream>) -> bool {
     STREAMS.try_with(is_here).unwrap_or(true)
 }
 
-/// Makes a stream the thread's own for its device; see `DeviceStream::set_for_thread`.
+/// Sets the thread's stream for the device of `stream`; see `DeviceStream::set_for_thread`.
 pub(crate) fn set_stream(stream: Arc<CudaStream>) -> Result<(), CudaError> {
     refuse_per_thread(&stream)?;
     let device = CudaDevice::of_context(Arc::clone(stream.context()))?;
@@ -87,7 +88,7 @@ pub(crate) fn set_stream(stream: Arc<CudaStream>) -> Result<(), CudaError> {
         streams.add(link);
         replaced
     });
-    // The device is dropped outside the borrow, because that frees its memory pool.
+    // The device is dropped after the borrow has ended, because dropping it frees its memory pool.
     drop(replaced);
     Ok(())
 }

@@ -1,10 +1,10 @@
-//! The backend's handle of a block.
+//! The backend's handle for a block.
 
 use std::ptr::{NonNull, without_provenance_mut};
 
 use pool_driver::calls::Address;
 
-/// A block of device memory: its address, 0 for no block.
+/// A block of device memory, represented by its address; 0 means no block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct DeviceBlock(pub(crate) Address);
 
@@ -15,7 +15,8 @@ impl DeviceBlock {
         self.0
     }
 
-    /// Returns the address as a pointer, which the host cannot dereference; dangling for no block.
+    /// Returns the address as a pointer, which the host cannot dereference. For no block, it is
+    /// dangling.
     pub(crate) fn pointer(self) -> NonNull<u8> {
         let address = usize::try_from(self.0).ok();
         let pointer = address.and_then(|address| NonNull::new(without_provenance_mut(address)));

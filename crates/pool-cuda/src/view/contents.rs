@@ -1,5 +1,5 @@
-//! The contents of views: copies from and to the host, between views of any device, and fills. All
-//! are enqueued on the pool's stream; only reads wait for the device.
+//! The contents of views: copies from and to the host, copies between views of any device, and
+//! fills. All are enqueued on the pool's stream, and only reads wait for the device.
 
 use pool_core::{Element, PodElement, PoolView, PoolViewMut, ShapeError};
 use pool_driver::calls;
@@ -10,16 +10,16 @@ use crate::view::fill;
 use crate::view::transfer;
 
 impl<T> PoolViewMut for DeviceViewMut<'_, T> {
-    /// Copies elements from the host. When this returns, `source` has been read. The elements
-    /// arrive in the order of the pool's stream.
+    /// Copies elements from the host. When this method returns, `source` has been read. The
+    /// elements arrive in stream order on the pool's stream.
     ///
     /// The elements pass through pooled page-locked memory. To copy from your own page-locked
-    /// memory directly, use cudarc's `memcpy_htod`; that memory is then read later.
+    /// memory directly, use cudarc's `memcpy_htod`, which reads that memory later.
     ///
     /// # Errors
     ///
-    /// [`CudaError::LengthMismatch`], [`CudaError::Capturing`] if the pool's stream is captured,
-    /// and [`CudaError::Call`] if the driver refuses.
+    /// Returns [`CudaError::LengthMismatch`], [`CudaError::Capturing`] if the pool's stream is
+    /// captured, and [`CudaError::Call`] if the driver refuses the copy.
     fn copy_from_host(&mut self, source: &[T]) -> Result<(), CudaError>
     where
         T: Element,
@@ -29,19 +29,20 @@ impl<T> PoolViewMut for DeviceViewMut<'_, T> {
             return Ok(());
         }
         self.region().join()?;
-        // SAFETY: the range is this view's, in the pool's stream, after other streams' uses.
+        // SAFETY: the range belongs to this view, in the pool's stream, after other streams' uses.
         unsafe {
             transfer::upload(self.region().stream(), self.address(), bytemuck::cast_slice(source))
         }
     }
 
-    /// Copies the elements of another view, of this or another pool or device.
+    /// Copies the elements of another view, which may belong to another pool or device.
     ///
     /// # Errors
     ///
-    /// [`CudaError::LengthMismatch`] if the lengths differ. [`CudaError::Capturing`] if only one of
-    /// the two pools' streams is captured, or only one of the two pools has memory of a graph.
-    /// [`CudaError::Call`] if the driver refuses.
+    /// Returns [`CudaError::LengthMismatch`] if the lengths differ. Returns
+    /// [`CudaError::Capturing`] if only one of the two pools' streams is captured, or if only one
+    /// of the two pools uses memory of a graph. Returns [`CudaError::Call`] if the driver refuses
+    /// the copy.
     fn copy_from<'a>(&mut self, source: DeviceView<'a, T>) -> Result<(), CudaError>
     where
         Self: 'a,
@@ -59,7 +60,7 @@ impl<T> PoolViewMut for DeviceViewMut<'_, T> {
         let (own, other) = (stream.device().context(), source.region().stream().device().context());
         let (to, from) = (self.address(), source.address());
         if own.cu_ctx() == other.cu_ctx() {
-            // SAFETY: both ranges are those of views, one of them exclusive, so they are disjoint.
+            // SAFETY: both ranges belong to views, one of them exclusive, so they are disjoint.
             // The stream comes after all their earlier uses, and later uses come after the stream.
             return unsafe { transfer::copy(stream, to, from, bytes) };
         }
@@ -69,17 +70,18 @@ impl<T> PoolViewMut for DeviceViewMut<'_, T> {
 
     /// Sets all elements to a value.
     ///
-    /// In a capture a fill adds nodes to the graph that depend on the element's type and on the
-    /// length, never on the value. So an update of the graph may have another value. For elements
-    /// of 1, 2 and 4 bytes it is one memset. For other elements the first one is written and then
-    /// copied, each copy as long as all elements before it. In a graph captured without a session,
-    /// the first element takes a memset for each 4 bytes of it (for each 2 bytes, or each byte, if
-    /// 4 or 2 do not divide its size).
+    /// During a capture, a fill adds nodes to the graph that depend on the element type and the
+    /// length, but never on the value. An update of the graph can therefore use another value. For
+    /// elements of 1, 2 and 4 bytes, the fill is one memset node. For other elements, the first
+    /// element is written and then copied, and each copy doubles the number of written elements. In
+    /// a graph captured without a session, writing the first element takes one memset for every 4
+    /// bytes. If 4 does not divide the size of the element, it takes one for every 2 bytes or every
+    /// byte.
     ///
     /// # Errors
     ///
-    /// [`CudaError::Call`] if the driver refuses, and [`CudaError::Bookkeeping`] if the host has no
-    /// memory.
+    /// Returns [`CudaError::Call`] if the driver refuses the fill, and [`CudaError::Bookkeeping`]
+    /// if the host is out of memory.
     fn fill_with_value(&mut self, value: T) -> Result<(), CudaError>
     where
         T: Element,
@@ -89,7 +91,7 @@ impl<T> PoolViewMut for DeviceViewMut<'_, T> {
         }
         self.region().join()?;
         let element = bytemuck::bytes_of(&value);
-        // SAFETY: the range is this view's, in the pool's stream, after other streams' uses.
+        // SAFETY: the range belongs to this view, in the pool's stream, after other streams' uses.
         unsafe { fill::fill(self.region().stream(), self.address(), element, self.len()) }
     }
 
@@ -97,7 +99,7 @@ impl<T> PoolViewMut for DeviceViewMut<'_, T> {
     ///
     /// # Errors
     ///
-    /// [`CudaError::Call`] if the driver refuses.
+    /// Returns [`CudaError::Call`] if the driver refuses the fill.
     fn fill_with_zeros(&mut self) -> Result<(), CudaError>
     where
         T: Element,
@@ -107,12 +109,12 @@ impl<T> PoolViewMut for DeviceViewMut<'_, T> {
             return Ok(());
         }
         self.region().join()?;
-        // SAFETY: the range is this view's, in the pool's stream, after other streams' uses.
+        // SAFETY: the range belongs to this view, in the pool's stream, after other streams' uses.
         unsafe { transfer::set_bytes(self.region().stream(), self.address(), 0, bytes) }
     }
 }
 
-/// Implements [`PoolView`] for both kinds of views.
+/// Implements [`PoolView`] for both kinds of view.
 macro_rules! both_kinds {
     ($view:ident) => {
         impl<T> PoolView for $view<'_, T> {
@@ -133,15 +135,16 @@ macro_rules! both_kinds {
                 Ok((Self::of_region(before, index), Self::of_region(after, rest)))
             }
 
-            /// Copies the elements to the host, and waits for them. They include the current work
-            /// of the pool's stream, and of other streams that use the memory.
+            /// Copies the elements to the host and waits for them. The copy includes all work
+            /// enqueued so far on the pool's stream, and on other streams that use the memory.
             ///
-            /// It needs [`PodElement`]s, because a kernel may have written any bytes.
+            /// The elements must be [`PodElement`]s, because a kernel may have written any bytes.
             ///
             /// # Errors
             ///
-            /// [`CudaError::LengthMismatch`], [`CudaError::Capturing`] if the pool's stream is
-            /// captured, and [`CudaError::Call`] if the driver refuses or earlier work has failed.
+            /// Returns [`CudaError::LengthMismatch`], [`CudaError::Capturing`] if the pool's stream
+            /// is captured, and [`CudaError::Call`] if the driver refuses the copy or earlier work
+            /// has failed.
             fn copy_to_host(&self, destination: &mut [T]) -> Result<(), CudaError>
             where
                 T: PodElement,
@@ -152,22 +155,22 @@ macro_rules! both_kinds {
                 }
                 self.region().join()?;
                 let bytes = bytemuck::cast_slice_mut(destination);
-                // SAFETY: the range is this view's, in the pool's stream, after other streams'
-                // uses.
+                // SAFETY: the range belongs to this view, in the pool's stream, after other
+                // streams' uses.
                 unsafe { transfer::download(self.region().stream(), bytes, self.address()) }
             }
 
-            /// Copies the elements to the host, as [`copy_to_host`](Self::copy_to_host).
+            /// Copies the elements to the host, like [`copy_to_host`](Self::copy_to_host).
             ///
             /// # Errors
             ///
-            /// As [`copy_to_host`](Self::copy_to_host), and [`CudaError::Bookkeeping`] if the host
-            /// has no memory for them.
+            /// Returns the errors of [`copy_to_host`](Self::copy_to_host), and
+            /// [`CudaError::Bookkeeping`] if the host is out of memory.
             fn copy_to_vec(&self) -> Result<Vec<T>, CudaError>
             where
                 T: PodElement,
             {
-                // Zero-sized elements need no loop, even if their number is `usize::MAX`.
+                // Zero-sized elements need no loop, even if there are `usize::MAX` of them.
                 let requested = self.region().bytes;
                 let made = bytemuck::try_zeroed_vec(self.len());
                 let mut elements = made.map_err(|()| CudaError::Bookkeeping { requested })?;

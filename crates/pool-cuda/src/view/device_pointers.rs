@@ -1,5 +1,5 @@
-//! Views as cudarc's own kinds of device memory, which its functions accept on any stream of the
-//! device.
+//! Implements cudarc's memory traits for views, so that cudarc's functions accept them on any
+//! stream of the device.
 
 use std::sync::Arc;
 
@@ -10,13 +10,13 @@ use pool_core::PodElement;
 use crate::view::device_view::{DeviceView, DeviceViewMut};
 use crate::view::region::ViewAccess;
 
-/// cudarc's `memcpy_dtod` to another device does not pass the stream of that device. A pool
-/// recognises the order of its queries. If such a copy may be pending, the host waits for all other
-/// devices (for their primary contexts) before the memory is used again. While a session of
+/// cudarc's `memcpy_dtod` to another device does not pass that device's stream. A pool recognises
+/// such a copy by the order of cudarc's queries. If a copy may be pending, the host waits for all
+/// other devices (for their primary contexts) before the memory is used again. While a session of
 /// `pool-graph` captures, that use fails with
 /// [`CudaError::UnknownUse`](crate::CudaError::UnknownUse).
-/// [`copy_from`](pool_core::PoolViewMut::copy_from) orders such copies on the devices, and waits
-/// for nothing.
+/// [`copy_from`](pool_core::PoolViewMut::copy_from) orders such copies on the devices, and never
+/// waits on the host.
 impl<T> DeviceSlice<T> for DeviceView<'_, T> {
     fn len(&self) -> usize {
         self.len()
@@ -28,7 +28,7 @@ impl<T> DeviceSlice<T> for DeviceView<'_, T> {
     }
 }
 
-/// As for [`DeviceView`].
+/// The same as for [`DeviceView`].
 impl<T> DeviceSlice<T> for DeviceViewMut<'_, T> {
     fn len(&self) -> usize {
         self.len()
@@ -40,26 +40,28 @@ impl<T> DeviceSlice<T> for DeviceViewMut<'_, T> {
     }
 }
 
-/// Returns the address for work on `stream`, ordered after the work of the pool's stream. Before
-/// the memory is used again, the pool's stream waits for `stream`. For the pool's own stream, there
-/// is no call of the driver.
+/// Returns the address for work on `stream`, which is ordered after the work of the pool's stream.
+/// Before the memory is used again, the pool's stream waits for `stream`. If `stream` is the pool's
+/// own stream, no driver call is made.
 ///
-/// Drop the guard after the work is enqueued, as cudarc's own functions do. On an
-/// [announced](crate::announce) stream it does nothing. On any other stream it records the event
-/// that the pool's stream waits for. If that guard is forgotten, or cudarc's event tracking is off,
-/// the host waits for all work of the context instead. While a session of `pool-graph` captures,
-/// the next use then fails with [`CudaError::UnknownUse`](crate::CudaError::UnknownUse).
+/// Drop the guard after the work has been enqueued, as cudarc's own functions do. On an
+/// [announced](crate::announce) stream the guard does nothing. On any other stream it records the
+/// event that the pool's stream waits for. If that guard is forgotten, or if cudarc's event
+/// tracking is disabled, the host waits for all work of the context instead. While a session of
+/// `pool-graph` captures, the next use then fails with
+/// [`CudaError::UnknownUse`](crate::CudaError::UnknownUse).
 ///
-/// If streams cannot be ordered, the address is 0, and
+/// If the streams cannot be ordered, the address is 0, and
 /// [`DeviceStream::take_unanswered`](crate::DeviceStream::take_unanswered) returns the reason. The
-/// driver refuses copies and fills at this address, so cudarc's fail with an error. It does not
-/// refuse a library that launches kernels with it (such as cuBLAS). The kernel faults when it
-/// accesses the memory, and the context breaks. For those, [`on`](DeviceView::on) and
-/// [`record_use`](crate::record_use) return the error themselves.
+/// driver refuses copies and fills at this address, so cudarc's methods fail with an error.
+/// Libraries that launch kernels with the address, such as cuBLAS, receive no error: the kernel
+/// faults when it accesses the memory, and the context becomes unusable. For such libraries, use
+/// [`on`](DeviceView::on) or [`record_use`](crate::record_use), which return the error directly.
 ///
-/// It needs [`PodElement`]s, like [`PoolView::copy_to_vec`](pool_core::PoolView::copy_to_vec). The
-/// bytes that cudarc reads through it may be uninitialised: in a capture, for example, writes
-/// happen when the graph runs. Other elements can be read [as bytes](DeviceView::as_bytes).
+/// The elements must be [`PodElement`]s, as for
+/// [`PoolView::copy_to_vec`](pool_core::PoolView::copy_to_vec), because cudarc may read
+/// uninitialised bytes through the pointer. In a capture, for example, writes happen only when the
+/// graph runs. Other elements can be read [as bytes](DeviceView::as_bytes).
 ///
 /// ```compile_fail,E0277
 /// use pool_cuda::DeviceView;
@@ -75,14 +77,14 @@ impl<T: PodElement> DevicePtr<T> for DeviceView<'_, T> {
     }
 }
 
-/// As for [`DeviceView`].
+/// The same as for [`DeviceView`].
 impl<T: PodElement> DevicePtr<T> for DeviceViewMut<'_, T> {
     fn device_ptr<'a>(&'a self, stream: &'a CudaStream) -> (CUdeviceptr, SyncOnDrop<'a>) {
         self.region().pointer_for(stream, ViewAccess::Shared)
     }
 }
 
-/// As for [`DevicePtr`].
+/// The same as for [`DevicePtr`].
 impl<T> DevicePtrMut<T> for DeviceViewMut<'_, T> {
     fn device_ptr_mut<'a>(&'a mut self, stream: &'a CudaStream) -> (CUdeviceptr, SyncOnDrop<'a>) {
         self.region().pointer_for(stream, ViewAccess::Exclusive)

@@ -1,4 +1,4 @@
-//! The backends whose pools return device views: [`Cuda`], and stacks of it.
+//! The backends whose pools return device views: [`Cuda`], and [`Cuda`] in a stack.
 
 use pool_core::{PoolBackend, SlotRef, Stacked};
 use pool_driver::error::CudaError;
@@ -8,10 +8,11 @@ use crate::stream::device_stream::DeviceStream;
 use crate::view::block::DeviceBlock;
 use crate::view::shape_descriptor::ShapeDescriptor;
 
-/// [`Cuda`] or [`Stacked<Cuda>`](pool_core::Stacked): the backends of device memory. Sealed.
+/// The backends of device memory, [`Cuda`] and [`Stacked<Cuda>`](pool_core::Stacked). This trait is
+/// sealed.
 ///
-/// Functions that launch kernels from a scope and are generic over the layout take a `Scope<'_, B>`
-/// with `B: DevicePool`.
+/// A function that launches kernels from a scope and is generic over the layout takes a `Scope<'_,
+/// B>` with `B: DevicePool`.
 pub trait DevicePool:
     PoolBackend<
         Context = DeviceStream,
@@ -30,7 +31,7 @@ pub(crate) mod sealed {
     use super::{Cuda, PoolBackend, SlotRef, Stacked};
 
     pub trait DevicePool: PoolBackend {
-        /// Converts the reference that device views keep.
+        /// Converts the reference that device views store.
         fn of_views(slot: SlotRef<Self>) -> SlotRef<Cuda>;
     }
 

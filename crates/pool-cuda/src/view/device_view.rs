@@ -1,5 +1,5 @@
-//! Views of device memory, which acquires return. They borrow from the pool like a slice. They are
-//! an address and a length, without events or a destructor.
+//! Views of device memory, which acquires return. Like a slice, a view borrows from the pool. It
+//! consists of an address and a length, without events or a destructor.
 
 use std::fmt;
 use std::marker::PhantomData;
@@ -13,14 +13,14 @@ use crate::cuda::Cuda;
 use crate::view::block::DeviceBlock;
 use crate::view::region::Region;
 
-/// Exclusive elements in device memory: the device's `&mut [T]`.
+/// An exclusive view of elements in device memory, the device's counterpart of `&mut [T]`.
 ///
-/// cudarc's functions accept it (`memcpy_*`, `memset_zeros`, cuBLAS, …, on any stream of the
-/// device). It is a kernel argument on the pool's stream ([`Launch`](crate::Launch)); on another
-/// stream use [`on`](Self::on). A graph that cudarc captures keeps none of its memory alive, and
-/// its `launch` checks nothing, for views and cudarc's own slices alike. Launch it while the views
-/// live, or capture with `pool-graph`, whose graphs own their memory. For another crate's types
-/// there is the raw address:
+/// cudarc's functions accept the view (`memcpy_*`, `memset_zeros`, cuBLAS, …) on any stream of the
+/// device. The view is a kernel argument on the pool's stream ([`Launch`](crate::Launch)); on
+/// another stream use [`on`](Self::on). A graph that cudarc captures does not keep its memory
+/// alive, and its `launch` checks nothing, neither for views nor for cudarc's own slices. Launch
+/// such a graph only while the views live, or capture with `pool-graph`, whose graphs own their
+/// memory. For types of other crates, use the raw address:
 ///
 /// ```no_run
 /// use pool_core::Pool;
@@ -63,7 +63,7 @@ pub struct DeviceViewMut<'s, T> {
     elements: PhantomData<&'s mut [T]>,
 }
 
-/// Shared elements in device memory: the device's `&[T]`.
+/// A shared view of elements in device memory, the device's counterpart of `&[T]`.
 pub struct DeviceView<'s, T> {
     region: Region,
     length: usize,
@@ -81,8 +81,8 @@ impl<T> Copy for DeviceView<'_, T> {}
 impl<'s, T> DeviceViewMut<'s, T> {
     /// # Safety
     ///
-    /// For `'s`, `slot` holds `block`. Its first `length` elements of `T` must be this view's
-    /// alone, and valid as `T`.
+    /// During `'s`, `slot` must hold `block`. The first `length` elements of `T` in `block` must be
+    /// valid as `T`, and only this view may access them.
     #[inline(always)]
     pub(crate) unsafe fn new(block: DeviceBlock, slot: SlotRef<Cuda>, length: usize) -> Self {
         // SAFETY: the region is used inside this view (caller).
@@ -122,7 +122,7 @@ impl<'s, T: Element> DeviceView<'s, T> {
 impl<'s, T> DeviceView<'s, T> {
     /// # Safety
     ///
-    /// As for [`DeviceViewMut::new`], but other shared views may be in use.
+    /// The same contract as [`DeviceViewMut::new`], but other shared views may be in use.
     #[inline(always)]
     pub(crate) unsafe fn new(block: DeviceBlock, slot: SlotRef<Cuda>, length: usize) -> Self {
         // SAFETY: the region is used inside this view (caller).
@@ -157,7 +157,7 @@ impl<'a, T> LendView<'a> for DeviceViewMut<'_, T> {
     }
 }
 
-/// The methods of both kinds of views.
+/// Implements the methods of both kinds of view.
 macro_rules! both_kinds {
     ($view:ident) => {
         impl<'s, T> $view<'s, T> {
@@ -175,8 +175,8 @@ macro_rules! both_kinds {
                 self.length == 0
             }
 
-            /// Returns the address of the elements on the device; 0 if there are none. For work on
-            /// another stream than the pool's, register it by [`record_use`](crate::record_use).
+            /// Returns the address of the elements on the device; 0 if there are none. Before using
+            /// it on a stream other than the pool's, call [`record_use`](crate::record_use).
             #[inline]
             #[must_use]
             pub fn address(&self) -> u64 {
@@ -189,7 +189,8 @@ macro_rules! both_kinds {
                 self.region.stream().device().ordinal()
             }
 
-            /// Returns the pool's stream, on which the view needs no ordering.
+            /// Returns the pool's stream. Work on this stream can use the view without any
+            /// ordering.
             #[must_use]
             pub fn pool_stream(&self) -> &Arc<CudaStream> {
                 self.region.stream().stream()
@@ -227,31 +228,33 @@ macro_rules! both_kinds {
 both_kinds!(DeviceViewMut);
 both_kinds!(DeviceView);
 
-/// A view of device memory, of either kind. Sealed.
+/// A view of device memory, shared or exclusive. This trait is sealed.
 pub trait OnDevice: sealed::OnDevice {}
 
 mod sealed {
     use super::{Arc, CudaError, CudaStream};
 
     pub trait OnDevice {
-        /// Does the work of [`record_use`](super::record_use).
+        /// Implements [`record_use`](super::record_use).
         fn lend(&self, stream: &Arc<CudaStream>) -> Result<(), CudaError>;
     }
 }
 
-/// Registers a use of a view's raw pointers on a stream.
+/// Registers a use of a view's raw pointer on a stream.
 ///
-/// The stream is ordered after the pool's stream from here on. Before the memory is used on the
-/// pool's stream, reused or freed, the pool's stream waits for all work that is in the other one by
-/// then. No destructor is involved. As for [`DeviceView::on`], streams of other libraries must be
-/// used through this `Arc`, and the host waits if the stream is the per-thread default stream.
+/// From now on, the stream is ordered after the pool's stream. Before the memory is used on the
+/// pool's stream, reused or freed, the pool's stream waits for all work that has been enqueued on
+/// `stream` by then. This does not rely on a destructor. As with [`DeviceView::on`], streams of
+/// other libraries must be used through this `Arc`, and the host waits if the stream is the
+/// per-thread default stream.
 ///
 /// # Errors
 ///
-/// [`CudaError::WrongDevice`] and [`CudaError::WrongContext`] for a foreign stream, unless its
-/// device has [access](crate::CudaDevice::let_peer). [`CudaError::Capturing`] if only one of the
-/// two streams is in a capture, or if both are in one and some stream used the memory before it
-/// began. [`CudaError::Call`] if the driver fails to order them.
+/// Returns [`CudaError::WrongDevice`] or [`CudaError::WrongContext`] for a foreign stream, unless
+/// its device has [access](crate::CudaDevice::let_peer). Returns [`CudaError::Capturing`] if only
+/// one of the two streams is in a capture, or if both are in a capture and another stream used the
+/// memory before the capture began. Returns [`CudaError::Call`] if the driver fails to order the
+/// streams.
 pub fn record_use(view: &impl OnDevice, stream: &Arc<CudaStream>) -> Result<(), CudaError> {
     view.lend(stream)
 }

@@ -1,20 +1,20 @@
-//! Fills on the pool's stream, by address: an element is written repeatedly.
+//! Fills on the pool's stream, by address. A fill writes one element repeatedly.
 //!
-//! **In a capture** the nodes of a fill depend on the size of an element and on the length, never
-//! on the value. An update of the graph may change "both the value and pointer address" of a memset
-//! node, while "changing other aspects of the memset (width, height, element size or pitch) may
-//! cause the update to be rejected" (driver API, `cuGraphExecMemsetNodeSetParams`). No update
-//! changes the kind or the number of nodes.
+//! **In a capture**, the nodes of a fill depend on the size of an element and on the length, but
+//! never on the value. An update of the graph may change "both the value and pointer address" of a
+//! memset node, while "changing other aspects of the memset (width, height, element size or pitch)
+//! may cause the update to be rejected" (driver API, `cuGraphExecMemsetNodeSetParams`). No update
+//! can change the kind or the number of nodes.
 //!
-//! | an element of | with a source | captured by hand | outside of a capture |
+//! | element size | with a source | captured without a session | outside a capture |
 //! |---|---|---|---|
-//! | 1, 2 or 4 bytes | a memset of that width | the same | the same |
-//! | any other size | a copy of some from the host, and copies | a memset for each unit of the first, and copies | a memset where its units are equal, else copies |
+//! | 1, 2 or 4 bytes | one memset of this width | the same | the same |
+//! | any other size | one copy of the first elements from the host, then copies on the device | one memset per unit of the first element, then copies on the device | one memset if all units are equal, otherwise copies |
 //!
-//! The copies are on the device, of elements already written, each as long as all elements before
-//! it. A unit is the widest of 4, 2 and 1 bytes that divides an element. A graph captured without a
-//! session has no place for host memory of the same lifetime, and rows of memsets cannot be updated
-//! ("for 2d memsets, all dimension changes are rejected"). Hence there is one memset for each unit.
+//! The copies run on the device. Each copy doubles the number of elements already written. A unit
+//! is the widest of 4, 2 and 1 bytes that divides an element. A graph captured without a session
+//! cannot keep host memory alive, and two-dimensional memsets cannot be updated ("for 2d memsets,
+//! all dimension changes are rejected"). For these reasons there is one memset per unit.
 
 use cudarc::driver::CudaStream;
 use pool_driver::calls::{self, Address};
@@ -25,14 +25,14 @@ use pool_driver::error::CudaError;
 use crate::stream::block_source::BlockSource;
 use crate::stream::device_stream::DeviceStream;
 
-/// The bytes of a fill that come from the host, if a source keeps them.
+/// The size in bytes of the first copy of a fill, if a source keeps the host memory.
 const SOURCE_FILL_BYTES: usize = 4 << 10;
 
-/// Writes an element, given as its bytes, `length` times.
+/// Writes an element, given as bytes, `length` times.
 ///
 /// # Safety
 ///
-/// The range must be allocated. The caller must own the right to write it in the pool's stream.
+/// The range must be allocated. The caller must have the right to write it in the pool's stream.
 pub(crate) unsafe fn fill(
     stream: &DeviceStream,
     to: Address,
@@ -44,7 +44,7 @@ pub(crate) unsafe fn fill(
     }
     let repetition = Repetition { queue: stream.stream(), to, element, length };
     let done = match (repetition.only_unit(), stream.captured_source()) {
-        // SAFETY: the caller's promise.
+        // SAFETY: the caller upholds the contract.
         (Some(unit), _) => return unsafe { unit.set(to, length, repetition.queue) },
         // SAFETY: as above.
         (None, Some(source)) => unsafe { repetition.begin_from_source(source) }?,
@@ -56,18 +56,18 @@ pub(crate) unsafe fn fill(
         (None, None) => {
             if let Some(unit) = repetition.equal_unit() {
                 let units = length * (element.len() / unit.bytes());
-                // SAFETY: as above; the units of the elements have the same total length.
+                // SAFETY: as above; the units have the same total length as the elements.
                 return unsafe { unit.set(to, units, repetition.queue) };
             }
             // SAFETY: as above.
             unsafe { stream.staging().upload_repeated(to, element, length, stream.stream()) }?
         }
     };
-    // SAFETY: as above; that many elements are written by now.
+    // SAFETY: as above; this number of elements has been written.
     unsafe { repetition.double(done) }
 }
 
-/// An element of at least one byte, its target, and its count of at least one.
+/// An element of at least one byte, the target address, and a count of at least one.
 #[derive(Clone, Copy)]
 struct Repetition<'a> {
     queue: &'a CudaStream,
@@ -82,25 +82,24 @@ impl Repetition<'_> {
         self.element.chunks_exact(bytes).map(Unit::new)
     }
 
-    /// Returns the unit that is the whole element, or `None` if the element is longer than any
+    /// Returns the unit that equals the whole element, or `None` if the element is longer than any
     /// unit.
     fn only_unit(&self) -> Option<Unit> {
         let first = self.units().next()?;
         (first.bytes() == self.element.len()).then_some(first)
     }
 
-    /// Returns the unit that the element repeats, or `None` if its units differ.
+    /// Returns the unit that the element repeats, or `None` if the units of the element differ.
     fn equal_unit(&self) -> Option<Unit> {
         let first = self.units().next()?;
         self.units().all(|unit| unit == first).then_some(first)
     }
 
-    /// Writes the first elements, by a copy whose bytes a source keeps. Returns the number of
-    /// elements.
+    /// Writes the first elements with a copy whose bytes a source keeps, and returns their number.
     ///
     /// # Safety
     ///
-    /// As for [`fill`].
+    /// The same contract as [`fill`].
     unsafe fn begin_from_source(&self, source: &dyn BlockSource) -> Result<usize, CudaError> {
         let first = (SOURCE_FILL_BYTES / self.element.len()).clamp(1, self.length);
         let requested = self.element.len() * first;
@@ -108,7 +107,8 @@ impl Repetition<'_> {
         elements.try_reserve_exact(requested).map_err(|_| CudaError::Bookkeeping { requested })?;
         (0..first).for_each(|_| elements.extend_from_slice(self.element));
         bind(self.queue.context())?;
-        // SAFETY: the caller's promise, for the first elements.
+        // SAFETY: the caller upholds the contract for the whole range, which includes these
+        // elements.
         unsafe { source.write(self.to, &elements) }.map(|()| first)
     }
 
@@ -116,24 +116,25 @@ impl Repetition<'_> {
     ///
     /// # Safety
     ///
-    /// As for [`fill`].
+    /// The same contract as [`fill`].
     unsafe fn begin_with_units(&self) -> Result<(), CudaError> {
         let mut to = self.to;
         for unit in self.units() {
-            // SAFETY: the caller's promise: it is in the first element.
+            // SAFETY: the caller upholds the contract for the first element, which contains this
+            // unit.
             unsafe { unit.set(to, 1, self.queue) }?;
             to += unit.bytes() as Address;
         }
         Ok(())
     }
 
-    /// Writes the rest after the first elements, by copies of written elements, each twice as long
-    /// as the one before.
+    /// Writes the remaining elements by copying elements that are already written. Each copy is
+    /// twice as long as the one before.
     ///
     /// # Safety
     ///
-    /// As for [`fill`]; and `elements` elements, at least one, must be written earlier in the
-    /// stream.
+    /// The same contract as [`fill`]. In addition, `elements` elements, at least one, must have
+    /// been written earlier in the stream.
     unsafe fn double(&self, elements: usize) -> Result<(), CudaError> {
         let bytes = self.element.len() * self.length;
         let mut done = elements * self.element.len();
@@ -158,12 +159,12 @@ enum Unit {
 }
 
 impl Unit {
-    /// Returns the bytes of the widest unit that divides an element.
+    /// Returns the size of the widest unit that divides an element of this size.
     fn bytes_for(element: usize) -> usize {
         [4, 2].into_iter().find(|&bytes| element.is_multiple_of(bytes)).unwrap_or(1)
     }
 
-    /// Creates the unit of these 1, 2 or 4 bytes.
+    /// Creates the unit from these 1, 2 or 4 bytes.
     fn new(bytes: &[u8]) -> Self {
         match *bytes {
             [a, b, c, d] => Self::Word(u32::from_ne_bytes([a, b, c, d])),
@@ -184,10 +185,10 @@ impl Unit {
     ///
     /// # Safety
     ///
-    /// As for [`fill`], for a range of `count` units.
+    /// The same contract as [`fill`], for a range of `count` units.
     unsafe fn set(self, to: Address, count: usize, queue: &CudaStream) -> Result<(), CudaError> {
         match self {
-            // SAFETY: the caller's promise.
+            // SAFETY: the caller upholds the contract.
             Self::Byte(value) => unsafe { calls::set_bytes(to, value, count, queue) },
             // SAFETY: as above.
             Self::Half(value) => unsafe { calls::set_halves(to, value, count, queue) },

@@ -1,4 +1,4 @@
-//! Views of device memory, their own operations and their use by cudarc.
+//! Views of device memory, with their own operations and their use by cudarc.
 
 pub(crate) mod block;
 mod contents;

@@ -1,5 +1,5 @@
-//! The common part of all views: an address in a slot's block, and a reference to the slot, which
-//! leads to the pool's stream and the notes of other streams.
+//! The part that all views share: an address in a slot's block, and a reference to the slot.
+//! Through the slot, a view reaches the pool's stream and the notes of other streams.
 
 use std::ptr::NonNull;
 use std::sync::Arc;
@@ -16,23 +16,23 @@ use crate::stream::guard_events::Bytes;
 use crate::stream::other_streams::Borrower;
 use crate::view::block::DeviceBlock;
 
-/// A guard that does nothing: the pool's own stream needs no event, and the pool itself waits for a
-/// known stream.
+/// A guard that does nothing. The pool's own stream needs no event, and the pool itself waits for
+/// known streams.
 const NOTHING_TO_DO: SyncOnDrop<'static> = SyncOnDrop::Sync(None);
 
-/// The borrow of a view that returns a pointer.
+/// The kind of borrow of a view that returns a pointer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum ViewAccess {
     Shared,
-    /// No other view of the bytes is in use, nor a guard that another view returned.
+    /// No other view of the bytes, and no guard from another view, is in use.
     Exclusive,
 }
 
 /// The part of a block that a view covers.
 ///
-/// A region is only used inside a view, before that view's `'s` has ended. So its slot is live and
-/// below the cursor, and its block stays in place. A [`SlotRef`] is not `Send`, so this is the
-/// thread that owns the pool.
+/// A region is used only inside a view, before that view's `'s` has ended. Its slot is therefore
+/// live and below the cursor, and the slot's block stays in place. A [`SlotRef`] is not `Send`, so
+/// the current thread is the one that owns the pool.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Region {
     pub(crate) address: Address,
@@ -41,19 +41,20 @@ pub(crate) struct Region {
 }
 
 impl Region {
-    /// Creates the region of the first bytes of a slot's block.
+    /// Creates the region that covers the first bytes of a slot's block.
     ///
     /// # Safety
     ///
-    /// The region must be used only inside a view that the slot's pool returned, which covers these
-    /// bytes.
+    /// The region must be used only inside a view that the slot's pool returned and that covers
+    /// these bytes.
     #[inline(always)]
     pub(crate) unsafe fn new(block: DeviceBlock, slot: SlotRef<Cuda>, bytes: usize) -> Self {
-        // In a stack, an array without bytes has an address, too.
+        // In a stack, an array without bytes also has an address.
         Self { address: if bytes == 0 { 0 } else { block.0 }, bytes, slot }
     }
 
-    /// Splits into the first `bytes` bytes and the rest; the region must be at least as long.
+    /// Splits the region into the first `bytes` bytes and the rest. The region must contain at
+    /// least `bytes` bytes.
     pub(crate) fn split(self, bytes: usize) -> (Self, Self) {
         let rest =
             Self { address: self.address + bytes as Address, bytes: self.bytes - bytes, ..self };
@@ -63,12 +64,12 @@ impl Region {
     /// Returns the pool's stream.
     #[inline]
     pub(crate) fn stream(&self) -> &DeviceStream {
-        // SAFETY: the region's view is in use (type), so the pool lives while this is borrowed.
+        // SAFETY: the region's view is in use (type), so the pool lives during this borrow.
         unsafe { self.slot.pool_context() }
     }
 
-    /// Returns the bytes that are ordered together with the region: for a slot the whole block, for
-    /// a stack the region's own.
+    /// Returns the bytes that are ordered together with the region: the whole block for a slot, and
+    /// the region's own bytes for a stack.
     fn ordered(&self) -> Bytes {
         if self.bytes == 0 {
             return self.bytes_of(0);
@@ -81,24 +82,25 @@ impl Region {
         }
     }
 
-    /// Returns the region's bytes, which are in a block.
+    /// Returns the region's bytes, given the block that contains them.
     fn bytes_of(&self, block: Address) -> Bytes {
         Bytes { block, start: self.address, length: self.bytes }
     }
 
-    /// Returns the region's address as a pointer. Without bytes it is not in the pool's memory.
+    /// Returns the region's address as a pointer. If the region has no bytes, the pointer is not in
+    /// the pool's memory.
     fn start(&self) -> NonNull<u8> {
         DeviceBlock(self.address).pointer()
     }
 
     /// Arms the region's bytes.
     fn arm(&self) {
-        // SAFETY: the region's view is in use, on the pool's thread, and has these bytes (type).
+        // SAFETY: the region's view is in use, on the pool's thread, and covers these bytes (type).
         unsafe { self.slot.arm_bytes(self.start(), self.bytes) };
     }
 
-    /// Orders the pool's stream after the other streams that use the block, if there are any.
-    /// Called before every use of the region on the pool's own stream.
+    /// Orders the pool's stream after all other streams that use the block. This is called before
+    /// every use of the region on the pool's own stream.
     #[inline]
     pub(crate) fn join(&self) -> Result<(), CudaError> {
         let stream = self.stream();
@@ -108,7 +110,7 @@ impl Region {
         stream.other_streams().join(self.ordered(), stream.stream())
     }
 
-    /// Orders a stream after the pool's stream. The pool's stream is ordered after that one when
+    /// Orders a stream after the pool's stream. The pool's stream is ordered after that stream when
     /// the memory is next used on the pool's stream, reused or freed.
     pub(crate) fn lend(&self, stream: &Arc<CudaStream>) -> Result<(), CudaError> {
         if self.is_own(stream) {
@@ -118,8 +120,8 @@ impl Region {
         self.lend_to(stream, BlockUser::of_shared(stream))
     }
 
-    /// Lends as [`lend`](Self::lend) does, to a stream that may be of another device: for copies
-    /// between devices.
+    /// Does the same as [`lend`](Self::lend), but also accepts a stream of another device. It is
+    /// used for copies between devices.
     pub(crate) fn lend_anywhere(&self, stream: &Arc<CudaStream>) -> Result<(), CudaError> {
         if self.is_own(stream) {
             self.join()
@@ -150,9 +152,9 @@ impl Region {
         Ok(Borrower { stream, user, admitted: self.stream().admit(stream)? })
     }
 
-    /// Returns the address for work on a stream, which is ordered with the pool's stream, and the
-    /// guard that ends the work. If the two cannot be ordered, the address is 0, at which the
-    /// driver refuses copies and fills. The reason is kept for [`DeviceStream::take_unanswered`].
+    /// Returns the address for work on a stream, after ordering it with the pool's stream, and the
+    /// guard that ends the work. If the streams cannot be ordered, the address is 0, at which the
+    /// driver refuses copies and fills. The reason is stored for [`DeviceStream::take_unanswered`].
     pub(crate) fn pointer_for<'a>(
         &'a self,
         stream: &'a CudaStream,
@@ -170,7 +172,7 @@ impl Region {
         (address, NOTHING_TO_DO)
     }
 
-    /// Returns the address and the guard for work on a stream that is not the pool's; see
+    /// Returns the address and the guard for work on a stream other than the pool's; see
     /// [`pointer_for`](Self::pointer_for).
     fn pointer_for_other<'a>(
         &'a self,
@@ -181,8 +183,8 @@ impl Region {
         match reached.and_then(|()| self.guarded(stream, access)) {
             Ok(None) => (self.address, NOTHING_TO_DO),
             Ok(Some(event)) => {
-                // SAFETY: the event lives until the views of these bytes have ended, and the guard
-                // borrows from one.
+                // SAFETY: the event lives until all views of these bytes have ended, and the guard
+                // borrows from such a view.
                 let event = unsafe { event.as_ref() };
                 (self.address, SyncOnDrop::Record(Some((event, stream))))
             }
@@ -196,7 +198,7 @@ impl Region {
         }
     }
 
-    /// Orders a stream that is not the pool's, for a pointer with a guard.
+    /// Orders a stream other than the pool's, for a pointer with a guard.
     fn guarded(
         &self,
         stream: &CudaStream,
@@ -215,18 +217,18 @@ impl Region {
         own.other_streams().lend_with_guard((ordered, bytes), to, own.stream())
     }
 
-    /// Returns the address for a copy on the pool's own stream that may be to another device, which
-    /// is noted as a user.
+    /// Returns the address for a copy on the pool's own stream that may have its destination on
+    /// another device, and notes that device as a user.
     fn address_for_another_device(&self) -> Address {
         let joined = self.join();
         self.arm();
         let noted = self.stream().other_streams().note_another_device(self.ordered());
-        // The note of the other device may have run foreign code, which may have made another
-        // context current. cudarc continues with its stream's bare handle.
+        // Adding the note may have run foreign code, which may have made another context current.
+        // cudarc continues with its stream's raw handle.
         self.address_if(joined.and(noted).and(self.stream().bind()))
     }
 
-    /// Notes that cudarc queried the pool's stream, with which a copy to another device begins.
+    /// Notes that cudarc queried the pool's stream, which is how a copy to another device begins.
     pub(crate) fn asked_for_stream(&self) {
         self.stream().other_streams().note_question(self.address);
     }
@@ -250,7 +252,7 @@ impl Region {
         }
     }
 
-    /// Returns the address for the pool's own stream after a failure to order it.
+    /// Returns the address for the pool's own stream after the ordering has failed.
     #[cold]
     fn address_in_spite_of(&self, error: CudaError) -> Address {
         let other_streams = self.stream().other_streams();
@@ -260,9 +262,9 @@ impl Region {
         if waited { self.address } else { 0 }
     }
 
-    /// Keeps the error of streams that could not be ordered. If a call of the driver failed, the
-    /// host waits for the same streams instead, one by one, which orders them by other calls.
-    /// Returns `true` if it did.
+    /// Stores the error of streams that could not be ordered. If a driver call failed, the host
+    /// waits for the same streams one by one, which orders them through other calls. Returns `true`
+    /// if these waits succeeded.
     #[cold]
     fn in_spite_of(
         &self,

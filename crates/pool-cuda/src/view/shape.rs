@@ -1,5 +1,5 @@
-//! Shapes on the device: for an array of dynamic rank, kernels read its lengths and strides from
-//! device memory. Each entry of the shape cache keeps one shape, so a repeated shape costs no copy.
+//! Shapes on the device: kernels read the lengths and strides of an array of dynamic rank from
+//! device memory. Each entry of the shape cache keeps one shape, so a repeated shape needs no copy.
 
 use std::marker::PhantomData;
 
@@ -10,9 +10,9 @@ use pool_driver::error::CudaError;
 use crate::view::device_pool::DevicePool;
 use crate::view::device_view::DeviceViewMut;
 
-/// The lengths and strides of an array, in device memory. Each number is a `u64`: the rank r, a
-/// start of 0, r lengths and then r row-major strides, in elements. It is an argument for kernels
-/// on the pool's stream.
+/// The lengths and strides of an array, in device memory. All numbers are `u64`s: the rank r, a
+/// start of 0, r lengths, and then r row-major strides in elements. A `DeviceShape` can be a kernel
+/// argument on the pool's stream.
 #[derive(Clone, Copy, Debug)]
 pub struct DeviceShape<'s> {
     pub(crate) address: Address,
@@ -21,7 +21,7 @@ pub struct DeviceShape<'s> {
 }
 
 impl DeviceShape<'_> {
-    /// Returns the address of the lengths and strides on the device.
+    /// Returns the device address of the lengths and strides.
     #[must_use]
     pub fn address(&self) -> u64 {
         self.address
@@ -34,7 +34,7 @@ impl DeviceShape<'_> {
     }
 }
 
-/// An array of dynamic rank, and its shape on the device.
+/// An array of dynamic rank with its shape on the device.
 #[derive(Debug)]
 #[non_exhaustive]
 pub struct ShapedArray<'s, T> {
@@ -44,17 +44,18 @@ pub struct ShapedArray<'s, T> {
     pub shape: DeviceShape<'s>,
 }
 
-/// Acquires of arrays whose shape kernels read from device memory.
+/// Acquires arrays whose shape kernels read from device memory.
 pub trait AcquireShaped<'s> {
-    /// Acquires an array of dynamic rank with unspecified contents, and its shape on the device.
+    /// Acquires an array of dynamic rank with unspecified contents, together with its shape on the
+    /// device.
     ///
-    /// If the slot has had the shape before, nothing is copied.
+    /// If the slot has already stored the shape, nothing is copied.
     ///
     /// # Errors
     ///
-    /// [`CudaError::RankTooLarge`] above 15 axes, [`CudaError::Capturing`] for a new shape in a
-    /// capture if the pool has no [source](crate::BlockSource), and all of [`Scope::try_acquire`].
-    /// On an error, no slot stays taken.
+    /// Returns [`CudaError::RankTooLarge`] for more than 15 axes, [`CudaError::Capturing`] for a
+    /// new shape during a capture if the pool has no [source](crate::BlockSource), and all errors
+    /// of [`Scope::try_acquire`]. After an error, no slot stays taken.
     fn try_acquire_shaped<T: PodElement>(
         &self,
         dims: &[usize],
@@ -66,11 +67,12 @@ impl<'s, B: DevicePool> AcquireShaped<'s> for Scope<'s, B> {
         &self,
         dims: &[usize],
     ) -> Result<ShapedArray<'s, T>, PoolError<CudaError>> {
-        // SAFETY: one exclusive view is made of the block, and the descriptor stays here.
+        // SAFETY: exactly one exclusive view of the block is created, and the descriptor stays
+        // here.
         let parts = unsafe { self.try_acquire_described::<T>(dims) }?;
         let address = parts.descriptor.place(parts.shape, self.context());
         let address = address.map_err(|source| {
-            // SAFETY: this scope has just returned it, and there is no view of it.
+            // SAFETY: this scope has just returned the block, and no view of it exists.
             unsafe { self.give_back_described(parts.taken) };
             PoolError::Backend { operation: "write a shape", source }
         })?;

@@ -1,4 +1,4 @@
-//! The shape cache's entry for a shape: its address on the device.
+//! The entry of the shape cache for a shape: its address on the device.
 
 use pool_core::DynamicShape;
 use pool_driver::calls::Address;
@@ -7,13 +7,14 @@ use pool_driver::error::CudaError;
 use crate::stream::device_stream::DeviceStream;
 use crate::stream::shape_cells::{MOST_AXES, NUMBERS, ShapeCell};
 
-/// The entry of the shape cache for an array of dynamic rank on the device: the address of its
-/// lengths and strides, after their first use.
+/// The entry of the shape cache for an array of dynamic rank on the device. After the first use of
+/// the shape, it contains the address of the lengths and strides.
 #[derive(Debug, Default)]
 pub struct ShapeDescriptor(Option<ShapeCell>);
 
 impl ShapeDescriptor {
-    /// Returns the address of the shape on the device. The first call writes the shape there.
+    /// Returns the address of the shape on the device. The first call writes the shape to that
+    /// address.
     pub(crate) fn place(
         &mut self,
         shape: DynamicShape<'_>,
@@ -36,8 +37,9 @@ impl ShapeDescriptor {
             Some(source) => {
                 let cell = take_cell(stream)?;
                 stream.bind()?;
-                // SAFETY: the cell is allocated, is long enough for the limit of axes, and belongs
-                // to this shape; work that reads an earlier shape there is in the pool's stream.
+                // SAFETY: the cell is allocated, is long enough for the maximum number of axes, and
+                // belongs to this shape. Work that reads an earlier shape from the cell is in the
+                // pool's stream.
                 unsafe { source.write(cell.address(), bytes) }?;
                 cell
             }
@@ -55,10 +57,10 @@ impl ShapeDescriptor {
     }
 }
 
-/// Takes a cell of the pool's own device memory for shapes.
+/// Takes a cell from the device memory that the pool reserves for shapes.
 fn take_cell(stream: &DeviceStream) -> Result<ShapeCell, CudaError> {
     stream.shapes().take(|bytes| {
-        // No pool retries for it.
+        // No pool will retry this allocation.
         stream.is_last_attempt().set(true);
         stream.allocate(bytes)
     })

@@ -6,11 +6,11 @@ use pool_driver::error::CudaError;
 
 use crate::stream::device_stream::DeviceStream;
 
-/// Sets bytes.
+/// Sets every byte of a range to a value.
 ///
 /// # Safety
 ///
-/// The range must be allocated. The caller must own the right to write it in the pool's stream.
+/// The range must be allocated. The caller must have the right to write it in the pool's stream.
 pub(crate) unsafe fn set_bytes(
     stream: &DeviceStream,
     to: Address,
@@ -20,7 +20,7 @@ pub(crate) unsafe fn set_bytes(
     if stream.is_dry() {
         return Ok(());
     }
-    // SAFETY: the caller's promise.
+    // SAFETY: the caller upholds the contract.
     unsafe { calls::set_bytes(to, value, bytes, stream.stream()) }
 }
 
@@ -28,7 +28,7 @@ pub(crate) unsafe fn set_bytes(
 ///
 /// # Safety
 ///
-/// Both ranges must be allocated and disjoint. The caller must own the right to use them in the
+/// Both ranges must be allocated and disjoint. The caller must have the right to use them in the
 /// pool's stream.
 pub(crate) unsafe fn copy(
     stream: &DeviceStream,
@@ -39,36 +39,36 @@ pub(crate) unsafe fn copy(
     if stream.is_dry() {
         return Ok(());
     }
-    // SAFETY: the caller's promise.
+    // SAFETY: the caller upholds the contract.
     unsafe { calls::copy_on_device(to, from, bytes, stream.stream()) }
 }
 
-/// Copies bytes from the host. When this returns, `from` has been read.
+/// Copies bytes from the host. When this function returns, `from` has been read.
 ///
 /// # Safety
 ///
-/// As for [`set_bytes`].
+/// The same contract as [`set_bytes`].
 pub(crate) unsafe fn upload(
     stream: &DeviceStream,
     to: Address,
     from: &[u8],
 ) -> Result<(), CudaError> {
     stream.bind_outside_capture("copy from the host")?;
-    // SAFETY: the caller's promise.
+    // SAFETY: the caller upholds the contract.
     unsafe { stream.staging().upload(to, from, stream.stream()) }
 }
 
-/// Copies bytes to the host, and waits for them.
+/// Copies bytes to the host and waits for them.
 ///
 /// # Safety
 ///
-/// The range must be allocated. The caller must own the right to read it in the pool's stream.
+/// The range must be allocated. The caller must have the right to read it in the pool's stream.
 pub(crate) unsafe fn download(
     stream: &DeviceStream,
     to: &mut [u8],
     from: Address,
 ) -> Result<(), CudaError> {
     stream.bind_outside_capture("copy to the host")?;
-    // SAFETY: the caller's promise.
+    // SAFETY: the caller upholds the contract.
     unsafe { stream.staging().download(to, from, stream.stream()) }
 }

@@ -1,14 +1,14 @@
-//! The time of a replay, from the call to the end of its work.
+//! Measures the time of a replay, from the call to the end of its work.
 
 use std::time::Instant;
 
-/// Measures this many replays; 0 if times have no meaning.
+/// Measures the given number of replays, or none if times have no meaning.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Clock {
     replays: Option<usize>,
 }
 
-/// Replays before the first measured one.
+/// The number of replays before the first measured one.
 const WARM_UP: usize = 3;
 
 impl Clock {
@@ -16,7 +16,7 @@ impl Clock {
         Self { replays }
     }
 
-    /// Returns the median in microseconds. The replay runs at least once.
+    /// Returns the median time in microseconds. The replay runs at least once.
     pub(crate) fn median(self, mut replay: impl FnMut()) -> Option<f64> {
         (0..WARM_UP).for_each(|_| replay());
         let mut times: Vec<f64> = (0..self.replays?)

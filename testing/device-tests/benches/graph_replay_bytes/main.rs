@@ -1,11 +1,12 @@
-//! Bytes and replay time of random captures under each policy of an arena, beside the driver's own
-//! graph memory. For that, cudarc captures the same program with an allocation node and a free node
-//! for each temporary, and `AUTO_FREE_ON_LAUNCH`. `graph_replay_bytes_peers.py` beside this folder
-//! runs the same programs, from a file written here, with PyTorch.
+//! Compares the bytes and the replay time of random captures under each arena policy with the
+//! driver's own graph memory. For the latter, cudarc captures the same program with an allocation
+//! node and a free node for each temporary, and with `AUTO_FREE_ON_LAUNCH`.
+//! `graph_replay_bytes_peers.py` in the parent directory runs the same programs with PyTorch, from
+//! a file written by this bench.
 //!
-//! `cargo bench -p device-tests --bench graph_replay_bytes -- --out DIR`. It needs hardware. On the
-//! simulated driver (`--simulated`, and as a test) it counts bytes and shows no times, which have
-//! no meaning there.
+//! Run with `cargo bench -p device-tests --bench graph_replay_bytes -- --out DIR`. It needs
+//! hardware. On the simulated driver (with `--simulated`, or when run as a test) it only counts
+//! bytes, because times have no meaning there.
 
 #![allow(
     clippy::unwrap_used,
@@ -39,40 +40,40 @@ use clock::Clock;
 use programs::{Program, Step};
 use record::{Outcome, Record, Report};
 
-/// The arguments of the bench.
+/// The command-line arguments of the bench.
 #[derive(Debug, Parser)]
 struct Arguments {
-    /// The number of captures of the generator, on 1, 2, 4 and 8 streams in turn.
+    /// The number of generated captures, which use 1, 2, 4 and 8 streams in rotation.
     #[arg(long, default_value_t = 16)]
     captures: usize,
-    /// The operations of each capture.
+    /// The number of operations in each capture.
     #[arg(long, default_value_t = 2000)]
     operations: usize,
-    /// The factor on the generator's sizes of temporaries, which are 256 bytes to 128 KiB. At those
-    /// sizes, a device's pages of 2 MiB would hide all differences.
+    /// The factor by which the generator's sizes of temporaries, 256 bytes to 128 KiB, are
+    /// multiplied. Without it, a device's 2 MiB pages would hide all differences.
     #[arg(long, default_value_t = 64)]
     scale: usize,
-    /// The number of timed replays of each graph, one after the other.
+    /// The number of consecutive timed replays of each graph.
     #[arg(long, default_value_t = 31)]
     replays: usize,
-    /// Use the simulated driver, for bytes alone.
+    /// Use the simulated driver, which only measures bytes.
     #[arg(long)]
     simulated: bool,
-    /// The directory for programs and results as JSON. By default the one in the variable
-    /// `POOL_BENCH_OUT`; without either, results are printed.
+    /// The directory for programs and results as JSON. The default is the value of the variable
+    /// `POOL_BENCH_OUT`. Without a directory, the results are printed.
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
-    /// Passed by `cargo bench`.
+    /// This flag is passed by `cargo bench`.
     #[arg(long, hide = true)]
     bench: bool,
-    /// Passed to all benches by the script that runs them.
+    /// This flag is passed to all benches by the script that runs them.
     #[arg(long, hide = true)]
     noplot: bool,
 }
 
 impl Arguments {
-    /// Parses the arguments. As a test, it ignores arguments for tests, and selects a few short
-    /// captures, simulated.
+    /// Parses the arguments. When run as a test, it ignores the test harness's arguments, and
+    /// selects a few short, simulated captures.
     fn of_process() -> Self {
         let measures = ["--bench", "--simulated", "--help"];
         if std::env::args().any(|argument| measures.contains(&argument.as_str())) {
@@ -131,7 +132,7 @@ fn scaled(mut program: Program, scale: usize) -> Program {
     program
 }
 
-/// Measures each capture in turn. Each is dropped before the next begins.
+/// Measures one capture after another. Each is dropped before the next one begins.
 fn measure(
     arguments: &Arguments,
     device: &Device,

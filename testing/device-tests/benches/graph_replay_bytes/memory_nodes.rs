@@ -1,5 +1,5 @@
-//! A program captured through cudarc, whose temporaries are allocated and freed by nodes of the
-//! graph.
+//! A program captured through cudarc, in which nodes of the graph allocate and free the
+//! temporaries.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -15,7 +15,7 @@ use crate::clock::Clock;
 use crate::programs::{Program, Step, value_of};
 use crate::record::{Measured, Outcome};
 
-/// Measures one program. The bytes are those that graphs hold of the device after the replays, and
+/// Measures one program. The bytes are the device memory that graphs hold after the replays, and
 /// this graph is the only one.
 pub(crate) fn measure(
     memory: &DeviceMemory,
@@ -27,7 +27,7 @@ pub(crate) fn measure(
     let streams: Vec<Arc<CudaStream>> = (0..program.streams).map(new_stream).collect();
     let largest = program.sizes.iter().copied().max().unwrap_or(1);
     memory.context().bind_to_thread().unwrap();
-    // SAFETY: the bytes are freed once, below, when no work runs any more.
+    // SAFETY: the bytes are freed once, below, after all work has ended.
     let sink = |_| unsafe { result::malloc_sync(largest) }.unwrap();
     let sinks: Vec<u64> = streams.iter().map(sink).collect();
 
@@ -40,16 +40,17 @@ pub(crate) fn measure(
     });
     let bytes = device.graph_memory_reserved().unwrap() - before;
 
-    // The next launch would free the allocations that the program leaves, and there is none after
-    // the last.
+    // The next launch would free the allocations that the program leaves, but no launch follows the
+    // last one.
     for address in left {
-        // SAFETY: allocated by the graph, which has no node that frees it; all replays are over.
+        // SAFETY: the graph allocated the address and contains no node that frees it; all replays
+        // are over.
         unsafe { result::free_sync(address) }.unwrap();
     }
     drop(graph);
     device.trim_graph_memory().unwrap();
     for sink in sinks {
-        // SAFETY: allocated above; all replays were waited for.
+        // SAFETY: the sink was allocated above, and all replays have been synchronized.
         unsafe { result::free_sync(sink) }.unwrap();
     }
     Outcome::Measured(Measured { bytes, microseconds })
@@ -71,7 +72,7 @@ struct UnderWay<'s> {
 }
 
 impl UnderWay<'_> {
-    /// Returns a stream, which takes part from here on.
+    /// Returns a stream, and adds it to the capture if necessary.
     fn stream(&mut self, number: usize) -> Result<&Arc<CudaStream>, DriverError> {
         if !std::mem::replace(&mut self.begun[number], true) {
             self.streams[number].join(&self.streams[0])?;
@@ -80,7 +81,7 @@ impl UnderWay<'_> {
     }
 }
 
-/// Returns the graph, and the addresses that it allocates and does not free.
+/// Returns the graph, and the addresses that it allocates but does not free.
 fn capture(
     program: &Program,
     streams: &[Arc<CudaStream>],
@@ -111,7 +112,7 @@ fn put(
     match step {
         Step::Take { stream: home, bytes } => {
             let stream = under_way.stream(home)?.cu_stream();
-            // SAFETY: it is used between its allocation and its free, below.
+            // SAFETY: the memory is used only between its allocation and its free below.
             let address = unsafe { result::malloc_async(stream, bytes) }?;
             let value = value_of(live.len());
             // SAFETY: `bytes` bytes were allocated.
@@ -122,8 +123,8 @@ fn put(
             let from = &mut live[temporary];
             from.users.insert(stream);
             let on = under_way.stream(stream)?.cu_stream();
-            // SAFETY: a stream's sink is as large as the largest temporary. The generator lets a
-            // stream use only earlier definitions, for which the streams wait.
+            // SAFETY: the sink of a stream is as large as the largest temporary. In generated
+            // programs, a stream uses only earlier definitions, for which the streams wait.
             unsafe { result::memcpy_dtod_async(sinks[stream], from.address, from.bytes, on) }?;
         }
         Step::End { temporary } => {
@@ -133,7 +134,7 @@ fn put(
             for &user in users.iter().filter(|&&user| user != home) {
                 home_stream.join(under_way.stream(user)?)?;
             }
-            // SAFETY: all its uses are earlier.
+            // SAFETY: all its uses come earlier.
             unsafe { result::free_async(address, home_stream.cu_stream()) }?;
         }
         Step::Wait { later, earlier } => {

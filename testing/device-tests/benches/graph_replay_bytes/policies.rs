@@ -1,4 +1,4 @@
-//! A program captured with an arena, under each of its policies.
+//! A program captured with an arena, under each arena policy.
 
 use std::time::Duration;
 
@@ -19,7 +19,8 @@ pub(crate) struct Planned {
     pub(crate) measured: Measured,
 }
 
-/// Returns options with a second for the plan, or less if it is within a hundredth of the bound.
+/// Returns options that limit planning to one second. Planning ends earlier if the plan is within 1
+/// % of the bound.
 fn options() -> Options {
     Options { tolerance: 1.01, budget: Duration::from_secs(1), ..Options::default() }
 }
@@ -49,7 +50,7 @@ pub(crate) fn linear(memory: &DeviceMemory, program: &Program, clock: Clock) -> 
     }
 }
 
-/// Runs with an arena that is large enough for any policy.
+/// Runs the program with an arena that is large enough for any policy.
 fn with_arena(
     memory: &DeviceMemory,
     program: &Program,

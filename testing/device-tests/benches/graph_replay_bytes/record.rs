@@ -1,4 +1,4 @@
-//! The measurements, as a table for people and as JSON; and the programs, for other benches.
+//! Prints the measurements as a table and as JSON, and exports the programs for other benches.
 
 use std::fmt;
 use std::path::PathBuf;
@@ -8,7 +8,7 @@ use serde::Serialize;
 
 use crate::programs::{self, Step};
 
-/// Bytes and time of one way to capture.
+/// The bytes and the time of one method of capturing.
 #[derive(Clone, Copy, Debug, Serialize)]
 pub(crate) struct Measured {
     pub(crate) bytes: u64,
@@ -16,7 +16,7 @@ pub(crate) struct Measured {
     pub(crate) microseconds: Option<f64>,
 }
 
-/// The outcome of one way to capture.
+/// The outcome of one method of capturing.
 #[derive(Clone, Copy, Debug, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum Outcome {
@@ -25,29 +25,29 @@ pub(crate) enum Outcome {
     Refused,
 }
 
-/// A capture, with sizes in bytes unless stated otherwise.
+/// The measurements of one capture, with sizes in bytes unless stated otherwise.
 #[derive(Debug, Serialize)]
 pub(crate) struct Record {
-    /// Its number, and the generator's seed.
+    /// The number of the capture, and the generator's seed.
     pub(crate) capture: u64,
     pub(crate) streams: usize,
     pub(crate) temporaries: usize,
     /// The bytes that the program requests.
     pub(crate) requested: u64,
-    /// The same in whole granules.
+    /// The same, rounded up to whole granules.
     pub(crate) sum: u64,
-    /// The peak of live bytes, by the order of the calls; no bound if the capture forks.
+    /// The peak of live bytes in call order. It is not a bound if the capture forks.
     pub(crate) peak_by_calls: u64,
-    /// A lower bound for every layout.
+    /// A lower bound on the bytes of any layout.
     pub(crate) lower_bound: u64,
     pub(crate) monotone: Outcome,
     pub(crate) linear: Outcome,
     pub(crate) planned: Outcome,
-    /// The memory that graphs have reserved of the device.
+    /// The device memory that graphs have reserved.
     pub(crate) memory_nodes: Outcome,
 }
 
-/// All of them.
+/// The measurements of all captures.
 #[derive(Debug, Serialize)]
 pub(crate) struct Report {
     device: String,
@@ -55,7 +55,7 @@ pub(crate) struct Report {
     captures: Vec<Record>,
 }
 
-/// A program for other implementations; steps have the names of `programs.rs`.
+/// A program for other implementations. Its steps have the names used in `programs.rs`.
 #[derive(Debug, Serialize)]
 pub(crate) struct Program {
     capture: u64,
@@ -85,7 +85,7 @@ impl Report {
     }
 }
 
-/// Returns the peak of live bytes, by the order of the calls.
+/// Returns the peak of live bytes in call order.
 pub(crate) fn peak(program: &programs::Program) -> u64 {
     let (mut live, mut peak, mut sizes) = (0, 0, program.sizes.iter());
     for step in &program.steps {
@@ -99,7 +99,7 @@ pub(crate) fn peak(program: &programs::Program) -> u64 {
     peak as u64
 }
 
-/// Writes into files of a directory; prints the results without one.
+/// Writes the results to files in a directory, or prints them if there is no directory.
 ///
 /// # Errors
 ///

@@ -6,7 +6,7 @@ use std::time::Duration;
 use criterion::Criterion;
 use driver_conformance::driver::Device;
 
-/// Measures if there is a device. The error is a description.
+/// Runs the measurements if there is a device. The error of `measure` is a description.
 pub(crate) fn run(measure: impl FnOnce(&mut Criterion) -> Result<(), String>) -> ExitCode {
     if let Err(why) = Device::open() {
         return without_device(&why.to_string());
@@ -24,7 +24,7 @@ pub(crate) fn run(measure: impl FnOnce(&mut Criterion) -> Result<(), String>) ->
     ExitCode::SUCCESS
 }
 
-/// Does nothing as a test. As a measurement, prints that there is no device.
+/// Does nothing when run as a test. When run as a benchmark, prints that there is no device.
 fn without_device(why: &str) -> ExitCode {
     if std::env::args().any(|argument| argument == "--bench") {
         eprintln!("no GPU: {why}");

@@ -1,7 +1,7 @@
-//! Bugs found by the third attack on the device half, a test each. Names state the present
-//! behaviour; comments describe the bug.
+//! Regression tests for bugs that the third attack found in the device code, one test per bug. The
+//! names state the present behaviour; the comments describe the bug.
 //!
-//! Each test needs a separate process: `cargo xtask sim-test` runs them.
+//! Each test needs its own process: `cargo xtask sim-test` runs them.
 
 #![allow(clippy::unwrap_used, clippy::panic, reason = "this is how tests fail")]
 
@@ -28,18 +28,17 @@ const N: usize = 1000;
 const BLOCK: LaunchConfig =
     LaunchConfig { grid_dim: (2, 1, 1), block_dim: (64, 1, 1), shared_mem_bytes: 0 };
 
-/// Fills the argument, on the stream given to `on`.
+/// Launches a fill of the argument, on the stream that was passed to `on`.
 fn launch(fill: &CudaFunction, stream: &Arc<CudaStream>, arg: &OnStream<'_>) {
     let (value, count) = (5.0_f32, N as u64);
     let mut launch = stream.launch_builder(fill);
     launch.arg(arg).arg(&value).arg(&count);
-    // SAFETY: the parameters are those of `FILL`, and the view of the argument has that many
-    // elements.
+    // SAFETY: the arguments match `FILL`, and the argument's view has `count` elements.
     unsafe { launch.launch(BLOCK) }.unwrap();
 }
 
-/// B1: each `default_stream()` is a new `Arc` of the same stream. The pool treated its own as the
-/// last one, waited once, and forgot a stream in use.
+/// B1: each `default_stream()` is a new `Arc` of the same stream. The pool assumed that its own
+/// `Arc` was the last one, waited once, and forgot a stream that was in use.
 #[test]
 #[ignore = "needs a process of its own: cargo xtask sim-test"]
 fn the_default_stream_is_waited_for_again() {
@@ -59,7 +58,8 @@ fn the_default_stream_is_waited_for_again() {
     });
 }
 
-/// B2: the same if a `Weak` of the stream becomes an `Arc` again between the check and the event.
+/// B2: the same bug, if a `Weak` of the stream is upgraded to an `Arc` between the check and the
+/// event.
 #[test]
 #[ignore = "needs a process of its own: cargo xtask sim-test"]
 fn a_stream_that_comes_back_from_a_weak_reference_is_waited_for() {
@@ -96,7 +96,7 @@ fn a_stream_that_comes_back_from_a_weak_reference_is_waited_for() {
     }
 }
 
-/// B3: an argument may be sent to a thread with a different per-thread default stream.
+/// B3: an argument may be sent to a thread whose per-thread default stream is a different one.
 #[test]
 #[ignore = "needs a process of its own: cargo xtask sim-test"]
 fn an_argument_for_the_per_thread_stream_is_ordered_on_another_thread() {
@@ -116,8 +116,8 @@ fn an_argument_for_the_per_thread_stream_is_ordered_on_another_thread() {
     });
 }
 
-/// B4: `beside` reused a live region of an arena in a session, without a reset: a manual capture
-/// with that region had a valid lease.
+/// B4: `beside` reused a live region of an arena in a session without a reset, although a manual
+/// capture with that region still held a valid lease.
 #[test]
 #[ignore = "needs a process of its own: cargo xtask sim-test"]
 fn a_region_that_lives_stays_beside_a_graph() {
@@ -130,7 +130,7 @@ fn a_region_that_lives_stays_beside_a_graph() {
         let (living, lease) = (second.allocate(4096).unwrap(), second.lease());
         by_hand.begin_capture(RELAXED).unwrap();
         let (address, stream) = (living.address(), by_hand.cu_stream());
-        // SAFETY: a region of the arena, whose lease outlives the graph.
+        // SAFETY: this is a region of the arena, whose lease outlives the graph.
         unsafe { cudarc::driver::result::memset_d8_async(address, 7, 4096, stream) }.unwrap();
         let hand_made = by_hand.end_capture(NO_FLAGS).unwrap().unwrap();
         let body = |capture: &Capture<'_>, (): &mut ()| {
@@ -150,8 +150,8 @@ fn a_region_that_lives_stays_beside_a_graph() {
     });
 }
 
-/// B4, reversed: once the last of its graphs is dropped, an arena is its owner's again, as
-/// `Monotone`.
+/// B4, reversed: once the last of its graphs is dropped, an arena returns to its owner, with the
+/// policy `Monotone`.
 #[test]
 #[ignore = "needs a process of its own: cargo xtask sim-test"]
 fn an_arena_comes_back_with_its_own_policy() {
@@ -174,8 +174,8 @@ fn an_arena_comes_back_with_its_own_policy() {
     });
 }
 
-/// Returns a graph whose only kernel writes its state, which is freed in the order of another
-/// stream.
+/// Returns a graph whose only kernel writes the graph's state, which is freed in the order of
+/// another stream.
 fn with_state(main: &Arc<CudaStream>, other: &Arc<CudaStream>) -> CapturedGraph<CudaSlice<f32>> {
     let fill = function(main.context(), elementwise::MODULE, elementwise::FILL.f32);
     let state = other.alloc_zeros::<f32>(N).unwrap();
@@ -187,7 +187,7 @@ fn with_state(main: &Arc<CudaStream>, other: &Arc<CudaStream>) -> CapturedGraph<
             let (value, count) = (5.0_f32, N as u64);
             let mut launch = stream.launch_builder(&fill);
             launch.arg(&address).arg(&value).arg(&count);
-            // SAFETY: the parameters are those of `FILL`, and the slice has that many elements.
+            // SAFETY: the arguments match `FILL`, and the slice has `count` elements.
             unsafe { launch.launch(BLOCK) }.unwrap();
             Ok(())
         };
@@ -197,15 +197,15 @@ fn with_state(main: &Arc<CudaStream>, other: &Arc<CudaStream>) -> CapturedGraph<
     made.unwrap()
 }
 
-/// B5: `come_to_rest` assumed that a stream is idle if it could not wait for it. Here another
-/// thread captures it explicitly, right between the two calls.
+/// B5: `come_to_rest` assumed that a stream is idle if waiting for it fails. In this test, another
+/// thread captures the stream explicitly, exactly between the two calls.
 #[test]
 #[ignore = "needs a process of its own: cargo xtask sim-test"]
 fn a_state_stays_while_its_run_is_pending() {
     end_where_another_thread_captures(drop);
 }
 
-/// B5, at the take of the state.
+/// B5, when the state is taken.
 #[test]
 #[ignore = "needs a process of its own: cargo xtask sim-test"]
 fn a_state_is_not_given_back_while_its_run_is_pending() {
@@ -216,7 +216,7 @@ fn a_state_is_not_given_back_while_its_run_is_pending() {
     });
 }
 
-/// Ends a graph whose run is pending, while another thread begins to capture its stream.
+/// Drops a graph whose run is pending while another thread begins to capture the graph's stream.
 fn end_where_another_thread_captures(end: impl FnOnce(CapturedGraph<CudaSlice<f32>>)) {
     let simulator = start();
     let (main, other) = (stream(), stream());
@@ -233,8 +233,7 @@ fn end_where_another_thread_captures(end: impl FnOnce(CapturedGraph<CudaSlice<f3
     simulator.assert_clean();
 }
 
-/// B5, with a failing driver: the block of a running graph went to another graph, of another
-/// stream.
+/// B5, with a failing driver: the block of a running graph was passed to a graph on another stream.
 #[test]
 #[ignore = "needs a process of its own: cargo xtask sim-test"]
 fn a_lease_stays_while_a_run_is_pending() {
@@ -249,7 +248,7 @@ fn a_lease_stays_while_a_run_is_pending() {
         let body = |capture: &Capture<'_>, (): &mut ()| {
             capture.fill_bytes(capture.main(), &mut capture.block::<u8>(&block)?, 1)
         };
-        // It keeps the arena, whose end would wait for the device.
+        // This graph keeps the arena, because dropping the arena would wait for the device.
         let session = CaptureSession::new(&one).unwrap();
         let keeper: Made = session.prepare(arena()).unwrap().capture((), |_, ()| Ok(()));
         let keeper = keeper.unwrap();
@@ -271,7 +270,8 @@ fn a_lease_stays_while_a_run_is_pending() {
     }
 }
 
-/// B6: `read` returned an error, and the bytes arrived later in memory that was not lent any more.
+/// B6: `read` returned an error, but the bytes arrived later, in memory that was no longer
+/// borrowed.
 #[test]
 #[ignore = "needs a process of its own: cargo xtask sim-test"]
 fn a_read_that_failed_writes_nothing_later() {
@@ -287,7 +287,7 @@ fn a_read_that_failed_writes_nothing_later() {
         });
         let mut graph = made.unwrap();
         graph.replay().unwrap();
-        // SAFETY: bytes, which are written before they are read.
+        // SAFETY: the elements are bytes, which are written before they are read.
         let mut host = unsafe { main.context().alloc_pinned::<u8>(4096) }.unwrap();
         host.as_mut_slice().unwrap().fill(7);
         if by_hand {
@@ -304,14 +304,14 @@ fn a_read_that_failed_writes_nothing_later() {
         let _ = main.end_capture(NO_FLAGS);
         main.synchronize().unwrap();
         assert_eq!(host.as_slice().unwrap(), [8; 4096], "by hand: {by_hand}");
-        // The target of the bytes was not freed before, either.
+        // The destination of the bytes has not been freed either.
         drop(graph);
         simulator.assert_clean();
     }
 }
 
-/// B6, reversed: `write` returned an error, and later copied the caller's new bytes. A graph of
-/// another stream read the block meanwhile.
+/// B6, reversed: `write` returned an error, but later copied the caller's new bytes. In the
+/// meantime a graph on another stream read the block.
 #[test]
 #[ignore = "needs a process of its own: cargo xtask sim-test"]
 fn a_write_that_failed_reads_nothing_later() {
@@ -322,13 +322,13 @@ fn a_write_that_failed_reads_nothing_later() {
         let session = CaptureSession::new(stream).unwrap();
         session.lease(pool.lease(&[block.id()]).unwrap())
     };
-    // It only reads the block, so another stream's graph may have it, too.
+    // The capture only reads the block, so a graph on another stream may also use it.
     let made: Made = on(&main).prepare(arena()).unwrap().capture((), |capture, ()| {
         let mut copy = capture.acquire::<u8>(4096)?;
         capture.copy(capture.main(), &mut copy, &capture.block::<u8>(&block)?)
     });
     let mut graph = made.unwrap();
-    // SAFETY: bytes, which are written before they are read.
+    // SAFETY: the elements are bytes, which are written before they are read.
     let mut host = unsafe { main.context().alloc_pinned::<u8>(4096) }.unwrap();
     host.as_mut_slice().unwrap().fill(7);
     simulator.fail_call("cuStreamSynchronize", 1, 999);
@@ -347,8 +347,9 @@ fn a_write_that_failed_reads_nothing_later() {
     simulator.assert_clean();
 }
 
-/// B7: the records admit a stream to a capture, and the driver then fails to join it. The capture's
-/// work on it ran at once, on memory of the arena, beside a graph that had it.
+/// B7: the records admit a stream to a capture, and the driver then fails to join the stream. The
+/// capture's work on that stream executed immediately, on memory of the arena, while a graph was
+/// using the memory.
 #[test]
 #[ignore = "needs a process of its own: cargo xtask sim-test"]
 fn a_stream_that_was_admitted_in_vain_runs_nothing() {
@@ -380,8 +381,8 @@ fn a_stream_that_was_admitted_in_vain_runs_nothing() {
     }
 }
 
-/// B8: host arguments were numbered in the order of calls, including those of fills in scopes,
-/// which are not steps. So an update with the same steps numbered them differently.
+/// B8: host arguments were numbered in call order, including the arguments of fills in scopes,
+/// which are not steps. An update with the same steps therefore numbered them differently.
 #[test]
 #[ignore = "needs a process of its own: cargo xtask sim-test"]
 fn an_argument_names_its_buffer_after_an_update() {
@@ -418,8 +419,8 @@ fn an_argument_names_its_buffer_after_an_update() {
     });
 }
 
-/// B9: a lent view is forgotten, and the body fails. The record's entry stayed permanently, and
-/// graphs of every other stream could not get the block.
+/// B9: a lent view is forgotten, and the body fails. The view's record was never removed, and
+/// graphs on other streams could not use the block.
 #[test]
 #[ignore = "needs a process of its own: cargo xtask sim-test"]
 fn a_failed_capture_keeps_nothing_for_a_lent_view_that_was_forgotten() {
@@ -448,8 +449,8 @@ fn a_failed_capture_keeps_nothing_for_a_lent_view_that_was_forgotten() {
     assert!(other.is_ok() && memory.is_empty(), "{other:?} {memory:?}");
 }
 
-/// B10: a graph is dropped, and another one made with its block on another stream. It was refused
-/// while any other thread captured.
+/// B10: a graph is dropped, and a new graph is created with the same block on another stream. This
+/// was refused while any other thread captured.
 #[test]
 #[ignore = "needs a process of its own: cargo xtask sim-test"]
 fn a_dropped_graph_gives_its_blocks_back_beside_a_capture_of_another_thread() {
@@ -528,7 +529,7 @@ impl BlockWatch for Panics {
     fn freed(&self, _: u64, _: usize) {}
 }
 
-/// B11: an observer of a block panics, and the block was leaked.
+/// B11: when an observer of a block panicked, the block was leaked.
 #[test]
 #[ignore = "needs a process of its own: cargo xtask sim-test"]
 fn a_block_is_freed_where_its_watch_panics() {

@@ -1,6 +1,6 @@
-//! A bug found by the third attack on the device half with a hook of the allocator: a deadlock.
+//! A deadlock that the third attack on the device code found with a hook of the allocator.
 //!
-//! It needs a separate process: `cargo xtask sim-test` runs it, and stops it when it hangs.
+//! The test needs its own process: `cargo xtask sim-test` runs it, and kills it if it hangs.
 
 #![allow(clippy::unwrap_used, clippy::panic, reason = "this is how tests fail")]
 
@@ -19,7 +19,7 @@ use cuda_sim_control::Settings;
 use pool_graph::{CaptureSession, PreparedCapture};
 use support::{start, start_anew};
 
-/// The system's allocator, with a hook.
+/// The system allocator with a hook.
 struct Hooked;
 
 thread_local! {
@@ -28,17 +28,17 @@ thread_local! {
     static PREPARED: RefCell<Option<PreparedCapture>> = const { RefCell::new(None) };
 }
 
-// SAFETY: the system's allocator; the hook does not unwind.
+// SAFETY: all calls go to the system allocator, and the hook does not unwind.
 unsafe impl GlobalAlloc for Hooked {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         one_more();
-        // SAFETY: the caller's promise.
+        // SAFETY: the caller upholds the contract.
         unsafe { System.alloc(layout) }
     }
 
     unsafe fn dealloc(&self, memory: *mut u8, layout: Layout) {
         one_more();
-        // SAFETY: the caller's promise.
+        // SAFETY: the caller upholds the contract.
         unsafe { System.dealloc(memory, layout) };
     }
 }
@@ -46,7 +46,7 @@ unsafe impl GlobalAlloc for Hooked {
 #[global_allocator]
 static HOOKED: Hooked = Hooked;
 
-/// The hook: makes a graph on the stream of the program's graph.
+/// The hook, which creates a graph on the stream of the program's graph.
 fn one_more() {
     match LEFT.get() {
         None => {}
@@ -65,7 +65,7 @@ fn one_more() {
 }
 
 /// B12: `write` registered its use of the stream (`StreamUse`) and then allocated and freed. A
-/// capture of that stream waited for all users: for itself.
+/// capture of that stream in the hook waited for all users, and therefore for itself.
 #[test]
 #[ignore = "needs a process of its own: cargo xtask sim-test"]
 fn a_capture_in_a_hook_of_the_allocator_waits_for_no_write_of_its_own() {

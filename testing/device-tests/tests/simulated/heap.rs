@@ -1,7 +1,7 @@
-//! In steady state the pool makes no heap allocation on the host, in scopes, arrays of dynamic
-//! rank, uses on other streams, copies, and when it feeds a graph.
+//! In steady state the pool makes no heap allocation on the host. This covers scopes, arrays of
+//! dynamic rank, uses on other streams, copies, and feeding a graph.
 //!
-//! It needs a separate process: `cargo xtask sim-test` runs it.
+//! The test needs its own process: `cargo xtask sim-test` runs it.
 
 #![allow(clippy::unwrap_used, reason = "this is how tests fail")]
 
@@ -16,27 +16,27 @@ use pool_graph::{
     DeviceMemory, GraphPoolConfig, ReadTicket, StagingConfig, StagingPool,
 };
 
-/// The system's allocator, counting for each thread.
+/// The system allocator, with a counter for each thread.
 struct Counting;
 
 thread_local! {
     static ALLOCATIONS: Cell<usize> = const { Cell::new(0) };
-    /// While this is `false`, allocations of the simulated driver are not counted.
+    /// `true` while allocations are counted.
     static ON: Cell<bool> = const { Cell::new(false) };
 }
 
-// SAFETY: the system's allocator with a counter beside it.
+// SAFETY: all calls go to the system allocator; the counter does not affect them.
 unsafe impl GlobalAlloc for Counting {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         if ON.get() {
             ALLOCATIONS.set(ALLOCATIONS.get() + 1);
         }
-        // SAFETY: the caller's promise.
+        // SAFETY: the caller upholds the contract.
         unsafe { System.alloc(layout) }
     }
 
     unsafe fn dealloc(&self, memory: *mut u8, layout: Layout) {
-        // SAFETY: the caller's promise.
+        // SAFETY: the caller upholds the contract.
         unsafe { System.dealloc(memory, layout) };
     }
 }
@@ -44,8 +44,8 @@ unsafe impl GlobalAlloc for Counting {
 #[global_allocator]
 static COUNTING: Counting = Counting;
 
-/// Returns the number of allocations of `program`. A shared library has its own allocator, so those
-/// of the simulated driver do not count.
+/// Returns the number of allocations by `program`. The simulated driver is a shared library with
+/// its own allocator, so its allocations are not counted.
 fn allocations(program: impl FnOnce()) -> usize {
     let before = ALLOCATIONS.get();
     ON.set(true);
@@ -87,7 +87,7 @@ fn steady_state_takes_nothing_from_the_heap() {
     simulator.assert_clean();
 }
 
-/// Feeding a graph makes no heap allocation either, with three steps in flight and for a refusal.
+/// Feeding a graph makes no heap allocation either, with three steps in flight and with a refusal.
 #[test]
 #[ignore = "needs a process of its own: cargo xtask sim-test"]
 fn feeding_a_graph_takes_nothing_from_the_heap() {

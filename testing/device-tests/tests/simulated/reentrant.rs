@@ -1,9 +1,10 @@
-//! Foreign code runs in the host's allocator: a hook makes pools, acquires, lends, shapes, copies
-//! and drops, on the same thread. It runs at the first, second, third … allocation or free of a
-//! program until the program ends before. There is no deadlock, no double borrow, and no early use.
+//! Foreign code runs in the host's allocator: a hook creates pools, acquires, lends, stores shapes,
+//! copies and drops, on the same thread. It runs at the first, second, third … allocation or free
+//! of a program, until the program ends first. There is no deadlock, no double borrow, and no use
+//! of memory before earlier uses have ended.
 //!
-//! It needs a separate process: `cargo xtask sim-test` runs it. A test that hangs is stopped, and
-//! has failed.
+//! The test needs its own process: `cargo xtask sim-test` runs it. A test that hangs is killed, and
+//! counts as failed.
 
 #![allow(clippy::unwrap_used, clippy::panic, reason = "this is how tests fail")]
 
@@ -24,34 +25,34 @@ use pool_graph::{
     CudaArena, DeviceMemory, GraphMemoryError, GraphPoolConfig,
 };
 
-/// The elements of the arrays.
+/// The number of elements in each array.
 const N: usize = 100;
 
-/// The system's allocator, with a hook.
+/// The system allocator with a hook.
 struct Hooked;
 
 thread_local! {
-    /// The number of allocations and frees until the hook runs; `None` if it does not.
+    /// The number of allocations and frees until the hook runs; `None` if it is disabled.
     static LEFT: Cell<Option<u64>> = const { Cell::new(None) };
     /// The result of the hook; `None` if it has not run.
     static ANSWER: Cell<Option<bool>> = const { Cell::new(None) };
     /// The hook.
     static HOOK: Cell<fn() -> Ended> = const { Cell::new(|| Ok(())) };
-    /// A scope that the program uses, too.
+    /// A scope that the hook shares with the program.
     static SCOPE: Cell<Option<&'static Scope<'static, Cuda>>> = const { Cell::new(None) };
 }
 
-// SAFETY: the system's allocator; the hook does not unwind.
+// SAFETY: all calls go to the system allocator, and the hook does not unwind.
 unsafe impl GlobalAlloc for Hooked {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         one_more();
-        // SAFETY: the caller's promise.
+        // SAFETY: the caller upholds the contract.
         unsafe { System.alloc(layout) }
     }
 
     unsafe fn dealloc(&self, memory: *mut u8, layout: Layout) {
         one_more();
-        // SAFETY: the caller's promise.
+        // SAFETY: the caller upholds the contract.
         unsafe { System.dealloc(memory, layout) };
     }
 }
@@ -59,8 +60,8 @@ unsafe impl GlobalAlloc for Hooked {
 #[global_allocator]
 static HOOKED: Hooked = Hooked;
 
-/// Counts one allocation or free. The simulated driver's shared library has its own allocator, so
-/// its calls do not come here.
+/// Counts one allocation or free. The simulated driver is a shared library with its own allocator,
+/// so its calls do not reach this function.
 fn one_more() {
     match LEFT.get() {
         None => {}
@@ -88,7 +89,8 @@ fn another_stream(device: &CudaDevice) -> Result<Arc<CudaStream>, PoolError<Cuda
     made.map_err(|error| told(CudaError::Call { call: "cuStreamCreate", code: error.into() }))
 }
 
-/// Runs all operations of views, with another stream that the pool knows and an unknown one.
+/// Runs all operations of views, with one other stream that the pool knows and one that it does not
+/// know.
 fn views(scope: &Scope<'_, Cuda>, [known, unknown]: &[Arc<CudaStream>; 2]) -> Ended {
     let mut view = scope.try_acquire_filled(N, 1.5_f64)?;
     let mut more = scope.try_acquire_from(&[3_u8; N])?;
@@ -105,12 +107,13 @@ fn views(scope: &Scope<'_, Cuda>, [known, unknown]: &[Arc<CudaStream>; 2]) -> En
     check(more.copy_to_vec().map_err(told)? == [0; N])
 }
 
-/// Creates pools from the device on, with short-lived streams and deferred frees.
+/// Opens the device and creates pools, with short-lived streams and deferred frees.
 fn pools() -> Ended {
     pools_with(1)
 }
 
-/// The same without unknown streams: beside a capture, a wait for those fails, and invalidates it.
+/// The same without unknown streams, because during a capture a wait for unknown streams fails and
+/// invalidates the capture.
 fn pools_and_known_streams() -> Ended {
     pools_with(2)
 }
@@ -138,7 +141,7 @@ fn pools_with(known: usize) -> Ended {
     Ok(())
 }
 
-/// Uses pools of the thread's own stream, which is replaced meanwhile.
+/// Uses pools on the thread's own stream, which is replaced during this use.
 fn for_thread(device: &CudaDevice) -> Ended {
     for _ in 0..2 {
         let context = DeviceStream::for_thread().map_err(told)?;
@@ -150,8 +153,9 @@ fn for_thread(device: &CudaDevice) -> Ended {
     Ok(())
 }
 
-/// Runs a program repeatedly, each time on a new thread, with one run of the hook. The hook runs
-/// one allocation or free later each time, until none is left. Returns the number of its runs.
+/// Runs a program repeatedly, each time on a new thread and with one run of the hook. Each time the
+/// hook runs one allocation or free later, until the program ends first. Returns how often the hook
+/// has run.
 fn at_every_allocation(simulator: Simulator, hook: fn() -> Ended, program: fn() -> Ended) -> u64 {
     for nth in 0.. {
         assert!(simulator.reset(Settings::default()));
@@ -159,7 +163,8 @@ fn at_every_allocation(simulator: Simulator, hook: fn() -> Ended, program: fn() 
         let run = move || {
             HOOK.set(hook);
             if nth == 0 {
-                // cudarc loads the driver's functions at the first use, which is over now.
+                // cudarc loads the driver's functions at their first use, which has happened after
+                // this line.
                 program().and(hook()).unwrap();
             }
             LEFT.set(Some(nth));
@@ -189,15 +194,15 @@ fn a_hook_of_the_allocator_makes_pools_and_drops_them() {
     assert!(times > 100, "{times}");
 }
 
-/// The hook uses the scope that the program is using: of the same pool, with the same streams.
+/// The hook uses the same scope as the program, and therefore the same pool and streams.
 fn within() -> Ended {
     let Some(scope) = SCOPE.get() else { return Ok(()) };
     let device = scope.context().device();
     views(scope, &[another_stream(device)?, another_stream(device)?])
 }
 
-/// Uses views of a leaked pool, so that a hook can reach it. The acquire is over when the hook may
-/// run.
+/// Uses views of a leaked pool, so that a hook can access the pool. The acquire has ended before
+/// the hook may run.
 fn views_of_a_leaked_pool() -> Ended {
     let hook = LEFT.take();
     let device = Cuda::device(0).map_err(told)?;
@@ -211,7 +216,7 @@ fn views_of_a_leaked_pool() -> Ended {
     let mut wide = scope.try_acquire_filled(80_000, 3_u64)?;
     SCOPE.set(Some(scope));
     LEFT.set(hook);
-    // Several at a time, so that the pool needs space for more records.
+    // Several streams are in use at the same time, so that the pool needs more space for its notes.
     let many: Vec<_> = (0..5).map(|_| another_stream(&device)).collect::<Result<_, _>>()?;
     for stream in many.iter().chain(&streams) {
         record_use(&view, stream).map_err(told)?;
@@ -244,8 +249,9 @@ fn captured(error: impl std::fmt::Debug) -> PoolError<CudaError> {
     told(CudaError::Capturing { operation: "capture" })
 }
 
-/// Graphs from the session on: captured, updated, replayed, written and read, with blocks, an own
-/// arena and one installed on another stream. One is dropped during a capture.
+/// Creates a session and graphs, which are captured, updated, replayed, written and read. The
+/// graphs use blocks, their own arena, and an arena installed on another stream. One graph is
+/// dropped during a capture.
 fn graphs() -> Ended {
     let device = Cuda::device(0).map_err(told)?;
     let (stream, other) = (another_stream(&device)?, another_stream(&device)?);
@@ -291,7 +297,8 @@ fn graphs() -> Ended {
     drop((prepared, ending));
     for block in blocks {
         match pool.deallocate(block.id()) {
-            // A graph that is dropped during a capture has its blocks until that is over.
+            // A graph that is dropped during a capture keeps its blocks until the capture has
+            // ended.
             Ok(()) | Err(GraphMemoryError::LeasedBlock { .. }) => {}
             Err(error) => return Err(captured(error)),
         }

@@ -1,6 +1,6 @@
-//! The sweep over ordering calls: each such call of a program fails once, or from then on, with
-//! each code. Afterwards there is no race, no wrong byte, and no leak; the requested operation
-//! failed, or was right.
+//! The sweep over ordering calls. Each such call of a program fails once, or from then on, with
+//! each error code. Afterwards there is no race, no wrong byte, and no leak, and the requested
+//! operation either failed or produced the right result.
 
 use std::cell::Cell;
 use std::collections::{BTreeMap, BTreeSet};
@@ -13,13 +13,14 @@ use pool_cuda::Cuda;
 use crate::support::start_anew;
 
 /// Codes that a driver may return: for an invalid call, for memory, for a destroyed or broken
-/// context, and an unknown one.
+/// context, and an unknown code.
 const CODES: [u32; 7] = [1, 2, 4, 201, 400, 700, 999];
 
-/// The number of failures of a call that fails from then on.
+/// The number of consecutive failures that stands for a permanent failure.
 const FOR_GOOD: u64 = 200;
 
-/// The calls that order, or that an order depends on: the current context, and the capture status.
+/// The calls that order work or on which an order depends, such as setting the current context and
+/// querying the capture status.
 const ORDERING: [&str; 22] = [
     "cuCtxGetCurrent",
     "cuCtxSetCurrent",
@@ -46,7 +47,7 @@ const ORDERING: [&str; 22] = [
 ];
 
 /// Prefixes of calls with another purpose: creating and destroying, copying and filling, launching,
-/// reading.
+/// and reading.
 const OTHERS: [&str; 12] = [
     "cuMem",
     "cuGraph",
@@ -68,9 +69,9 @@ struct Row {
     programs: u64,
     races: u64,
     wrong: u64,
-    /// The programs in which a call of ours failed.
+    /// The number of programs in which a call of these crates failed.
     failed: u64,
-    /// The programs in which every call succeeded.
+    /// The number of programs in which every call succeeded.
     right: u64,
 }
 
@@ -84,23 +85,23 @@ impl Row {
     }
 }
 
-/// Runs the program of a number. It creates its own objects, calls its second argument before its
-/// first step, and returns the number of its errors and of its wrong results. Then all of its
-/// objects are dropped.
+/// Runs the program with the given number. The program creates its own objects, calls its second
+/// argument before its first step, and returns the number of errors and the number of wrong
+/// results. Afterwards all of its objects are dropped.
 type Run<'p> = &'p dyn Fn(u64, &dyn Fn()) -> (usize, usize);
 
-/// A kind of programs.
+/// A kind of program.
 pub(crate) struct Programs<'p> {
     pub(crate) name: &'static str,
     pub(crate) devices: u32,
     pub(crate) run: Run<'p>,
 }
 
-/// Sweeps over kinds of programs, and prints the table.
+/// Sweeps over all kinds of programs, and prints the table.
 ///
 /// # Panics
 ///
-/// Panics if there was a race, a wrong byte or a leak, and if a program makes a call that is in
+/// Panics if there was a race, a wrong byte or a leak, or if a program makes a call that is in
 /// neither list.
 pub(crate) fn sweep(simulator: Simulator, kinds: &[Programs<'_>]) {
     let mut rows: BTreeMap<&str, Row> = BTreeMap::new();
@@ -135,14 +136,15 @@ fn print(what: &str, name: &str, row: Row) {
     );
 }
 
-/// Returns the number of programs of each kind: the variable `POOL_SWEEP_PROGRAMS`, else a few,
-/// with a sample of the faults.
+/// Returns the number of programs of each kind, from the variable `POOL_SWEEP_PROGRAMS`. By
+/// default, this is a small number with a sample of the faults.
 fn programs() -> u64 {
     let number = env::var("POOL_SWEEP_PROGRAMS").ok();
     number.map_or(12, |number| number.parse().unwrap())
 }
 
-/// Returns the ordering calls that a program makes after its beginning, with their numbers.
+/// Returns the ordering calls that a program makes after its beginning, and how often it makes
+/// each.
 fn recorded(simulator: Simulator, kind: &Programs<'_>, number: u64) -> BTreeMap<&'static str, u64> {
     start_anew(simulator, Settings { devices: kind.devices, ..Settings::default() }, number);
     let (errors, wrong) = (kind.run)(number, &|| simulator.forget_calls());
@@ -159,7 +161,8 @@ fn recorded(simulator: Simulator, kind: &Programs<'_>, number: u64) -> BTreeMap<
     calls
 }
 
-/// Returns all faults of a program, each at one of the calls; a sample if the variable is not set.
+/// Returns all faults of a program, each at one of its calls, or a sample if the variable is not
+/// set.
 fn faults(calls: &BTreeMap<&'static str, u64>, number: u64) -> Vec<(&'static str, u64, u32, bool)> {
     let mut random = Rng::with_seed(number);
     let is_whole = env::var("POOL_SWEEP_PROGRAMS").is_ok();
@@ -215,8 +218,8 @@ impl Fault {
         let reports: Vec<&String> =
             reports.iter().filter(|report| !report.contains("at 0x0: nothing")).collect();
         reports.first().into_iter().for_each(|report| note((*report).clone()));
-        // If a stream's context cannot be made current, cudarc destroys it without, and does so
-        // once.
+        // If a stream's context cannot be made current, cudarc still tries to destroy the stream,
+        // but only once. The stream may then leak.
         let is_of_cudarc = |leak: &String| {
             self.call.starts_with("cuCtx") && leak.contains("kind stream, when its")
         };

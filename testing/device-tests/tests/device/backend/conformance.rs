@@ -1,4 +1,4 @@
-//! The tests of all backends, on a device.
+//! Runs the cases that test all backends on a device.
 
 use crate::require_device;
 use device_tests::{CudaProbe, StackedCudaProbe};

@@ -1,10 +1,10 @@
-//! Other streams, and memory that is released, on a device.
+//! Tests other streams and the release of memory on a device.
 
 use crate::require_device;
 use pool_core::{Pool, PoolView};
 use pool_cuda::{Cuda, announce};
 
-/// Enough elements to keep a device busy for a while.
+/// A number of elements that keeps a device busy for a while.
 const N: usize = 4 << 20;
 
 #[test]

@@ -1,5 +1,5 @@
-//! Attempts to free a graph's memory, to run beside another graph, or to bring foreign memory into
-//! it: each is refused, on any device.
+//! Attempts to free a graph's memory, to run at the same time as another graph, or to use foreign
+//! memory in a graph. Each is refused, on any device.
 
 use std::sync::Barrier;
 
@@ -31,8 +31,8 @@ fn a_graph_replays_after_trim_reset_and_disposal() {
     assert_eq!(memory().take_unanswered(), None);
 }
 
-/// An arena of a session cannot enter another session, by any handle. Graphs may share it only on
-/// the stream of its graph.
+/// An arena of a session cannot be used in another session, through any handle. Graphs can share it
+/// only on the stream of its graph.
 #[test]
 #[ignore = "needs a CUDA device"]
 fn two_graphs_of_one_arena_never_run_at_once() {
@@ -62,7 +62,7 @@ fn two_graphs_of_one_arena_never_run_at_once() {
     drop(CaptureSession::new(&other).unwrap().prepare(cleared).unwrap());
 }
 
-/// Each of two threads captures and, in its body, drops the graph of the other thread's stream.
+/// Each of two threads captures and, in its body, drops the graph on the other thread's stream.
 #[test]
 #[ignore = "needs a CUDA device"]
 fn each_capture_drops_the_graph_of_the_other_s_stream() {
@@ -70,7 +70,7 @@ fn each_capture_drops_the_graph_of_the_other_s_stream() {
     for mode in [CaptureMode::Global, CaptureMode::ThreadLocal, CaptureMode::Relaxed] {
         let (streams, pool) = ([stream(), stream()], pool());
         let [(first, _), (second, _)] = streams.each_ref().map(|stream| captured(stream, &pool));
-        // Calls that wait for the whole device come before.
+        // Calls that wait for the whole device come first.
         let sessions = streams.each_ref().map(|stream| {
             let blocks = [(); 2].map(|()| pool.allocate(BYTES as u64).unwrap());
             let lease = pool.lease(&blocks.map(|block| block.id())).unwrap();
@@ -100,8 +100,8 @@ fn each_capture_drops_the_graph_of_the_other_s_stream() {
     }
 }
 
-/// One thread replays on a stream while another one captures it repeatedly. A run is refused or
-/// executes, and none becomes part of a capture.
+/// One thread replays on a stream while another thread captures the stream repeatedly. Each replay
+/// is refused or executed, and none becomes part of a capture.
 #[test]
 #[ignore = "needs a CUDA device"]
 fn replays_and_captures_of_one_stream_on_two_threads() {
@@ -137,8 +137,8 @@ fn replays_and_captures_of_one_stream_on_two_threads() {
     runs(&mut graph, blocks, 9);
 }
 
-/// A graph ends on one thread while another one captures its stream: its state is dropped once its
-/// runs are over.
+/// A graph is dropped on one thread while another thread captures its stream. The graph's state is
+/// dropped once its runs are over.
 #[test]
 #[ignore = "needs a CUDA device"]
 fn a_graph_that_ends_while_its_stream_is_captured() {
@@ -154,7 +154,7 @@ fn a_graph_that_ends_while_its_stream_is_captured() {
     runs(&mut graph.unwrap(), blocks, 3);
 }
 
-/// Bodies forget views, and catch a panic in their work.
+/// Bodies forget views, and catch a panic in their own work.
 #[test]
 #[ignore = "needs a CUDA device"]
 fn bodies_that_forget_and_catch() {
@@ -166,7 +166,7 @@ fn bodies_that_forget_and_catch() {
         std::mem::forget(capture.block::<u8>(&blocks[0])?);
         let panics = || {
             let work = |_: &_| panic!("as it should");
-            // SAFETY: no work is put on the stream.
+            // SAFETY: the closure enqueues no work on the stream.
             unsafe { capture.enqueue(capture.main(), &[], work) }
         };
         let caught = std::panic::catch_unwind(std::panic::AssertUnwindSafe(panics));
@@ -179,7 +179,7 @@ fn bodies_that_forget_and_catch() {
     runs(&mut graph, blocks, 6);
 }
 
-/// A dry run requests more than the address space, where no memory limits it.
+/// A dry run, which no memory limits, requests more bytes than the address space contains.
 #[test]
 #[ignore = "needs a CUDA device"]
 fn dry_runs_of_more_than_there_are_addresses() {
@@ -211,7 +211,7 @@ fn dry_runs_of_more_than_there_are_addresses() {
     assert_eq!(empty.unwrap().temporaries(), 3);
 }
 
-/// A body differs from the probed one in number, order or size.
+/// A body differs from the probed one in the number, order or size of its temporaries.
 #[test]
 #[ignore = "needs a CUDA device"]
 fn a_probe_of_another_body() {
@@ -234,7 +234,8 @@ fn a_probe_of_another_body() {
         let diverged = CaptureError::Diverged { step, planned: 4 };
         assert_eq!(made.map(|_| ()), Err(diverged), "{sizes:?}");
     }
-    // Temporaries outside the plan need fresh bytes, and an arena of the plan's size has none.
+    // Temporaries that are not in the plan need fresh bytes, but an arena of the plan's size has
+    // none.
     let fresh = probe.on_divergence(pool_graph::Divergence::FreshBytes);
     let made: Made = session().planned(&fresh).unwrap().capture((), fill(&[512, 512]));
     assert!(
@@ -243,7 +244,8 @@ fn a_probe_of_another_body() {
     );
 }
 
-/// An arena belongs to one stream, from any thread; a dropped handle leaves it there.
+/// An arena belongs to one stream and can be used from any thread. Dropping a handle leaves the
+/// arena installed.
 #[test]
 #[ignore = "needs a CUDA device"]
 fn an_installed_arena_that_is_dropped_and_cleared_by_others() {

@@ -1,4 +1,4 @@
-//! Graph memory and captures: a graph's real bytes, replayed.
+//! Captures with graph memory: a graph uses real memory, and is replayed.
 
 use std::sync::Arc;
 
@@ -23,7 +23,7 @@ fn stream() -> Arc<CudaStream> {
 }
 
 fn fill(stream: &CudaStream, address: u64, value: u8, bytes: usize) {
-    // SAFETY: the callers pass ranges of live blocks, and use them on this stream alone.
+    // SAFETY: the callers pass ranges of live blocks, and use them only on this stream.
     unsafe { result::memset_d8_async(address, value, bytes, stream.cu_stream()) }.unwrap();
 }
 
@@ -34,7 +34,7 @@ fn copy(stream: &CudaStream, to: u64, from: u64, bytes: usize) {
 
 fn read(address: u64, bytes: usize) -> Vec<u8> {
     let mut host = vec![0; bytes];
-    // SAFETY: the host range has the stated length, and the work on the device range is done.
+    // SAFETY: the host range has the given length, and all work on the device range is done.
     let copied = unsafe { cuMemcpyDtoH_v2(host.as_mut_ptr().cast(), address, bytes) };
     assert_eq!(copied, CUresult::CUDA_SUCCESS);
     host
@@ -42,8 +42,8 @@ fn read(address: u64, bytes: usize) -> Vec<u8> {
 
 const NO_FLAGS: CUgraphInstantiate_flags = CUgraphInstantiate_flags(0);
 
-/// Pool and arena allocate, free and grow in the middle of a capture, from the capturing thread and
-/// from another one. Neither invalidates the capture nor enters it.
+/// A pool and an arena allocate, free and grow during a capture, on the capturing thread and on
+/// another one. This neither invalidates the capture nor adds nodes to it.
 #[test]
 #[ignore = "needs a CUDA device"]
 fn a_capture_does_not_notice() {
@@ -74,7 +74,8 @@ fn a_capture_does_not_notice() {
     }
 }
 
-/// The memory of a graph outlives its pool, and replays do not write memory allocated meanwhile.
+/// The memory of a graph outlives its pool, and replays do not overwrite memory that was allocated
+/// later.
 #[test]
 #[ignore = "needs a CUDA device"]
 fn replays_after_the_pool_is_gone() {
@@ -110,8 +111,8 @@ fn replays_after_the_pool_is_gone() {
     drop(lease);
 }
 
-/// Code that has only the stream finds its arena. A capture on one stream is verified, and replays
-/// correctly although its temporaries share bytes.
+/// Code that has only the stream can find its arena. A capture on one stream passes verification
+/// and replays correctly, although its temporaries share bytes.
 #[test]
 #[ignore = "needs a CUDA device"]
 fn an_arena_on_a_stream() {
@@ -156,7 +157,8 @@ fn an_arena_on_a_stream() {
     drop(lease);
 }
 
-/// An arena that rewinds refuses a capture that forks; one that never reuses accepts it.
+/// An arena that rewinds refuses a capture that forks. An arena that never reuses bytes accepts the
+/// same capture.
 #[test]
 #[ignore = "needs a CUDA device"]
 fn a_capture_that_forks() {

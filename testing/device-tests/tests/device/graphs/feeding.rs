@@ -1,5 +1,5 @@
-//! Steps in flight: a replay gets its input, and its output is read, without waiting for the
-//! device.
+//! Steps in flight: the input of a replay is written, and its output is read, without waiting for
+//! the device.
 
 use std::collections::VecDeque;
 
@@ -16,7 +16,7 @@ use crate::{memory, require_device};
 const ROUNDS: u32 = 24;
 const IN_FLIGHT: usize = 3;
 
-/// Returns the step of scopes and kernels as a graph, and buffers for it.
+/// Returns a graph of the step with scopes and kernels, with its buffers.
 fn fed() -> (CapturedGraph, Ends, StagingPool) {
     let stream = stream();
     let axpy = Axpy::load(stream.context());
@@ -67,7 +67,8 @@ fn three_steps_in_flight_give_what_one_by_one_gives() {
     }
 }
 
-/// The ticket waits on a thread without a context, after graph and pool were dropped.
+/// The ticket is waited for on a thread without a context, after the graph and the pool have been
+/// dropped.
 #[test]
 #[ignore = "needs a CUDA device"]
 fn a_ticket_outlives_graph_and_pool_on_another_thread() {

@@ -1,4 +1,4 @@
-//! A captured graph and its memory: ownership, and errors for code that would release it.
+//! A captured graph owns its memory, and operations that would release this memory fail.
 
 use std::sync::Arc;
 
@@ -26,7 +26,7 @@ pub(crate) fn arena() -> CudaArena {
     CudaArena::new(memory(), 1 << 16, ArenaPolicy::Monotone).unwrap()
 }
 
-/// Returns a session on a stream with two blocks of a pool, with an arena.
+/// Returns a prepared session with an arena, on a stream and two blocks of a pool.
 pub(crate) fn prepared(
     stream: &Arc<CudaStream>,
     pool: &CUDAGraphMemoryPool,
@@ -37,7 +37,7 @@ pub(crate) fn prepared(
     (session.prepare(arena()).unwrap(), blocks)
 }
 
-/// Copies from one block to the other through a temporary.
+/// Copies one block to another through a temporary.
 pub(crate) fn through(
     capture: &Capture<'_>,
     blocks: [GraphMemoryBlock; 2],
@@ -189,7 +189,8 @@ fn what_cannot_be_captured_is_refused_by_name() {
     let (prepared, _) = prepared(&stream, &pool);
     let unleased = pool.allocate(256).unwrap();
     let made: Result<CapturedGraph, CaptureError> = prepared.capture((), |capture, ()| {
-        // The stream of the other graph is captured: none of that graph's work may enter.
+        // The other graph's stream is captured: none of that graph's work may become part of the
+        // capture.
         for (refused, operation) in [
             (graph.replay(), "be replayed"),
             (graph.upload(), "be uploaded"),
@@ -228,7 +229,7 @@ fn a_graph_with_memory_nodes_is_refused() {
             let stream = stream.cu_stream();
             // SAFETY: no work uses the allocation.
             let address = unsafe { cudarc::driver::result::malloc_async(stream, 4096) }?;
-            // SAFETY: it was allocated in this graph.
+            // SAFETY: the address was allocated in this graph.
             Ok(unsafe { cudarc::driver::result::free_async(address, stream) }?)
         };
         // SAFETY: the work reads and writes no memory.
@@ -239,7 +240,7 @@ fn a_graph_with_memory_nodes_is_refused() {
     assert!(error.to_string().contains("Acquire from the capture"));
 }
 
-/// Addresses in nodes reveal work outside its declared views.
+/// The addresses in nodes reveal work outside the declared views.
 #[test]
 #[ignore = "needs a CUDA device"]
 fn work_outside_of_its_views_is_refused() {
@@ -251,10 +252,10 @@ fn work_outside_of_its_views_is_refused() {
         let behind = view.address() + 256;
         let stray = |stream: &Arc<CudaStream>| {
             let stream = stream.cu_stream();
-            // SAFETY: the arena has the byte, and the graph is never run.
+            // SAFETY: the arena contains the byte, and the graph never runs.
             Ok(unsafe { cudarc::driver::result::memset_d8_async(behind, 1, 1, stream) }?)
         };
-        // SAFETY: the declaration is wrong, which the test checks; the graph is never run.
+        // SAFETY: the declaration is wrong on purpose, and the graph never runs.
         unsafe { capture.enqueue(capture.main(), &[view.write()], stray) }
     });
     let error = made.expect_err("it strays");
@@ -289,13 +290,14 @@ fn arguments_of_the_host_change_between_replays() {
     assert_eq!(graph.into_state().unwrap(), Some(argument));
 }
 
-/// Two threads capture at once, and drop graphs meanwhile, without effect on each other.
+/// Two threads capture at the same time and drop graphs during the captures, without affecting each
+/// other.
 #[test]
 #[ignore = "needs a CUDA device"]
 fn two_captures_at_once_on_two_threads() {
     let _present = require_device();
     for mode in [CaptureMode::Global, CaptureMode::ThreadLocal, CaptureMode::Relaxed] {
-        // Calls that wait for the whole device, such as creating a stream, come before.
+        // Calls that wait for the whole device, such as creating a stream, come first.
         let parts = [10, 20].map(|value| {
             let (own, pool, past) = (stream(), pool(), stream());
             let (old, _) = captured(&past, &pool);
@@ -327,7 +329,7 @@ fn two_captures_at_once_on_two_threads() {
     }
 }
 
-/// Graphs on one stream share an arena, in any order of replays.
+/// Graphs on one stream share an arena, with their replays in any order.
 #[test]
 #[ignore = "needs a CUDA device"]
 fn graphs_of_one_stream_share_an_arena() {

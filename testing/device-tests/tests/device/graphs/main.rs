@@ -1,5 +1,5 @@
-//! Graph memory on any device: hardware under `cargo xtask gpu-test`, the simulated driver under
-//! `cargo xtask sim-test`.
+//! Tests graph memory on any device: on hardware under `cargo xtask gpu-test`, and on the simulated
+//! driver under `cargo xtask sim-test`.
 
 #![allow(
     clippy::unwrap_used,
@@ -40,7 +40,7 @@ fn memory() -> DeviceMemory {
     DeviceMemory::new(&Cuda::device(0).unwrap())
 }
 
-/// Opens the device for a test that is not a question to the driver.
+/// Opens the device and keeps it open for a test.
 fn require_device() -> Device {
     driver_conformance::open().unwrap_or_else(|why| panic!("GPU REQUIRED: {why}"))
 }

@@ -1,6 +1,6 @@
-//! The verifier on graphs of a driver with one mutation each: an edge removed, an edge made
-//! programmatic, a temporary moved by 256 bytes. A plain search of the graph must confirm every
-//! acceptance.
+//! Tests the verifier on real graphs with one mutation each: an edge is removed, an edge is made
+//! programmatic, or a temporary is moved by 256 bytes. If the verifier accepts a graph, an
+//! exhaustive search of the graph must confirm this.
 
 use driver_conformance::driver::Attribute;
 use pool_graph::{ArenaPlan, ArenaPolicy, CaptureError, DeviceMemory};
@@ -11,14 +11,15 @@ use crate::opened::{Edge, Opened, Work};
 use crate::programs::Program;
 use crate::{memory, require_device};
 
-/// Counts of the outcomes of one kind of mutation.
+/// The number of each outcome for one kind of mutation.
 #[derive(Debug, Default)]
 struct Outcomes {
-    /// Temporaries that share bytes are not ordered any more, and the verifier refuses.
+    /// The temporaries that share bytes are no longer ordered, and the verifier refuses the graph.
     found: usize,
-    /// They are still ordered, and the verifier accepts.
+    /// They are still ordered, and the verifier accepts the graph.
     harmless: usize,
-    /// They are still ordered by another path than the planned one, and the verifier refuses.
+    /// They are still ordered, but by a path that was not planned, and the verifier refuses the
+    /// graph.
     strict: usize,
 }
 
@@ -38,7 +39,7 @@ impl Outcomes {
     }
 }
 
-/// Returns short programs of the generator, with many temporaries, on 1, 2 and 4 streams.
+/// Returns short generated programs with many temporaries, on 1, 2 and 4 streams.
 fn programs() -> Vec<Program> {
     let setting = |streams, seed| generator::Capture {
         operations: 50,
@@ -53,7 +54,8 @@ fn programs() -> Vec<Program> {
         .into()
 }
 
-/// Returns a policy with arbitrary offsets, by intervals in which no two temporaries live at once.
+/// Returns a policy with the given offsets. Its intervals never contain two temporaries at the same
+/// time.
 fn at(offsets: &[u64], program: &Program) -> (u64, ArenaPolicy) {
     let buffer = |(number, &size): (usize, &usize)| {
         let begin = i64::try_from(number).unwrap();
@@ -73,8 +75,7 @@ fn works(memory: &DeviceMemory) -> [Work; 2] {
     [Work::Plain, Work::kernels(memory)]
 }
 
-/// Captures each program, with each kind of work and its plan, and passes each of its edges to the
-/// check.
+/// Captures each program with each kind of work and its plan, and calls `check` for each edge.
 fn for_each_edge(kernels_alone: bool, mut check: impl FnMut(&Opened, &[Edge], usize)) {
     let memory = memory();
     for program in programs() {

@@ -1,5 +1,5 @@
-//! A capture taken apart: its graph, to be changed through the driver, and the test's own model of
-//! it. Nothing here uses `pool-graph`'s records or reads.
+//! A capture that can be modified: its graph, which tests change through the driver, and the test's
+//! own model of the graph. This module does not use `pool-graph`'s records or verification.
 
 use std::cell::RefCell;
 use std::collections::HashMap;
@@ -15,15 +15,15 @@ use pool_kernels::{Launch, elementwise};
 
 use crate::programs::{Kept, Program, Step, session};
 
-/// The work of the nodes.
+/// The kind of work in the nodes.
 pub(crate) enum Work {
-    /// Fills and copies of the driver, whose nodes contain addresses.
+    /// Fills and copies by the driver, whose nodes contain addresses.
     Plain,
-    /// Kernels, whose nodes do not.
+    /// Kernels, whose nodes contain no addresses.
     Kernels { fill: CudaFunction, copy: CudaFunction },
 }
 
-/// Bytes of the arena, and the nodes that use them.
+/// A range of bytes in the arena, with the nodes that use it.
 #[derive(Clone, Debug)]
 pub(crate) struct Used {
     pub(crate) address: u64,
@@ -36,11 +36,11 @@ pub(crate) struct Used {
 pub(crate) struct Edge {
     pub(crate) from: sys::CUgraphNode,
     pub(crate) to: sys::CUgraphNode,
-    /// `true` if it orders memory.
+    /// `true` if the edge orders memory accesses.
     pub(crate) full: bool,
 }
 
-/// The graph, and the uses of its bytes.
+/// The graph, with the uses of its bytes.
 pub(crate) struct Opened {
     pub(crate) capture: UnverifiedCapture,
     pub(crate) temporaries: Vec<Used>,
@@ -60,13 +60,13 @@ impl Work {
 
     fn fill(&self, stream: &Arc<CudaStream>, to: u64, bytes: usize) -> Result<(), CaptureError> {
         match self {
-            // SAFETY: the callers pass temporaries of `bytes` bytes; and no graph is run.
+            // SAFETY: the callers pass temporaries of `bytes` bytes, and no graph is run.
             Self::Plain => unsafe { result::memset_d8_async(to, 1, bytes, stream.cu_stream()) }?,
             Self::Kernels { fill, .. } => {
                 let count = bytes as u64 / 4;
                 let mut launch = stream.launch_builder(fill);
                 launch.arg(&to).arg(&1.0_f32).arg(&count);
-                // SAFETY: the parameters are those of `FILL`; as above.
+                // SAFETY: the arguments match the parameters of `FILL`; as above.
                 unsafe { launch.launch(over(bytes)) }?;
             }
         }
@@ -82,15 +82,15 @@ impl Work {
     ) -> Result<(), CaptureError> {
         match self {
             Self::Plain => {
-                // SAFETY: the callers pass a temporary of `bytes` bytes and a sink that is no
-                // shorter; and no graph is run.
+                // SAFETY: the callers pass a temporary of `bytes` bytes and a sink of at least this
+                // size, and no graph is run.
                 unsafe { result::memcpy_dtod_async(to, from, bytes, stream.cu_stream()) }?;
             }
             Self::Kernels { copy, .. } => {
                 let count = bytes as u64 / 4;
                 let mut launch = stream.launch_builder(copy);
                 launch.arg(&from).arg(&to).arg(&count);
-                // SAFETY: the parameters are those of `COPY`; as above.
+                // SAFETY: the arguments match the parameters of `COPY`; as above.
                 unsafe { launch.launch(over(bytes)) }?;
             }
         }
@@ -120,7 +120,7 @@ impl Opened {
         Self { capture: capture.unwrap(), temporaries: used.into_inner(), _kept: kept }
     }
 
-    /// Returns the planner's offsets of a program's temporaries.
+    /// Returns the planner's offsets for the temporaries of a program.
     pub(crate) fn planned_offsets(memory: &DeviceMemory, program: &Program) -> Vec<u64> {
         let (session, kept) = session(memory, program);
         let used = RefCell::new(Vec::new());
@@ -134,18 +134,18 @@ impl Opened {
         addresses().map(|address| address - base).collect()
     }
 
-    /// Returns its edges, read from the driver.
+    /// Returns the graph's edges, as read from the driver.
     pub(crate) fn edges(&self) -> Vec<Edge> {
         let (graph, none) = (self.capture.graph(), ptr::null_mut());
         let mut count = 0;
-        // SAFETY: the graph lives; without arrays the driver counts.
+        // SAFETY: the graph is live; without arrays, the driver only counts the edges.
         unsafe { sys::cuGraphGetEdges_v2(graph, none, none, ptr::null_mut(), &raw mut count) }
             .result()
             .unwrap();
         let (mut from, mut data) = (vec![ptr::null_mut(); count], vec![edge_data(true); count]);
         let mut to = from.clone();
         let (sources, targets) = (from.as_mut_ptr(), to.as_mut_ptr());
-        // SAFETY: the graph lives, and the arrays have `count` entries.
+        // SAFETY: the graph is live, and each array has `count` entries.
         unsafe {
             sys::cuGraphGetEdges_v2(graph, sources, targets, data.as_mut_ptr(), &raw mut count)
         }
@@ -158,7 +158,7 @@ impl Opened {
     /// Removes an edge from the graph.
     pub(crate) fn remove(&self, edge: Edge) {
         let data = edge_data(edge.full);
-        // SAFETY: the graph and its nodes live, and each array has one entry.
+        // SAFETY: the graph and its nodes are live, and each array has one entry.
         unsafe {
             sys::cuGraphRemoveDependencies_v2(
                 self.capture.graph(),
@@ -172,7 +172,7 @@ impl Opened {
         .unwrap();
     }
 
-    /// Adds an edge to it.
+    /// Adds an edge to the graph.
     pub(crate) fn add(&self, edge: Edge) {
         let data = edge_data(edge.full);
         // SAFETY: as above.
@@ -189,8 +189,8 @@ impl Opened {
         .unwrap();
     }
 
-    /// Returns `true` if these edges order all uses of every two temporaries that share bytes. It
-    /// searches plainly, from each node along all edges.
+    /// Returns `true` if these edges order all uses of every two temporaries that share bytes. The
+    /// search is exhaustive: it follows all edges from each node.
     pub(crate) fn is_ordered(&self, edges: &[Edge]) -> bool {
         let mut next: HashMap<sys::CUgraphNode, Vec<sys::CUgraphNode>> = HashMap::new();
         for edge in edges.iter().filter(|edge| edge.full) {
@@ -224,19 +224,20 @@ impl Opened {
     }
 }
 
-/// Returns the data of a full edge, or of a programmatic one, whose kernel may begin at the
-/// predecessor's trigger.
+/// Returns the data of a full edge, or of a programmatic edge, whose target kernel may begin when
+/// the source kernel triggers it.
 fn edge_data(full: bool) -> sys::CUgraphEdgeData {
     let kind = u8::from(!full);
     sys::CUgraphEdgeData { from_port: kind, to_port: 0, type_: kind, reserved: [0; 5] }
 }
 
-/// Returns the node that was added last on a stream.
+/// Returns the node that was added most recently on a stream.
 fn last_node(stream: &CudaStream) -> sys::CUgraphNode {
     let mut status = sys::CUstreamCaptureStatus::CU_STREAM_CAPTURE_STATUS_NONE;
     let (mut nodes, mut count) = (ptr::null(), 0);
     let none = ptr::null_mut();
-    // SAFETY: the stream lives, and the places outlive the call; unneeded results have null places.
+    // SAFETY: the stream is live, and the output variables outlive the call; unneeded outputs are
+    // null.
     unsafe {
         sys::cuStreamGetCaptureInfo_v3(
             stream.cu_stream(),
@@ -251,11 +252,11 @@ fn last_node(stream: &CudaStream) -> sys::CUgraphNode {
     .result()
     .unwrap();
     assert_eq!(count, 1);
-    // SAFETY: the driver returned that there is one.
+    // SAFETY: the driver reported that there is one node.
     unsafe { *nodes }
 }
 
-/// Puts a program into a capture, and records which node uses which bytes.
+/// Adds a program to a capture, and records which nodes use which bytes.
 fn run(
     program: &Program,
     work: &Work,
@@ -274,7 +275,7 @@ fn run(
                 let mut view = capture.acquire((stream(on)?, bytes))?;
                 let address = view.address();
                 let uses = [view.write()];
-                // SAFETY: it uses the declared bytes, on this stream.
+                // SAFETY: the work uses only the declared bytes, on this stream.
                 unsafe {
                     capture.enqueue(stream(on)?, &uses, |stream| {
                         work.fill(stream, address, bytes)?;

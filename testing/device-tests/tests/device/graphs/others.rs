@@ -1,4 +1,5 @@
-//! What a graph has of others, and what others have of it: owned slices, scopes between replays, and a ladder.
+//! Memory shared between a graph and other code: owned slices, scopes between replays, and graphs
+//! of several sizes that share an arena.
 
 use std::sync::Arc;
 
@@ -17,7 +18,7 @@ fn stream() -> Arc<CudaStream> {
     Cuda::device(0).unwrap().context().new_stream().unwrap()
 }
 
-/// `state = weights`, by way of a temporary, on two streams.
+/// `state = weights`, copied through a temporary, on two streams.
 fn body(capture: &Capture<'_>, weights: &OwnedSlice<f32>, state: &OwnedSliceMut<f32>) -> Result {
     let (main, side) = (capture.main(), capture.branch(0)?);
     let mut temporary = capture.acquire::<f32>((side, N))?;
@@ -25,8 +26,8 @@ fn body(capture: &Capture<'_>, weights: &OwnedSlice<f32>, state: &OwnedSliceMut<
     capture.copy(main, &mut capture.owned_mut(state)?, &temporary)
 }
 
-/// A slice is written on a stream that nothing orders with the graph's; a session owns it at once. Others read it while
-/// the graph replays.
+/// A slice is written on a stream that is not ordered with the graph's stream, and a session
+/// immediately takes ownership of the slice. Other code reads the slice while the graph replays.
 #[test]
 #[ignore = "needs a CUDA device"]
 fn a_graph_uses_slices_of_others() {
@@ -34,7 +35,7 @@ fn a_graph_uses_slices_of_others() {
     for tracked in [true, false] {
         let [one, two, writer] = [(); 3].map(|()| stream());
         if !tracked {
-            // SAFETY: the session orders what is done with the slices here.
+            // SAFETY: the session orders all uses of the slices in this block.
             unsafe { one.context().disable_event_tracking() };
         }
         let weights: Arc<CudaSlice<f32>> = Arc::new(writer.clone_htod(&[3.0_f32; N]).unwrap());
@@ -54,12 +55,13 @@ fn a_graph_uses_slices_of_others() {
         }
         drop(graph);
         assert_eq!(Arc::strong_count(&weights), 1);
-        // SAFETY: the slices from before are gone at the end of this block, with all work on them.
+        // SAFETY: the earlier slices are dropped at the end of this block, and all work on them is
+        // done.
         unsafe { one.context().enable_event_tracking() };
     }
 }
 
-/// Four graphs of a ladder, captured with the smallest first, and eager work in their memory.
+/// Four graphs of increasing size are captured, smallest first, with eager work in their memory.
 #[test]
 #[ignore = "needs a CUDA device"]
 fn a_ladder_shares_its_memory_with_eager_work() {

@@ -1,4 +1,4 @@
-//! Plan, capture, verify: random captures under the three policies.
+//! Random captures that are planned, captured and verified under the three policies.
 
 use pool_core::error_chain;
 use pool_graph::{
@@ -10,14 +10,14 @@ use crate::generator;
 use crate::programs::{Program, Step, check_results, session};
 use crate::{memory, require_device};
 
-/// Returns the number of random captures for each number of streams. On the simulated driver,
-/// `tests/simulated/captured_graphs` has more of them, of full length.
+/// Returns the number of random captures for each number of streams. For the simulated driver,
+/// `tests/simulated/captured_graphs` contains more and longer captures.
 fn captures() -> usize {
     let number = std::env::var("POOL_DEVICE_CAPTURES").ok();
     number.map_or(3, |number| number.parse().unwrap())
 }
 
-/// Returns programs of 1, 2, 4 and 8 streams.
+/// Returns programs that use 1, 2, 4 and 8 streams.
 fn programs() -> impl Iterator<Item = (u64, Program)> {
     generator::settings(4 * captures(), false).map(|setting| {
         let shorter = generator::Capture { operations: 1000, ..setting };
@@ -92,8 +92,8 @@ fn monotone_is_right_and_linear_is_refused_where_it_forks() {
     }
 }
 
-/// Reuse by the order of calls, as interval packing does it, is wrong in captures that fork: the
-/// verifier refuses it each time.
+/// Reusing memory in call order, as interval packing does, is wrong for captures that fork, and the
+/// verifier refuses it every time.
 #[test]
 #[ignore = "needs a CUDA device"]
 fn naive_reuse_is_refused_in_all_of_18_forked_captures() {
@@ -131,12 +131,12 @@ fn a_capture_that_leaves_its_plan() {
         let captured: Result<CapturedGraph, CaptureError> =
             prepared.capture((), |capture, ()| other.body(capture, &outputs));
         match divergence {
-            // A missing use is a different trace.
+            // Omitting a use changes the trace.
             Divergence::Refuse => assert!(
                 matches!(captured, Err(CaptureError::Diverged { .. })),
                 "{removed:?}: {captured:?}"
             ),
-            // It needs nothing outside the plan.
+            // Nothing outside the plan is needed.
             Divergence::FreshBytes => {
                 check_results(&mut captured.unwrap(), &other, &outputs, 1);
             }

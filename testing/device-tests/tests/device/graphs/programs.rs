@@ -1,6 +1,7 @@
-//! Random programs for captures: temporaries with random lives on several streams. The generator is
-//! that of `pool-plan`, with the shape of the one in issue 158352 of `pytorch`. Each temporary is
-//! filled with a distinct number, and copied out, so that a stray write also shows in the data.
+//! Random programs for captures: temporaries with random lifetimes on several streams. The
+//! generator is that of `pool-plan`, with the shape of the capture in issue 158352 of `pytorch`.
+//! Each temporary is filled with its own number and copied out, so that a stray write also changes
+//! the results.
 
 use std::sync::Arc;
 
@@ -13,30 +14,30 @@ use pool_plan::{Buffer, IntervalProblem, Options};
 
 use crate::generator;
 
-/// One step of a program. Temporaries are numbered in the order of their allocation.
+/// One step of a program. Temporaries are numbered in allocation order.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Step {
-    /// Allocate it and fill it.
+    /// Allocate a temporary and fill it.
     Take {
         stream: usize,
         bytes: usize,
     },
-    /// Fill it again.
+    /// Fill the temporary again.
     Use {
         stream: usize,
         temporary: usize,
     },
-    /// Copy it to the stream's sink.
+    /// Copy the temporary to the stream's sink.
     Read {
         stream: usize,
         temporary: usize,
     },
-    /// Copy it to its result.
+    /// Copy the temporary to its result.
     CopyOut {
         stream: usize,
         temporary: usize,
     },
-    /// Drop its view.
+    /// Drop the temporary's view.
     End {
         temporary: usize,
     },
@@ -46,7 +47,7 @@ pub(crate) enum Step {
     },
 }
 
-/// A program, and the size of each of its temporaries.
+/// A program, with the size of each temporary.
 #[derive(Clone, Debug)]
 pub(crate) struct Program {
     pub(crate) streams: usize,
@@ -54,17 +55,18 @@ pub(crate) struct Program {
     pub(crate) sizes: Vec<usize>,
 }
 
-/// The blocks of a pool that a program writes: one for each stream, so that they order nothing.
-/// Such a block begins with a sink for the largest temporary; results follow.
+/// The pool blocks that a program writes. There is one block per stream, so that the blocks do not
+/// order streams. Each block begins with a sink as large as the largest temporary, followed by
+/// results.
 #[derive(Clone, Debug)]
 pub(crate) struct Kept {
     blocks: Vec<GraphMemoryBlock>,
-    /// For each temporary that is copied out, the stream and the offset in its block.
+    /// For each temporary that is copied out, the stream and the offset within the stream's block.
     results: Vec<Option<(usize, usize)>>,
 }
 
 impl Kept {
-    /// Allocates blocks for a program. Unneeded results go to the sink, too.
+    /// Allocates blocks for a program. Results that are not needed also go to the sink.
     fn new(pool: &CUDAGraphMemoryPool, program: &Program, results: bool) -> Self {
         let largest = program.sizes.iter().copied().max().unwrap_or(1);
         let mut bytes = vec![largest; program.streams];
@@ -86,8 +88,8 @@ impl Kept {
 }
 
 impl Program {
-    /// Converts a capture of the generator: an operation reads the buffers that it uses, and writes
-    /// the one that it defines. The last reader of a buffer copies it out.
+    /// Converts a generated capture. Each operation reads the buffers that it uses, and writes the
+    /// buffer that it defines. The last reader of a buffer copies the buffer out.
     pub(crate) fn generated(setting: &generator::Capture) -> Self {
         let operations = setting.operations();
         let mut last_use = Vec::new();
@@ -95,7 +97,7 @@ impl Program {
             operation.uses.iter().for_each(|&buffer| last_use[buffer] = number);
             last_use.extend(operation.allocates.map(|_| usize::MAX));
         }
-        // The others fork from the first stream.
+        // The other streams fork from the first stream.
         let first = operations.first().map_or(0, |operation| operation.stream);
         let renamed = |stream: usize| match stream {
             0 => first,
@@ -123,12 +125,12 @@ impl Program {
         Self { streams: setting.streams, steps, sizes }
     }
 
-    /// Returns a random program of `operations` operations on `streams` streams, which write the
-    /// buffers that they use.
+    /// Returns a random program of `operations` operations on `streams` streams. The operations
+    /// write the buffers that they use.
     pub(crate) fn random(seed: u64, streams: usize, operations: usize) -> Self {
         let mut random = fastrand::Rng::with_seed(seed);
         let mut program = Self { streams, steps: Vec::new(), sizes: Vec::new() };
-        // The number and home stream of each.
+        // The number and the home stream of each temporary.
         let mut live: Vec<(usize, usize)> = Vec::new();
         for _ in 0..operations {
             let stream = random.usize(..streams);
@@ -144,7 +146,7 @@ impl Program {
                 continue;
             }
             // A temporary is mostly used on its home stream. A use on another stream must wait for
-            // it.
+            // the home stream.
             let here: Vec<usize> =
                 (0..live.len()).filter(|&place| live[place].1 == stream).collect();
             let place = match random.choice(&here) {
@@ -167,7 +169,7 @@ impl Program {
         program
     }
 
-    /// Puts it into a capture; its results go to the blocks.
+    /// Adds the program to a capture. The results go to the blocks.
     pub(crate) fn body(&self, capture: &Capture<'_>, kept: &Kept) -> Result<(), CaptureError> {
         let stream = |number: usize| match number {
             0 => Ok(capture.main()),
@@ -200,12 +202,12 @@ impl Program {
         Ok(())
     }
 
-    /// Returns the bytes of all temporaries.
+    /// Returns the total size of all temporaries in bytes.
     pub(crate) fn sum(&self) -> u64 {
         self.sizes.iter().sum::<usize>() as u64
     }
 
-    /// Returns a plan by the order of the calls, as interval packing makes it.
+    /// Returns a plan in call order, as interval packing creates it.
     pub(crate) fn planned_by_call_order(&self) -> ArenaPlan {
         let time = |step: usize| i64::try_from(step).expect("so many steps");
         let mut ends = vec![(0, time(self.steps.len())); self.sizes.len()];
@@ -234,7 +236,7 @@ impl Program {
     }
 }
 
-/// Copies a temporary to a place in a block.
+/// Copies a temporary to an offset in a block.
 fn copy_to_block(
     capture: &Capture<'_>,
     (stream, block, place): (CaptureStream, &GraphMemoryBlock, usize),
@@ -245,27 +247,27 @@ fn copy_to_block(
     assert!(place + view.len() <= block.len());
     let (to, from) = (block.address() + place as u64, view.address());
     let copy = |stream: &Arc<CudaStream>| {
-        // SAFETY: the block has the bytes at that place, and the two are disjoint: one is the
-        // arena's.
+        // SAFETY: the block contains the bytes at this offset. The two ranges are disjoint, because
+        // only one of them is in the arena.
         unsafe { result::memcpy_dtod_async(to, from, view.len(), stream.cu_stream()) }?;
         Ok(())
     };
     let uses = [view.read(), block.write()];
-    // SAFETY: it uses the declared bytes, on this stream.
+    // SAFETY: the work uses only the declared bytes, on this stream.
     unsafe { capture.enqueue(stream, &uses, copy) }
 }
 
-/// Returns the byte with which a temporary is filled.
+/// Returns the byte value with which a temporary is filled.
 pub(crate) fn value_of(temporary: usize) -> u8 {
     u8::try_from(temporary % 251).expect("less than 251") + 1
 }
 
-/// Returns a session for a program, with the blocks that it writes.
+/// Returns a session for a program, with the blocks that the program writes.
 pub(crate) fn session(memory: &DeviceMemory, program: &Program) -> (CaptureSession, Kept) {
     session_with(memory, program, true)
 }
 
-/// The same, with or without results.
+/// Does the same as [`session`], with or without results.
 pub(crate) fn session_with(
     memory: &DeviceMemory,
     program: &Program,
@@ -282,7 +284,7 @@ pub(crate) fn session_with(
     (streams[1..].iter().fold(session, branch), kept)
 }
 
-/// Replays a graph several times, and checks every result each time.
+/// Replays a graph several times, and checks every result after each replay.
 pub(crate) fn check_results(
     graph: &mut pool_graph::CapturedGraph,
     program: &Program,

@@ -1,5 +1,5 @@
-//! The next capture has the same memory after a body that failed or panicked, and after one that
-//! did not.
+//! The next capture uses the same memory after a body that failed or panicked, and after a body
+//! that succeeded.
 
 use pool_core::error_chain;
 use pool_cuda::Cuda;
@@ -18,7 +18,7 @@ fn a_body_that_failed_is_tried_again_with_the_same_memory_and_state() {
     let (prepared, blocks) = prepared(&stream, &pool);
     let free = || Cuda::device(0).unwrap().memory().unwrap().free;
     let before = free();
-    // Each attempt records the place of its temporary.
+    // Each attempt records the address of its temporary.
     let body = |fails: bool| {
         move |capture: &Capture<'_>, seen: &mut Vec<u64>| {
             let first = capture.acquire::<u8>(BYTES)?;
@@ -68,7 +68,7 @@ fn graphs_of_one_prepared_capture_share_its_arena() {
     let mut places = graphs.into_iter().map(|graph| graph.into_state().unwrap());
     let first = places.next().unwrap();
     assert!(places.all(|place| place == first));
-    // Once the last of them is dropped, nothing is leased.
+    // Once the last graph has been dropped, no block is leased.
     pool.deallocate(blocks[0].id()).unwrap();
 }
 

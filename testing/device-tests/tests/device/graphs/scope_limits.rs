@@ -22,7 +22,7 @@ fn what_cannot_be_captured_is_refused_by_name() {
     let outside = |stream: &Arc<CudaStream>| {
         Pool::<Cuda>::new(DeviceStream::from_stream(Arc::clone(stream)).unwrap())
     };
-    // One is on the same stream, one on another.
+    // One view is on the same stream, and the other is on another stream.
     let (mut same, mut other) = (outside(&stream), outside(&elsewhere));
     let (same, other) = (same.scope(), other.scope());
     let mut strangers = [same.acquire_zeroed::<f64, _>(N), other.acquire_zeroed::<f64, _>(N)];
@@ -57,7 +57,7 @@ fn what_cannot_be_captured_is_refused_by_name() {
     assert_same_bits(&ends.run(&mut graph, &input(2)).unwrap(), &input(2));
 }
 
-/// The shape is copied in each replay, from memory that the graph keeps.
+/// Each replay copies the shape from memory that the graph keeps.
 #[test]
 #[ignore = "needs a CUDA device"]
 fn shapes_are_captured() {
@@ -152,7 +152,7 @@ fn an_arena_without_room_is_a_pools_error() {
                 matches!(error, PoolError::OutOfMemory { source: CudaError::NoBlock { .. }, .. })
             };
             assert!(refused.as_ref().is_err_and(no_block), "{refused:?}");
-            // Code that can do with less continues.
+            // Code that can work with less memory continues.
             let mut view = scope.try_acquire::<f64, _>(N)?;
             view.copy_from(*from)?;
             Ok(to.copy_from(view.as_view())?)
@@ -189,7 +189,7 @@ fn a_body_that_fails_or_panics_in_a_scope() {
             Ok(answer) => assert_eq!(answer, Err(CaptureError::DefaultStream)),
             Err(_) => assert!(panics),
         }
-        // The streams are as before, and a body that catches the panic continues.
+        // The streams are unchanged, and a body that catches the panic continues.
         let caught = |capture: &Capture<'_>, ends: Ends| {
             let left = catch_unwind(AssertUnwindSafe(|| fail(capture, ends)));
             assert!(left.is_err() == panics);

@@ -1,5 +1,5 @@
-//! Scopes in the body of a capture: the step of an eager run, captured unchanged, its memory, and
-//! the streams of the session.
+//! Scopes in the body of a capture: an eager step that is captured unchanged, its memory, and the
+//! streams of the session.
 
 use std::sync::Arc;
 
@@ -21,13 +21,13 @@ pub(crate) fn arena(policy: ArenaPolicy) -> CudaArena {
     CudaArena::new(memory(), 1 << 17, policy).unwrap()
 }
 
-/// Returns a session with an arena that never reuses bytes, and its ends.
+/// Returns a session with an arena that never reuses bytes, and the session's ends.
 fn prepared(streams: &[&Arc<CudaStream>]) -> (PreparedCapture, Ends) {
     let (session, ends) = Ends::of_session(streams).unwrap();
     (session.prepare(arena(ArenaPolicy::Monotone)).unwrap(), ends)
 }
 
-/// Captures a body for a monotone arena.
+/// Captures a body with a monotone arena.
 pub(crate) fn captured(
     streams: &[&Arc<CudaStream>],
     body: impl FnOnce(&Capture<'_>, Ends) -> Result<(), CaptureError>,
@@ -58,7 +58,8 @@ fn a_step_is_the_same_eager_and_captured() {
         let (session, ends) = Ends::of_session(&[&stream]).unwrap();
         let body = |capture: &Capture<'_>, (): &mut ()| ends.body(capture, &axpy);
         let probe = session.probe(&mut (), body).unwrap();
-        // Three blocks: two of the outer scope, and one that the inner scopes use in turn.
+        // There are three blocks: two of the outer scope, and one that the inner scopes use in
+        // turn.
         assert_eq!(probe.temporaries(), 3);
         assert_eq!(probe.footprint().peak, probe.footprint().sum, "blocks share nothing");
         let prepared = match policy {
@@ -71,7 +72,7 @@ fn a_step_is_the_same_eager_and_captured() {
     }
 }
 
-/// Temporaries outside scopes share bytes among themselves, never with blocks of scopes.
+/// Temporaries outside scopes share bytes with each other, but never with blocks of scopes.
 #[test]
 #[ignore = "needs a CUDA device"]
 fn blocks_of_scopes_are_used_again_by_scopes_alone() {
@@ -107,14 +108,14 @@ fn blocks_of_scopes_are_used_again_by_scopes_alone() {
     let of = |found: Vec<(usize, &u64)>| found.into_iter().map(|(_, &at)| at).collect::<Vec<u64>>();
     let (temporaries, blocks) = (of(temporaries), of(blocks));
     assert!(blocks.iter().all(|&block| block == blocks[0]), "{blocks:x?}");
-    // The first one may have the block's bytes, because it was dropped by then. The later ones have
-    // other bytes.
+    // The first temporary was dropped before the block was allocated, so the two may share bytes.
+    // The later temporaries use other bytes.
     assert_eq!(temporaries[1], temporaries[2]);
     assert!(temporaries[1].abs_diff(blocks[0]) >= BYTES);
     assert_same_bits(&ends.run(&mut graph, &input(5)).unwrap(), &input(5));
 }
 
-/// A block that a growing slot or a trim frees is reused by the same pool.
+/// A block that is freed by growing a slot, or by a trim, is reused by the same pool.
 #[test]
 #[ignore = "needs a CUDA device"]
 fn what_a_scope_frees_is_used_again_by_its_pool() {
@@ -140,7 +141,7 @@ fn what_a_scope_frees_is_used_again_by_its_pool() {
     let probe = probe.unwrap();
     let addresses = addresses.into_inner();
     let (small, large) = (addresses[0], addresses[1]);
-    // The second slot had the small block, and then needs a large one.
+    // The second slot held the small block, and then needs a large one.
     assert_eq!(addresses[2..5], [large, small, large]);
     assert_eq!(addresses[6], small);
     assert_eq!(probe.temporaries(), 3);
@@ -197,7 +198,8 @@ fn a_stream_has_one_scope_at_a_time() {
     let (mut graph, ends) = captured(&[&stream, &side], body).unwrap();
     assert_same_bits(&ends.run(&mut graph, &input(0)).unwrap(), &[2.0; N]);
 
-    // The same by a plan: in the dry run both scopes are on one stream, whose capture is discarded.
+    // The same with a plan: in the dry run both scopes are on one stream, whose capture is
+    // discarded.
     let (session, ends) = Ends::of_session(&[&stream, &side]).unwrap();
     let body = |capture: &Capture<'_>, (): &mut ()| body(capture, ends);
     let probe = session.probe(&mut (), body).unwrap();
@@ -205,7 +207,7 @@ fn a_stream_has_one_scope_at_a_time() {
     assert_same_bits(&ends.run(&mut graph, &input(0)).unwrap(), &[2.0; N]);
 }
 
-/// A view is used on the session's other stream; later uses are ordered after that.
+/// A view is used on the session's other stream, and later uses are ordered after that use.
 #[test]
 #[ignore = "needs a CUDA device"]
 fn another_stream_of_the_session_uses_a_view() {
@@ -220,12 +222,12 @@ fn another_stream_of_the_session_uses_a_view() {
             for _ in 0..2 {
                 let inner = scope.scope();
                 let mut sum = inner.try_acquire_filled(N, 0.5_f64)?;
-                // The first time, the branch is not part of the capture yet.
+                // The first time, the branch is not yet part of the capture.
                 axpy.on_stream(&side, 2.0, from, &mut sum)?;
             }
             Ok(())
         })?;
-        // The model must record that the branch has unseen work.
+        // The model must record that the branch contains work that the model has not seen.
         let mut after = capture.acquire::<f64>((branch, N))?;
         capture.copy(branch, &mut after, &capture.block(&ends.from)?)?;
         capture.wait(capture.main(), branch)?;
@@ -234,7 +236,7 @@ fn another_stream_of_the_session_uses_a_view() {
     let (mut graph, ends) = captured(&[&stream, &side], body).unwrap();
     assert_same_bits(&ends.run(&mut graph, &input(1)).unwrap(), &input(1));
 
-    // An arena that rewinds by the order of calls allows no second stream.
+    // An arena that rewinds in call order does not allow a second stream.
     let (session, ends) = Ends::of_session(&[&stream, &side]).unwrap();
     let prepared = session.prepare(arena(ArenaPolicy::Linear)).unwrap();
     let forked: Result<CapturedGraph, CaptureError> =
@@ -242,7 +244,7 @@ fn another_stream_of_the_session_uses_a_view() {
     let fork = CaptureError::Memory(GraphMemoryError::ForkedCapture { rewinds: 0 });
     assert_eq!(forked.expect_err("it forks"), fork);
 
-    // A dry run has no such stream, so no work may go there.
+    // A dry run does not capture this stream, so no work may be enqueued on it.
     let (session, ends) = Ends::of_session(&[&stream, &side]).unwrap();
     let dry: Result<_, CaptureError> =
         session.probe(&mut (), |capture, ()| body(capture, ends)).map(|_| ());

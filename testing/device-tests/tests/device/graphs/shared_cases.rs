@@ -1,4 +1,5 @@
-//! The cases of all sources, on a device; afterwards its free memory is as before.
+//! Runs the cases for all memory sources on a device. Afterwards the device has as much free memory
+//! as before.
 
 use pool_cuda::Cuda;
 use pool_graph::DeviceMemory;
@@ -11,7 +12,7 @@ fn on_the_device(case: impl FnOnce(&Subject<DeviceMemory>)) {
     let source = memory();
     let device = Cuda::device(0).unwrap();
     let free = device.memory().unwrap().free as u64;
-    // A quarter of the free memory, and at most 1 GiB, the simulated device's memory.
+    // Use a quarter of the free memory, but at most 1 GiB, the size of the simulated device.
     let largest = (free / 4).min(1 << 30);
     case(&Subject { source: source.clone(), largest });
     assert_eq!(source.take_unanswered(), None);
@@ -27,7 +28,8 @@ fn sixteen_threads_never_overlap() {
     on_the_device(|subject| threads::no_overlap(subject, 16, 10_000));
 }
 
-/// Requests more than the device has: the pool stops early, and its memory is usable.
+/// A request for more memory than the device has makes the pool stop early, and its memory stays
+/// usable.
 #[test]
 #[ignore = "needs a CUDA device"]
 fn stops_early_where_the_device_ends() {

@@ -1,4 +1,4 @@
-//! A step that uses scopes and views alone, run eagerly and captured.
+//! A step that uses only scopes and views, run both eagerly and captured.
 
 use std::sync::Arc;
 
@@ -12,10 +12,10 @@ use pool_graph::{
 };
 use pool_kernels::elementwise;
 
-/// The elements of the arrays.
+/// The number of elements in each array.
 pub(crate) const N: usize = 200;
 
-/// The bytes of an array.
+/// The size of an array in bytes.
 pub(crate) const BYTES: u64 = (N * size_of::<f64>()) as u64;
 
 const GRID: LaunchConfig =
@@ -40,12 +40,12 @@ impl Axpy {
         let count = N as u64;
         let mut launch = scope.launch(&self.0);
         launch.arg(&factor).arg(x).arg(y).arg(&count);
-        // SAFETY: the parameters are those of `AXPY`, and both arrays have `N` elements.
+        // SAFETY: the arguments match `AXPY`, and both arrays have `N` elements.
         unsafe { launch.launch(GRID) }?;
         Ok(())
     }
 
-    /// The same on another stream than the views'.
+    /// Does the same on a stream other than the views' own.
     pub(crate) fn on_stream(
         &self,
         stream: &Arc<CudaStream>,
@@ -57,14 +57,14 @@ impl Axpy {
         let (x, y) = (x.on(stream)?, y.on(stream)?);
         let mut launch = stream.launch_builder(&self.0);
         launch.arg(&factor).arg(&x).arg(&y).arg(&count);
-        // SAFETY: as above; the stream is the one that both were lent to.
+        // SAFETY: as above; both views were lent to this stream.
         unsafe { launch.launch(GRID) }?;
         Ok(())
     }
 }
 
-/// The step, which does not depend on being captured. Its 8-byte elements are filled with values
-/// that no fill of the driver can repeat.
+/// The step, which works the same eagerly and in a capture. It fills 8-byte elements with values
+/// that no memset of the driver can repeat.
 pub(crate) fn step(
     scope: &mut Scope<'_, Cuda>,
     axpy: &Axpy,
@@ -84,7 +84,7 @@ pub(crate) fn step(
     output.copy_from(total.as_view()).map_err(CaptureError::from)
 }
 
-/// Returns the step's result for an input, eagerly.
+/// Returns the step's result for an input, computed eagerly.
 pub(crate) fn eager(axpy: &Axpy, stream: &Arc<CudaStream>, input: &[f64]) -> Vec<f64> {
     let mut pool = Pool::<Cuda>::new(DeviceStream::from_stream(Arc::clone(stream)).unwrap());
     let mut scope = pool.scope();
@@ -94,12 +94,12 @@ pub(crate) fn eager(axpy: &Axpy, stream: &Arc<CudaStream>, input: &[f64]) -> Vec
     output.copy_to_vec().unwrap()
 }
 
-/// Returns an input that differs in each round.
+/// Returns an input that differs in every round.
 pub(crate) fn input(round: u32) -> Vec<f64> {
     (0..N).map(|place| f64::from(round) + (place as f64).sin()).collect()
 }
 
-/// Two blocks: a graph reads one and writes the other.
+/// Two blocks. A graph reads one and writes the other.
 #[derive(Clone, Copy)]
 pub(crate) struct Ends {
     pub(crate) from: GraphMemoryBlock,
@@ -107,7 +107,7 @@ pub(crate) struct Ends {
 }
 
 impl Ends {
-    /// Returns the ends of a session on these streams, which leases them.
+    /// Returns the ends of a session on these streams. The session leases them.
     pub(crate) fn of_session(
         streams: &[&Arc<CudaStream>],
     ) -> Result<(CaptureSession, Self), CaptureError> {
@@ -156,7 +156,7 @@ impl Ends {
     }
 }
 
-/// Checks that two arrays are equal, bit by bit.
+/// Checks that two arrays are equal bit by bit.
 #[track_caller]
 pub(crate) fn assert_same_bits(one: &[f64], other: &[f64]) {
     let bits = |numbers: &[f64]| numbers.iter().map(|number| number.to_bits()).collect::<Vec<_>>();

@@ -1,5 +1,5 @@
-//! Updates of captured graphs: the parameters of replays before and after one, and refused updates,
-//! which change nothing.
+//! Updates of captured graphs: replays use the old parameters before an update and the new ones
+//! afterwards, and refused updates change nothing.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
@@ -20,7 +20,7 @@ use crate::{memory, require_device};
 
 const COUNT: usize = 300;
 
-/// A stream, a block that graphs keep, and a kernel.
+/// A stream, a block that graphs use, and a kernel.
 struct Place {
     stream: Arc<CudaStream>,
     pool: CUDAGraphMemoryPool,
@@ -28,15 +28,15 @@ struct Place {
     scale: CudaFunction,
 }
 
-/// The graph's state: the parameters of the body.
+/// The graph's state, which contains the parameters of the body.
 #[derive(Clone, Debug)]
 struct Wanted {
     factor: f64,
     /// The number of kernel launches.
     launches: usize,
-    /// `true` for a fill with zeros instead of the kernel.
+    /// `true` to fill with zeros instead of launching the kernel.
     fills: bool,
-    /// The elements of a temporary.
+    /// The number of elements in a temporary.
     temporary: usize,
     fails: bool,
     panics: bool,
@@ -64,7 +64,7 @@ impl Place {
         CaptureSession::new(&self.stream).unwrap().lease(lease)
     }
 
-    /// Returns a graph that multiplies the numbers, in a separate arena.
+    /// Returns a graph that multiplies the numbers, with its own arena.
     fn graph(&self, wanted: Wanted) -> CapturedGraph<Wanted> {
         let prepared = self.session().prepare(arena()).unwrap();
         prepared.capture(wanted, |capture, wanted: &mut Wanted| self.body(capture, wanted)).unwrap()
@@ -77,7 +77,7 @@ impl Place {
         let mut numbers = capture.block::<f64>(&self.numbers)?;
         let at = numbers.address();
         let work = |stream: &Arc<CudaStream>| self.work(stream, at, wanted);
-        // SAFETY: the work writes the numbers, on this stream.
+        // SAFETY: the work writes only the numbers, on this stream.
         unsafe { capture.enqueue(capture.main(), &[numbers.write()], work) }?;
         assert!(!wanted.panics, "as it should");
         if wanted.fails { Err(CaptureError::ForeignView) } else { Ok(()) }
@@ -85,7 +85,7 @@ impl Place {
 
     fn work(&self, stream: &Arc<CudaStream>, at: u64, wanted: &Wanted) -> Result<(), CaptureError> {
         if wanted.fills {
-            // SAFETY: the block has `8 * COUNT` bytes.
+            // SAFETY: the block contains `8 * COUNT` bytes.
             return Ok(unsafe { result::memset_d8_async(at, 0, 8 * COUNT, stream.cu_stream()) }?);
         }
         let (count, factor) = (COUNT as u64, wanted.factor);
@@ -93,7 +93,7 @@ impl Place {
             let config = LaunchConfig::for_num_elems(u32::try_from(COUNT).unwrap());
             let mut launch = stream.launch_builder(&self.scale);
             launch.arg(&factor).arg(&at).arg(&count);
-            // SAFETY: the parameters are those of `SCALE`, and the block has `COUNT` elements.
+            // SAFETY: the arguments match `SCALE`, and the block has `COUNT` elements.
             unsafe { launch.launch(config) }?;
         }
         Ok(())
@@ -112,7 +112,7 @@ impl Place {
         graph.write(&self.numbers, &[1.0; COUNT]).unwrap();
     }
 
-    /// Checks that one replay on ones multiplies by this factor.
+    /// Checks that one replay, starting with ones, multiplies by this factor.
     fn multiplies_by(&self, graph: &mut CapturedGraph<Wanted>, factor: f64) {
         self.start(graph);
         graph.replay().unwrap();
@@ -137,7 +137,7 @@ fn replays_before_an_update_use_the_old_scalar_those_after_it_the_new_one() {
     let mut expected = 1.0;
     for factor in [3.0, 5.0, 0.25, 7.0] {
         let before = graph.state().unwrap().factor;
-        // They are running during the update.
+        // These replays are running during the update.
         for _ in 0..3 {
             graph.replay().unwrap();
             expected *= before;
@@ -151,7 +151,7 @@ fn replays_before_an_update_use_the_old_scalar_those_after_it_the_new_one() {
     assert_eq!(graph.into_state().unwrap().factor, 7.0);
 }
 
-/// After any refusal, at any time, the graph works as before, and can be updated.
+/// After any refusal, at any time, the graph works as before and can be updated.
 #[test]
 #[ignore = "needs a CUDA device"]
 fn a_refused_update_leaves_the_graph_as_it_was() {
@@ -210,7 +210,7 @@ fn an_update_is_no_part_of_another_capture_and_no_use_of_a_reset_arena() {
     drop(other.unwrap());
     place.update(&mut graph, Wanted::factor(3.0)).unwrap();
     place.multiplies_by(&mut graph, 3.0);
-    // The other graph took nothing; the update returned its second request.
+    // The other graph used no memory, because the update returned its second request.
     assert!(second.stats().live_regions == 0 && numbers.sum_bytes > 0);
     second.reset();
     let stale = GraphMemoryError::StaleLease { leased: 0, current: 1 };
@@ -288,7 +288,7 @@ fn host_arguments_are_those_of_the_last_update() {
     copies(&mut graph, 3);
 }
 
-/// If an arena rewinds by the order of drops, an update must repeat that order.
+/// If an arena rewinds in the order of drops, an update must repeat that order.
 #[test]
 #[ignore = "needs a CUDA device"]
 fn temporaries_that_would_move_are_refused() {
@@ -314,7 +314,8 @@ fn temporaries_that_would_move_are_refused() {
     graph.synchronize().unwrap();
 }
 
-/// Launches of a scope, and constants that it copies from the host, are updated like all others.
+/// An update also changes launches of a scope, and the constants that the scope copies from the
+/// host.
 #[test]
 #[ignore = "needs a CUDA device"]
 fn a_graph_with_a_scope_is_updated() {
@@ -322,7 +323,8 @@ fn a_graph_with_a_scope_is_updated() {
     let stream = stream();
     let axpy = Axpy::load(stream.context());
     let (session, ends) = Ends::of_session(&[&stream]).unwrap();
-    // The value of the view's fill, and the factor of the input; a factor of 0 panics.
+    // The tuple contains the value for the view's fill and the factor for the input. A factor of 0
+    // panics.
     let body = |capture: &Capture<'_>, &mut (fill, factor): &mut (f64, f64)| {
         ends.with_views(capture, |scope, from, to| {
             let mut sum = scope.try_acquire_filled(N, fill)?;

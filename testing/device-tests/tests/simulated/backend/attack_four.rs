@@ -1,4 +1,4 @@
-//! Attempts of the fourth attack on pools of the device, a test each.
+//! The fourth attack's attempts on pools of the device, one test each.
 
 use std::sync::Arc;
 use std::thread;
@@ -15,9 +15,9 @@ use crate::support::{function, orders, pool, start, start_anew};
 
 const N: usize = 1000;
 
-/// Another thread captures a pool's stream in the middle of a copy. The pool's page-locked buffer
-/// belongs to that graph from then on, and its event has no result any more. Every later copy of
-/// the pool queried it, and failed.
+/// Another thread captures a pool's stream in the middle of a copy. From then on, the pool's
+/// page-locked buffer belongs to that graph, and its event can no longer be queried. Every later
+/// copy of the pool queried the event, and failed.
 fn a_copy_that_is_captured(reads: bool) {
     let simulator = start();
     let device = Cuda::device(0).unwrap();
@@ -57,14 +57,13 @@ fn a_pool_copies_again_after_a_read_that_somebody_captured() {
     a_copy_that_is_captured(true);
 }
 
-/// Fills the argument, on the stream given to `on`.
+/// Launches a fill of the argument, on the stream that was passed to `on`.
 fn launch(fill: &CudaFunction, stream: &Arc<CudaStream>, arg: &OnStream<'_>, value: f32, n: usize) {
     let count = n as u64;
     let mut launch = stream.launch_builder(fill);
     launch.arg(arg).arg(&value).arg(&count);
     let threads = u32::try_from(n).unwrap();
-    // SAFETY: the parameters are those of `FILL`, and the view of the argument has that many
-    // elements.
+    // SAFETY: the arguments match `FILL`, and the argument's view has `count` elements.
     unsafe { launch.launch(LaunchConfig::for_num_elems(threads)) }.unwrap();
 }
 
@@ -130,8 +129,9 @@ fn streams_of_a_peer_are_ordered_with_all_that_a_pool_does() {
     }
 }
 
-/// The context of a peer breaks while a pool has lent it memory. No work runs there any more. The
-/// pool, whose device works, queried it forever, before every reuse and free of the block.
+/// The context of a peer breaks while the peer borrows memory of a pool. No more work runs on that
+/// context. The bug: the pool, whose device still works, kept querying the lost context before each
+/// reuse and free of the block.
 #[test]
 #[ignore = "needs a process of its own: cargo xtask sim-test"]
 fn a_pool_goes_on_when_a_peer_is_lost() {
@@ -153,7 +153,8 @@ fn a_pool_goes_on_when_a_peer_is_lost() {
         let (value, count, nowhere) = (1.0_f32, 1_u64, 8_u64);
         let mut lost = stream.launch_builder(&fill);
         lost.arg(&nowhere).arg(&value).arg(&count);
-        // SAFETY: the memory is the simulator's, which reports an access without access rights.
+        // SAFETY: the memory belongs to the simulator, which reports accesses without access
+        // rights.
         unsafe { lost.launch(LaunchConfig::for_num_elems(1)) }.unwrap();
         assert!(stream.synchronize().is_err());
         let scope = pool.scope();
@@ -169,8 +170,8 @@ fn a_pool_goes_on_when_a_peer_is_lost() {
 }
 
 /// cudarc's safe calls pass a pool's memory to a default stream of a peer. The handle of a default
-/// stream is the same number in every context, and the pool had left its own context current. So
-/// the work ran on the default stream of the pool's device, without order.
+/// stream is the same number in every context, and the pool had made its own context current. The
+/// work therefore ran on the default stream of the pool's device, without any ordering.
 #[test]
 #[ignore = "needs a process of its own: cargo xtask sim-test"]
 fn work_on_a_default_stream_of_a_peer_runs_there() {

@@ -1,5 +1,6 @@
-//! Manual captures around all operations of a pool: on its stream, on another one, on several. No
-//! pool invalidates a capture, no block is lost to one, and no work loses its order.
+//! Manual captures during all operations of a pool: on the pool's stream, on another stream, and on
+//! several streams. No pool invalidates a capture, no capture leaks a block, and all work stays
+//! ordered.
 
 use std::sync::Arc;
 use std::thread;
@@ -17,10 +18,10 @@ use pool_facade::with_pool;
 
 use crate::support::{in_many_orders, orders, pool, start, start_anew};
 
-/// The elements of the arrays.
+/// The number of elements in each array.
 const N: usize = 1000;
 
-/// Returns a pool that has copied from the host and has a shape on the device.
+/// Returns a pool that has already copied from the host and stored a shape on the device.
 fn used_pool(device: &CudaDevice) -> Pool<Cuda> {
     let mut pool = pool(device);
     pool.scope().acquire_from(&[1_u8; N]);
@@ -65,7 +66,7 @@ fn a_pool_is_dropped_while_its_stream_is_captured() {
     });
 }
 
-/// The next pool that allocates frees deferred blocks, of any device.
+/// The next pool that allocates, on any device, frees the deferred blocks.
 #[test]
 #[ignore = "needs a process of its own: cargo xtask sim-test"]
 fn what_a_pool_left_on_one_device_is_given_back_by_one_of_another() {
@@ -88,7 +89,7 @@ fn what_a_pool_left_on_one_device_is_given_back_by_one_of_another() {
     }
 }
 
-/// Such a capture forbids page-locked memory and waits to every thread.
+/// Such a capture forbids every thread to use page-locked memory and to wait.
 #[test]
 #[ignore = "needs a process of its own: cargo xtask sim-test"]
 fn a_pool_works_beside_a_global_capture() {
@@ -109,7 +110,7 @@ fn a_pool_works_beside_a_global_capture() {
     });
 }
 
-/// For the first stream of a context, cudarc would wait for the whole context.
+/// Before creating the first stream of a context, cudarc would wait for the whole context.
 #[test]
 #[ignore = "needs a process of its own: cargo xtask sim-test"]
 fn a_threads_first_pool_is_made_beside_a_capture() {
@@ -126,8 +127,8 @@ fn a_threads_first_pool_is_made_beside_a_capture() {
     });
 }
 
-/// A graph launch on the pool's stream would not wait for another stream's work from before the
-/// capture, though that stream took part in it.
+/// A graph launch on the pool's stream does not wait for work that another stream performed before
+/// the capture, although that stream took part in the capture.
 #[test]
 #[ignore = "needs a process of its own: cargo xtask sim-test"]
 fn work_before_a_capture_is_not_taken_for_a_part_of_it() {

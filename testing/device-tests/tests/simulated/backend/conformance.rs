@@ -1,4 +1,4 @@
-//! The tests of all backends, with device memory: the acceptance cases and random programs.
+//! Runs the acceptance cases and the random programs for all backends with device memory.
 
 use std::cell::Cell;
 
@@ -12,12 +12,12 @@ use pool_cuda::{Cuda, CudaDevice};
 
 use crate::support::{in_many_orders, orders, start, start_anew};
 
-/// The number of programs. Each makes hundreds of calls of the simulated driver, the same in every
-/// order.
+/// The number of programs. Each makes hundreds of calls to the simulated driver, which are the same
+/// in every order.
 const PROGRAMS: u32 = 60;
 
-/// Runs the acceptance cases, all of them in the first order only. The long arrays are many bytes
-/// of one copy or fill each, which the other cases have as well.
+/// Runs the acceptance cases. Only the first order includes all of them: the cases with long arrays
+/// copy or fill many bytes per call, but otherwise make the same calls as the other cases.
 fn run_cases<P: Probe>(probe: &P, is_first: bool) {
     if is_first {
         return run_all(probe);
@@ -30,7 +30,7 @@ fn run_cases<P: Probe>(probe: &P, is_first: bool) {
     }
 }
 
-/// Runs a program in a twentieth of the orders.
+/// Runs a program in one twentieth of the orders.
 fn in_some_orders(program: impl Fn(&CudaDevice)) {
     let simulator = start();
     for order in 0..orders().div_ceil(20) {

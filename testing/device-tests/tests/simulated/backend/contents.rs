@@ -1,4 +1,4 @@
-//! Copies and fills of every size, between host, views, pools and devices.
+//! Copies and fills of every size, between the host, views, pools and devices.
 
 use cuda_sim_control::Settings;
 use pool_core::{PodElement, PoolView, PoolViewMut};
@@ -6,7 +6,7 @@ use pool_cuda::{Cuda, CudaError};
 
 use crate::support::{in_many_orders, orders, pool, start, start_anew};
 
-/// More than the capacity of all staging buffers.
+/// A size that exceeds the capacity of all staging buffers together.
 const LARGE: usize = (5 << 20) + 3;
 
 fn there_and_back<T: PodElement + PartialEq + std::fmt::Debug>(
@@ -71,7 +71,7 @@ fn a_copy_has_left_its_source_when_it_returns() {
         let mut pool = pool(device);
         let scope = pool.scope();
         // Unless the pool prevents it, the device reads a user's page-locked memory directly.
-        // SAFETY: it is written before it is read.
+        // SAFETY: the memory is written before it is read.
         let mut pinned = unsafe { device.context().alloc_pinned::<u32>(5000) }.unwrap();
         pinned.as_mut_slice().unwrap().fill(5);
         let first = scope.acquire_from(pinned.as_slice().unwrap());
@@ -91,7 +91,7 @@ fn pinned_memory_goes_by_cudarcs_own_copies() {
         let mut pool = pool(device);
         let scope = pool.scope();
         let stream = scope.context().stream().clone();
-        // SAFETY: it is written before it is read.
+        // SAFETY: the memory is written before it is read.
         let mut pinned = unsafe { device.context().alloc_pinned::<u32>(500) }.unwrap();
         pinned.as_mut_slice().unwrap().fill(5);
         let mut view = scope.acquire::<u32, _>(500);
@@ -124,8 +124,8 @@ fn copies_between_devices_are_ordered_both_ways() {
     }
 }
 
-/// cudarc orders such a copy after the source's stream, and does not pass the source the stream
-/// that it runs on.
+/// cudarc orders such a copy after the source's stream, but does not pass the copy's own stream to
+/// the source.
 #[test]
 #[ignore = "needs a process of its own: cargo xtask sim-test"]
 fn cudarc_copies_a_view_to_another_device() {
@@ -149,7 +149,7 @@ fn cudarc_copies_a_view_to_another_device() {
     }
 }
 
-/// A copy on the pool's own stream needs no wait, though it also queries the stream.
+/// A copy on the pool's own stream needs no wait, although cudarc also queries the stream.
 #[test]
 #[ignore = "needs a process of its own: cargo xtask sim-test"]
 fn cudarc_copies_a_view_on_its_own_stream_without_waiting() {

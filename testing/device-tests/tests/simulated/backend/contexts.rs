@@ -1,5 +1,5 @@
-//! Default streams of two devices, whose handle is the same number: every call reaches the intended
-//! one, under any current context.
+//! Default streams of two devices, whose handles are the same number. Every call uses the intended
+//! stream, whichever context is current.
 
 use std::sync::Arc;
 
@@ -12,7 +12,7 @@ use pool_cuda::{Cuda, CudaDevice, DeviceStream, record_use};
 
 use crate::support::{orders, pool, start, start_anew};
 
-/// The elements of the arrays.
+/// The number of elements in each array.
 const N: usize = 4096;
 
 /// Returns a pool on a device's default stream.
@@ -21,7 +21,7 @@ fn pool_on_default(device: &CudaDevice) -> Pool<Cuda> {
     Pool::new(DeviceStream::new(device, stream).unwrap())
 }
 
-/// Runs a program with two devices in many orders.
+/// Runs a program on two devices in many orders.
 fn on_two_devices(program: impl Fn(Simulator, &[CudaDevice; 2])) {
     let simulator = start();
     for seed in 0..orders() {
@@ -34,7 +34,7 @@ fn on_two_devices(program: impl Fn(Simulator, &[CudaDevice; 2])) {
     }
 }
 
-/// Returns a device with stream-ordered allocations and one with plain ones.
+/// Returns one device with stream-ordered allocations, and one with plain allocations.
 fn of_both_kinds(device: &CudaDevice) -> [CudaDevice; 2] {
     [device.clone(), device.clone().without_memory_pool()]
 }
@@ -91,8 +91,8 @@ fn default_streams_of_two_devices_copy_to_and_fro() {
     });
 }
 
-/// The pool has the last handle of a stream of the other device. Waiting for it destroys it, which
-/// makes the other context current in the middle of an allocation.
+/// The pool holds the last handle of a stream of the other device. Waiting for the stream also
+/// destroys it, which makes the other context current in the middle of an allocation.
 #[test]
 #[ignore = "needs a process of its own: cargo xtask sim-test"]
 fn a_stream_of_the_other_device_ends_in_the_middle_of_an_allocation() {
@@ -107,7 +107,7 @@ fn a_stream_of_the_other_device_ends_in_the_middle_of_an_allocation() {
                 let source = from.acquire_filled(N, 7_u8);
                 to.acquire::<u8, _>(N).copy_from(source.as_view()).unwrap();
             }
-            // It is freed at the next allocation.
+            // The block is freed at the next allocation.
             stream.begin_capture(LOCAL).unwrap();
             assert_eq!(from.trim().slots, 1);
             drop(stream.end_capture(CUgraphInstantiate_flags(0)).unwrap());
@@ -120,7 +120,7 @@ fn a_stream_of_the_other_device_ends_in_the_middle_of_an_allocation() {
     });
 }
 
-/// cudarc makes the stream's context current, requests the pointer, and continues with the bare
+/// cudarc makes the stream's context current, requests the pointer, and continues with the raw
 /// handle.
 #[test]
 #[ignore = "needs a process of its own: cargo xtask sim-test"]

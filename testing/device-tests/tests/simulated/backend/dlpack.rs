@@ -1,4 +1,5 @@
-//! Tensors of device memory: ordered with their consumer's stream, and used again after it.
+//! Tensors of device memory: their use is ordered with the consumer's stream, and the memory is
+//! reused only after that use.
 
 use std::sync::Arc;
 use std::thread;
@@ -15,7 +16,7 @@ use pool_kernels::elementwise;
 use crate::support::{calls_like, function, in_many_orders, start, start_anew};
 use cuda_sim_control::Settings;
 
-/// Elements of the arrays.
+/// The number of elements in each array.
 const N: usize = 1000;
 
 const BLOCK: LaunchConfig =
@@ -37,11 +38,12 @@ fn tensors_of_a_device_go_there_and_back_without_a_copy() {
             let address = array.view().address();
             let tensor: Dlpack = export_device(array, &[10, N / 10], &consumer).unwrap();
             assert_eq!(tensor.validate_export().unwrap().device().device_type, DLDeviceType::CUDA);
-            // SAFETY: ready on the consumer's stream (`export_device`), and used here alone.
+            // SAFETY: the elements are ready on the consumer's stream (`export_device`), and used
+            // only here.
             let mut tensor = unsafe { DeviceTensor::<u32>::import(tensor, &consumer) }.unwrap();
             assert_eq!((tensor.address(), tensor.shape()), (address, [10, N / 10].as_slice()));
             assert_eq!(consumer.clone_dtoh(&tensor).unwrap(), [round; N]);
-            // SAFETY: nothing else uses it.
+            // SAFETY: no other code uses the elements.
             consumer.memset_zeros(&mut unsafe { tensor.as_mut() }.unwrap()).unwrap();
             assert_eq!(third.clone_dtoh(&tensor).unwrap(), [0; N]);
             thread::scope(|scope| scope.spawn(move || drop(tensor)).join().unwrap());
@@ -68,7 +70,8 @@ fn a_consumer_deletes_a_tensor_that_its_kernels_still_read() {
             let x = pool.take_from(&[f32::from(round); N]);
             let mut y = pool.take_zeroed::<f32>(N);
             let tensor: Dlpack = export_device(x, &[N], &consumer).unwrap();
-            // A consumer in C: the address, a kernel on its stream, and the deleter at once.
+            // A consumer in C uses the address, launches a kernel on its own stream, and
+            // immediately calls the deleter.
             let address = tensor.validate().unwrap().data_ptr().addr() as u64;
             let (factor, count) = (3.0_f32, N as u64);
             {
@@ -76,7 +79,7 @@ fn a_consumer_deletes_a_tensor_that_its_kernels_still_read() {
                 let y = y.on(&consumer).unwrap();
                 let mut launch = consumer.launch_builder(&axpy);
                 launch.arg(&factor).arg(&address).arg(&y).arg(&count);
-                // SAFETY: the parameters are those of `AXPY`, and the count is that of both arrays.
+                // SAFETY: the arguments match `AXPY`, and the count is the length of both arrays.
                 unsafe { launch.launch(BLOCK) }.unwrap();
             }
             drop(tensor);
@@ -109,7 +112,7 @@ fn tensors_of_other_devices_and_streams_are_refused() {
     let array = refused.err().unwrap().array;
 
     let tensor: Dlpack = export_device(array, &[N], &stream).unwrap();
-    // SAFETY: refused.
+    // SAFETY: the import is refused.
     let refused = unsafe { DeviceTensor::<u32>::import(tensor, &elsewhere) }.unwrap_err();
     assert!(matches!(
         refused,
@@ -118,23 +121,23 @@ fn tensors_of_other_devices_and_streams_are_refused() {
     assert_eq!(pool.stats().active_slots, 0, "a refused tensor is dropped");
 
     let on_device: Dlpack = export_device(pool.take_zeroed::<u32>(N), &[N], &stream).unwrap();
-    // SAFETY: refused.
+    // SAFETY: the import is refused.
     let refused = unsafe { HostTensor::<u32>::import(on_device) }.unwrap_err();
     assert!(matches!(
         refused,
         TensorError::Device { found, .. } if found.device_type == DLDeviceType::CUDA
     ));
     let on_host: Dlpack = export(SharedPool::<Cpu>::default().take_zeroed::<u32>(4), &[4]).unwrap();
-    // SAFETY: refused.
+    // SAFETY: the import is refused.
     let refused = unsafe { DeviceTensor::<u32>::import(on_host, &stream) }.unwrap_err();
     assert!(refused.to_string().starts_with("the tensor is on device 0 of type 1"));
     let on_device: Dlpack = export_device(pool.take_zeroed::<u32>(N), &[N], &stream).unwrap();
-    // SAFETY: refused.
+    // SAFETY: the import is refused.
     let refused = unsafe { DeviceTensor::<f32>::import(on_device, &stream) }.unwrap_err();
     assert_eq!(refused.to_string(), "the tensor has elements of uint32, not of float32");
 
     let empty: Dlpack = export_device(pool.take_zeroed::<u32>(0), &[0, 3], &stream).unwrap();
-    // SAFETY: nothing else uses it.
+    // SAFETY: no other code uses the elements.
     let empty = unsafe { DeviceTensor::<u32>::import(empty, &stream) }.unwrap();
     assert_eq!((empty.address(), empty.shape()), (0, [0, 3].as_slice()));
     drop((empty, pool, stream, elsewhere, device));

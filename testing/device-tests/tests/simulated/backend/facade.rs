@@ -1,5 +1,5 @@
-//! The facade on a device: `with_pool!`, the pools of a thread, host and device side by side, and
-//! code generic over both.
+//! The facade on a device: `with_pool!`, the pools of a thread, host and device pools together, and
+//! code that is generic over both.
 
 use std::sync::Arc;
 use std::thread;
@@ -11,7 +11,7 @@ use pool_facade::{LocalPool, PoolBackend, half::f16};
 
 use crate::support::{in_many_orders, start, start_anew};
 
-/// Checks a thread's first request for a pool.
+/// Checks the first request of a new thread for a pool.
 #[test]
 #[ignore = "needs a process of its own: cargo xtask sim-test"]
 fn a_fresh_thread_gets_its_own_pool() {
@@ -38,7 +38,7 @@ fn a_fresh_thread_gets_its_own_pool() {
     });
 }
 
-/// Copies by way of two temporaries, generic over the backend.
+/// Copies through two temporaries, for any backend.
 fn copy_twice<B: PoolBackend>(
     scope: &mut Scope<'_, B>,
     input: &[f32],
@@ -57,7 +57,7 @@ fn run_on<B: LocalPool>(input: &[f32]) -> usize {
 #[ignore = "needs a process of its own: cargo xtask sim-test"]
 fn the_same_code_on_host_and_device() {
     let simulator = start();
-    // The choice is made at run time, and the code is compiled for each.
+    // The backend is chosen at run time, and the code is compiled for each backend.
     for on_device in [false, true] {
         let run = if on_device { run_on::<Cuda> } else { run_on::<Cpu> };
         assert_eq!(run(&[1.0; 100]), 2);
@@ -104,7 +104,7 @@ fn pools_of_one_thread_share_a_stream_and_each_device_has_its_own() {
     with_pool!(Cuda, |scope| { assert_eq!(scope.acquire_zeroed::<u8, _>(1).ordinal(), 1) });
     Cuda::set_device(0).unwrap();
     with_pool!(Cuda, |scope| { assert_eq!(scope.acquire_zeroed::<u8, _>(1).ordinal(), 0) });
-    // One list has three pools, each found by its device.
+    // One list contains three pools, and each is found by its device.
     let mut guard = local::<Cuda>();
     assert_eq!((guard.stats().pools, guard.stats().growths), (3, 3));
     assert_eq!(guard.trim().slots, 3);

@@ -1,6 +1,6 @@
-//! Failing calls that order two streams: the use that needed the order fails, for any code, or
-//! another call orders it. `attacks/device3/gone.rs` had races here for the codes of a destroyed
-//! context.
+//! Calls that order two streams, and fail. For any error code, the use that needed the order either
+//! fails, or is ordered by another call. `attacks/device3/gone.rs` found races here for the codes
+//! of a destroyed context.
 
 use cuda_sim_control::{Settings, Simulator};
 use pool_core::{Pool, PoolView, PoolViewMut};
@@ -8,15 +8,15 @@ use pool_cuda::{Cuda, announce};
 
 use crate::support::{pool, start, start_anew};
 
-/// The elements of the arrays.
+/// The number of elements in each array.
 const N: usize = 5000;
-/// The orders of the device's work for each code.
+/// The number of orders of the device's work that are tested for each code.
 const SEEDS: u64 = 10;
 /// Codes that a driver may return: for an invalid call, for memory, for a destroyed or broken
-/// context, and an unknown one.
+/// context, and an unknown code.
 pub(crate) const CODES: [u32; 7] = [1, 2, 4, 201, 400, 700, 999];
 
-/// Copies from a pool to another one whose stream continues to read, makes a call fail, and
+/// Copies from one pool to another pool whose stream continues to read, makes a call fail, and
 /// overwrites the source.
 fn overwritten_behind_a_failure(far: bool, call: &str, nth: u64) {
     let simulator = start();
@@ -36,8 +36,8 @@ fn overwritten_behind_a_failure(far: bool, call: &str, nth: u64) {
     }
 }
 
-/// Returns `true` if the source could be overwritten. The copy has the former elements in either
-/// case.
+/// Returns `true` if the source could be overwritten. In either case, the copy contains the old
+/// elements.
 fn overwrite(
     simulator: Simulator,
     [from, to]: [&mut Pool<Cuda>; 2],
@@ -79,8 +79,8 @@ fn a_context_that_is_not_told_fails_no_order() {
     overwritten_behind_a_failure(false, "cuCtxGetCurrent", 4);
 }
 
-/// cudarc copies to an unknown stream of the other device. Then that device's context cannot be
-/// retained, made current, or waited for.
+/// cudarc copies to an unknown stream of the other device. Afterwards, that device's context cannot
+/// be retained, made current, or waited for.
 #[test]
 #[ignore = "needs a process of its own: cargo xtask sim-test"]
 fn a_device_that_is_not_waited_for_fails_the_use() {
@@ -116,8 +116,8 @@ fn a_device_that_is_not_waited_for_fails_the_use() {
     }
 }
 
-/// The guard of an unknown stream has recorded its event, or could not; or the pool cannot find
-/// out.
+/// The guard of an unknown stream has recorded its event, or failed to; or the pool cannot
+/// determine this.
 #[test]
 #[ignore = "needs a process of its own: cargo xtask sim-test"]
 fn the_end_of_an_unknown_use_that_is_not_known_fails_or_waits() {
@@ -133,7 +133,7 @@ fn the_end_of_an_unknown_use_that_is_not_known_fails_or_waits() {
             other.synchronize().unwrap();
             let scope = pool.scope();
             let mut view = scope.acquire_filled::<u32, _>(N, 1);
-            // The first of the two records is the pool's own, the second is the guard's.
+            // The first of the two records is made by the pool, the second by the guard.
             simulator.fail_call(call, if call == "cuEventRecord" { 2 } else { 1 }, code);
             if call == "cuStreamWaitEvent" {
                 simulator.forget_failures();
@@ -158,7 +158,8 @@ fn the_end_of_an_unknown_use_that_is_not_known_fails_or_waits() {
     }
 }
 
-/// A code alone does not excuse a free either: the block is deferred, and freed later.
+/// An error code is no sufficient excuse for a failed free either: the free is deferred, and the
+/// block is freed later.
 #[test]
 #[ignore = "needs a process of its own: cargo xtask sim-test"]
 fn a_free_that_fails_with_the_code_of_a_context_that_is_gone_is_made_later() {

@@ -1,4 +1,5 @@
-//! The [sweep](crate::sweep) over random programs of two devices, and over copies between two pools.
+//! Runs the [sweep](crate::sweep) over random programs on two devices, and over copies between two
+//! pools.
 
 use pool_core::{Pool, PoolView, PoolViewMut, Scope};
 use pool_cuda::{Cuda, DeviceViewMut};
@@ -9,8 +10,8 @@ use crate::sweep::{Programs, sweep};
 
 const N: usize = 2000;
 
-/// Copies between two pools, of one device or of two, and overwrites after each: `gone.rs`,
-/// extended.
+/// Copies between two pools, on one device or on two, and overwrites the source after each copy.
+/// This extends `gone.rs`.
 fn copies(number: u64, arm: &dyn Fn()) -> (usize, usize) {
     let devices = [0, 1].map(|ordinal| Cuda::device(ordinal).unwrap());
     let on = |ordinal: usize| Pool::<Cuda>::new(devices[ordinal].new_stream().unwrap());

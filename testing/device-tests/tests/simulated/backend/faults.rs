@@ -1,5 +1,5 @@
-//! Each call of the driver fails in turn. The result is a typed error or success, the pool
-//! continues, nothing leaks, and no later call returns the error.
+//! Makes each driver call fail in turn. The result is a typed error or success, the pool continues
+//! to work, nothing leaks, and no later call returns the error.
 
 use std::sync::Arc;
 
@@ -17,7 +17,8 @@ fn told(source: CudaError) -> PoolError<CudaError> {
     PoolError::Backend { operation: "run the script", source }
 }
 
-/// Growth, scopes, a stream that the pool knows and an unknown one, transfers, shapes, trim.
+/// Covers growth, scopes, one stream that the pool knows and one that it does not know, transfers,
+/// shapes, and trimming.
 fn script(pool: &mut Pool<Cuda>, [other, unknown]: &[Arc<CudaStream>; 2]) -> Ended {
     for length in [100, 300] {
         let mut outer = pool.scope();
@@ -53,7 +54,8 @@ fn another_stream(device: &CudaDevice) -> Result<Arc<CudaStream>, PoolError<Cuda
     made.map_err(|error| told(CudaError::Call { call: "cuStreamCreate", code: error.into() }))
 }
 
-/// Runs everything from the device on. The pool must work after the script, even after a failure.
+/// Runs all steps, beginning with opening the device. After the script the pool must work, even if
+/// a call failed.
 fn run(simulator: Simulator) -> Ended {
     let device: CudaDevice = Cuda::device(0).map_err(told)?;
     let others = [another_stream(&device)?, another_stream(&device)?];
@@ -64,7 +66,7 @@ fn run(simulator: Simulator) -> Ended {
     let was_to_fail = ended.is_err();
     if was_to_fail {
         simulator.forget_failures();
-        // The failure has no later effect: the same script succeeds.
+        // The failure has no later effect, so the same script succeeds.
         let _ = pool.context().take_unanswered();
         if let Err(error) = script(&mut pool, &others) {
             panic!("after {ended:?} the script fails with {}", error_chain(&error));
@@ -74,15 +76,15 @@ fn run(simulator: Simulator) -> Ended {
     ended
 }
 
-/// The calls whose failure leaks an object: each by its name, and its index among the calls of that
-/// name in a run.
+/// The calls whose failure leaks an object. Each is identified by its name, and its index among the
+/// calls of that name in a run.
 ///
-/// They destroy the run's three streams. A stream is cudarc's, as in user code. cudarc destroys it
-/// in a destructor, stores an error with its context, and drops the handle.
+/// They destroy the run's three streams. These are cudarc streams, as in user code. cudarc destroys
+/// a stream in a destructor, which stores an error in the stream's context and drops the handle.
 const GIVEN_UP: &[(&str, usize)] =
     &[("cuStreamDestroy_v2", 0), ("cuStreamDestroy_v2", 1), ("cuStreamDestroy_v2", 2)];
 
-/// Returns the failed call: its name, and the number of earlier calls of that name.
+/// Returns the name of the failed call, and the number of earlier calls with that name.
 fn failed_call(simulator: Simulator) -> Option<(String, usize)> {
     let log = simulator.log();
     let at = log.iter().position(|call| call.code == 999)?;
@@ -143,7 +145,8 @@ fn out_of_memory_says_how_much_there_is() {
     }
     let mut scope = pool.scope();
     let held = scope.acquire_filled(1000, 5_u8);
-    // It fits only after the idle block was freed, which requires a wait for the stream.
+    // The array fits only after the idle block has been freed, which requires a wait for the
+    // stream.
     let large = scope.acquire::<u8, _>(40 << 20);
     assert_eq!(large.len(), 40 << 20);
     match scope.scope().try_acquire::<u8, _>(30 << 20) {

@@ -1,4 +1,5 @@
-//! Other streams that use a pool's memory: ordered both ways, even after drops and forgets.
+//! Other streams that use a pool's memory are ordered before and after the pool's stream, even if
+//! guards and views are dropped or forgotten.
 
 use std::mem;
 use std::sync::Arc;
@@ -12,7 +13,7 @@ use crate::support::{
     calls_like, in_many_orders, orders, pool, races_in_every_order, start, start_anew,
 };
 
-/// The elements of the arrays.
+/// The number of elements in each array.
 const N: usize = 1000;
 
 fn another_stream(device: &CudaDevice) -> Arc<CudaStream> {
@@ -21,10 +22,10 @@ fn another_stream(device: &CudaDevice) -> Arc<CudaStream> {
     stream
 }
 
-/// Runs rounds in which the pool's stream writes, another one reads and then writes, without
+/// Runs rounds in which the pool's stream writes, and another stream reads and then writes, without
 /// explicit joins.
 fn rounds(pool: &mut Pool<Cuda>, other: &Arc<CudaStream>) {
-    // SAFETY: it is written before it is read.
+    // SAFETY: the memory is written before it is read.
     let mut copy = unsafe { other.alloc::<u32>(N) }.unwrap();
     for round in 0..4 {
         let scope = pool.scope();
@@ -72,9 +73,9 @@ fn without_the_order_it_is_a_race() {
     races_in_every_order(|device| {
         let other = another_stream(device);
         let mut pool = pool(device);
-        // SAFETY: the memory is the simulator's, which reports races.
+        // SAFETY: the memory belongs to the simulator, which reports races.
         unsafe { pool.context().order_foreign_streams(false) };
-        // SAFETY: it is written before it is read.
+        // SAFETY: the memory is written before it is read.
         let mut copy = unsafe { other.alloc::<u32>(N) }.unwrap();
         for round in 0..4 {
             let scope = pool.scope();
@@ -104,7 +105,8 @@ fn foreign_stream_view_forgotten_then_slot_reused() {
     });
 }
 
-/// Work enqueued late, with a pointer taken early, precedes the next use of the slot.
+/// Work that is enqueued late, with a pointer that was taken early, runs before the next use of the
+/// slot.
 #[test]
 #[ignore = "needs a process of its own: cargo xtask sim-test"]
 fn work_that_is_enqueued_late_is_ordered() {
@@ -117,9 +119,10 @@ fn work_that_is_enqueued_late_is_ordered() {
             let scope = pool.scope();
             let view = scope.acquire_filled(N, 1_u8);
             let (from, _guard) = view.device_ptr(&other);
-            // The read joins the other stream, before that has any work on the view.
+            // The read joins the other stream before any work on the view has been enqueued on that
+            // stream.
             assert_eq!(view.copy_to_vec().unwrap(), [1; N]);
-            // SAFETY: both are allocated, and the view is in use.
+            // SAFETY: both ranges are allocated, and the view is in use.
             unsafe { result::memcpy_dtod_async(to, from, N, other.cu_stream()) }.unwrap();
         }
         let scope = pool.scope();
@@ -186,7 +189,7 @@ fn two_other_streams_in_turn() {
     });
 }
 
-/// A pool cannot distinguish them.
+/// A pool cannot distinguish the two streams.
 #[test]
 #[ignore = "needs a process of its own: cargo xtask sim-test"]
 fn two_unknown_streams_in_turn() {
@@ -257,7 +260,7 @@ fn two_pools_on_two_streams() {
     });
 }
 
-/// cudarc's traits cannot return an error: if an event cannot be recorded, the host waits.
+/// cudarc's traits cannot return an error, so the host waits if an event cannot be recorded.
 #[test]
 #[ignore = "needs a process of its own: cargo xtask sim-test"]
 fn an_event_that_fails_is_made_up_for_by_waiting() {
@@ -272,7 +275,7 @@ fn an_event_that_fails_is_made_up_for_by_waiting() {
             let mut view = scope.acquire_filled(N, 1_u8);
             simulator.fail_call(call, nth, 999);
             other.memset_zeros(&mut view).unwrap();
-            // The second record is that of this use.
+            // The second record belongs to this use.
             assert_eq!(other.clone_dtoh(&view).unwrap(), [0; N]);
             other.memcpy_htod(&[7; N], &mut view).unwrap();
             let _ = pool.scope().try_acquire_filled(N, 2_u8);
@@ -285,7 +288,8 @@ fn an_event_that_fails_is_made_up_for_by_waiting() {
     }
 }
 
-/// The host waits for the stream that could not be ordered, even for a stream of another device.
+/// The host waits for a stream that could not be ordered, even if the stream belongs to another
+/// device.
 #[test]
 #[ignore = "needs a process of its own: cargo xtask sim-test"]
 fn an_event_that_fails_is_made_up_for_across_devices() {
@@ -307,8 +311,8 @@ fn an_event_that_fails_is_made_up_for_across_devices() {
     }
 }
 
-/// A block in use by another stream is not reused in a capture, which a wait would invalidate, and
-/// is freed after it.
+/// A block that another stream uses is not reused in a capture, because a wait would invalidate the
+/// capture. It is freed after the capture.
 #[test]
 #[ignore = "needs a process of its own: cargo xtask sim-test"]
 fn a_capture_is_not_spoiled_by_other_streams_uses() {
@@ -326,7 +330,7 @@ fn a_capture_is_not_spoiled_by_other_streams_uses() {
         assert_eq!(pool.trim().slots, 1);
         let mut kept = other.alloc_zeros::<u8>(N).unwrap();
         let (address, _guard) = kept.device_ptr_mut(&other);
-        // SAFETY: it is allocated, and no other work uses it.
+        // SAFETY: the memory is allocated, and no other work uses it.
         unsafe { result::memset_d8_async(address, 1, N, stream.cu_stream()) }.unwrap();
         let graph = stream.end_capture(cudarc::driver::sys::CUgraphInstantiate_flags(0)).unwrap();
         assert!(graph.is_some(), "the capture is whole");

@@ -1,4 +1,4 @@
-//! Safe code with arbitrary use of scopes, views, guards, streams and threads: no use is too early
+//! Safe code that uses scopes, views, guards, streams and threads arbitrarily. No use is too early
 //! or too late, and nothing leaks.
 
 use std::cell::RefCell;
@@ -16,7 +16,7 @@ use pool_facade::prelude::*;
 
 use crate::support::{in_many_orders, orders, pool, start, start_anew};
 
-/// The elements of the arrays.
+/// The number of elements in each array.
 const N: usize = 1000;
 
 #[test]
@@ -52,7 +52,7 @@ fn a_pool_moves_between_threads_while_other_streams_use_it() {
         let mut pool = pool(device);
         for value in 0..4_u8 {
             let device = device.clone();
-            // A per-thread stream ends with its thread, with pending work.
+            // A per-thread stream ends with its thread while work is still pending on it.
             let used = move || {
                 {
                     let scope = pool.scope();
@@ -68,7 +68,7 @@ fn a_pool_moves_between_threads_while_other_streams_use_it() {
     });
 }
 
-/// A thread-local value whose destructor takes pools, and returns one.
+/// A thread-local value whose destructor takes pools and returns one of them.
 struct AtExit(RefCell<Option<LocalGuard<Cuda>>>);
 
 impl Drop for AtExit {
@@ -214,7 +214,8 @@ fn parts_of_one_slot_are_copied_to_each_other_on_several_streams() {
     });
 }
 
-/// A stream that only the pool still holds gets no more work, so it is waited for once and dropped.
+/// A stream to which only the pool still holds a reference receives no more work, so the pool waits
+/// for it once and drops it.
 #[test]
 #[ignore = "needs a process of its own: cargo xtask sim-test"]
 fn streams_that_come_and_go_are_not_collected() {

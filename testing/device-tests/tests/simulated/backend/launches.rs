@@ -1,4 +1,4 @@
-//! Kernels: on the pool's stream and on others, with shapes in device memory.
+//! Kernels on the pool's stream and on other streams, with shapes in device memory.
 
 use cudarc::driver::{LaunchConfig, PushKernelArg};
 use pool_core::{PoolView, PoolViewMut};
@@ -7,7 +7,7 @@ use pool_kernels::{elementwise, gather, reduction};
 
 use crate::support::{function, in_many_orders, pool, races_in_every_order};
 
-/// The elements of the arrays.
+/// The number of elements in each array.
 const N: usize = 100;
 
 const BLOCK: LaunchConfig =
@@ -26,12 +26,12 @@ fn launches_of_a_scope_are_in_the_pools_order() {
             let scope = outer.scope();
             let (x, mut y) = (scope.acquire_filled(N, 2.0_f32), scope.acquire_filled(N, 1.0_f32));
             let (factor, count) = (f32::from(round), N as u64);
-            // SAFETY: the parameters are those of `AXPY`, and the count is that of the views.
+            // SAFETY: the arguments match `AXPY`, and `count` is the length of the views.
             unsafe {
                 scope.launch(&axpy).arg(&factor).arg(&x).arg(&mut y).arg(&count).launch(BLOCK)
             }
             .unwrap();
-            // SAFETY: the parameters are those of `SUM`.
+            // SAFETY: the arguments match the parameters of `SUM`.
             unsafe { scope.launch(&sum).arg(&y).arg(&mut total).arg(&count).launch(BLOCK) }
                 .unwrap();
             assert_eq!(total.copy_to_vec().unwrap(), [100.0 * (2.0 * factor + 1.0)]);
@@ -39,13 +39,14 @@ fn launches_of_a_scope_are_in_the_pools_order() {
     });
 }
 
-/// Each round, kernels of another stream read one view and write another, without explicit joins.
+/// In each round, kernels on another stream read one view and write another, without explicit
+/// joins.
 fn on_another_stream(device: &CudaDevice, ordered: bool) {
     let axpy = function(device.context(), elementwise::MODULE, elementwise::AXPY.f32);
     let other = device.context().new_stream().unwrap();
     announce(&other);
     let mut pool = pool(device);
-    // SAFETY: the memory is the simulator's, which reports races.
+    // SAFETY: the memory belongs to the simulator, which reports races.
     unsafe { pool.context().order_foreign_streams(ordered) };
     for round in 0..4_u8 {
         let scope = pool.scope();
@@ -58,7 +59,7 @@ fn on_another_stream(device: &CudaDevice, ordered: bool) {
             let (x, y) = (x.on(&other).unwrap(), y.on(&other).unwrap());
             let mut launch = other.launch_builder(&axpy);
             launch.arg(&factor).arg(&x).arg(&y).arg(&count);
-            // SAFETY: the parameters are those of `AXPY`, and the count is that of the views.
+            // SAFETY: the arguments match `AXPY`, and `count` is the length of the views.
             unsafe { launch.launch(BLOCK) }.unwrap();
         }
         let found = y.copy_to_vec().unwrap();
@@ -81,7 +82,7 @@ fn without_the_order_such_launches_race() {
     races_in_every_order(|device| on_another_stream(device, false));
 }
 
-/// A view in use by another stream is then an argument of the pool's own launch.
+/// A view that another stream is using becomes an argument of the pool's own launch.
 #[test]
 #[ignore = "needs a process of its own: cargo xtask sim-test"]
 fn an_argument_waits_for_other_streams() {
@@ -96,7 +97,7 @@ fn an_argument_waits_for_other_streams() {
             let mut y = scope.acquire_zeroed::<f32, _>(N);
             other.memcpy_htod(&[4.0; N], &mut x).unwrap();
             let count = N as u64;
-            // SAFETY: the parameters are those of `AXPY`, and the count is that of the views.
+            // SAFETY: the arguments match `AXPY`, and `count` is the length of the views.
             unsafe {
                 scope.launch(&axpy).arg(&2.0_f32).arg(&x).arg(&mut y).arg(&count).launch(BLOCK)
             }
@@ -121,7 +122,7 @@ fn a_kernel_reads_the_shape_from_device_memory() {
             let mut to = scope.acquire_zeroed::<f32, _>(24);
             from.copy_from_host(&numbers).unwrap();
             let capacity = 24_u64;
-            // SAFETY: the parameters are those of `GATHER`; the shape's elements are those of `from`.
+            // SAFETY: the arguments match `GATHER`, and the shape describes `from`.
             unsafe {
                 scope
                     .launch(&gather)

@@ -1,4 +1,4 @@
-//! Contexts, streams and pools that end in every order and on every thread.
+//! Contexts, streams and pools that end in any order and on any thread.
 
 use std::sync::Arc;
 
@@ -105,7 +105,7 @@ fn a_pool_rests_while_its_stream_is_captured() {
         assert!(text.contains("captured"), "{text}");
         assert!(matches!(warm.copy_to_vec(), Err(CudaError::Capturing { .. })));
     }
-    // It is freed after the capture.
+    // The block is freed after the capture.
     assert_eq!(pool.trim().slots, 1);
     assert_eq!(simulator.calls("cuMemFreeAsync"), 0);
     let graph = stream.end_capture(cudarc::driver::sys::CUgraphInstantiate_flags(0)).unwrap();

@@ -1,6 +1,7 @@
-//! `pool-cuda` on the simulated driver, whose checkers watch for races, stale addresses and leaks.
+//! Tests `pool-cuda` on the simulated driver, whose checkers detect races, stale addresses and
+//! leaks.
 //!
-//! Each test needs a separate process: `cargo xtask sim-test` runs them.
+//! Each test needs its own process: `cargo xtask sim-test` runs them.
 
 #![allow(clippy::unwrap_used, clippy::panic, reason = "this is how tests fail")]
 

@@ -1,4 +1,5 @@
-//! Owned arrays of device memory: freed and reused in the order of the stream that used them last.
+//! Owned arrays of device memory are freed and reused in the order of the stream that used them
+//! last.
 
 use std::thread;
 
@@ -10,7 +11,7 @@ use pool_kernels::elementwise;
 use crate::support::{calls_like, function, in_many_orders, start, start_anew};
 use cuda_sim_control::Settings;
 
-/// The elements of the arrays.
+/// The number of elements in each array.
 const N: usize = 1000;
 
 const BLOCK: LaunchConfig =
@@ -40,11 +41,11 @@ fn arrays_used_on_other_streams_are_used_again_in_order() {
                 let (x, y) = (x.on(&other).unwrap(), y.on(&other).unwrap());
                 let mut launch = other.launch_builder(&axpy);
                 launch.arg(&factor).arg(&x).arg(&y).arg(&count);
-                // SAFETY: the parameters are those of `AXPY`, and the count is that of the views.
+                // SAFETY: the arguments match `AXPY`, and `count` is the length of the views.
                 unsafe { launch.launch(BLOCK) }.unwrap();
             }
-            // The input is dropped while the kernel may still read it, and its memory is reused at
-            // once.
+            // The input is dropped while the kernel may still be reading it, and its memory is
+            // reused immediately.
             drop(x);
             let mut next = pool.take::<f32>(N);
             next.view_mut().fill_with_value(-1.0).unwrap();

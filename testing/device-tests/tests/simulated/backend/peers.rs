@@ -1,5 +1,5 @@
-//! Memory of one device in kernels of another: enabled by one call, refused without it, ordered
-//! like any other stream's use.
+//! Kernels of one device that use another device's memory. One call enables this, it is refused
+//! without that call, and it is ordered like a use on any other stream.
 
 use std::sync::Arc;
 
@@ -28,7 +28,8 @@ fn axpy(device: &CudaDevice) -> CudaFunction {
     function(device.context(), elementwise::MODULE, elementwise::AXPY.f32)
 }
 
-/// Runs `y += 3 x` on a stream of another device than the pool's, through addresses ordered for it.
+/// Runs `y += 3 x` on a stream of a device other than the pool's, with addresses that are ordered
+/// for this stream.
 fn on_the_other(
     stream: &Arc<CudaStream>,
     axpy: &CudaFunction,
@@ -45,7 +46,7 @@ fn on_the_other(
         let (x, y) = (x.on(stream).map_err(told)?, y.on(stream).map_err(told)?);
         let mut launch = stream.launch_builder(axpy);
         launch.arg(&factor).arg(&x).arg(&y).arg(&count);
-        // SAFETY: the parameters are those of `AXPY`, and the count is that of the views.
+        // SAFETY: the arguments match `AXPY`, and `count` is the length of the views.
         let launched = unsafe { launch.launch(BLOCK) };
         launched.map_err(|error| {
             told(CudaError::Call { call: "cuLaunchKernel", code: error.into() })
@@ -54,14 +55,14 @@ fn on_the_other(
     y.copy_to_vec().map_err(told)
 }
 
-/// Kernels of the other device use memory of pools, block after block and round after round.
+/// Kernels of the other device use memory of pools, for several blocks and several rounds.
 fn kernels_of_the_other(plain: bool) {
     let simulator = start();
     for seed in 0..orders() {
         start_anew(simulator, two_devices(), seed);
         let [near, far] = devices(plain);
         let (stream, axpy) = (far.context().new_stream().unwrap(), axpy(&far));
-        // One pool exists before the call, one is created after it.
+        // One pool is created before the call, and one after it.
         let mut before = pool(&near);
         before.scope().acquire_zeroed::<f32, _>(N);
         near.let_peer(&far).unwrap();
@@ -92,7 +93,7 @@ fn kernels_of_a_peer_use_plain_memory() {
     kernels_of_the_other(true);
 }
 
-/// Access stays enabled even if all objects of the other device are dropped for a while.
+/// Access stays enabled even if all objects of the other device are dropped in the meantime.
 #[test]
 #[ignore = "needs a process of its own: cargo xtask sim-test"]
 fn a_peer_that_comes_back() {
@@ -112,8 +113,8 @@ fn a_peer_that_comes_back() {
     }
 }
 
-/// Access in one direction does not enable the other, another device object has a separate memory
-/// pool, and access that is not enabled is refused before any call of the driver.
+/// Enabling access in one direction does not enable the other direction. Another device object has
+/// a separate memory pool. Without access, a use is refused before any driver call.
 #[test]
 #[ignore = "needs a process of its own: cargo xtask sim-test"]
 fn what_was_not_let_is_refused() {
@@ -132,7 +133,7 @@ fn what_was_not_let_is_refused() {
     simulator.assert_clean();
 }
 
-/// A kernel that gets the bare address without access rights faults, which is reported.
+/// A kernel that uses the raw address without access rights faults, and the fault is reported.
 #[test]
 #[ignore = "needs a process of its own: cargo xtask sim-test"]
 fn a_kernel_without_leave_faults() {
@@ -148,7 +149,8 @@ fn a_kernel_without_leave_faults() {
         let (factor, count, address) = (3.0_f32, N as u64, view.address());
         let mut launch = stream.launch_builder(&axpy);
         launch.arg(&factor).arg(&address).arg(&address).arg(&count);
-        // SAFETY: the memory is the simulator's, which reports an access without access rights.
+        // SAFETY: the memory belongs to the simulator, which reports accesses without access
+        // rights.
         unsafe { launch.launch(BLOCK) }.unwrap();
         assert!(stream.synchronize().is_err(), "the context of the other device is lost");
         let reports = simulator.reports();
@@ -177,7 +179,7 @@ fn devices_that_are_no_peers() {
     simulator.assert_clean();
 }
 
-/// Each call fails in turn: the result is a typed error or success, and a repetition succeeds.
+/// Makes each call fail in turn. The result is a typed error or success, and a repetition succeeds.
 fn every_call_fails(simulator: Simulator, plain: bool) -> usize {
     let mut failures = 0;
     for nth in 1.. {

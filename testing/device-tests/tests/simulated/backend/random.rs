@@ -1,6 +1,6 @@
-//! Random programs over two devices: pools, other streams, copies between pools and devices,
-//! forgotten guards and scopes. After each there are no reports and no leaks, and every view has
-//! the right contents.
+//! Random programs on two devices: pools, other streams, copies between pools and devices,
+//! forgotten guards and scopes. After each program there are no reports and no leaks, and every
+//! view has the right contents.
 
 use std::mem;
 use std::sync::Arc;
@@ -14,24 +14,24 @@ use pool_cuda::{Cuda, CudaDevice, DevicePool, DeviceStream, DeviceViewMut, annou
 use crate::shrink;
 use crate::support::{start, start_anew};
 
-/// The elements of the longest view.
+/// The number of elements in the longest view.
 const N: usize = 4096;
-/// The pools: two of the first device, one of the second.
+/// The number of pools: two on the first device, and one on the second.
 const POOLS: usize = 3;
 
-/// The backends that programs run on.
+/// The backends on which programs run.
 trait Layout: DevicePool + for<'s> PoolBackend<View<'s, u8> = DeviceViewMut<'s, u8>> {}
 
 impl Layout for Cuda {}
 
 impl Layout for Stacked<Cuda> {}
 
-/// The constant parameters of a program.
+/// The parameters that are constant during a program.
 #[derive(Clone, Copy, Debug)]
 struct Setup {
-    /// `true` to disable the driver's memory pools.
+    /// `true` if the driver's memory pools are disabled.
     plain: bool,
-    /// `true` if the second pool is on its device's default stream.
+    /// `true` if the second pool uses its device's default stream.
     on_default: bool,
 }
 
@@ -42,8 +42,8 @@ impl Setup {
     }
 }
 
-/// A step. Its numbers are indices modulo the current number of objects. So a program with some
-/// steps left out is a program, too.
+/// A step. Its numbers are indices modulo the current number of objects, so a program remains valid
+/// if steps are left out.
 #[derive(Clone, Copy, Debug)]
 enum Step {
     Acquire {
@@ -69,7 +69,7 @@ enum Step {
     Read {
         view: usize,
     },
-    /// A fill by cudarc, on some stream.
+    /// A fill by cudarc, on any of the streams.
     Zero {
         view: usize,
         stream: usize,
@@ -83,7 +83,7 @@ enum Step {
         view: usize,
         stream: usize,
     },
-    /// Takes a pointer, and forgets its guard.
+    /// Takes a pointer and forgets its guard.
     Forget {
         view: usize,
         stream: usize,
@@ -95,11 +95,11 @@ enum Step {
     Announce {
         stream: usize,
     },
-    /// Drops a stream, and creates another one in its place.
+    /// Drops a stream and creates another one in its place.
     Replace {
         stream: usize,
     },
-    /// Ends all scopes. Trims their pools, or forgets the scopes.
+    /// Ends all scopes, and either trims their pools or forgets the scopes.
     Close {
         trim: bool,
         forget: bool,
@@ -137,7 +137,7 @@ impl Step {
     }
 }
 
-/// The objects while scopes are open.
+/// The objects that exist while scopes are open.
 struct Open<'s, B: Layout> {
     scopes: Vec<Scope<'s, B>>,
     views: Vec<View<'s>>,
@@ -145,22 +145,22 @@ struct Open<'s, B: Layout> {
 
 struct View<'s> {
     elements: DeviceViewMut<'s, u8>,
-    /// The value of each element; `None` after a failed write.
+    /// The value of every element; `None` after a failed write.
     value: Option<u8>,
 }
 
-/// The objects of the whole program.
+/// The objects that exist during the whole program.
 struct World {
     devices: [CudaDevice; 2],
     streams: Vec<Arc<CudaStream>>,
 }
 
-/// The reason for which a step failed.
+/// The reason why a step failed.
 #[derive(Debug)]
 enum Fault {
     /// A call of the pool failed.
     Refused(String),
-    /// Elements have other values than written.
+    /// Elements differ from the values that were written.
     Wrong(String),
 }
 
@@ -199,11 +199,11 @@ impl World {
         &self.streams[number % self.streams.len()]
     }
 
-    /// Replaces one of the last streams, which belong to no pool.
+    /// Replaces one of the last three streams, which belong to no pool.
     fn replace(&mut self, number: usize) {
         let place = self.streams.len() - 1 - number % 3;
         let device = if place + 1 == self.streams.len() { 1 } else { 0 };
-        // In a sweep the driver may refuse it.
+        // During a sweep, the driver may refuse to create a stream.
         if let Ok(stream) = self.devices[device].context().new_stream() {
             self.streams[place] = stream;
         }
@@ -227,7 +227,7 @@ impl<'s, B: Layout> Open<'s, B> {
         self.views.get_mut(number % count)
     }
 
-    /// Executes a step. A refused step changes nothing; this function does not check the kind of an
+    /// Executes a step. A refused step changes nothing. This function does not check the kind of
     /// error.
     fn take(&mut self, step: Step, world: &mut World) -> Checked {
         match step {
@@ -357,15 +357,15 @@ fn take_all<B: Layout>(setup: Setup, steps: &[Step]) -> Checked {
     Ok(())
 }
 
-/// Returns `true` if a report is of a call with the address 0. cudarc makes such calls if a stream
-/// is refused, and the driver is expected to refuse them.
+/// Returns `true` if a report concerns a call with the address 0. cudarc makes such calls if a
+/// stream is refused, and the driver is expected to refuse them.
 pub(crate) fn is_meant(report: &str) -> bool {
     report.contains("at 0x0: nothing")
 }
 
-/// Executes all steps of a program in which calls of the driver fail from `arm` on; it continues
-/// after an error. Returns the number of errors and of wrong results. It leaves out steps in which
-/// cudarc copies from or to the host, because cudarc orders those itself.
+/// Executes all steps of a program, and continues after errors. After `arm` is called, driver calls
+/// fail. Returns the number of errors and the number of wrong results. Steps in which cudarc copies
+/// from or to the host are left out, because cudarc orders such copies itself.
 pub(crate) fn take_in_spite_of_failures(number: u64, arm: &dyn Fn()) -> (usize, usize) {
     // Every second program runs on stacks.
     if number.is_multiple_of(2) {
@@ -401,7 +401,7 @@ fn take_on<B: Layout>(number: u64, arm: &dyn Fn()) -> (usize, usize) {
     (refused, wrong)
 }
 
-/// Panics with the mistake of a program.
+/// Runs a program, and panics with a description of its failure.
 fn run<B: Layout>(simulator: Simulator, number: u64, setup: Setup, steps: &[Step]) {
     let devices = Settings { devices: 2, ..Settings::default() };
     start_anew(simulator, devices, number);
@@ -430,7 +430,7 @@ fn random_programs_on_stacks_over_two_devices() {
     println!("FIGURE: two devices, stacks, {}", run_all::<Stacked<Cuda>>());
 }
 
-/// Runs all programs, and returns their number.
+/// Runs all programs and returns their number.
 fn run_all<B: Layout>() -> impl std::fmt::Display {
     let simulator = start();
     let program = |number| (Setup::of(number), Step::all_of(number));

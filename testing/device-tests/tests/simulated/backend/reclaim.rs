@@ -1,6 +1,6 @@
-//! Attempts before an allocation of a device pool fails. Idle blocks of the pool are freed, pending
-//! frees on other streams are waited for, and idle pools of the thread are trimmed. The error lists
-//! the attempts and the memory that pools hold.
+//! The attempts to free memory before an allocation of a device pool fails. The pool frees its idle
+//! blocks, waits for pending frees on other streams, and trims the thread's idle pools. The error
+//! lists these attempts and the memory that pools hold.
 
 use std::sync::Arc;
 
@@ -14,16 +14,16 @@ use pool_facade::{local, with_pool};
 
 use crate::support::{calls_like, orders, start, start_anew};
 
-/// An eighth of the device's page.
+/// One eighth of the device's page.
 const UNIT: usize = 256 << 10;
 
-/// The units of the device's memory. The tests request a little more than half, so that it fits
-/// once.
+/// The size of the device's memory in units. The tests request slightly more than half of it, so
+/// that only one such block fits.
 const DEVICE: usize = 64;
 const MOST: usize = 40 * UNIT;
 
-/// Returns a device with memory for one large block, and another object of the same device, with a
-/// separate memory pool.
+/// Returns a device with memory for one large block, and a second object for the same device with
+/// its own memory pool.
 fn devices() -> [CudaDevice; 2] {
     let device = Cuda::device(0).unwrap();
     let other = CudaDevice::of_context(Arc::clone(device.context())).unwrap();
@@ -34,7 +34,8 @@ fn settings() -> Settings {
     Settings { bytes: (DEVICE * UNIT) as u64, ..Settings::default() }
 }
 
-/// Runs a program in many orders on a small device. After each, there are no reports and no leaks.
+/// Runs a program in many orders on a small device. After each run, there are no reports and no
+/// leaks.
 fn in_many_orders_on_a_small_device(program: impl Fn()) {
     let simulator = start();
     for seed in 0..orders() {
@@ -44,7 +45,7 @@ fn in_many_orders_on_a_small_device(program: impl Fn()) {
     }
 }
 
-/// Runs a program with pools of the thread, whose device lives as long as the process.
+/// Runs a program that uses pools of the thread. Their device lives until the process ends.
 fn on_a_small_device(program: impl Fn()) {
     let simulator = start();
     start_anew(simulator, settings(), 0);
@@ -56,7 +57,7 @@ fn acquire(pool: &mut Pool<Cuda>, bytes: usize) -> Result<usize, PoolError<CudaE
     Ok(pool.scope().try_acquire::<u8, _>(bytes)?.len())
 }
 
-/// Returns the attempts in the error of an acquire.
+/// Returns the attempts that the error of an acquire lists.
 fn reclaim_of(failed: Result<usize, PoolError<CudaError>>) -> Reclaim {
     match failed {
         Err(PoolError::OutOfMemory { source: CudaError::OutOfMemory { reclaim, .. }, .. }) => {
@@ -72,8 +73,8 @@ fn leave_pending_frees(device: &CudaDevice, stream: &Arc<CudaStream>) {
     acquire(&mut pool, MOST).unwrap();
 }
 
-/// Uses cudarc's own slices like user code: two live streams, each of which allocates and frees the
-/// larger half.
+/// Uses cudarc's own slices, like user code: two live streams each allocate and free more than half
+/// of the memory.
 #[test]
 #[ignore = "needs a process of its own: cargo xtask sim-test"]
 fn another_stream_has_freed_the_memory() {
@@ -89,7 +90,8 @@ fn another_stream_has_freed_the_memory() {
     }
 }
 
-/// The pools of one device share its memory pool, which reuses memory freed on another stream.
+/// The pools of one device share its memory pool, which reuses memory that was freed on another
+/// stream.
 #[test]
 #[ignore = "needs a process of its own: cargo xtask sim-test"]
 fn pools_one_after_the_other_have_the_same_memory() {
@@ -105,7 +107,8 @@ fn pools_one_after_the_other_have_the_same_memory() {
     });
 }
 
-/// Memory pools of two objects of one device share nothing, so the free must be waited for.
+/// The memory pools of two objects for one device share nothing, so the pool must wait for the
+/// free.
 #[test]
 #[ignore = "needs a process of its own: cargo xtask sim-test"]
 fn pending_frees_of_other_streams_are_waited_for() {
@@ -113,7 +116,7 @@ fn pending_frees_of_other_streams_are_waited_for() {
         let [device, other] = devices();
         let stream = other.context().new_stream().unwrap();
         leave_pending_frees(&other, &stream);
-        // Its memory pool keeps free memory until it is trimmed.
+        // Its memory pool keeps free memory until the pool is trimmed.
         let keeper = Pool::<Cuda>::new(other.new_stream().unwrap());
         acquire(&mut Pool::new(device.new_stream().unwrap()), MOST).unwrap();
         drop(keeper);
@@ -129,7 +132,7 @@ fn idle_pools_of_the_thread_are_trimmed() {
         });
         let device = Cuda::device(0).unwrap();
         acquire(&mut Pool::new(device.new_stream().unwrap()), MOST).unwrap();
-        // In reverse: a pool of the user keeps its block, and the thread's pool cannot get one.
+        // In reverse: a user's pool keeps its block, and the thread's pool cannot obtain one.
         let mut pool = Pool::<Cuda>::new(device.new_stream().unwrap());
         acquire(&mut pool, MOST).unwrap();
         let failed =
@@ -159,20 +162,20 @@ fn the_error_lists_what_was_tried_and_what_pools_hold() {
         let reclaim = reclaim_of(acquire(&mut pool, MOST));
         assert!(reclaim.is_made());
         assert!(reclaim.trimmed_bytes() >= 4 * UNIT, "{reclaim}");
-        // The streams of the two pools and of the thread, and the first one, which cudarc's context
-        // had for the device.
+        // These are the streams of the two pools and of the thread, and the first stream of the
+        // device's context, which cudarc keeps.
         assert!(reclaim.streams_waited() >= 3, "{reclaim}");
         assert_eq!((reclaim.streams_captured(), reclaim.pools()), (0, 2));
         let held: Vec<usize> = reclaim.largest_pools().collect();
         assert!(held[0] >= 24 * UNIT && held[1] >= 8 * UNIT && held.len() == 2);
         assert_eq!(reclaim.held_bytes(), held.iter().sum::<usize>());
-        // The earlier attempts do not harm the pools.
+        // The earlier attempts did not damage the pools.
         acquire(&mut pool, 8 * UNIT).unwrap();
         acquire(&mut holders[0], 8 * UNIT).unwrap();
     });
 }
 
-/// A captured stream is not waited for, and its capture continues.
+/// The pool does not wait for a captured stream, and the capture continues.
 #[test]
 #[ignore = "needs a process of its own: cargo xtask sim-test"]
 fn captured_streams_are_left_alone() {
@@ -192,8 +195,8 @@ fn captured_streams_are_left_alone() {
     });
 }
 
-/// An optional block, and one that fits once the pool's idle blocks are freed, do not affect other
-/// pools.
+/// An optional block, and a block that fits once the pool's idle blocks have been freed, do not
+/// affect other pools.
 #[test]
 #[ignore = "needs a process of its own: cargo xtask sim-test"]
 fn nothing_outside_is_touched_before_the_last_attempt() {
@@ -206,10 +209,10 @@ fn nothing_outside_is_touched_before_the_last_attempt() {
     assert!(held() >= UNIT);
     let device = Cuda::device(0).unwrap();
     let mut pool = Pool::<Cuda>::new(device.new_stream().unwrap());
-    // Its growth factor requests more than the device has.
+    // With its growth factor, the pool first requests more than the device has.
     acquire(&mut pool, 25 * UNIT).unwrap();
     acquire(&mut pool, 32 * UNIT).unwrap();
-    // Its own idle block is freed first.
+    // The pool's own idle block is freed first.
     acquire(&mut pool, 52 * UNIT).unwrap();
     assert!(held() >= UNIT);
     let waits = calls_like(simulator, "cuStreamSynchronize");
@@ -220,7 +223,7 @@ fn nothing_outside_is_touched_before_the_last_attempt() {
     simulator.assert_clean();
 }
 
-/// The last attempt also applies to memory of shapes.
+/// The last attempt also covers the memory for shapes.
 #[test]
 #[ignore = "needs a process of its own: cargo xtask sim-test"]
 fn memory_of_shapes_is_reclaimed() {
@@ -228,7 +231,7 @@ fn memory_of_shapes_is_reclaimed() {
         let device = Cuda::device(0).unwrap();
         let mut pool = Pool::<Cuda>::new(device.new_stream().unwrap());
         let scope = pool.scope();
-        // Its block ends with a page, and the thread's pool has the last pages.
+        // The block ends at a page boundary, and the thread's pool holds the last pages.
         scope.acquire::<u8, _>((DEVICE - 8) * UNIT - 256);
         with_pool!(Cuda, |other| {
             other.acquire::<u8, _>(4 * UNIT);
@@ -237,8 +240,8 @@ fn memory_of_shapes_is_reclaimed() {
     });
 }
 
-/// Each call of the driver fails in turn while memory is reclaimed: the result is an error or
-/// success, and never a leak.
+/// Makes each driver call fail in turn while memory is being reclaimed. The result is an error or
+/// success, but never a leak.
 #[test]
 #[ignore = "needs a process of its own: cargo xtask sim-test"]
 fn every_call_of_an_attempt_may_fail() {

@@ -1,4 +1,4 @@
-//! Refusals: other devices, broken contexts, faults of the device. Each is a typed error.
+//! Refusals because of other devices, broken contexts and device faults. Each is a typed error.
 
 use cuda_sim_control::{Mistake, Report, Settings, Simulator};
 use cudarc::driver::sys::CUgraphInstantiate_flags;
@@ -18,8 +18,8 @@ fn two_devices() -> Simulator {
     simulator
 }
 
-/// Runs a program with two devices in many orders. After each, there are no leaks, and no reports
-/// that the program has not taken.
+/// Runs a program with two devices in many orders. After each run, there are no leaks, and no
+/// reports that the program has not taken.
 fn with_two_devices(program: impl Fn(Simulator, [CudaDevice; 2])) {
     let simulator = start();
     for seed in 0..orders() {
@@ -48,7 +48,7 @@ fn ordinals() {
     std::thread::spawn(|| assert_eq!(Cuda::current_device(), 0)).join().unwrap();
 }
 
-/// The failure is not cached: once the driver works, it is used.
+/// The failure is not cached, so the driver is used once it works.
 #[test]
 #[ignore = "needs a process of its own: cargo xtask sim-test"]
 fn a_driver_that_does_not_start() {
@@ -83,7 +83,8 @@ fn a_stream_of_another_device() {
         assert_eq!(view.on(&far).unwrap_err(), wrong);
         let text = wrong.to_string();
         assert!(text.contains("device 0") && text.contains("device 1"), "{text}");
-        // cudarc's traits cannot return an error, so the address is one that the driver refuses.
+        // cudarc's traits cannot return an error, so they return an address that the driver
+        // refuses.
         assert_eq!(view.device_ptr(&far).0, 0);
         assert_eq!(scope.context().take_unanswered(), Some(wrong));
         assert!(far.memset_zeros(&mut view).is_err());
@@ -107,7 +108,7 @@ fn pools_of_two_devices_side_by_side() {
     });
 }
 
-/// Other code releases the context once too often.
+/// Other code releases the context one time too many.
 #[test]
 #[ignore = "needs a process of its own: cargo xtask sim-test"]
 fn a_destroyed_context() {
@@ -115,7 +116,7 @@ fn a_destroyed_context() {
     let device = Cuda::device(0).unwrap();
     let mut pool = pool(&device);
     pool.scope().acquire::<u8, _>(10);
-    // SAFETY: the context is the simulator's, which refuses later calls.
+    // SAFETY: the context belongs to the simulator, which refuses later calls.
     unsafe { cudarc::driver::result::primary_ctx::release(device.context().cu_device()) }.unwrap();
     let scope = pool.scope();
     match scope.try_acquire::<u8, _>(1000) {
@@ -126,7 +127,7 @@ fn a_destroyed_context() {
         other => panic!("{other:?}"),
     }
     assert!(scope.try_acquire_zeroed::<u8, _>(5).is_err());
-    // It does not panic on any code of the driver, and keeps no destroyed object.
+    // Dropping does not panic on any driver code, and keeps no destroyed object.
     drop(pool);
     drop(device);
     assert_eq!(Cuda::give_back_leftovers(), 0);
@@ -136,8 +137,9 @@ fn a_destroyed_context() {
     );
 }
 
-/// A kernel writes far beyond its array, as on hardware. From then on every call on the device
-/// returns the same code, without hangs or panics, and a pool of another device is not affected.
+/// A kernel writes far beyond its array, and the context is lost, as on hardware. From then on,
+/// every call on the device returns the same code, without hangs or panics. A pool of another
+/// device is not affected.
 #[test]
 #[ignore = "needs a process of its own: cargo xtask sim-test"]
 fn a_kernel_that_loses_the_context() {
@@ -180,14 +182,14 @@ fn a_kernel_that_loses_the_context() {
     assert_eq!(mistakes, [Mistake::OutOfBounds]);
 }
 
-/// Adds to a million elements of an array that has 64.
+/// Adds to a million elements of an array that contains only 64.
 fn overrun(device: &CudaDevice, scope: &Scope<'_, Cuda>, view: &mut DeviceViewMut<'_, f32>) {
     let axpy = function(device.context(), elementwise::MODULE, elementwise::AXPY.f32);
     let from = scope.acquire_filled(64, 1.0_f32);
     let block = LaunchConfig { grid_dim: (1, 1, 1), block_dim: (32, 1, 1), shared_mem_bytes: 0 };
     let mut launch = scope.launch(&axpy);
     launch.arg(&1.0_f32).arg(&from).arg(view).arg(&1_000_000_u64);
-    // SAFETY: none of the memory is the host's, and the test checks its effect on the simulator's.
+    // SAFETY: all of the memory belongs to the simulator, and the test checks the effect.
     unsafe { launch.launch(block) }.unwrap();
 }
 
@@ -223,7 +225,7 @@ fn memory_that_is_used_after_trim_is_refused_by_the_driver() {
     let address = pool.scope().acquire::<u8, _>(10).address();
     pool.trim();
     let stream = pool.context().stream().clone();
-    // SAFETY: the address is the simulator's, which refuses it.
+    // SAFETY: the address belongs to the simulator, which refuses it.
     let late =
         unsafe { cudarc::driver::result::memset_d8_async(address, 0, 10, stream.cu_stream()) };
     assert!(late.is_err());
@@ -231,7 +233,8 @@ fn memory_that_is_used_after_trim_is_refused_by_the_driver() {
     assert_eq!(pool.scope().acquire_zeroed::<u8, _>(10).copy_to_vec().unwrap(), [0; 10]);
 }
 
-/// If the shape cannot be written, the slot is released: too many axes, a failing copy, a capture.
+/// If the shape cannot be written, the slot is released. The causes are too many axes, a failing
+/// copy, and a capture.
 #[test]
 #[ignore = "needs a process of its own: cargo xtask sim-test"]
 fn a_shape_that_is_refused_takes_no_slot() {

@@ -1,6 +1,6 @@
-//! Runs random programs until they have taken enough steps. A failing program is shrunk: steps are
-//! left out, each attempt in a separate process, until every remaining step is needed for the same
-//! failure. The result is printed with the command to run it again.
+//! Runs random programs until they have executed enough steps. If a program fails, it is shrunk:
+//! each attempt leaves out steps and runs in its own process, until every remaining step is needed
+//! for the same failure. The result is printed with the command that repeats it.
 
 use std::env;
 use std::fmt::{self, Debug, Display, Formatter};
@@ -11,36 +11,36 @@ use std::time::Duration;
 
 use cuda_sim_control::Settings;
 
-/// The minimum of steps, by default [`STEPS`].
+/// The variable with the minimum number of steps, which is [`STEPS`] by default.
 const STEPS_VARIABLE: &str = "POOL_ATTACK_STEPS";
 const STEPS: usize = 10_000;
 
-/// The only program to run, in the format of [`Chosen`].
+/// The variable with the only program to run, in the format of [`Chosen`].
 const PROGRAM_VARIABLE: &str = "POOL_ATTACK_PROGRAM";
 
-/// The time limit of a shrunk program, which may wait for a step that was left out.
+/// The time limit of a shrunk program, which may wait for a step that has been left out.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// The counts of a run.
+/// The number of programs and steps that a run has executed.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Taken {
     pub(crate) programs: usize,
     pub(crate) steps: usize,
 }
 
-/// Steps of a program.
+/// A selection of a program's steps.
 struct Chosen {
     number: u64,
     steps: Vec<usize>,
 }
 
-/// Returns the first seed of a program. The seeds of a run differ from those of the next run.
+/// Returns the first seed of a program. Consecutive runs use different seeds.
 pub(crate) fn seed(number: u64) -> u64 {
     Settings::default().seed.wrapping_mul(1_000_003).wrapping_add(number)
 }
 
-/// Runs programs, each made from its number: its constant parameters, and its steps. A failing one
-/// panics with a message that starts with the kind of mistake, up to a colon.
+/// Runs programs. Each is created from its number, and consists of constant parameters and steps. A
+/// failing program panics with a message that starts with the kind of mistake, followed by a colon.
 pub(crate) fn run_programs<P: Debug, S: Clone + Debug>(
     program: impl Fn(u64) -> (P, Vec<S>),
     mut run: impl FnMut(u64, &P, &[S]),
@@ -49,7 +49,7 @@ pub(crate) fn run_programs<P: Debug, S: Clone + Debug>(
         let chosen = Chosen::parse(&chosen).unwrap();
         let (setup, steps) = program(chosen.number);
         let steps = chosen.of(&steps);
-        // This thread detects a hang.
+        // This thread ends the process if the program hangs.
         thread::spawn(|| {
             thread::sleep(PATIENCE);
             process::exit(1);
@@ -91,7 +91,7 @@ fn print_shrunk<P: Debug, S: Debug>(number: u64, setup: &P, steps: &[S]) {
     println!("again: {PROGRAM_VARIABLE}='{}', and --first-seed {run}", of(&left));
 }
 
-/// Returns a subset of steps that still fails, and in which every step is needed.
+/// Returns a subset of the steps that still fails, and in which every step is needed.
 fn shrunk(mut steps: Vec<usize>, mut fails: impl FnMut(&[usize]) -> bool) -> Vec<usize> {
     let mut size = (steps.len() / 2).max(1);
     loop {
@@ -129,7 +129,7 @@ impl Chosen {
         self.steps.iter().map(|step| steps[*step].clone()).collect()
     }
 
-    /// Returns the failure of these steps in a separate process, if there is one.
+    /// Returns the failure of these steps in a separate process, if they fail.
     fn failure(&self) -> Option<String> {
         let mut again = Command::new(env::current_exe().unwrap());
         again.args(env::args_os().skip(1)).env(PROGRAM_VARIABLE, self.to_string());
@@ -146,8 +146,8 @@ impl Display for Chosen {
     }
 }
 
-/// Returns the place and the kind of the first panic; an empty string if the process ended
-/// otherwise.
+/// Returns the location and the kind of the first panic, or an empty string if the process did not
+/// panic.
 fn first_panic(printed: &str) -> String {
     let Some((_, panic)) = printed.split_once("panicked at ") else { return String::new() };
     let (place, message) = panic.split_once('\n').unwrap_or((panic, ""));
@@ -169,7 +169,7 @@ mod tests {
         assert_eq!(shrunk(steps.clone(), needs(&[7, 23])), [7, 23]);
         assert_eq!(shrunk(steps.clone(), needs(&[])), [0_usize; 0]);
         assert_eq!(shrunk(steps.clone(), needs(&[39])), [39]);
-        // A step can only be left out once the next one is.
+        // In this test, a step can be left out only after the next step has been left out.
         let in_a_row = |fewer: &[usize]| {
             fewer.first() == Some(&0) && fewer.windows(2).all(|two| two[1] == two[0] + 1)
         };

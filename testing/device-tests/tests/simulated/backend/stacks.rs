@@ -1,4 +1,5 @@
-//! Stacked device memory: one chunk has many arrays, and each is ordered by its own bytes.
+//! Stacked device memory: one chunk contains many arrays, and each array is ordered by its own
+//! bytes.
 
 use cudarc::driver::DevicePtr;
 use pool_core::{Pool, PoolView, PoolViewMut, Stacked};
@@ -19,7 +20,7 @@ fn settled(device: &CudaDevice) -> Pool<Stacked<Cuda>> {
     pool
 }
 
-/// Records of one array can be dropped while those of the other stay.
+/// Notes about one array can be removed while notes about another array remain.
 #[test]
 #[ignore = "needs a process of its own: cargo xtask sim-test"]
 fn two_arrays_of_a_chunk_on_one_stream_are_ordered_apart() {
@@ -35,7 +36,7 @@ fn two_arrays_of_a_chunk_on_one_stream_are_ordered_apart() {
             let mut second = inner.acquire_filled(N, 2.0_f32);
             other.memset_zeros(&mut second).unwrap();
         }
-        // The bytes of the second array.
+        // This array reuses the bytes of the second array.
         let third = outer.acquire_filled(N, 3.0_f32);
         assert_eq!(third.copy_to_vec().unwrap(), [3.0; N]);
         first.fill_with_value(4.0).unwrap();
@@ -43,7 +44,7 @@ fn two_arrays_of_a_chunk_on_one_stream_are_ordered_apart() {
     });
 }
 
-/// An array that only the pool's stream uses waits for no other array of its chunk.
+/// An array that only the pool's stream uses does not wait for other arrays of its chunk.
 #[test]
 #[ignore = "needs a process of its own: cargo xtask sim-test"]
 fn an_array_waits_for_uses_of_its_own_bytes_alone() {
@@ -62,7 +63,7 @@ fn an_array_waits_for_uses_of_its_own_bytes_alone() {
         lent.fill_with_value(4).unwrap();
         assert_eq!(calls_like(simulator, "cuStreamWaitEvent"), 1);
     }
-    // The next array of these bytes waits for the stream, which might still use them.
+    // The next array in these bytes waits for the stream, which might still be using them.
     simulator.forget_calls();
     let scope = pool.scope();
     scope.acquire_filled(N, 5_u32);
@@ -87,12 +88,13 @@ fn events_of_guards_do_not_pile_up_in_a_chunk() {
     }
     let created = calls_like(simulator, "cuEventCreate");
     let destroyed = calls_like(simulator, "cuEventDestroy");
-    // Each of four arrays may have one event for the next pass, beside cudarc's own and the pool's.
+    // Each of four arrays may hold one event for the next pass, in addition to cudarc's own events
+    // and the pool's.
     assert!(created >= 400 && created - destroyed < 20, "{created} created, {destroyed} destroyed");
     assert_eq!(calls_like(simulator, "cuCtxSynchronize"), 0);
 }
 
-/// One block holds all live arrays, without an allocating call of the driver in steady state.
+/// One block holds all live arrays, and in steady state no driver call allocates.
 #[test]
 #[ignore = "needs a process of its own: cargo xtask sim-test"]
 fn a_stack_holds_one_block_of_the_peak() {
@@ -119,7 +121,7 @@ fn a_stack_holds_one_block_of_the_peak() {
     assert!(held * 100 <= live * 105, "{held} bytes for {live}");
 }
 
-/// A thread also has stacked pools of a device.
+/// A thread also has stacked pools for a device.
 #[test]
 #[ignore = "needs a process of its own: cargo xtask sim-test"]
 fn a_thread_has_stacked_pools() {

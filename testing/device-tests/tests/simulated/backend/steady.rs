@@ -1,4 +1,4 @@
-//! Steady state: no call of the driver by the pool, no allocation, no change of an address.
+//! Steady state: the pool makes no driver calls, allocates nothing, and changes no address.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -13,10 +13,10 @@ use pool_kernels::elementwise;
 
 use crate::support::{calls_like, function, orders, pool, start, start_anew};
 
-/// The number of scopes, whose calls fit the driver's log.
+/// The number of scopes. It is limited so that their calls fit in the driver's log.
 const SCOPES: usize = 10_000;
 
-/// Returns the lengths of a scope's five arrays, which change from scope to scope.
+/// Returns the lengths of the five arrays in a scope, which differ between scopes.
 fn lengths(scope: usize) -> [usize; 5] {
     [1, 2, 3, 4, 5].map(|slot| 100 * slot + (scope * 7 * slot) % 50)
 }
@@ -31,7 +31,7 @@ fn with_a_pool(pool: &mut Pool<Cuda>, axpy: &CudaFunction, scopes: Range<usize>)
         let fourth = scope.acquire::<f32, _>(&[c % 4 + 1, 3, 5][..]);
         let fifth = scope.acquire::<[f32; 3], _>(d + e);
         let count = a as u64;
-        // SAFETY: the parameters are those of `AXPY`, and the count is that of the views.
+        // SAFETY: the arguments match `AXPY`, and `count` is the length of the views.
         unsafe { scope.launch(axpy).arg(&2.0_f32).arg(&x).arg(&mut y).arg(&count).launch(BLOCK) }
             .unwrap();
         let here = [
@@ -67,7 +67,7 @@ fn without_a_pool(
     }
 }
 
-/// Few threads, because each of them is interpreted.
+/// A small number of threads, because the simulator interprets each of them.
 const BLOCK: LaunchConfig =
     LaunchConfig { grid_dim: (1, 1, 1), block_dim: (32, 1, 1), shared_mem_bytes: 0 };
 
@@ -82,7 +82,7 @@ fn logged(simulator: Simulator, program: impl FnOnce()) -> Vec<DriverCall> {
 fn every_call_of_the_driver_is_the_users() {
     let simulator = start();
     let context = CudaContext::new(0).unwrap();
-    // SAFETY: everything is on one stream.
+    // SAFETY: all work is on one stream.
     unsafe { context.disable_event_tracking() };
     let axpy = function(&context, elementwise::MODULE, elementwise::AXPY.f32);
     let stream = context.new_stream().unwrap();
@@ -91,7 +91,8 @@ fn every_call_of_the_driver_is_the_users() {
 
     let device = Cuda::device(0).unwrap();
     let mut pool = pool(&device);
-    // Each length occurs once; blocks grow, so addresses are constant only afterwards.
+    // Each length occurs once. The blocks grow during this time, so addresses are constant only
+    // afterwards.
     for number in 0..50 {
         with_a_pool(&mut pool, &axpy, number..number + 1);
     }
@@ -123,7 +124,7 @@ fn a_shape_on_the_device_is_written_once() {
     assert_eq!(simulator.all_calls(), 0);
     assert_eq!((pool.stats().shape_misses, pool.stats().shape_hits), (4, 400));
 
-    // A fifth evicts the first, and gets its place on the device.
+    // A fifth shape evicts the first one, and reuses its address on the device.
     assert_eq!(shape_address(&mut pool, &[12, 2]), first[0]);
     assert_eq!(numbers_at(&mut pool, &[12, 2]), [2, 0, 12, 2, 2, 1]);
     assert_eq!(numbers_at(&mut pool, &[2, 3, 4]), [3, 0, 2, 3, 4, 12, 4, 1]);
@@ -141,13 +142,13 @@ fn shape_address(pool: &mut Pool<Cuda>, dims: &[usize]) -> u64 {
     shaped.shape.address()
 }
 
-/// Returns the numbers that a kernel would read there.
+/// Returns the numbers that a kernel would read at the shape's address.
 fn numbers_at(pool: &mut Pool<Cuda>, dims: &[usize]) -> Vec<u64> {
     let scope = pool.scope();
     let shaped = scope.try_acquire_shaped::<f32>(dims).unwrap();
     let stream = scope.context().stream();
     let mut numbers = vec![0_u64; 2 + 2 * dims.len()];
-    // SAFETY: the shape has that many numbers, and was written on this stream.
+    // SAFETY: the shape consists of this number of integers, and was written on this stream.
     let copied = unsafe {
         cudarc::driver::result::memcpy_dtoh_async(
             &mut numbers,

@@ -1,5 +1,5 @@
-//! Subscribers of `tracing` that use the growing pool in the event of its growth, through a leaked
-//! scope. They are refused, and no two views share memory.
+//! `tracing` subscribers that use a growing pool, through a leaked scope, in the event of its
+//! growth. They are refused, and no two views share memory.
 
 use std::cell::{Cell, RefCell};
 
@@ -9,7 +9,7 @@ use tracing::{Event, Metadata, Subscriber, span, subscriber};
 
 use crate::support::{orders, pool, start, start_anew};
 
-/// The elements of a subscriber's array.
+/// The number of elements in a subscriber's array.
 const N: usize = 1000;
 
 thread_local! {
@@ -23,7 +23,7 @@ struct Acquiring;
 
 impl Acquiring {
     fn acquire() {
-        // It does not acquire in events of its own acquires.
+        // The subscriber does not acquire in events of its own acquires.
         let Some(scope) = SCOPE.take() else { return };
         match scope.try_acquire_filled(N, 9_u8) {
             Ok(view) => VIEWS.with_borrow_mut(|views| views.push(view)),
@@ -61,7 +61,7 @@ impl Subscriber for Acquiring {
     }
 }
 
-/// Grows slots of a leaked pool, trims it, and continues.
+/// Grows slots of a leaked pool, trims the pool, and continues.
 fn use_a_leaked_pool(device: &CudaDevice) -> Result<(), PoolError<CudaError>> {
     let pool: &'static mut Pool<Cuda> = Box::leak(Box::new(pool(device)));
     let other = device.context().new_stream().unwrap();

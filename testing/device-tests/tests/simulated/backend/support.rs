@@ -1,4 +1,4 @@
-//! Helpers of the tests: a simulator, many orders, and the checks after each.
+//! Test helpers: a simulator, many orders, and the checks after each order.
 
 use std::sync::Arc;
 
@@ -14,15 +14,15 @@ pub(crate) fn start() -> Simulator {
     Simulator::start(Settings::default()).unwrap()
 }
 
-/// Starts anew with a seed of this run. The seeds of a run differ from those of the next run.
+/// Restarts the simulator with a seed of this run. Consecutive runs use different seeds.
 pub(crate) fn start_anew(simulator: Simulator, settings: Settings, seed: u64) {
     let seed = settings.seed.wrapping_mul(1_000_003).wrapping_add(seed);
     assert!(simulator.reset(Settings { seed, ..settings }));
-    // A process starts a driver once, and this resets that.
+    // A process starts a driver only once, and a restart of the simulator resets that.
     cudarc::driver::result::init().unwrap();
 }
 
-/// Returns the number of orders of a test: the variable `POOL_SIM_ORDERS`, else 20.
+/// Returns the number of orders of a test, from the variable `POOL_SIM_ORDERS`; 20 by default.
 pub(crate) fn orders() -> u64 {
     let number = std::env::var("POOL_SIM_ORDERS").ok();
     number.map_or(20, |number| number.parse().unwrap())
@@ -41,7 +41,7 @@ pub(crate) fn in_many_orders(program: impl Fn(&CudaDevice)) {
     }
 }
 
-/// Runs a program in many orders, and checks that each reports races, and nothing else.
+/// Runs a program in many orders, and checks that each run reports races and nothing else.
 pub(crate) fn races_in_every_order(program: impl Fn(&CudaDevice)) {
     let simulator = start();
     for seed in 0..orders() {
@@ -55,7 +55,7 @@ pub(crate) fn races_in_every_order(program: impl Fn(&CudaDevice)) {
     }
 }
 
-/// Returns a pool on a separate stream.
+/// Returns a pool on its own stream.
 pub(crate) fn pool(device: &CudaDevice) -> Pool<Cuda> {
     Pool::new(device.new_stream().unwrap())
 }
@@ -65,7 +65,7 @@ pub(crate) fn calls_like(simulator: Simulator, start: &str) -> usize {
     simulator.log().iter().filter(|call| call.name.starts_with(start)).count()
 }
 
-/// Returns a kernel, ready for launches in a context.
+/// Returns a kernel that can be launched in a context.
 pub(crate) fn function(context: &Arc<CudaContext>, module: Module, name: &str) -> CudaFunction {
     context.load_module(Ptx::from_src(module.text())).unwrap().load_function(name).unwrap()
 }

@@ -1,5 +1,5 @@
-//! Threads, each with its own pools, or with streams that use another thread's memory: their data
-//! is right.
+//! Threads with their own pools, and threads with streams that use another thread's memory. Their
+//! data stays correct.
 
 use std::hint::spin_loop;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -14,14 +14,15 @@ use pool_kernels::elementwise;
 use crate::support::{function, in_many_orders, orders, pool, start, start_anew};
 
 const SCOPES: u32 = 100;
-/// The number of rounds in which two threads meet, each a little later than in the previous one.
+/// The number of rounds in which two threads meet, each slightly later than in the previous round.
 const MEETINGS: u32 = 400;
 
 #[test]
 #[ignore = "needs a process of its own: cargo xtask sim-test"]
 fn eight_threads_keep_their_data() {
     in_many_orders(|_| {
-        // They are not scoped threads, because a scope does not wait for the last destructor.
+        // These are not scoped threads, because a thread scope does not wait for the last
+        // destructor.
         let threads = [0, 1, 2, 3, 4, 5, 6, 7].map(|number| thread::spawn(move || work(number)));
         for thread in threads {
             thread.join().unwrap();
@@ -45,8 +46,8 @@ fn work(thread: u32) {
     assert_eq!(kept.copy_to_vec().unwrap(), [thread; 64]);
 }
 
-/// Another thread launches on a stream, and drops it, while the pool checks the users of the block.
-/// The launch is waited for in any interleaving.
+/// Another thread launches on a stream and then drops the stream, while the pool checks the block's
+/// users. The pool waits for the launch in any interleaving.
 #[test]
 #[ignore = "needs a process of its own: cargo xtask sim-test"]
 fn a_last_launch_is_waited_for_when_its_thread_lets_the_stream_go() {
@@ -83,8 +84,9 @@ fn meet(device: &CudaDevice) {
                 let count = N as u64;
                 let mut launch = stream.launch_builder(copy);
                 launch.arg(argument).arg(&to).arg(&count);
-                // SAFETY: the parameters are those of `COPY`. It reads the view, on the stream that
-                // it was given to, and writes elements that no other work uses.
+                // SAFETY: the arguments match the parameters of `COPY`. The kernel reads the view
+                // on the stream that was passed to `on`, and writes elements that no other work
+                // uses.
                 unsafe { launch.launch(LaunchConfig::for_num_elems(8)) }.unwrap();
             });
             while !is_there.load(Ordering::SeqCst) {

@@ -1,5 +1,5 @@
-//! Uses on streams that a pool does not know. Each ends in an event, so that no capture of the
-//! context is invalidated. Without an event, the pool waits for the whole context.
+//! Uses on streams that a pool does not know. Each use ends with an event, so that the pool does
+//! not invalidate captures in the context. Without an event, the pool waits for the whole context.
 
 use std::mem;
 use std::sync::Arc;
@@ -19,9 +19,9 @@ fn unknown(device: &CudaDevice) -> [Arc<CudaStream>; 3] {
     [context.new_stream().unwrap(), context.per_thread_stream(), context.default_stream()]
 }
 
-/// `an_eager_pool_spoils_hand_made_captures` of `att/hand.rs`: a manual capture of cudarc's, in
-/// each mode, while an eager pool fills, reads, reuses, trims and drops memory that an unknown
-/// stream used.
+/// `an_eager_pool_spoils_hand_made_captures` of `att/hand.rs`: a manual cudarc capture, in each
+/// mode, while an eager pool fills, reads, reuses, trims and drops memory that an unknown stream
+/// used.
 #[test]
 #[ignore = "needs a process of its own: cargo xtask sim-test"]
 fn an_eager_pool_spoils_no_hand_made_capture() {
@@ -48,7 +48,7 @@ fn an_eager_pool_spoils_no_hand_made_capture() {
                 views[0].fill_with_value(2.0).unwrap();
                 assert_eq!(views[1].copy_to_vec().unwrap(), [0.0; N], "{mode:?} {which}");
             }
-            // An allocation, which the other modes refuse to this thread.
+            // This allocates, which the other modes forbid on this thread.
             if mode == Mode::CU_STREAM_CAPTURE_MODE_RELAXED {
                 let _again = eager.scope().acquire_filled(N, 3.0_f32);
             }
@@ -65,8 +65,8 @@ fn an_eager_pool_spoils_no_hand_made_capture() {
     }
 }
 
-/// Drops guards in loops of reads and of writes: the host never waits for the context, and a block
-/// has a bounded number of events.
+/// Drops guards in loops of reads and of writes. The host never waits for the context, and the
+/// number of events per block is bounded.
 #[test]
 #[ignore = "needs a process of its own: cargo xtask sim-test"]
 fn uses_on_an_unknown_stream_end_in_events() {
@@ -103,7 +103,8 @@ fn uses_on_an_unknown_stream_end_in_events() {
     simulator.assert_no_leaks();
 }
 
-/// A forgotten or live guard has no event: the host waits for the context.
+/// A guard that is forgotten or still live has not recorded an event, so the host waits for the
+/// context.
 #[test]
 #[ignore = "needs a process of its own: cargo xtask sim-test"]
 fn a_forgotten_guard_is_waited_for() {
@@ -130,8 +131,8 @@ fn a_forgotten_guard_is_waited_for() {
     });
 }
 
-/// A guard of cudarc's is public: user code may record its event early, and drop the guard after
-/// the next use. The event must exist then.
+/// cudarc's guards are public, so user code may record the event early, and drop the guard after
+/// the next use. The event must still exist at that time.
 #[test]
 #[ignore = "needs a process of its own: cargo xtask sim-test"]
 fn the_event_of_a_guard_lives_as_long_as_the_guard() {
@@ -156,12 +157,12 @@ fn the_event_of_a_guard_lives_as_long_as_the_guard() {
     });
 }
 
-/// Without cudarc's event tracking no guard records an event, so the host waits for the context.
+/// Without cudarc's event tracking, no guard records an event, so the host waits for the context.
 #[test]
 #[ignore = "needs a process of its own: cargo xtask sim-test"]
 fn without_event_tracking_the_context_is_waited_for() {
     in_many_orders(|device| {
-        // SAFETY: no slice of cudarc's is used on two streams here.
+        // SAFETY: no cudarc slice is used on two streams here.
         unsafe { device.context().disable_event_tracking() };
         let mut pool = pool(device);
         let other = device.context().new_stream().unwrap();
@@ -178,7 +179,7 @@ fn without_event_tracking_the_context_is_waited_for() {
 }
 
 /// While a session captures (the test registers one), an unknown use without an event fails with a
-/// typed error, and makes no call of the driver.
+/// typed error and makes no driver call.
 #[test]
 #[ignore = "needs a process of its own: cargo xtask sim-test"]
 fn an_unknown_use_names_the_stream_while_a_session_captures() {

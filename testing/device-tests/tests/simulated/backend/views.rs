@@ -1,4 +1,4 @@
-//! Views passed to cudarc, and the operations of views.
+//! Views that are passed to cudarc, and the operations of views.
 
 use cudarc::driver::{DeviceSlice, PushKernelArg};
 use pool_core::{PoolView, PoolViewMut};

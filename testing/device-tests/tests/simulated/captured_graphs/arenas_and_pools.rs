@@ -1,4 +1,4 @@
-//! Handles of a session's arena, exhausted arenas, and names of blocks of other pools: `arenas` and
+//! Handles of a session's arena, exhausted arenas, and names of other pools' blocks: `arenas` and
 //! `pools` of `attacks/device3/cases.rs`.
 
 use pool_cuda::Cuda;
@@ -15,7 +15,8 @@ fn small(bytes: u64) -> CudaArena {
     CudaArena::new(memory(), bytes, ArenaPolicy::Monotone).unwrap()
 }
 
-/// A second handle of an arena, while a session has it, while a graph has it, and after.
+/// A second handle of an arena is used while a session holds the arena, while a graph holds it, and
+/// afterwards.
 #[test]
 #[ignore = "needs a process of its own: cargo xtask sim-test"]
 fn a_second_handle_of_an_arena_takes_nothing_of_a_session() {
@@ -56,7 +57,7 @@ fn a_second_handle_of_an_arena_takes_nothing_of_a_session() {
     });
 }
 
-/// A body exhausts an arena, outside scopes and in one; then a body fits.
+/// One body exhausts an arena, both outside scopes and in a scope. The next body fits.
 #[test]
 #[ignore = "needs a process of its own: cargo xtask sim-test"]
 fn an_exhausted_arena_serves_the_next_body() {
@@ -93,7 +94,7 @@ fn an_exhausted_arena_serves_the_next_body() {
     });
 }
 
-/// Names of another pool's blocks, of leased ones, and of ones freed by a reset.
+/// Uses names of another pool's blocks, of leased blocks, and of blocks that a reset has freed.
 #[test]
 #[ignore = "needs a process of its own: cargo xtask sim-test"]
 fn names_of_blocks_are_of_their_pool_and_of_their_time() {

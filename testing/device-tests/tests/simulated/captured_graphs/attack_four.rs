@@ -1,5 +1,5 @@
-//! Bugs found by the fourth attack in captured graphs, a test each. Names state the present
-//! behaviour; comments describe the bug.
+//! Regression tests for bugs that the fourth attack found in captured graphs, one test per bug. The
+//! names state the present behaviour; the comments describe the bug.
 
 use std::sync::Arc;
 
@@ -21,17 +21,17 @@ const N: usize = 1000;
 type Body<'b> =
     dyn Fn(&Capture<'_>, &GraphMemoryBlock, &CudaFunction) -> Result<(), CaptureError> + 'b;
 
-/// Fills the argument, on the stream given to `on`.
+/// Launches a fill of the argument, on the stream that was passed to `on`.
 fn launch(fill: &CudaFunction, stream: &Arc<CudaStream>, arg: &OnStream<'_>) {
     let (value, count) = (5.0_f32, N as u64);
     let mut launch = stream.launch_builder(fill);
     launch.arg(arg).arg(&value).arg(&count);
-    // SAFETY: the parameters are those of `FILL`, and the view of the argument has that many
-    // elements.
+    // SAFETY: the arguments match `FILL`, and the argument's view has `count` elements.
     unsafe { launch.launch(LaunchConfig::for_num_elems(1000)) }.unwrap();
 }
 
-/// A body becomes a graph if its plan correctly reuses the bytes of dropped temporaries.
+/// Checks that a body becomes a graph if its plan correctly reuses the bytes of dropped
+/// temporaries.
 fn shares_bytes(body: &Body<'_>) {
     let simulator = start();
     for other_answers in [false, true] {
@@ -67,8 +67,8 @@ fn use_bytes(capture: &Capture<'_>) -> Result<(), CaptureError> {
     capture.fill_bytes(capture.main(), &mut over, 2)
 }
 
-/// A scope took a block and did not use it, and no work followed. The last node of its stream,
-/// which preceded the block, counted as its last use, and the capture was refused.
+/// A scope took a block without using it, and no work followed. The last node of the scope's
+/// stream, which preceded the block, counted as the block's last use, and the capture was refused.
 #[test]
 #[ignore = "needs a process of its own: cargo xtask sim-test"]
 fn a_block_of_a_scope_that_is_never_used() {
@@ -81,8 +81,8 @@ fn a_block_of_a_scope_that_is_never_used() {
     });
 }
 
-/// A body ends with a wait for its branch. The branch's last node, unrelated to the scope, counted
-/// as a use of the scope's block, and the capture was refused.
+/// A body ends with a wait for its branch. The branch's last node, which has no relation to the
+/// scope, counted as a use of the scope's block, and the capture was refused.
 fn ends_with_a_wait(is_later: bool) {
     shares_bytes(&|capture, block, _| {
         let (main, side) = (capture.main(), capture.branch(0)?);
@@ -112,7 +112,7 @@ fn a_body_ends_with_a_wait_for_what_came_behind_a_scope() {
     ends_with_a_wait(true);
 }
 
-/// The same while a view is lent.
+/// The same bug while a view is lent.
 #[test]
 #[ignore = "needs a process of its own: cargo xtask sim-test"]
 fn a_wait_while_a_view_is_lent() {
@@ -152,7 +152,7 @@ fn a_scope_behind_a_forgotten_view_that_a_branch_has() {
     });
 }
 
-/// A view was lent and forgotten, and a branch uses it to the end.
+/// A view was lent and forgotten, and a branch uses it until the end of the capture.
 #[test]
 #[ignore = "needs a process of its own: cargo xtask sim-test"]
 fn a_branch_ends_with_a_forgotten_view() {
@@ -173,8 +173,8 @@ fn a_branch_ends_with_a_forgotten_view() {
     });
 }
 
-/// A view is lent, and ordered for a branch that then does not use it. The branch's earlier work
-/// counted as a use of the view.
+/// A view is lent and ordered for a branch that then does not use the view. The branch's earlier
+/// work counted as a use of the view.
 #[test]
 #[ignore = "needs a process of its own: cargo xtask sim-test"]
 fn a_branch_that_is_given_a_view_and_does_nothing_with_it() {
@@ -192,8 +192,8 @@ fn a_branch_that_is_given_a_view_and_does_nothing_with_it() {
     });
 }
 
-/// A lent view's work precedes the node that the stream must wait for. There the driver may list
-/// only the node that implies the other.
+/// A lent view's work precedes the node for which the stream must wait. In this case, the driver
+/// may list only the node that implies the other one.
 #[test]
 #[ignore = "needs a process of its own: cargo xtask sim-test"]
 fn a_wait_for_what_comes_behind_a_lent_view() {
@@ -210,8 +210,8 @@ fn a_wait_for_what_comes_behind_a_lent_view() {
     });
 }
 
-/// A branch's use of a scope's view stays within its region, even if the capture waited for the
-/// branch before the scope ended.
+/// A branch's use of a scope's view stays within the view's region, even if the capture waited for
+/// the branch before the scope ended.
 #[test]
 #[ignore = "needs a process of its own: cargo xtask sim-test"]
 fn what_a_branch_does_with_a_view_is_before_its_end() {
@@ -229,9 +229,9 @@ fn what_a_branch_does_with_a_view_is_before_its_end() {
     });
 }
 
-/// B7, reversed: a branch takes part already, and the driver fails to make it wait for a scope's
-/// stream. The records had it after that stream, and after all that the stream was after. So it
-/// read memory that another branch was still writing.
+/// B7, reversed: a branch is already part of the capture, and the driver fails to make the branch
+/// wait for a scope's stream. The records ordered the branch after that stream, and after
+/// everything before it. The branch therefore read memory that another branch was still writing.
 #[test]
 #[ignore = "needs a process of its own: cargo xtask sim-test"]
 fn a_branch_that_was_to_wait_in_vain_is_made_to_wait() {
@@ -269,8 +269,8 @@ fn a_branch_that_was_to_wait_in_vain_is_made_to_wait() {
     }
 }
 
-/// A write that was refused because of a capture of its stream counted as a permanent one: another
-/// stream could not get the block any more.
+/// A write that was refused because its stream was captured counted as a permanent write, and other
+/// streams could no longer use the block.
 #[test]
 #[ignore = "needs a process of its own: cargo xtask sim-test"]
 fn a_write_that_was_refused_is_none() {
@@ -297,8 +297,8 @@ fn a_write_that_was_refused_is_none() {
     });
 }
 
-/// The driver fails after a copy, and the staging pool is dropped during a capture. It waited for
-/// the whole context, which invalidated the capture.
+/// The driver fails after a copy, and the staging pool is dropped during a capture. The pool waited
+/// for the whole context, which invalidated the capture.
 #[test]
 #[ignore = "needs a process of its own: cargo xtask sim-test"]
 fn a_staging_pool_is_dropped_beside_a_capture() {

@@ -1,5 +1,5 @@
-//! Attacks on captured graphs with safe functions alone, ours and cudarc's: each ends in a typed
-//! error, and the checkers of the simulated driver report nothing.
+//! Attacks on captured graphs that use only safe functions of this project and of cudarc. Each ends
+//! with a typed error, and the checkers of the simulated driver report nothing.
 
 use std::sync::Arc;
 
@@ -15,8 +15,8 @@ use crate::common::{
     BYTES, Made, NO_FLAGS, RELAXED, arena, memory, pool, stream, without_a_report,
 };
 
-/// Safe calls of a device pool in the body, on the session's stream, or on one that waited for it.
-/// They would put the pool's memory into the nodes of a graph without a lease of it.
+/// Safe calls of a device pool in the body, on the session's stream or on a stream that waited for
+/// it. They would add nodes that use the pool's memory to a graph without a lease of that memory.
 #[test]
 #[ignore = "needs a process of its own: cargo xtask sim-test"]
 fn work_by_hand_in_the_body_is_refused() {
@@ -25,7 +25,7 @@ fn work_by_hand_in_the_body_is_refused() {
             let (main, side) = (stream(), stream());
             let by_hand = Arc::clone(if joined { &side } else { &main });
             let mut temporaries = Pool::<Cuda>::new(DeviceStream::from_stream(by_hand).unwrap());
-            // The block exists now, so no allocation enters the capture.
+            // The block already exists, so no allocation becomes part of the capture.
             let _warm = temporaries.scope().try_acquire::<u8, _>(4096).unwrap().len();
             let session = CaptureSession::new(&main).unwrap();
             let made: Made = session.prepare(arena()).unwrap().capture((), |capture, ()| {
@@ -47,7 +47,7 @@ fn work_by_hand_in_the_body_is_refused() {
 }
 
 /// While a scope is open, foreign work on its stream is recognised by the memory in its nodes. The
-/// caller of `enqueue` is responsible for its own work.
+/// caller of `enqueue` is responsible for the work that it enqueues.
 #[test]
 #[ignore = "needs a process of its own: cargo xtask sim-test"]
 fn memory_of_another_pool_in_a_scope_of_the_body_is_refused() {
@@ -66,7 +66,7 @@ fn memory_of_another_pool_in_a_scope_of_the_body_is_refused() {
                     if !enqueued {
                         return Ok(view.fill_with_value(9)?);
                     }
-                    // SAFETY: the pool, and with it the block, lives until the graph is dropped.
+                    // SAFETY: the pool and its block live until the graph has been dropped.
                     unsafe {
                         capture.enqueue(capture.main(), &[], |_| Ok(view.fill_with_value(9)?))
                     }?;
@@ -83,7 +83,7 @@ fn memory_of_another_pool_in_a_scope_of_the_body_is_refused() {
     });
 }
 
-/// Work that fails halfway has already put nodes on the stream, whatever the body does next.
+/// Work that fails halfway has already added nodes to the stream, whatever the body does next.
 #[test]
 #[ignore = "needs a process of its own: cargo xtask sim-test"]
 fn work_that_fails_halfway_has_used_its_memory() {
@@ -96,11 +96,11 @@ fn work_that_fails_halfway_has_used_its_memory() {
             let address = first.address();
             let half = |stream: &Arc<CudaStream>| {
                 let stream = stream.cu_stream();
-                // SAFETY: the bytes are those of the view, and the stream is live.
+                // SAFETY: the bytes belong to the view, and the stream is live.
                 unsafe { cudarc::driver::result::memset_d8_async(address, 1, 4096, stream) }?;
                 Err(CaptureError::Driver(CudaError::WrongContext { ordinal: 7 }))
             };
-            // SAFETY: it only writes its view, on this stream.
+            // SAFETY: the work only writes its view, on this stream.
             let failed = unsafe { capture.enqueue(side, &[first.write()], half) };
             assert_eq!(failed.is_err(), !capture.is_dry());
             drop(first);
@@ -118,8 +118,8 @@ fn work_that_fails_halfway_has_used_its_memory() {
     });
 }
 
-/// The stream is captured explicitly. A graph's work on it would be nodes of that capture, which
-/// has no lease. Its runs cannot be waited for, so its state stays.
+/// The stream is captured explicitly. A graph's work on this stream would become nodes of that
+/// capture, which holds no lease. The graph's runs cannot be waited for, so its state is kept.
 #[test]
 #[ignore = "needs a process of its own: cargo xtask sim-test"]
 fn a_graph_whose_stream_is_captured_by_hand() {
@@ -155,13 +155,13 @@ fn a_graph_whose_stream_is_captured_by_hand() {
         drop(graph);
         assert_eq!(Arc::strong_count(&state), 2, "a run may use it still");
         drop(stream.end_capture(NO_FLAGS).unwrap());
-        // The kept state is dropped with the next graph.
+        // The kept state is dropped together with the next graph.
         let session = CaptureSession::new(&stream).unwrap().prepare(arena()).unwrap();
         drop(session.capture((), |_, ()| Ok::<(), CaptureError>(())).unwrap());
     });
 }
 
-/// A host buffer belongs to one graph and not to another.
+/// A host buffer can be used only by the graph that it belongs to.
 #[test]
 #[ignore = "needs a process of its own: cargo xtask sim-test"]
 fn an_argument_of_another_graph_is_refused() {
@@ -184,8 +184,8 @@ fn an_argument_of_another_graph_is_refused() {
     });
 }
 
-/// A reset in the middle of a capture would reuse the bytes of live views: the graph is refused. A
-/// region that another handle of the arena returns stays with the capture.
+/// A reset in the middle of a capture would reuse the bytes of live views, so the graph is refused.
+/// A region that another handle of the arena returns stays with the capture.
 #[test]
 #[ignore = "needs a process of its own: cargo xtask sim-test"]
 fn an_arena_that_is_reset_or_returned_to_in_the_body() {
@@ -228,8 +228,8 @@ fn an_arena_that_is_reset_or_returned_to_in_the_body() {
     });
 }
 
-/// Another handle of an arena allocates after the arena was given to a session, which would reuse
-/// the same bytes, under a valid lease.
+/// Another handle of an arena allocates after the arena was passed to a session. This would reuse
+/// the same bytes under a valid lease.
 #[test]
 #[ignore = "needs a process of its own: cargo xtask sim-test"]
 fn a_second_handle_takes_nothing_of_a_session() {
@@ -251,14 +251,14 @@ fn a_second_handle_takes_nothing_of_a_session() {
         assert!(matches!(refused, Err(GraphMemoryError::ArenaInUse { .. })), "{refused:?}");
         assert_eq!(second.deallocate(before.address()), Deallocation::Foreign);
         drop((made.unwrap(), prepared));
-        // Once the last of its graphs is dropped, the arena is its owner's again.
+        // Once the last of its graphs has been dropped, the arena returns to its owner.
         assert_ne!(second.deallocate(before.address()), Deallocation::Foreign);
         assert!(second.allocate(4096).is_ok());
         second.clear(&stream).unwrap();
     });
 }
 
-/// Captures in a body, of another session on another stream, and of the same session.
+/// Captures inside a body: of another session on another stream, and of the same session.
 #[test]
 #[ignore = "needs a process of its own: cargo xtask sim-test"]
 fn a_capture_in_a_capture() {

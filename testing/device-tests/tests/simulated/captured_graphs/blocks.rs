@@ -1,4 +1,4 @@
-//! Blocks of pools in graphs: valid names, and other holders.
+//! Blocks of pools in graphs: which names are valid, and which other graphs can use a block.
 
 use std::sync::Arc;
 
@@ -13,7 +13,7 @@ use pool_graph::{
 use crate::common::{BYTES, Made, arena, pool, stream, without_a_report};
 use crate::support::{start, start_anew};
 
-/// An old block value, of bytes in a leased block, is another name for these bytes.
+/// An old block value, whose bytes are now part of a leased block, is another name for these bytes.
 #[test]
 #[ignore = "needs a process of its own: cargo xtask sim-test"]
 fn a_stale_block_value_is_not_what_was_leased() {
@@ -45,7 +45,7 @@ fn a_stale_block_value_is_not_what_was_leased() {
     });
 }
 
-/// Graphs on two streams share a block, which one of them writes: their runs are not ordered.
+/// Graphs on two streams share a block, and one of them writes it: their runs are not ordered.
 #[test]
 #[ignore = "needs a process of its own: cargo xtask sim-test"]
 fn a_block_of_two_graphs_on_two_streams() {
@@ -69,7 +69,7 @@ fn a_block_of_two_graphs_on_two_streams() {
             }
             assert!(matches!(refused, Err(CaptureError::SharedBlock { .. })), "{refused:?}");
         }
-        // Two readers are no hazard, until one of them writes.
+        // Two readers do not conflict, until one of them also writes.
         first.write(&blocks[0], &[5_u8]).unwrap();
         let mut second = captured(&streams[1], 0, 2).unwrap();
         for graph in [&mut first, &mut second] {
@@ -87,8 +87,8 @@ fn a_block_of_two_graphs_on_two_streams() {
     });
 }
 
-/// D2: an update's body writes another leased block, or one that it only read. A graph of another
-/// stream reads that block, and was allowed to because it had no writer.
+/// D2: an update's body writes another leased block, or a block that it only read before. A graph
+/// on another stream reads that block, which was allowed because the block had no writer.
 #[test]
 #[ignore = "needs a process of its own: cargo xtask sim-test"]
 fn an_update_that_writes_another_block() {
@@ -125,7 +125,7 @@ fn an_update_that_writes_another_block() {
     });
 }
 
-/// A lease of another device's block, in a session of this one.
+/// A session uses the lease of another device's block.
 #[test]
 #[ignore = "needs a process of its own: cargo xtask sim-test"]
 fn a_block_of_another_device() {

@@ -1,6 +1,6 @@
-//! The body's own error has priority: its own type, a driver's error, or a panic. It occurs
-//! wherever a body is in a closure or a guard is open, in probes, captures and updates, under every
-//! policy. Afterwards the streams, the memory and the graph are as before.
+//! The body's own error has priority: its own error type, a driver's error, or a panic. It can
+//! occur in every closure and while any guard is open, in probes, captures and updates, under every
+//! policy. Afterwards the streams, the memory and the graph are unchanged.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
@@ -34,15 +34,15 @@ impl From<CaptureError> for Own {
     }
 }
 
-/// The place at which a body fails.
+/// The point at which a body fails.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Place {
     Begin,
     Lent,
     Scope,
-    /// After a block of the scope's pool, before the next.
+    /// Between two blocks of the scope's pool.
     BetweenBlocks,
-    /// In a scope of another stream inside it; with one stream, in a nested scope.
+    /// In an inner scope on another stream, or in a nested scope if there is only one stream.
     InnerScope,
     LentInScope,
     Enqueued,
@@ -102,7 +102,7 @@ impl World {
         (Self { simulator, block, forks }, session)
     }
 
-    /// Works, or fails at this place.
+    /// Does the work, or fails if this is the chosen point.
     fn at(
         &self,
         state: State,
@@ -156,13 +156,13 @@ impl World {
         })
     }
 
-    /// Enqueues work. Its closure returns a `CaptureError`; the one for the body's own error is a
-    /// variant that the pool does not make here.
+    /// Enqueues work. Its closure returns a `CaptureError`; the body's own error is represented by
+    /// a variant that the pool does not create here.
     fn enqueue(&self, capture: &Capture<'_>, state: State) -> Result<(), Own> {
         let mut temporary = capture.acquire::<u32>(N)?;
         let address = temporary.address();
         let set = |stream: &Arc<CudaStream>| {
-            // SAFETY: the bytes are the view's.
+            // SAFETY: the bytes belong to the view.
             let set = || unsafe { result::memset_d8_async(address, 1, 4 * N, stream.cu_stream()) };
             let done = self.at(state, Place::Enqueued, || Ok(set()?));
             done.map_err(|error| match error {
@@ -170,13 +170,13 @@ impl World {
                 Own::Capture(error) => error,
             })
         };
-        // SAFETY: it only writes its view, on this stream.
+        // SAFETY: the work only writes its view, on this stream.
         let done = unsafe { capture.enqueue(capture.main(), &[temporary.write()], set) };
         done.map_err(|error| if error == own() { Own::Error } else { error.into() })
     }
 }
 
-/// Returns an error that no call in these bodies makes.
+/// Returns an error that no call in these bodies creates.
 fn own() -> CaptureError {
     CaptureError::Driver(CudaError::WrongContext { ordinal: 7 })
 }
@@ -289,7 +289,7 @@ fn an_update_returns_the_error_of_its_body() {
 #[ignore = "needs a process of its own: cargo xtask sim-test"]
 fn a_probe_returns_the_error_of_its_body() {
     with_each_fault(|world, session, _, place, fault| {
-        // In a dry run, fills of the capture and enqueued work make no calls of the driver.
+        // In a dry run, fills of the capture and enqueued work make no driver calls.
         if fault == Fault::Driver || place == Place::Enqueued {
             return;
         }
@@ -301,8 +301,8 @@ fn a_probe_returns_the_error_of_its_body() {
     });
 }
 
-/// A body that continues after the error of a scope takes other steps than its dry run. The next
-/// step, or the end, reports that.
+/// A body that continues after the error of a scope does not perform the same steps as its dry run.
+/// The next step, or the end of the body, reports the difference.
 #[test]
 #[ignore = "needs a process of its own: cargo xtask sim-test"]
 fn a_scope_that_ends_early_lets_the_next_step_diverge() {
@@ -342,8 +342,8 @@ fn a_scope_that_ends_early_lets_the_next_step_diverge() {
     }
 }
 
-/// A pool of the body is refused a block, and has no `CaptureError`. The scope returns the reason,
-/// once, and an error that the body makes from it is the body's own.
+/// A pool of the body cannot obtain a block, and its error contains no `CaptureError`. The scope
+/// returns the reason once, and an error that the body creates from it is the body's own error.
 #[test]
 #[ignore = "needs a process of its own: cargo xtask sim-test"]
 fn a_scope_returns_why_its_pool_got_no_block() {
@@ -371,7 +371,7 @@ fn a_scope_returns_why_its_pool_got_no_block() {
     drop(prepared.capture(N, body).unwrap());
 }
 
-/// Work that invalidates the capture and fails returns its own error, and not that of the capture.
+/// Work that invalidates the capture and fails returns its own error instead of the capture's.
 #[test]
 #[ignore = "needs a process of its own: cargo xtask sim-test"]
 fn enqueued_work_that_spoils_its_capture_returns_its_own_error() {
@@ -384,7 +384,7 @@ fn enqueued_work_that_spoils_its_capture_returns_its_own_error() {
             let _ = stream.end_capture(NO_FLAGS);
             Err(own())
         };
-        // SAFETY: it puts no work there.
+        // SAFETY: the closure enqueues no work on the stream.
         unsafe { capture.enqueue(capture.main(), &[], spoil) }
     });
     assert_eq!(made.map(drop), Err(own()));

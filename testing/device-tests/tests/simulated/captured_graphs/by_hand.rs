@@ -1,5 +1,5 @@
-//! Bodies that end a capture explicitly, by a safe call of cudarc's. With the graph, other code
-//! could run it at any time, on memory reused by then.
+//! Bodies that end a capture explicitly, with a safe call of cudarc. With the resulting graph,
+//! other code could run the work at any time, on memory that has been reused by then.
 
 use std::sync::Arc;
 
@@ -9,8 +9,9 @@ use pool_graph::{Capture, CaptureError, CaptureSession, Probe};
 
 use crate::common::{BYTES, Made, NO_FLAGS, RELAXED, arena, pool, stream, without_a_report};
 
-/// D7: the body ends the capture explicitly. It gets no graph. The stream stays captured, so no
-/// work runs beside the capture, to its end. The same memory serves the next capture.
+/// D7: the body ends the capture explicitly, but receives no graph. The stream stays captured until
+/// the session's capture ends, so no work executes outside the capture. The next capture uses the
+/// same memory.
 #[test]
 #[ignore = "needs a process of its own: cargo xtask sim-test"]
 fn a_capture_that_its_body_ends_by_hand() {
@@ -21,7 +22,7 @@ fn a_capture_that_its_body_ends_by_hand() {
             let mut view = capture.acquire::<u8>(100)?;
             capture.fill_bytes(capture.main(), &mut view, 1)?;
             assert!(stream.end_capture(NO_FLAGS).is_err(), "it did not begin on this stream");
-            // Another capture cannot begin in its place, either.
+            // Another capture cannot begin in its place either.
             assert!(stream.begin_capture(RELAXED).is_err());
             let refused = capture.fill_bytes(capture.main(), &mut view, 1);
             assert!(matches!(refused, Err(CaptureError::Invalidated { .. })), "{refused:?}");
@@ -36,7 +37,7 @@ fn a_capture_that_its_body_ends_by_hand() {
     });
 }
 
-/// The work captured so far writes a block that a graph of another stream reads.
+/// The work captured so far writes a block that a graph on another stream reads.
 #[test]
 #[ignore = "needs a process of its own: cargo xtask sim-test"]
 fn a_graph_that_was_ended_by_hand_shares_no_block() {
@@ -66,8 +67,9 @@ fn a_graph_that_was_ended_by_hand_shares_no_block() {
     });
 }
 
-/// A scope on a branch continues after the end. Its work must not run beside a graph of the same
-/// arena: neither another one nor, after a failed update, the graph itself.
+/// A scope on a branch continues after the end. Its work must not run at the same time as a graph
+/// of the same arena. This holds for another graph and, after a failed update, for the graph
+/// itself.
 #[test]
 #[ignore = "needs a process of its own: cargo xtask sim-test"]
 fn a_branch_goes_on_after_the_end() {
@@ -95,7 +97,7 @@ fn a_branch_goes_on_after_the_end() {
     });
 }
 
-/// D8: the stream of a dry run is exposed; its addresses have no memory.
+/// D8: the stream of a dry run is exposed, and its addresses refer to no memory.
 #[test]
 #[ignore = "needs a process of its own: cargo xtask sim-test"]
 fn the_stream_of_a_dry_run_is_ended_by_hand() {
@@ -106,7 +108,7 @@ fn the_stream_of_a_dry_run_is_ended_by_hand() {
                 let mut view = scope.try_acquire::<u8, _>(1000)?;
                 let dry = Arc::clone(scope.context().stream());
                 if dry.memset_zeros(&mut view).is_err() {
-                    // A driver may check the address when it is captured.
+                    // A driver may check the address during the capture.
                     assert!(Settings::default().other_answers);
                 }
                 let graph = dry.end_capture(NO_FLAGS);

@@ -1,5 +1,5 @@
 //! Captured graphs on the simulated driver: a replay makes only the launch call, and the race
-//! checker sees one capture in many orders.
+//! checker runs one capture in many orders.
 
 use std::sync::Arc;
 
@@ -16,8 +16,8 @@ use crate::support::{orders, start, start_anew};
 
 pub(crate) const BYTES: usize = 1024;
 
-/// Two branches with temporaries that reuse the same bytes, joined into the output, whose last
-/// bytes are the host's.
+/// Two branches with temporaries that reuse the same bytes are joined into the output, whose last
+/// bytes come from the host.
 pub(crate) fn body(
     capture: &Capture<'_>,
     blocks: [GraphMemoryBlock; 3],
@@ -39,7 +39,7 @@ pub(crate) fn body(
     capture.copy(side, &mut capture.block(&blocks[2])?, &numbers)
 }
 
-/// A graph, whose state is the byte that the host copies.
+/// A graph whose state is the byte that is copied from the host.
 pub(crate) type Planned = (CapturedGraph<u8>, [GraphMemoryBlock; 3]);
 
 /// Returns a planned graph for two streams, with a pool of three blocks.
@@ -66,7 +66,7 @@ pub(crate) fn update((graph, blocks): &mut Planned, last: u8) -> Result<(), Capt
     graph.update(|capture, last: &mut u8| body(capture, *blocks, *last))
 }
 
-/// Replays and compares the output: the input's byte, and the host's.
+/// Replays, and compares the output with the input's byte and the host's byte.
 pub(crate) fn replay(
     (graph, blocks): &mut Planned,
     value: u8,
@@ -81,7 +81,7 @@ pub(crate) fn replay(
     Ok(())
 }
 
-/// Probes, plans, captures, replays, updates, replays, reads, drops.
+/// Probes, plans, captures, replays, updates, replays, reads, and drops.
 pub(crate) fn script(streams: &[Arc<CudaStream>; 2]) -> Result<(), CaptureError> {
     let mut planned = graph_of(streams)?;
     replay(&mut planned, 3, 1)?;
@@ -108,7 +108,7 @@ fn a_thousand_replays_ask_for_launches_alone() {
     simulator.assert_no_leaks();
 }
 
-/// Replays make two kinds of calls: the current context and the launch.
+/// Checks that replays make only two kinds of calls: setting the current context, and the launch.
 pub(crate) fn replay_a_thousand_times<S>(simulator: Simulator, graph: &mut CapturedGraph<S>) {
     simulator.forget_calls();
     for _ in 0..1000 {
@@ -120,7 +120,7 @@ pub(crate) fn replay_a_thousand_times<S>(simulator: Simulator, graph: &mut Captu
     assert_eq!(log.len(), 2000);
 }
 
-/// Returns the free bytes of the device.
+/// Returns the number of free bytes on the device.
 pub(crate) fn free_bytes() -> usize {
     cudarc::driver::result::mem_get_info().unwrap().0
 }
@@ -151,7 +151,7 @@ fn one_planned_capture_in_many_orders() {
     }
 }
 
-/// A graph is dropped while another thread captures: its handles are destroyed after that.
+/// A graph is dropped while another thread captures. Its handles are destroyed after the capture.
 #[test]
 #[ignore = "needs a process of its own: cargo xtask sim-test"]
 fn a_drop_during_a_capture_is_deferred() {
@@ -176,7 +176,8 @@ fn a_drop_during_a_capture_is_deferred() {
     simulator.assert_no_leaks();
 }
 
-/// A graph is updated while another thread captures: the replaced objects are destroyed after that.
+/// A graph is updated while another thread captures. The replaced objects are destroyed after the
+/// capture.
 #[test]
 #[ignore = "needs a process of its own: cargo xtask sim-test"]
 fn an_update_during_a_capture_of_another_thread() {

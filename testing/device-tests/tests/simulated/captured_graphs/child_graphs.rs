@@ -1,5 +1,5 @@
-//! Child graphs that are launched in a capture: their uses of the arena's memory are checked like
-//! uses of their node, and memory nodes in them are refused.
+//! Child graphs that are launched in a capture. Their uses of the arena's memory are checked like
+//! uses by their node, and memory nodes in them are refused.
 
 use std::ptr;
 use std::sync::Arc;
@@ -15,15 +15,15 @@ use crate::common::{
     BYTES, Made, NO_FLAGS, RELAXED, arena, memory, pool, stream, without_a_report,
 };
 
-/// Returns a graph of one fill.
+/// Returns a graph with a single fill.
 fn fill(stream: &Arc<CudaStream>, address: u64, value: u8, bytes: usize) -> CudaGraph {
     stream.begin_capture(RELAXED).unwrap();
-    // SAFETY: code that launches it has `bytes` bytes there.
+    // SAFETY: code that launches the graph owns `bytes` bytes at this address.
     unsafe { result::memset_d8_async(address, value, bytes, stream.cu_stream()) }.unwrap();
     stream.end_capture(NO_FLAGS).unwrap().unwrap()
 }
 
-/// Returns a graph of a launch of another one.
+/// Returns a graph that launches another graph.
 fn around(stream: &Arc<CudaStream>, graph: &CudaGraph) -> CudaGraph {
     stream.begin_capture(RELAXED).unwrap();
     launch(stream, graph);
@@ -31,12 +31,12 @@ fn around(stream: &Arc<CudaStream>, graph: &CudaGraph) -> CudaGraph {
 }
 
 fn launch(stream: &Arc<CudaStream>, graph: &CudaGraph) {
-    // SAFETY: both are live, and the caller owns the memory that the graph writes.
+    // SAFETY: both handles are live, and the caller owns the memory that the graph writes.
     unsafe { sys::cuGraphLaunch(graph.cu_graph_exec(), stream.cu_stream()) }.result().unwrap();
 }
 
-/// A library's captured graph writes a temporary, exactly or with bytes beyond it, from a graph or
-/// from one in that.
+/// A library's captured graph writes a temporary, either exactly or with additional bytes. The
+/// write is in the graph itself or in a graph nested in it.
 #[test]
 #[ignore = "needs a process of its own: cargo xtask sim-test"]
 fn what_a_child_graph_writes_is_verified() {
@@ -53,7 +53,8 @@ fn what_a_child_graph_writes_is_verified() {
                 if nested {
                     child = around(&other, &child);
                 }
-                // SAFETY: the graph writes the view; with bytes beyond it, the capture refuses it.
+                // SAFETY: the graph writes the view; if it writes additional bytes, the capture
+                // refuses it.
                 unsafe {
                     capture.enqueue(capture.main(), &[view.write()], |stream| {
                         launch(stream, &child);
@@ -78,17 +79,19 @@ fn what_a_child_graph_writes_is_verified() {
     });
 }
 
-/// Adds a node with a graph that has memory nodes, whose ownership a graph may take since CUDA
-/// 12.9.
+/// Adds a node whose child graph contains memory nodes. Since CUDA 12.9, a graph can take ownership
+/// of such a child graph.
 fn add_memory_nodes(graph: sys::CUgraph) {
     let (mut child, mut node) = (ptr::null_mut(), ptr::null_mut());
-    // SAFETY: integers and pointers: all zero is a value, here and below.
+    // SAFETY: all fields are integers and pointers, for which all zeros is a valid value, here and
+    // below.
     let mut wanted: sys::CUDA_MEM_ALLOC_NODE_PARAMS = unsafe { std::mem::zeroed() };
     wanted.poolProps.allocType = sys::CUmemAllocationType::CU_MEM_ALLOCATION_TYPE_PINNED;
     wanted.poolProps.location.type_ = sys::CUmemLocationType::CU_MEM_LOCATION_TYPE_DEVICE;
     wanted.bytesize = 64;
     let place = &raw mut wanted;
-    // SAFETY: the places outlive the calls, the graphs live; so below. No dependencies are passed.
+    // SAFETY: the output variables outlive the calls, and the graphs are live, here and below. No
+    // dependencies are passed.
     unsafe { sys::cuGraphCreate(&raw mut child, 0) }.result().unwrap();
     // SAFETY: as above.
     let added = unsafe { sys::cuGraphAddMemAllocNode(&raw mut node, child, ptr::null(), 0, place) };
@@ -101,7 +104,8 @@ fn add_memory_nodes(graph: sys::CUgraph) {
     // SAFETY: as above.
     let mut parameters: sys::CUgraphNodeParams = unsafe { std::mem::zeroed() };
     parameters.type_ = sys::CUgraphNodeType::CU_GRAPH_NODE_TYPE_GRAPH;
-    // The graph, and `CU_GRAPH_CHILD_GRAPH_OWNERSHIP_MOVE`, for which older bindings have no name.
+    // These are the graph, and `CU_GRAPH_CHILD_GRAPH_OWNERSHIP_MOVE`, for which older bindings have
+    // no name.
     let mut words = [0; 29];
     (words[0], words[1]) = (child.addr() as i64, 1);
     parameters.__bindgen_anon_1.reserved1 = words;
@@ -112,12 +116,12 @@ fn add_memory_nodes(graph: sys::CUgraph) {
         .unwrap();
 }
 
-/// Returns the graph that a stream is captured into.
+/// Returns the graph into which a stream is captured.
 fn captured_graph(stream: &CudaStream) -> sys::CUgraph {
     let mut status = sys::CUstreamCaptureStatus::CU_STREAM_CAPTURE_STATUS_NONE;
     let (mut id, mut graph, mut count) = (0, ptr::null_mut(), 0);
     let (mut nodes, mut data) = (ptr::null(), ptr::null());
-    // SAFETY: the stream is live, and every place outlives the call.
+    // SAFETY: the stream is live, and every output variable outlives the call.
     let asked = unsafe {
         sys::cuStreamGetCaptureInfo_v3(
             stream.cu_stream(),
@@ -140,7 +144,7 @@ fn memory_nodes_in_a_child_graph_are_refused() {
         let main = stream();
         let session = CaptureSession::new(&main).unwrap();
         let made: Made = session.prepare(arena()).unwrap().capture((), |capture, ()| {
-            // SAFETY: the work put there uses no memory.
+            // SAFETY: the enqueued work uses no memory.
             unsafe {
                 capture.enqueue(capture.main(), &[], |stream| {
                     add_memory_nodes(captured_graph(stream));
@@ -152,7 +156,7 @@ fn memory_nodes_in_a_child_graph_are_refused() {
     });
 }
 
-/// A linear arena rewinds by the order of calls, which is not the order of a fork, in any graph.
+/// A linear arena rewinds in call order, which differs from the order of a fork in any graph.
 #[test]
 #[ignore = "needs a process of its own: cargo xtask sim-test"]
 fn a_fork_in_a_child_graph_is_seen_by_the_arena() {
@@ -168,7 +172,7 @@ fn a_fork_in_a_child_graph_is_seen_by_the_arena() {
         other.begin_capture(RELAXED).unwrap();
         branch.join(&other).unwrap();
         for (stream, address) in [(&other, low), (&branch, high)] {
-            // SAFETY: half of the view.
+            // SAFETY: the range is half of the view.
             unsafe { result::memset_d8_async(address, 1, 2048, stream.cu_stream()) }.unwrap();
         }
         other.join(&branch).unwrap();

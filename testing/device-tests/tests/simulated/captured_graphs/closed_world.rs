@@ -1,4 +1,4 @@
-//! Every kind of node, put into a capture explicitly, at any place and by any thread: it is
+//! Adds every kind of node to a capture explicitly, at any point and on any thread. The node is
 //! refused, or attributed to a call that is responsible for it.
 
 use std::collections::BTreeMap;
@@ -14,17 +14,17 @@ use crate::common::{BYTES, Made, arena, pool, stream, without_a_report};
 use crate::hand_made::{Foreign, KINDS, Kind};
 use crate::support::start;
 
-/// The place at which a node enters a capture.
+/// The point at which a node is added to a capture.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Place {
     /// Before the capture's first work.
     First,
-    /// While an operation of the capture puts its node there: before, and after.
+    /// While an operation of the capture adds its own node: before that node, and after it.
     InFill,
     BehindFill,
     /// While one stream is made to wait for another.
     InWait,
-    /// On a branch that does not take part yet.
+    /// On a branch that is not yet part of the capture.
     OnBranch,
     /// At the end of the body.
     Last,
@@ -46,7 +46,7 @@ const PLACES: [Place; 9] = [
     Place::InWork,
 ];
 
-/// Puts a node there when the body reaches the place.
+/// Adds a node when the body reaches the chosen point.
 struct Meddler {
     kind: Kind,
     place: Place,
@@ -74,14 +74,15 @@ impl Meddler {
         }
     }
 
-    /// Acts right before the driver's next call of this name.
+    /// Acts immediately before the driver's next call of this name.
     fn waits_for(&self, call: &'static str, place: Place) {
         if place == self.place {
             Simulator::attach().unwrap().before_call(call, 1, self.act());
         }
     }
 
-    /// Acts right before the capture's query after the driver's next call of this name.
+    /// Acts immediately before the query that the capture makes after the driver's next call of
+    /// this name.
     fn waits_behind(&self, call: &'static str, place: Place) {
         if place == self.place {
             let (simulator, act) = (Simulator::attach().unwrap(), self.act());
@@ -110,7 +111,7 @@ impl Meddler {
             self.comes_by(Place::InLent);
             lent.view_mut()?.fill_with_value(3)?;
         }
-        // SAFETY: the memory put there lives long enough.
+        // SAFETY: the memory used by this node lives long enough.
         unsafe {
             capture.enqueue(main, &[], |_| {
                 self.comes_by(Place::InWork);
@@ -123,7 +124,7 @@ impl Meddler {
     }
 }
 
-/// Returns the outcome: accounted for, or the error of the refusal.
+/// Returns the outcome: `accounted for`, or the error of the refusal.
 fn outcome(kind: Kind, place: Place, by_another: bool) -> String {
     let (main, branch, third) = (stream(), stream(), stream());
     let on = if place == Place::OnBranch { &branch } else { &main };
@@ -134,7 +135,7 @@ fn outcome(kind: Kind, place: Place, by_another: bool) -> String {
     let session = session.branch(&branch).unwrap().branch(&third).unwrap();
     let made: Made = session.prepare(arena()).unwrap().capture((), |capture, ()| {
         if place == Place::OnBranch {
-            // The test makes it a part of the capture explicitly.
+            // The test makes this stream part of the capture explicitly.
             branch.join(&main)?;
         }
         meddler.body(capture)
@@ -163,10 +164,10 @@ fn is_right(kind: Kind, place: Place, outcome: &str) -> bool {
     let accounted = outcome == "accounted for";
     match (place, kind) {
         // A launch does not identify its caller. The caller of `enqueue` is responsible for
-        // everything but memory.
+        // everything except memory.
         (Place::InScope | Place::InLent, Kind::Kernel) => accounted,
         (Place::InWork, Kind::Allocate) => outcome == "MemoryNodes",
-        // It is on no stream.
+        // An empty node is on no stream.
         (Place::InWork, Kind::Empty) => outcome == "ForeignNode Empty",
         (
             Place::InWork,
@@ -204,8 +205,8 @@ fn every_kind_of_node_at_every_place() {
     simulator.assert_clean();
 }
 
-/// D3: a fill of foreign memory enters while an operation of the capture puts its own node there,
-/// by another thread. The memory is freed before a replay.
+/// D3: another thread adds a fill of foreign memory while an operation of the capture adds its own
+/// node. The memory is freed before a replay.
 #[test]
 #[ignore = "needs a process of its own: cargo xtask sim-test"]
 fn a_fill_of_another_thread_in_the_window_of_an_operation() {
@@ -239,8 +240,8 @@ fn a_fill_of_another_thread_in_the_window_of_an_operation() {
     });
 }
 
-/// A kernel entered while a fill was put there. The stream waits for it again while a scope is
-/// open. It was not put there by the scope.
+/// A kernel was added during a fill. The stream waits for the kernel again while a scope is open.
+/// The kernel does not count as work of the scope.
 #[test]
 #[ignore = "needs a process of its own: cargo xtask sim-test"]
 fn nothing_answers_for_what_came_in_before_it() {
@@ -267,7 +268,7 @@ fn nothing_answers_for_what_came_in_before_it() {
     });
 }
 
-/// D10: a graph of cudarc's is launched inside an open scope, by a safe call.
+/// D10: a safe call launches a cudarc graph inside an open scope.
 #[test]
 #[ignore = "needs a process of its own: cargo xtask sim-test"]
 fn a_child_graph_in_a_scope_is_refused() {

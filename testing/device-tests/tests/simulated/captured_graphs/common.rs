@@ -1,4 +1,4 @@
-//! Common setup of tests of captures: streams, pools and arenas of one device, and many orders.
+//! Common setup for tests of captures: streams, pools and arenas of one device, and many orders.
 
 use std::sync::Arc;
 
@@ -19,7 +19,7 @@ pub(crate) const NO_FLAGS: CUgraphInstantiate_flags = CUgraphInstantiate_flags(0
 
 pub(crate) type Made<S = ()> = Result<CapturedGraph<S>, CaptureError>;
 
-/// A small number as a byte.
+/// Converts a small number to a byte.
 pub(crate) fn byte(number: usize) -> u8 {
     u8::try_from(number).unwrap()
 }

@@ -1,4 +1,5 @@
-//! Probes and captures under both choices that NVIDIA's documentation leaves open to a driver.
+//! Probes and captures under both behaviours for the cases that NVIDIA's documentation leaves open
+//! to a driver.
 
 use std::sync::Arc;
 
@@ -10,8 +11,9 @@ use pool_graph::{CaptureError, CaptureSession, Probe};
 use crate::common::{Made, arena, stream};
 use crate::support::{start, start_anew};
 
-/// cudarc's own fill of a view, in a probe, whose addresses have no memory. If the driver checks
-/// them, the probe fails, and the session continues. The view's own fill is right under both.
+/// A probe contains cudarc's own fill of a view, whose address refers to no memory. If the driver
+/// checks such addresses, the probe fails and the session continues. The view's own fill is correct
+/// under both behaviours.
 #[test]
 #[ignore = "needs a process of its own: cargo xtask sim-test"]
 fn a_fill_of_cudarcs_in_a_probe() {
@@ -41,8 +43,8 @@ fn a_fill_of_cudarcs_in_a_probe() {
             Err(other) => panic!("{other:?}"),
         }
         assert_eq!(probe(false).unwrap().temporaries(), 1);
-        // An empty copy from the host, without page-locked memory; and consecutive captures, whose
-        // events were recorded in the previous one.
+        // This covers an empty copy from the host without page-locked memory, and consecutive
+        // captures whose events were recorded in the previous capture.
         let prepared = session.prepare(arena()).unwrap();
         for _ in 0..2 {
             let made: Made = prepared.capture((), |capture, ()| {

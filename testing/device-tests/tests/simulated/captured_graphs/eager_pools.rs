@@ -1,6 +1,6 @@
-//! Eager pools beside captures: no operation of an eager pool on memory that an unknown stream used
-//! invalidates a capture of a session. The attacks are those of `att/hand.rs` and of `last.rs`,
-//! part 1.
+//! Eager pools during captures: no operation of an eager pool on memory that an unknown stream used
+//! invalidates a capture of a session. The attacks come from `att/hand.rs` and from part 1 of
+//! `last.rs`.
 
 use std::mem;
 use std::sync::Arc;
@@ -23,7 +23,7 @@ const CAPTURED: CUstreamCaptureStatus = CUstreamCaptureStatus::CU_STREAM_CAPTURE
 const MODES: [CaptureMode; 3] =
     [CaptureMode::Global, CaptureMode::ThreadLocal, CaptureMode::Relaxed];
 
-/// The use of an eager pool's memory without the pool.
+/// The way in which other code has used an eager pool's memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Past {
     Unannounced,
@@ -51,7 +51,8 @@ impl Past {
     }
 }
 
-/// Runs an eager pool in a capture: its memory is used without it, it fills, and it is dropped.
+/// Runs an eager pool during a capture. Other code uses the pool's memory, the pool fills it, and
+/// the pool is dropped.
 fn eager(past: Past, [device, far]: &[CudaDevice; 2]) -> Result<(), CudaError> {
     let mut eager = Pool::<Cuda>::new(device.new_stream()?);
     let filled = {
@@ -77,8 +78,8 @@ fn eager(past: Past, [device, far]: &[CudaDevice; 2]) -> Result<(), CudaError> {
     filled
 }
 
-/// `an_eager_pool_spoils_captures`: on another thread, in each mode, and on the capturing thread in
-/// the relaxed one.
+/// `an_eager_pool_spoils_captures`: on another thread in each mode, and on the capturing thread in
+/// relaxed mode.
 #[test]
 #[ignore = "needs a process of its own: cargo xtask sim-test"]
 fn an_eager_pool_spoils_no_capture() {
@@ -86,7 +87,7 @@ fn an_eager_pool_spoils_no_capture() {
     for (seed, mode) in (0..4).flat_map(|seed| MODES.map(|mode| (seed, mode))) {
         for (past, is_beside) in ALL.into_iter().flat_map(|past| [(past, true), (past, false)]) {
             if !is_beside && mode != CaptureMode::Relaxed {
-                // The driver refuses the pool's calls to the capturing thread.
+                // The driver refuses the pool's calls on the capturing thread.
                 continue;
             }
             start_anew(simulator, Settings { devices: 2, ..Settings::default() }, seed);
@@ -119,8 +120,8 @@ fn an_eager_pool_spoils_no_capture() {
     }
 }
 
-/// Row 5: the fill of device 0 after cudarc's copy to device 1, in the body of a capture on
-/// device 1.
+/// Row 5: in the body of a capture on device 1, a fill on device 0 follows a cudarc copy to device
+/// 1.
 #[test]
 #[ignore = "needs a process of its own: cargo xtask sim-test"]
 fn a_fill_on_one_device_spoils_no_capture_on_another() {
@@ -157,9 +158,9 @@ fn a_fill_on_one_device_spoils_no_capture_on_another() {
     }
 }
 
-/// `a_leftover_spoils_capture_after_capture`: each pool that allocates in a capture retries
-/// deferred blocks with a user that cannot be waited for. They are freed when the last capture is
-/// over.
+/// `a_leftover_spoils_capture_after_capture`: each pool that allocates during a capture retries
+/// deferred blocks, one of whose users cannot be waited for. The blocks are freed when the last
+/// capture has ended.
 #[test]
 #[ignore = "needs a process of its own: cargo xtask sim-test"]
 fn a_leftover_spoils_no_capture_after_capture() {
@@ -215,8 +216,8 @@ fn an_unknown_use_is_an_error_of_the_body() {
     simulator.assert_no_leaks();
 }
 
-/// The dry capture of a scope in a probe belongs to a session, too: an eager pool beside it waits
-/// for no context.
+/// The dry capture of a scope in a probe also belongs to a session: an eager pool does not wait for
+/// the context during the probe.
 #[test]
 #[ignore = "needs a process of its own: cargo xtask sim-test"]
 fn an_eager_pool_spoils_no_probe() {
@@ -250,7 +251,7 @@ fn an_eager_pool_spoils_no_probe() {
     }
 }
 
-/// A graph that is dropped in the body of a probe is destroyed when the probe is over.
+/// A graph that is dropped in the body of a probe is destroyed when the probe ends.
 #[test]
 #[ignore = "needs a process of its own: cargo xtask sim-test"]
 fn a_graph_dropped_in_a_probe_goes_with_its_end() {

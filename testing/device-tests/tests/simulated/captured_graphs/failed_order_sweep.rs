@@ -1,5 +1,6 @@
-//! The [sweep](crate::sweep) over graphs: fed and read with and without waiting, updated, with
-//! blocks that pass to graphs of another stream, beside eager pools; and over tame random bodies.
+//! Runs the [sweep](crate::sweep) over graphs and over tame random bodies. The graphs are fed and
+//! read with and without waiting, are updated, pass blocks to graphs on another stream, and run
+//! together with eager pools.
 
 use std::panic::{AssertUnwindSafe, catch_unwind, set_hook, take_hook};
 use std::sync::Arc;
@@ -30,7 +31,7 @@ struct World {
     streams: [Arc<CudaStream>; 3],
 }
 
-/// A graph that copies its input to its output, over a branch, and the contents of its blocks.
+/// A graph that copies its input to its output over a branch, with the contents of its blocks.
 struct Copier {
     graph: CapturedGraph<u8>,
     blocks: [GraphMemoryBlock; 2],
@@ -47,7 +48,7 @@ impl World {
         Self { device, pool, streams }
     }
 
-    /// Creates a graph on one of the first two streams, with the last one as its branch.
+    /// Creates a graph on one of the first two streams, with the last stream as its branch.
     fn copier(&self, on: usize, blocks: [GraphMemoryBlock; 2]) -> Result<Copier, CaptureError> {
         let lease = self.pool.lease(&blocks.map(|block| block.id()))?;
         let session = CaptureSession::new(&self.streams[on])?.branch(&self.streams[2])?;
@@ -119,7 +120,7 @@ impl Copier {
             }
             5 => match self.graph.enqueue_read::<u32>(staging, &to, N) {
                 Ok(ticket) => tickets.push((ticket, self.output)),
-                // All buffers may be in use.
+                // All buffers may be in use at this point.
                 Err(CaptureError::StagingExhausted { .. }) => {}
                 Err(_) => counts.errors += 1,
             },
@@ -160,7 +161,8 @@ fn wait_for_one(
     }
 }
 
-/// Feeds graphs of two streams. One is dropped, and another stream's graph gets its blocks.
+/// Feeds graphs on two streams. One graph is dropped, and a graph on another stream takes over its
+/// blocks.
 fn feeding(number: u64, arm: &dyn Fn()) -> (usize, usize) {
     let (world, mut random, mut counts) = (World::new(), Rng::with_seed(number), Counts::default());
     let config = StagingConfig { buffers: 4, bytes: 4 * N };
@@ -174,7 +176,7 @@ fn feeding(number: u64, arm: &dyn Fn()) -> (usize, usize) {
         let on = random.usize(..2);
         match (&mut graphs[on], random.u8(..12)) {
             (graph @ Some(_), 0) => {
-                // The blocks pass to a graph of the other stream while runs may be pending.
+                // The blocks are passed to a graph on the other stream while runs may be pending.
                 let Some(Copier { graph, blocks, .. }) = graph.take() else { continue };
                 drop(graph);
                 if graphs[1 - on].is_none() {
@@ -223,7 +225,7 @@ fn ordering_calls_that_fail_in_programs_of_graphs() {
         Programs { name: "bodies", devices: 1, run: &bodies },
     ];
     let simulator = start();
-    // A refused body panics, which is an ordinary end here.
+    // A refused body panics, which is an expected end here.
     let hook = take_hook();
     set_hook(Box::new(|_| {}));
     let swept = catch_unwind(AssertUnwindSafe(|| sweep(simulator, &kinds)));

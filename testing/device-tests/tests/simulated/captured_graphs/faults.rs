@@ -1,4 +1,4 @@
-//! Every call of the driver fails once, in captures and updates: nothing leaks, and all earlier
+//! Makes every driver call fail once, in captures and updates. Nothing leaks, and all earlier
 //! objects work as before.
 
 use std::sync::Arc;
@@ -10,7 +10,7 @@ use pool_graph::{CUDAGraphMemoryPool, Capture, CaptureSession, DeviceMemory, Gra
 use crate::cases::{BYTES, body, graph_of, replay, script, streams, update};
 use crate::support::{start, start_anew};
 
-/// Calls of destructors, which are not repeated.
+/// Calls made by destructors, which are not repeated.
 pub(crate) const GIVEN_UP: [&str; 8] = [
     "cuStreamDestroy_v2",
     "cuDevicePrimaryCtxRelease_v2",
@@ -42,14 +42,14 @@ fn every_call_from_probe_to_drop_may_fail() {
         match &ended {
             Err(error) => {
                 failures += 1;
-                // If the capture mode of a thread cannot be exchanged, the next call is refused.
+                // If a thread's capture mode cannot be exchanged, the next call is refused.
                 let refused = failed.name == "cuThreadExchangeStreamCaptureMode";
                 let named = error_chain(error).to_string().contains("999 UNKNOWN");
                 assert!(named || refused, "{}: {error:?}", failed.name);
             }
             Ok(()) => absorbed += 1,
         }
-        // The failure has no later effect: the same streams succeed.
+        // The failure has no later effect: a new attempt on the same streams succeeds.
         let again = script(&streams);
         assert_eq!(again, Ok(()), "after call {nth}, {}: {ended:?}", failed.name);
         drop(streams);
@@ -63,7 +63,8 @@ fn every_call_from_probe_to_drop_may_fail() {
     assert!(failures > 50);
 }
 
-/// Any call of an update fails: a refused update changes nothing, and the next one succeeds.
+/// Whichever call of an update fails, a refused update changes nothing, and the next update
+/// succeeds.
 #[test]
 #[ignore = "needs a process of its own: cargo xtask sim-test"]
 fn a_graph_stays_whichever_call_of_its_update_fails() {
@@ -101,8 +102,8 @@ fn a_graph_stays_whichever_call_of_its_update_fails() {
     assert!(refused > 30);
 }
 
-/// Any call of a capture fails: the same prepared capture then makes a graph, without another
-/// allocation of memory.
+/// Whichever call of a capture fails, the same prepared capture then creates a graph without
+/// allocating memory again.
 #[test]
 #[ignore = "needs a process of its own: cargo xtask sim-test"]
 fn a_prepared_capture_serves_again_whichever_call_fails() {

@@ -1,5 +1,5 @@
-//! The nodes of fills: they depend on the element type and on the length, never on the value, so
-//! that an update of the graph may have any other value.
+//! The nodes of fills depend on the element type and on the length, but never on the value. An
+//! update of the graph can therefore use any other value.
 
 use cuda_sim_control::Settings;
 use cudarc::driver::sys;
@@ -14,7 +14,7 @@ use pool_graph::{
 use crate::common::{NO_FLAGS, RELAXED, memory, pool, stream};
 use crate::support::{pool as eager_pool, start, start_anew};
 
-/// The number of graphs, and of fills in each.
+/// The number of graphs, and the number of fills in each graph.
 const GRAPHS: u64 = 100;
 const FILLS: usize = 100;
 /// The sizes of elements.
@@ -29,11 +29,11 @@ struct Fill {
     value: [u8; 16],
 }
 
-/// The properties of a node that an update may not change: the kind, and the size, width and height
-/// of a fill, or the bytes of a copy.
+/// The properties of a node that an update may not change: the kind; the size, width and height of
+/// a fill; and the number of bytes of a copy.
 type Shape = (u32, [usize; 3]);
 
-/// Draws zeros, equal bytes, equal halves, equal words, or any bytes.
+/// Draws zeros, equal bytes, equal halves, equal words, or arbitrary bytes.
 fn value(random: &mut Rng) -> [u8; 16] {
     let mut value = [0; 16];
     let period = [0, 1, 2, 4, 16][random.usize(0..5)];
@@ -44,7 +44,8 @@ fn value(random: &mut Rng) -> [u8; 16] {
     value
 }
 
-/// Draws a mostly short length; some are so long that the first elements are copied more than once.
+/// Draws a length, which is short in most cases. Some lengths are so large that the first elements
+/// are copied more than once.
 fn length(random: &mut Rng) -> usize {
     let most = if random.u8(0..20) == 0 { 3000 } else { 100 };
     random.usize(1..=most)
@@ -92,10 +93,11 @@ fn body(capture: &Capture<'_>, fills: &mut Vec<Fill>) -> Result<(), CaptureError
     fills.iter().try_for_each(|fill| fill.put(capture))
 }
 
-/// Returns the shapes of all nodes, in the driver's order.
+/// Returns the properties of all nodes, in the driver's order.
 fn shapes(graph: sys::CUgraph) -> Vec<Shape> {
     let mut count = 0;
-    // SAFETY: the graph is live, the places outlive the calls, and the array has `count` entries.
+    // SAFETY: the graph is live, the output variables outlive the calls, and the array has `count`
+    // entries.
     unsafe { sys::cuGraphGetNodes(graph, std::ptr::null_mut(), &raw mut count) }.result().unwrap();
     let mut nodes = vec![std::ptr::null_mut(); count];
     // SAFETY: as above.
@@ -105,11 +107,12 @@ fn shapes(graph: sys::CUgraph) -> Vec<Shape> {
 
 fn shape(node: sys::CUgraphNode) -> Shape {
     let mut kind = sys::CUgraphNodeType::CU_GRAPH_NODE_TYPE_EMPTY;
-    // SAFETY: the node is of a live graph, and the place outlives the call. The same holds below.
+    // SAFETY: the node belongs to a live graph, and the output variable outlives the call, here and
+    // below.
     unsafe { sys::cuGraphNodeGetType(node, &raw mut kind) }.result().unwrap();
     let parts = match kind {
         sys::CUgraphNodeType::CU_GRAPH_NODE_TYPE_MEMSET => {
-            // SAFETY: integers alone: all zero is a value.
+            // SAFETY: all fields are integers, for which all zeros is a valid value.
             let mut set: sys::CUDA_MEMSET_NODE_PARAMS = unsafe { std::mem::zeroed() };
             // SAFETY: as above.
             unsafe { sys::cuGraphMemsetNodeGetParams(node, &raw mut set) }.result().unwrap();
@@ -120,7 +123,7 @@ fn shape(node: sys::CUgraphNode) -> Shape {
             let place = copy.as_mut_ptr();
             // SAFETY: as above.
             unsafe { sys::cuGraphMemcpyNodeGetParams(node, place) }.result().unwrap();
-            // SAFETY: the call succeeded, so it wrote all of it.
+            // SAFETY: the call succeeded, so it initialised the whole structure.
             let copy = unsafe { copy.assume_init() };
             [copy.WidthInBytes, copy.Height, copy.Depth]
         }
@@ -169,7 +172,7 @@ fn assert_replayed(graph: &mut CapturedGraph<Vec<Fill>>) {
     }
 }
 
-/// 10,000 fills, captured and updated to other values.
+/// Captures 10,000 fills, and updates them to other values.
 #[test]
 #[ignore = "needs a process of its own: cargo xtask sim-test"]
 fn an_update_of_a_fill_to_any_other_value() {
@@ -189,8 +192,7 @@ fn an_update_of_a_fill_to_any_other_value() {
     }
 }
 
-/// Fills of a pool whose stream is captured explicitly, with the executable graph updated by a call
-/// of the driver.
+/// Fills of a pool whose stream is captured explicitly. A driver call updates the executable graph.
 fn by_hand<T: PodElement + PartialEq>(device: &CudaDevice, random: &mut Rng) {
     let mut pool = eager_pool(device);
     let stream = pool.context().stream().clone();
@@ -216,10 +218,11 @@ fn by_hand<T: PodElement + PartialEq>(device: &CudaDevice, random: &mut Rng) {
     };
     graph.launch().unwrap();
     assert!(hold(&old));
-    // SAFETY: integers and pointers: all zero is a value, of the first result.
+    // SAFETY: all fields are integers and pointers; all zeros is a valid value, which denotes the
+    // first result code.
     let mut told: sys::CUgraphExecUpdateResultInfo = unsafe { std::mem::zeroed() };
     let (own, next) = (graph.cu_graph_exec(), next.cu_graph());
-    // SAFETY: both graphs are live, and the place outlives the call.
+    // SAFETY: both graphs are live, and the output variable outlives the call.
     unsafe { sys::cuGraphExecUpdate_v2(own, next, &raw mut told) }.result().unwrap();
     graph.launch().unwrap();
     assert!(hold(&new));

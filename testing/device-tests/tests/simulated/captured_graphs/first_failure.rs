@@ -1,10 +1,10 @@
-//! The first failure is returned. A closure of the caller fails, and so does each later call of the
-//! driver in turn. The returned error is the closure's own.
+//! The first failure is returned. A closure of the caller fails, and afterwards each later driver
+//! call fails in turn. The returned error is the closure's own error.
 //!
-//! The table [`CLOSURES`] has every function of the crates that runs a fallible closure of the
-//! caller. The [`OTHERS`] have their own tests, or do nothing fallible after the closure. A test
-//! reads the sources to check that both are complete. The macros of `pool-facade` do nothing
-//! fallible after their body.
+//! The table [`CLOSURES`] contains every function of the crates that runs a fallible closure of the
+//! caller. The functions in [`OTHERS`] have their own tests, or do nothing fallible after the
+//! closure. A test reads the sources to check that both lists are complete. The macros of
+//! `pool-facade` do nothing fallible after their body.
 
 use std::cell::{Cell, RefCell};
 use std::sync::Arc;
@@ -33,7 +33,7 @@ impl From<CaptureError> for Own {
     }
 }
 
-/// Returns an error that no call in these bodies makes.
+/// Returns an error that no call in these bodies creates.
 fn own() -> CaptureError {
     CaptureError::Driver(CudaError::WrongContext { ordinal: 7 })
 }
@@ -43,10 +43,10 @@ struct World {
     simulator: Simulator,
     stream: Arc<CudaStream>,
     block: GraphMemoryBlock,
-    /// The number of the call of the driver to fail after the closure's failure; 0 if the closure
-    /// does not fail.
+    /// The number of the driver call that fails after the closure has failed; 0 if the closure does
+    /// not fail.
     fails_behind: Cell<u64>,
-    /// The number of calls before the closure failed.
+    /// The number of driver calls before the closure failed.
     calls: Cell<u64>,
 }
 
@@ -61,7 +61,7 @@ impl World {
         (Self { simulator, stream, block, fails_behind, calls }, session)
     }
 
-    /// Fails, and plants a later failure.
+    /// Fails, and arranges a later failure.
     fn fail<E>(&self, error: E) -> Result<(), E> {
         match self.fails_behind.get() {
             0 => Ok(()),
@@ -103,11 +103,11 @@ impl World {
         let mut temporary = capture.acquire::<u8>(100)?;
         let address = temporary.address();
         let work = |stream: &Arc<CudaStream>| {
-            // SAFETY: the bytes are the view's.
+            // SAFETY: the bytes belong to the view.
             unsafe { result::memset_d8_async(address, 1, 100, stream.cu_stream()) }?;
             self.fail(own())
         };
-        // SAFETY: it writes its view alone, which no other work uses.
+        // SAFETY: the work only writes its view, which no other work uses.
         let done = unsafe { capture.enqueue(capture.main(), &[temporary.write()], work) };
         done.map_err(|error| if error == own() { Own::Error } else { error.into() })
     }
@@ -115,7 +115,7 @@ impl World {
 
 type Run = fn(&World, CaptureSession) -> Result<(), Own>;
 
-/// Each function that runs a fallible closure of the caller, with a failing one.
+/// Each function that runs a fallible closure of the caller, with a closure that fails.
 const CLOSURES: [(&str, Run); 10] = [
     ("PreparedCapture::capture", |world, session| {
         let prepared = session.prepare(arena()).unwrap();
@@ -173,7 +173,7 @@ const CLOSURES: [(&str, Run); 10] = [
     }),
 ];
 
-/// Functions with a closure that can fail which are not in the table, and why.
+/// Functions with a fallible closure that are not in the table, with the reason.
 const OTHERS: [(&str, &str); 6] = [
     ("try_keep", "the value is kept behind the closure without a call that can fail"),
     ("try_boxed_slice", "the value is kept behind the closure without a call that can fail"),
@@ -186,7 +186,8 @@ const OTHERS: [(&str, &str); 6] = [
     ),
 ];
 
-/// The names of public functions in a source whose signature has a closure that returns a `Result`.
+/// Returns the names of public functions in a source whose signature contains a closure that
+/// returns a `Result`.
 fn functions_with_closures(source: &str) -> Vec<&str> {
     let mut found = Vec::new();
     for (start, _) in source.match_indices("pub fn ").chain(source.match_indices("pub unsafe fn "))
@@ -209,7 +210,8 @@ fn functions_with_closures(source: &str) -> Vec<&str> {
     found
 }
 
-/// The table is complete: each function of the crates whose closure can fail is in it, or is named with a reason.
+/// The table is complete: each function of the crates with a fallible closure is in the table, or
+/// is listed with a reason.
 #[test]
 fn every_function_whose_closure_can_fail_is_in_the_table() {
     let crates = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../crates");
@@ -258,14 +260,14 @@ fn the_closures_own_error_is_returned_whatever_fails_behind_it() {
             }
             planted += 1;
         }
-        // A dry run uses the driver for its scopes alone.
+        // A dry run calls the driver only for its scopes.
         println!("FIGURE: {name}: {planted} failures after the closure");
         assert!(planted >= 2, "{name}: {planted}");
     }
 }
 
-/// A pool of the body is refused a block, the body continues without it, and then the capture is
-/// invalidated: the refusal was first.
+/// A pool of the body cannot obtain a block, the body continues without the block, and then the
+/// capture is invalidated. The refusal came first, so it is returned.
 #[test]
 #[ignore = "needs a process of its own: cargo xtask sim-test"]
 fn a_refusal_comes_before_what_spoils_the_capture_later() {
@@ -288,8 +290,8 @@ fn a_refusal_comes_before_what_spoils_the_capture_later() {
     simulator.assert_clean();
 }
 
-/// A view of a scope is passed to a stream outside the session, which fails without its own error,
-/// and then the capture is invalidated: the first failure is returned.
+/// A view of a scope is passed to a stream outside the session, which fails without returning an
+/// error, and then the capture is invalidated. The first failure is returned.
 #[test]
 #[ignore = "needs a process of its own: cargo xtask sim-test"]
 fn what_a_pointer_failed_for_comes_before_what_spoils_the_capture_later() {
@@ -313,7 +315,8 @@ fn what_a_pointer_failed_for_comes_before_what_spoils_the_capture_later() {
     simulator.assert_clean();
 }
 
-/// A capture that another thread invalidates makes its body skip steps: the invalidation was first.
+/// A capture that another thread invalidates makes its body skip steps. The invalidation came
+/// first, so it is returned.
 #[test]
 #[ignore = "needs a process of its own: cargo xtask sim-test"]
 fn an_invalidation_comes_before_the_steps_that_it_made_the_body_skip() {

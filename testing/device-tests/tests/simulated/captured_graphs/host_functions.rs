@@ -1,5 +1,5 @@
-//! Host functions in captured work: each replay calls them in order, and the verifier treats them
-//! as uses like any other node.
+//! Host functions in captured work. Each replay calls them in order, and the verifier treats them
+//! as uses, like any other node.
 
 use std::ffi::c_void;
 use std::ptr;
@@ -16,9 +16,9 @@ use pool_graph::{
 use crate::common::{BYTES, Made, arena, memory, pool, stream};
 use crate::support::{orders, start, start_anew};
 
-/// Numbers of the host that copies write and read, and the factor of a host function.
+/// Numbers in host memory that copies write and read, and the factor of a host function.
 struct Numbers {
-    /// A page-locked array of 16 numbers.
+    /// The address of a page-locked array of 16 numbers.
     place: *mut u32,
     factor: u32,
     calls: AtomicU32,
@@ -26,7 +26,8 @@ struct Numbers {
 
 impl Numbers {
     fn new(factor: u32) -> Rc<Self> {
-        // SAFETY: the memory has no preconditions; 16 numbers are written before any is read.
+        // SAFETY: the allocation has no preconditions; all 16 numbers are written before any is
+        // read.
         let place = unsafe { result::malloc_host(64, 0) }.unwrap().cast();
         Rc::new(Self { place, factor, calls: AtomicU32::new(0) })
     }
@@ -34,17 +35,18 @@ impl Numbers {
 
 impl Drop for Numbers {
     fn drop(&mut self) {
-        // SAFETY: from `malloc_host`; the graph that copies from and to it was dropped.
+        // SAFETY: the memory came from `malloc_host`, and the graph that copies from and to it was
+        // dropped.
         unsafe { result::free_host(self.place.cast()) }.unwrap();
     }
 }
 
-/// Multiplies each number.
+/// Multiplies each number by the factor.
 unsafe extern "C" fn multiply(numbers: *mut c_void) {
-    // SAFETY: the state of the graph keeps it for as long as this may be called.
+    // SAFETY: the graph's state keeps the numbers alive for as long as this function may be called.
     let numbers = unsafe { &*numbers.cast_const().cast::<Numbers>() };
-    // SAFETY: 16 numbers, which the earlier copy has written, and which the later one reads once
-    // this has returned.
+    // SAFETY: the array has 16 numbers. The earlier copy has written them, and the later copy reads
+    // them only after this function has returned.
     let place = unsafe { &mut *numbers.place.cast::<[u32; 16]>() };
     place.iter_mut().for_each(|number| *number *= numbers.factor);
     numbers.calls.fetch_add(1, Ordering::SeqCst);
@@ -52,11 +54,11 @@ unsafe extern "C" fn multiply(numbers: *mut c_void) {
 
 fn call(stream: &Arc<CudaStream>, numbers: *const Numbers) -> Result<(), CaptureError> {
     let data = numbers.cast_mut().cast();
-    // SAFETY: a function of that type, and its data lives as long as the graph or is not read.
+    // SAFETY: the function has this type, and its data lives as long as the graph or is not read.
     Ok(unsafe { sys::cuLaunchHostFunc(stream.cu_stream(), Some(multiply), data) }.result()?)
 }
 
-/// Copies a view to the host, multiplies it there, and copies it back.
+/// Copies a view to the host, multiplies the numbers on the host, and copies them back.
 fn body(
     capture: &Capture<'_>,
     numbers: &Rc<Numbers>,
@@ -69,19 +71,20 @@ fn body(
     let (address, host) = (view.address(), numbers.place.cast::<c_void>());
     let work = |stream: &Arc<CudaStream>| {
         let raw = stream.cu_stream();
-        // SAFETY: the first 64 bytes of the view, and 64 bytes that the state keeps.
+        // SAFETY: the copy uses the first 64 bytes of the view, and 64 bytes that the state keeps
+        // alive.
         unsafe { sys::cuMemcpyDtoHAsync_v2(host, address, 64, raw) }.result()?;
         call(stream, Rc::as_ptr(numbers))?;
         // SAFETY: as above.
         Ok(unsafe { sys::cuMemcpyHtoDAsync_v2(address, host, 64, raw) }.result()?)
     };
-    // SAFETY: the view, and memory that the state keeps, which no other work uses.
+    // SAFETY: the work uses the view, and memory that the state keeps alive and no other work uses.
     unsafe { capture.enqueue(branch, &[view.write()], work) }?;
     capture.copy(main, &mut output, &view)
 }
 
-/// Each replay calls the function once, after the writer of its data and before the reader. An
-/// update calls another one with other data.
+/// Each replay calls the function once, after its data has been written and before the result is
+/// read. An update calls another function with other data.
 #[test]
 #[ignore = "needs a process of its own: cargo xtask sim-test"]
 fn a_host_function_keeps_its_place() {
@@ -124,18 +127,18 @@ fn remove_the_edge(unverified: &UnverifiedCapture) {
     let mut data = sys::CUgraphEdgeData { from_port: 0, to_port: 0, type_: 0, reserved: [0; 5] };
     let graph = unverified.graph();
     let (sources, targets, place) = (&raw mut from, &raw mut to, &raw mut data);
-    // SAFETY: the graph lives, and each place has one entry.
+    // SAFETY: the graph is live, and each array has one entry.
     unsafe { sys::cuGraphGetEdges_v2(graph, sources, targets, place, &raw mut count) }
         .result()
         .unwrap();
-    // SAFETY: the edge is the graph's.
+    // SAFETY: the edge belongs to the graph.
     unsafe { sys::cuGraphRemoveDependencies_v2(graph, sources, targets, place, 1) }
         .result()
         .unwrap();
 }
 
-/// Two temporaries with the same bytes, each used by one host function: the layout depends on their
-/// order.
+/// Two temporaries share the same bytes, and a host function uses each of them. The layout is valid
+/// only if the two functions are ordered.
 #[test]
 #[ignore = "needs a process of its own: cargo xtask sim-test"]
 fn a_host_function_is_a_use() {
@@ -149,7 +152,7 @@ fn a_host_function_is_a_use() {
             for place in &mut addresses {
                 let mut view = capture.acquire::<u8>(4096)?;
                 *place = view.address();
-                // SAFETY: the graph is never run.
+                // SAFETY: the graph never runs.
                 unsafe {
                     capture.enqueue(capture.main(), &[view.write()], |stream| {
                         call(stream, ptr::null())

@@ -1,6 +1,6 @@
-//! Safe calls of cudarc in a body, one kind at a time: foreign work in the graph is refused by a
-//! typed error, and every accepted graph runs without reports. The same session captures a right
-//! body afterwards.
+//! Safe cudarc calls in a body, one kind at a time. Foreign work in the graph is refused with a
+//! typed error, and every accepted graph runs without reports. Afterwards the same session captures
+//! a correct body.
 
 use std::cell::RefCell;
 use std::sync::Arc;
@@ -17,14 +17,14 @@ use cuda_sim_control::Settings;
 
 const N: usize = 1024;
 
-/// The result of a call of cudarc.
+/// The result of a cudarc call.
 type Done = std::result::Result<(), DriverError>;
 type Result<T = ()> = std::result::Result<T, CaptureError>;
 
 struct World {
     streams: [Arc<CudaStream>; 2],
     blocks: [GraphMemoryBlock; 2],
-    /// A slice of cudarc's, and memory of the host, which no graph owns.
+    /// A cudarc slice and host memory. Neither belongs to a graph.
     foreign: RefCell<CudaSlice<u32>>,
     host: RefCell<Vec<u32>>,
 }
@@ -33,7 +33,7 @@ struct World {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Verdict {
     Refused,
-    /// No foreign work entered the graph.
+    /// No foreign work became part of the graph.
     Accepted,
     /// The outcome depends on cudarc and the driver.
     Either,
@@ -53,7 +53,7 @@ impl World {
         (Self { streams, blocks, foreign, host: RefCell::new(vec![7; N]) }, session)
     }
 
-    /// A stream outside the session waits for the capture, works, and is joined.
+    /// A stream outside the session waits for the capture, does the work, and is joined.
     fn fork(&self, joins: bool, work: impl FnOnce(&Arc<CudaStream>) -> Done) {
         let outside = stream();
         let _ = outside.join(&self.streams[0]);

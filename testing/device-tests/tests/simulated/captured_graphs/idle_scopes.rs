@@ -1,5 +1,5 @@
-//! Scopes between replays: eager work in the memory of a graph's temporaries, ordered after the last replay and before the
-//! next one.
+//! Scopes between replays: eager work in the memory of a graph's temporaries, which is ordered
+//! after the last replay and before the next one.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
@@ -16,12 +16,12 @@ use pool_kernels::elementwise;
 use crate::common::{BYTES, byte, pool, stream};
 use crate::support::{function, orders, start, start_anew};
 
-/// Elements of a block and of each temporary.
+/// The number of elements in a block and in each temporary.
 const N: usize = 1024;
 
 type Result<T = ()> = std::result::Result<T, CaptureError>;
 
-/// Fills a block by way of temporaries on two streams.
+/// Fills a block through temporaries on two streams.
 fn body(capture: &Capture<'_>, block: &GraphMemoryBlock, value: u8) -> Result {
     let (main, side) = (capture.main(), capture.branch(0)?);
     let mut first = capture.acquire::<f32>(N)?;
@@ -33,7 +33,7 @@ fn body(capture: &Capture<'_>, block: &GraphMemoryBlock, value: u8) -> Result {
     capture.copy(main, &mut capture.block::<f32>(block)?, &second)
 }
 
-/// Two graphs of one arena, which write a block each.
+/// Two graphs of one arena. Each graph writes one block.
 struct Graphs {
     graphs: [CapturedGraph<()>; 2],
     blocks: [GraphMemoryBlock; 2],
@@ -77,7 +77,7 @@ impl Graphs {
     }
 }
 
-/// Eager work on the graph's stream and on another one, which ends when the scope does.
+/// Eager work on the graph's stream and on another stream. Both end with the scope.
 #[test]
 #[ignore = "needs a process of its own: cargo xtask sim-test"]
 fn eager_work_comes_after_the_last_replay_and_before_the_next() {
@@ -93,14 +93,14 @@ fn eager_work_comes_after_the_last_replay_and_before_the_next() {
             let result = graphs.graphs[1].scope(|scope| {
                 let mut input = scope.try_acquire_from(&[2.0_f32; N])?;
                 let mut sum = scope.try_acquire_zeroed::<f32, _>(N)?;
-                // On another stream, which nothing waits for here.
+                // This work is on another stream, for which nothing waits here.
                 let count = N as u64;
                 {
                     let (x, y) = (input.address(), sum.address());
                     let (_from, _to) = (input.on(&other)?, sum.on(&other)?);
                     let mut launch = other.launch_builder(&axpy);
                     launch.arg(&1.0_f32).arg(&x).arg(&y).arg(&count);
-                    // SAFETY: the parameters are those of `AXPY`, and both have as many elements.
+                    // SAFETY: the arguments match `AXPY`, and both arrays have `count` elements.
                     unsafe { launch.launch(LaunchConfig::for_num_elems(64)) }?;
                 }
                 let inner = scope.scope();
@@ -125,7 +125,8 @@ fn eager_work_comes_after_the_last_replay_and_before_the_next() {
     }
 }
 
-/// A body that unwinds, or fails, leaves the graphs as usable as before, after all that it has put on streams.
+/// A body that fails or unwinds leaves the graphs usable, after all work that it has enqueued on
+/// streams.
 #[test]
 #[ignore = "needs a process of its own: cargo xtask sim-test"]
 fn a_body_that_fails_or_unwinds_ends_the_loan() {
@@ -175,7 +176,7 @@ fn graphs_of_lent_memory_are_refused() {
         assert!(matches!(update, Err(CaptureError::Lent { .. })));
         let nested = second.scope(|_| Ok::<(), CaptureError>(()));
         assert!(matches!(nested, Err(CaptureError::Lent { .. })));
-        // All of the memory is one block, but for the word that a pool asks for beyond.
+        // One block takes all of the memory, except the additional word that a pool requests.
         let most = usize::try_from(bytes).unwrap() - 8;
         scope.try_acquire::<u8, _>(most)?;
         Ok::<(), CaptureError>(())
@@ -189,7 +190,7 @@ fn graphs_of_lent_memory_are_refused() {
     let error = too_much.unwrap_err();
     let found = pool_core::error_chain(&error).to_string();
     assert!(found.contains("idle_bytes"), "{found}");
-    // The stream is captured by hand.
+    // The stream is captured explicitly.
     graphs.streams[0].begin_capture(crate::common::RELAXED).unwrap();
     let captured = graphs.graphs[0].scope(|_| Ok::<(), CaptureError>(()));
     assert!(matches!(captured, Err(CaptureError::Capturing { .. })), "{captured:?}");
@@ -199,8 +200,8 @@ fn graphs_of_lent_memory_are_refused() {
     simulator.assert_clean();
 }
 
-/// Every call of the driver in a scope between replays fails in turn. The graphs run afterwards, or say that their memory
-/// is lent, and nothing races.
+/// Makes every driver call in a scope between replays fail in turn. Afterwards the graphs run, or
+/// report that their memory is lent, and there are no races.
 #[test]
 #[ignore = "needs a process of its own: cargo xtask sim-test"]
 fn a_scope_stays_ordered_whichever_call_fails() {

@@ -1,6 +1,7 @@
-//! A capture that another thread begins right before a call of the driver that a graph, its staging
-//! or its drop makes: for each call and each time it is made. There are no reports, and no leaks
-//! once that capture is over. The attack is `between` of `attacks/device3/cases.rs`.
+//! Another thread begins a capture immediately before a driver call that is made by a graph, its
+//! staging or its drop. This is tested for each call, and for each time that it is made. There are
+//! no reports, and no leaks once that capture has ended. The attack is `between` of
+//! `attacks/device3/cases.rs`.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -51,7 +52,7 @@ const CALLS: [&str; 24] = [
     "cuEventDestroy_v2",
 ];
 
-/// The end of the intervening capture.
+/// The time at which the intervening capture ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum End {
     AtOnce,
@@ -93,7 +94,7 @@ impl World {
     }
 }
 
-/// A thread that begins a capture on request, and ends it on the next request, or at once.
+/// A thread that begins a capture on request, and ends it immediately or on the next request.
 struct Meddler {
     tell: Sender<()>,
     thread: JoinHandle<()>,
@@ -137,7 +138,7 @@ impl Meddler {
         }
     }
 
-    /// Ends its captures, and the thread.
+    /// Ends the thread's captures, and the thread itself.
     fn leave(self) {
         self.armed.store(false, Ordering::SeqCst);
         for _ in 0..2 {
@@ -147,7 +148,7 @@ impl Meddler {
     }
 }
 
-/// Errors by the step that returned them.
+/// The number of errors for each step that returned them.
 type Errors = BTreeMap<&'static str, usize>;
 
 fn note<T>(errors: &mut Errors, step: &'static str, taken: Result<T, CaptureError>) -> Option<T> {
@@ -155,7 +156,7 @@ fn note<T>(errors: &mut Errors, step: &'static str, taken: Result<T, CaptureErro
     taken.ok()
 }
 
-/// Runs all operations of a graph. Refused ones are left out.
+/// Runs all operations of a graph, and leaves out those that are refused.
 fn program(simulator: Simulator, call: (&str, u64), end: End, errors: &mut Errors) {
     let world = World::new();
     let prepared = world.prepare();
@@ -199,8 +200,8 @@ fn program(simulator: Simulator, call: (&str, u64), end: End, errors: &mut Error
     meddler.into_iter().for_each(Meddler::leave);
 }
 
-/// Checks that there are no reports and no leaks, except for buffers whose copy the other thread's
-/// graph may contain, which are kept. Returns their number.
+/// Checks that there are no reports and no leaks, except for buffers whose copy may be part of the
+/// other thread's graph. Such buffers are kept. Returns their number.
 fn check(simulator: Simulator, before: usize) -> Result<usize, String> {
     let lost = Cuda::give_back_leftovers();
     simulator.assert_clean();

@@ -1,7 +1,7 @@
-//! Calls that invalidate a capture, in each mode and with cudarc's event tracking on and off, and
-//! the pool's errors. A body that returns the error of the call gets that error, whose text names
-//! the cause. For a body that continues, the text of `Invalidated` lists the cause among the
-//! possible ones.
+//! Calls that invalidate a capture, in each mode and with cudarc's event tracking enabled and
+//! disabled, and the resulting errors of the pool. If a body returns the error of the call, the
+//! capture returns that error, whose text names the cause. If a body continues, the text of
+//! `Invalidated` lists the cause among the possible ones.
 
 use std::sync::Arc;
 
@@ -20,7 +20,7 @@ const MODES: [CaptureMode; 3] = [Global, ThreadLocal, Relaxed];
 /// A call in the body.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Call {
-    /// Read a slice from before.
+    /// Read a slice that was created before the capture.
     UseSlice,
     /// Read a slice of another stream.
     UseSliceOfOtherStream,
@@ -49,7 +49,7 @@ const CALLS: [Call; 11] = [
     Call::EndByHand,
 ];
 
-/// The objects from before the capture.
+/// The objects that were created before the capture.
 struct Before {
     context: Arc<CudaContext>,
     stream: Arc<CudaStream>,
@@ -68,10 +68,10 @@ impl Before {
         let (slice, target, of_other_stream) =
             (Some(zeros(&stream)), zeros(&stream), zeros(&other));
         let event = other.record_event(None).unwrap();
-        // SAFETY: it is never read.
+        // SAFETY: the memory is never read.
         let plain = unsafe { result::malloc_sync(512) }.unwrap();
         if !event_tracking {
-            // SAFETY: all work is on one stream, or done by then.
+            // SAFETY: all work is on one stream, or has ended by then.
             unsafe { context.disable_event_tracking() };
         }
         context.synchronize().unwrap();
@@ -93,7 +93,7 @@ impl Before {
                 drop(self.slice.take());
                 self.context.check_err()
             }
-            // SAFETY: it is never read.
+            // SAFETY: the memory is never read.
             Call::AllocatePlain => unsafe { result::malloc_sync(512) }.map(drop),
             Call::FreePlain => self.free_plain(),
             Call::FreePlainOnOtherThread => {
@@ -108,12 +108,12 @@ impl Before {
 
     fn free_plain(&self) -> Result<(), DriverError> {
         self.context.bind_to_thread()?;
-        // SAFETY: it was allocated, and no work uses it.
+        // SAFETY: the memory was allocated, and no work uses it.
         unsafe { result::free_sync(self.plain) }
     }
 }
 
-/// Captures a body that makes a call, and continues or returns its error.
+/// Captures a body that makes a call, and then continues or returns the call's error.
 fn capture(
     before: &mut Before,
     mode: CaptureMode,
@@ -138,17 +138,17 @@ fn capture(
 enum Outcome {
     /// The capture continues.
     Graph,
-    /// The capture is invalidated. A body that continues gets `Invalidated` with these words; one
-    /// that returns the call's error gets this code with these words.
+    /// The capture is invalidated. If the body continues, the error is `Invalidated` with these
+    /// words. If the body returns the call's error, the error has this code and these words.
     Invalidated(&'static str, (u32, &'static str)),
-    /// The call put work on the stream that the graph does not own.
+    /// The call enqueued work on the stream that does not belong to the graph.
     ForeignWork,
 }
 
 fn expected(call: Call, mode: CaptureMode, event_tracking: bool) -> Outcome {
     use Outcome::{ForeignWork, Graph, Invalidated};
     let earlier = (905, "wait for work from before the capture");
-    // The waits fail in a guard of cudarc's, so that the next call is the first to return an error.
+    // The waits fail in a cudarc guard, so the next call is the first that can return an error.
     let silent = (901, "a cudarc slice was used, allocated or dropped");
     let not_permitted = (900, "wait, allocate and free before or after the capture");
     match call {
@@ -158,8 +158,8 @@ fn expected(call: Call, mode: CaptureMode, event_tracking: bool) -> Outcome {
         Call::AllocateSlice | Call::DropSlice if event_tracking => {
             Invalidated("a cudarc slice was allocated or dropped", silent)
         }
-        // In a capture the driver refuses to free other memory. The call's error is that of the
-        // slice.
+        // During a capture, the driver refuses to free other memory. The call's error is the error
+        // of the slice.
         Call::DropSlice => Graph,
         Call::UseSlice | Call::UseSliceOfOtherStream | Call::AllocateSlice => ForeignWork,
         Call::AllocatePlain | Call::FreePlain if mode == Relaxed => Graph,
@@ -235,7 +235,7 @@ fn each_cause_in_each_mode_with_and_without_event_tracking() {
 }
 
 /// cudarc stores the error of a destructor, and the next unrelated call returns it. If the capture
-/// was its cause, it ends with the capture.
+/// caused the error, the error is cleared when the capture ends.
 #[test]
 #[ignore = "needs a process of its own: cargo xtask sim-test"]
 fn errors_of_destructors_end_with_the_capture() {
@@ -255,7 +255,7 @@ fn errors_of_destructors_end_with_the_capture() {
     before.context.record_err::<()>(Err(other));
     let session = CaptureSession::new(&before.stream).unwrap();
     let made: Made = session.prepare(arena()).unwrap().capture((), |_, ()| {
-        // SAFETY: the stream lives.
+        // SAFETY: the stream is live.
         assert!(unsafe { result::stream::end_capture(before.stream.cu_stream()) }.is_err());
         Ok(())
     });

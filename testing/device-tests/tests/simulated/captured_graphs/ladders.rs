@@ -1,5 +1,5 @@
-//! Ladders: one plan for graphs that differ in a length, captured in any order in one arena, with an eager phase in the same
-//! memory.
+//! Ladders: graphs that differ in one length share one plan. They are captured in any order in one
+//! arena, with an eager phase in the same memory.
 
 use std::sync::Arc;
 
@@ -19,10 +19,10 @@ type Result<T = ()> = std::result::Result<T, CaptureError>;
 
 /// The width of the model.
 const WIDTH: usize = 64;
-/// The lengths of the ladder.
+/// The lengths in the ladder.
 const LENGTHS: [usize; 4] = [16, 64, 128, 256];
 
-/// A block of a transformer, by what it takes: two layers on two streams, of a length.
+/// The memory pattern of a transformer block: two layers on two streams, for a given length.
 fn body(capture: &Capture<'_>, block: &GraphMemoryBlock, length: usize) -> Result {
     let (main, side) = (capture.main(), capture.branch(0)?);
     let mut hidden = capture.acquire::<f32>(length * WIDTH)?;
@@ -50,7 +50,7 @@ fn body(capture: &Capture<'_>, block: &GraphMemoryBlock, length: usize) -> Resul
         capture.copy(main, &mut next, &attended)?;
         hidden = next;
     }
-    // What must last is as long for each length.
+    // The memory that must last has the same size for every length.
     let mut last = capture.acquire::<f32>(WIDTH)?;
     capture.fill_bytes(main, &mut last, byte(length / 16))?;
     capture.copy(main, &mut capture.block::<f32>(block)?, &last)
@@ -65,7 +65,7 @@ fn session(
     session.lease(pool.lease(&[block.id()]).unwrap())
 }
 
-/// Replays each graph in turn and checks what it leaves, with an eager phase between.
+/// Replays each graph in turn and checks its result, with an eager phase in between.
 fn run(graphs: &mut [CapturedGraph<usize>], block: &GraphMemoryBlock) {
     for round in 0..2 {
         for graph in &mut *graphs {
@@ -121,7 +121,7 @@ fn a_ladder_and_an_eager_phase_need_the_largest_graphs_bytes() {
         run(&mut graphs, &block);
         let footprints: Vec<_> = probes.iter().map(Probe::footprint).collect();
         let bound = footprints.iter().map(|one| one.lower_bound).max().unwrap();
-        // The simulated device gives memory in pages.
+        // The simulated device allocates memory in pages.
         let arena = graphs[0].idle_bytes();
         let device = before - free_bytes();
         let lasting = block.size();
@@ -144,7 +144,7 @@ fn a_ladder_and_an_eager_phase_need_the_largest_graphs_bytes() {
     println!("{printed}");
 }
 
-/// The plan of each member is near its own bound.
+/// The plan of each member is close to the member's own bound.
 fn check_bounds(probes: &[Probe]) {
     let bytes: Vec<u64> = probes.iter().map(Probe::arena_bytes).collect();
     assert!(bytes.iter().all(|&one| one == bytes[0]), "one arena for all: {bytes:?}");
@@ -155,7 +155,8 @@ fn check_bounds(probes: &[Probe]) {
     }
 }
 
-/// Without a ladder the smaller graph, captured first, has an arena that is too small for the larger one.
+/// Without a ladder, the smaller graph is captured first, and its arena is too small for the larger
+/// graph.
 #[test]
 #[ignore = "needs a process of its own: cargo xtask sim-test"]
 fn without_a_ladder_the_larger_graph_is_refused() {

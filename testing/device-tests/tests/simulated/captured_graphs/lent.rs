@@ -1,5 +1,5 @@
-//! Temporaries that a body uses through device views alone: the capture sees no use of them. Their
-//! bytes are reserved all the same, from the loan to its end.
+//! Temporaries that a body uses only through device views. The capture sees no use of them, but
+//! their bytes are reserved from the beginning of the loan to its end.
 
 use std::sync::Arc;
 
@@ -14,7 +14,7 @@ use pool_kernels::elementwise;
 use crate::common::{BYTES, Made, arena, memory, pool, stream, without_a_report};
 use crate::support::{function, orders, start, start_anew};
 
-/// D6: memory that a lent view fills is its own.
+/// D6: no other temporary shares memory that a lent view fills.
 #[test]
 #[ignore = "needs a process of its own: cargo xtask sim-test"]
 fn a_lent_temporary_that_is_filled_through_its_view_alone() {
@@ -44,8 +44,9 @@ fn a_lent_temporary_that_is_filled_through_its_view_alone() {
     });
 }
 
-/// Blocks of a scope's pool, and views lent to a forgotten guard, are used to the end of their own
-/// stream. An earlier branch has no part in it, and the bytes may have been another temporary's.
+/// Blocks of a scope's pool, and views lent to a forgotten guard, are used until the end of their
+/// own stream. An earlier branch does not use them, and their bytes may have belonged to another
+/// temporary.
 #[test]
 #[ignore = "needs a process of its own: cargo xtask sim-test"]
 fn what_is_kept_to_the_end_may_have_the_bytes_of_what_was_over() {
@@ -92,8 +93,8 @@ fn what_is_kept_to_the_end_may_have_the_bytes_of_what_was_over() {
     }
 }
 
-/// Kernels fill two views in sequence that have the same bytes. Without the edge between the
-/// kernels that is wrong, and the verifier refuses it.
+/// Two views share the same bytes, and kernels fill them in sequence. Without the edge between the
+/// kernels this is a race, and the verifier refuses it.
 #[test]
 #[ignore = "needs a process of its own: cargo xtask sim-test"]
 fn lent_temporaries_that_share_bytes_without_an_order() {
@@ -104,7 +105,7 @@ fn lent_temporaries_that_share_bytes_without_an_order() {
             let (value, count) = (1.0_f32, 1024_u64);
             let mut launch = stream.launch_builder(&fill);
             launch.arg(&address).arg(&value).arg(&count);
-            // SAFETY: 1024 elements of the lent view.
+            // SAFETY: the kernel writes 1024 elements of the lent view.
             unsafe { launch.launch(LaunchConfig::for_num_elems(1024)) }.unwrap();
         };
         let body = |capture: &Capture<'_>, (): &mut ()| {
@@ -128,7 +129,7 @@ fn lent_temporaries_that_share_bytes_without_an_order() {
             panic!("an edge is gone: {:?}", unverified.verify());
         };
         assert_eq!((first.number, second.number), (0, 1));
-        // Both come from the same line of the body.
+        // Both temporaries come from the same line of the body.
         let (function, line) = first.taken_by.unwrap();
         assert_eq!(function, "acquire");
         assert!(line.file().ends_with("lent.rs"), "{line}");
@@ -142,13 +143,13 @@ fn remove_the_edge(unverified: &UnverifiedCapture) {
     let none = std::ptr::null_mut();
     let (mut from, mut to, mut count) = (none, none, 1);
     let mut data = sys::CUgraphEdgeData { from_port: 0, to_port: 0, type_: 0, reserved: [0; 5] };
-    // SAFETY: the graph lives, and each place has one entry.
+    // SAFETY: the graph is live, and each array has one entry.
     let read = unsafe {
         let (from, to, data) = (&raw mut from, &raw mut to, &raw mut data);
         sys::cuGraphGetEdges_v2(unverified.graph(), from, to, data, &raw mut count)
     };
     read.result().unwrap();
-    // SAFETY: the edge is the graph's.
+    // SAFETY: the edge belongs to the graph.
     let removed = unsafe {
         let (from, to, data) = (&raw const from, &raw const to, &raw const data);
         sys::cuGraphRemoveDependencies_v2(unverified.graph(), from, to, data, 1)

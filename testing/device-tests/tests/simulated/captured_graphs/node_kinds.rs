@@ -1,4 +1,4 @@
-//! Every `CUgraphNodeType`: supported or refused, as in the table of docs/graphs.md.
+//! Every `CUgraphNodeType` is supported or refused, as stated in the table of docs/graphs.md.
 
 use std::sync::Arc;
 
@@ -13,11 +13,11 @@ use pool_graph::{
 use crate::common::{Made, NO_FLAGS, RELAXED, arena, memory, stream, without_a_report};
 use crate::hand_made::{Foreign, Kind};
 
-/// The table's text.
+/// The text that contains the table.
 const DOCUMENT: &str = include_str!("../../../../../docs/graphs.md");
 
-/// The kinds by their numbers, with the way to put one into a graph, and the outcome in enqueued
-/// work and in a scope.
+/// The kinds by number, each with the method that adds such a node to a graph, and the outcomes in
+/// enqueued work and in a scope.
 const TABLE: [(u32, Kind, &str, &str); 14] = [
     (0, Kind::Kernel, "supported", "supported"),
     (1, Kind::Copy, "supported", "ForeignMemory"),
@@ -35,7 +35,8 @@ const TABLE: [(u32, Kind, &str, &str); 14] = [
     (13, Kind::Conditional, "UnreadableNode", "ForeignNode"),
 ];
 
-/// Puts a node on its stream, which may be an empty one.
+/// Adds a node on its stream. An empty node is added to the graph and becomes the stream's last
+/// node.
 fn put(foreign: &Foreign, kind: Kind) {
     match kind {
         Kind::Empty => foreign.put_empty(),
@@ -55,7 +56,7 @@ fn outcome(kind: Kind, in_scope: bool) -> &'static str {
                 Ok::<(), CaptureError>(view.fill_with_value(1)?)
             });
         }
-        // SAFETY: the work put there uses memory that lives long enough.
+        // SAFETY: the enqueued work uses memory that lives long enough.
         unsafe {
             capture.enqueue(capture.main(), &[], |_| {
                 put(&foreign, kind);
@@ -80,7 +81,7 @@ fn outcome(kind: Kind, in_scope: bool) -> &'static str {
 }
 
 /// The document has a row for each kind, with its outcome. The unit test
-/// `every_kind_of_node_is_known_or_refused_by_its_number` checks that other numbers are
+/// `every_kind_of_node_is_known_or_refused_by_its_number` checks that all other numbers are
 /// `UnreadableNode`.
 #[test]
 #[ignore = "needs a process of its own: cargo xtask sim-test"]
@@ -106,7 +107,7 @@ fn every_kind_of_node_is_as_its_row_says() {
     });
 }
 
-/// A child graph's nodes follow the same rows, and so do those of a graph nested in it.
+/// The same rows apply to the nodes of a child graph, and to the nodes of a graph nested in it.
 #[test]
 #[ignore = "needs a process of its own: cargo xtask sim-test"]
 fn a_node_that_cannot_be_read_in_a_child_graph() {
@@ -131,7 +132,7 @@ fn a_node_that_cannot_be_read_in_a_child_graph() {
                 let child = if nested { outer } else { inner.cu_graph() };
                 let session = CaptureSession::new(&main).unwrap();
                 let made: Made = session.prepare(arena()).unwrap().capture((), |capture, ()| {
-                    // SAFETY: the graph is never run.
+                    // SAFETY: the graph never runs.
                     unsafe {
                         capture.enqueue(capture.main(), &[], |_| {
                             foreign.put_child(child);
@@ -142,16 +143,16 @@ fn a_node_that_cannot_be_read_in_a_child_graph() {
                 let reason = UnreadableReason::Kind;
                 let refused = CaptureError::UnreadableNode { kind: named, reason };
                 assert_eq!(made.map(drop), Err(refused), "nested: {nested}");
-                // SAFETY: the graph is this test's, and its node has a copy.
+                // SAFETY: the graph belongs to this test, and the node contains a copy of it.
                 unsafe { sys::cuGraphDestroy(outer) }.result().unwrap();
             }
         }
     });
 }
 
-/// Memory nodes are refused under any flag of the caller's own graph. The flag belongs to a graph's
-/// instantiation, and this crate's has none. A graph with them cannot be a node of a capture
-/// either: the driver refuses its launch there.
+/// Memory nodes are refused, whatever flag the caller uses for its own graph. The flag applies to
+/// the instantiation of a graph, and this crate never sets it. A graph with memory nodes cannot be
+/// a node of a capture either, because the driver refuses its launch during a capture.
 #[test]
 #[ignore = "needs a process of its own: cargo xtask sim-test"]
 fn memory_nodes_with_and_without_auto_free() {
@@ -160,17 +161,17 @@ fn memory_nodes_with_and_without_auto_free() {
         for frees in [false, true] {
             let (main, other) = (stream(), stream());
             let allocate = |stream: &Arc<CudaStream>| {
-                // SAFETY: the allocation is not used.
+                // SAFETY: no work uses the allocation.
                 let address = unsafe { result::malloc_async(stream.cu_stream(), 64) }?;
                 if frees {
-                    // SAFETY: it is freed once.
+                    // SAFETY: the allocation is freed once.
                     unsafe { result::free_async(address, stream.cu_stream()) }?;
                 }
                 Ok::<(), CaptureError>(())
             };
             let prepared = CaptureSession::new(&main).unwrap().prepare(arena()).unwrap();
             let made: Made = prepared.capture((), |capture, ()| {
-                // SAFETY: no memory is used.
+                // SAFETY: the work uses no memory.
                 unsafe { capture.enqueue(capture.main(), &[], allocate) }
             });
             let nodes = if frees { 2 } else { 1 };
@@ -182,7 +183,7 @@ fn memory_nodes_with_and_without_auto_free() {
                 let made: Made = prepared.capture((), |capture, ()| {
                     let launch = |stream: &Arc<CudaStream>| {
                         let (exec, stream) = (graph.cu_graph_exec(), stream.cu_stream());
-                        // SAFETY: both live; the graph uses its own memory alone.
+                        // SAFETY: both handles are live, and the graph uses only its own memory.
                         Ok(unsafe { sys::cuGraphLaunch(exec, stream) }.result()?)
                     };
                     // SAFETY: as above.
@@ -197,8 +198,8 @@ fn memory_nodes_with_and_without_auto_free() {
     });
 }
 
-/// A node of an unreadable kind may contain a fork: a linear arena treats it as one, in a child
-/// graph, too.
+/// A node of an unreadable kind may contain a fork. A linear arena therefore treats it as a fork,
+/// also in a child graph.
 #[test]
 #[ignore = "needs a process of its own: cargo xtask sim-test"]
 fn a_linear_arena_refuses_what_it_cannot_read() {

@@ -1,7 +1,7 @@
-//! Other threads call the driver for the streams of a capture in progress, by safe calls. Such
-//! calls may be refused, or invalidate the capture. The capture reads nothing that such a call may
-//! change meanwhile, which ThreadSanitizer checks
-//! (`cargo xtask sim-test --sanitizer thread --only onlookers`).
+//! Other threads make safe driver calls for the streams of a capture in progress. Such calls may be
+//! refused, or may invalidate the capture. The capture reads nothing that such a call may change at
+//! the same time, which ThreadSanitizer checks (`cargo xtask sim-test --sanitizer thread --only
+//! onlookers`).
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -14,12 +14,12 @@ use pool_graph::CaptureSession;
 use crate::common::{BYTES, Made, arena, pool, without_a_report};
 use crate::support;
 
-/// The captures of each order, and the fills of each.
+/// The number of captures in each order, and the number of fills in each capture.
 const CAPTURES: usize = 4;
 const FILLS: u8 = 40;
 
-/// Captures on two streams, while other threads run this work on them until it is over. Returns the
-/// number of graphs.
+/// Captures on two streams, while other threads run `work` on these streams until the captures end.
+/// Returns the number of graphs.
 fn captures_beside(work: impl Fn(&[Arc<CudaStream>; 2], &AtomicBool) + Sync) -> usize {
     let context = Arc::clone(Cuda::device(0).unwrap().context());
     let streams = [(); 2].map(|()| context.new_stream().unwrap());
@@ -34,7 +34,7 @@ fn captures_beside(work: impl Fn(&[Arc<CudaStream>; 2], &AtomicBool) + Sync) -> 
     })
 }
 
-/// Returns `true` if a capture becomes a graph, which then has the right effect.
+/// Returns `true` if a capture becomes a graph. The graph must then have the right effect.
 fn is_made(streams: &[Arc<CudaStream>; 2]) -> bool {
     let pool = pool();
     let block = pool.allocate(BYTES).unwrap();
@@ -69,8 +69,8 @@ fn other_threads_ask_about_the_streams_of_a_capture() {
             let scope = pool.scope();
             let view = scope.acquire::<u8, _>(100);
             while !is_over.load(Ordering::Relaxed) {
-                // Each query returns the stream's capture. If that changes meanwhile, a wait for
-                // outside work invalidates it.
+                // Each query returns the stream's capture. If the capture changes during the query,
+                // a wait for outside work invalidates it.
                 for stream in streams {
                     let _ = record_use(&view, stream);
                 }

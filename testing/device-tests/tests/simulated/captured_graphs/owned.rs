@@ -1,4 +1,5 @@
-//! Memory that others allocated and a session owns: weights that graphs read, and state that each replay updates.
+//! Memory that was allocated elsewhere and is owned by a session: weights that graphs read, and
+//! state that each replay updates.
 
 use std::collections::BTreeSet;
 use std::ptr;
@@ -22,7 +23,7 @@ use crate::generator;
 use crate::random::options;
 use crate::support::{function, orders, start, start_anew};
 
-/// Elements of each slice.
+/// The number of elements in each slice.
 const N: usize = 512;
 
 type Result<T = ()> = std::result::Result<T, CaptureError>;
@@ -31,7 +32,7 @@ fn context() -> Arc<cudarc::driver::CudaContext> {
     Cuda::device(0).unwrap().context().clone()
 }
 
-/// A slice of ones, which a stream other than its own has written last.
+/// Returns a slice of ones, last written on a stream other than its own.
 fn ones(own: &Arc<CudaStream>, writer: &Arc<CudaStream>) -> CudaSlice<f32> {
     let from = writer.clone_htod(&[1.0_f32; N]).unwrap();
     let mut slice = own.alloc_zeros(N).unwrap();
@@ -39,17 +40,17 @@ fn ones(own: &Arc<CudaStream>, writer: &Arc<CudaStream>) -> CudaSlice<f32> {
     slice
 }
 
-/// `y += factor * x`, on a stream of a capture.
+/// Computes `y += factor * x` on a stream of a capture.
 fn add(stream: &CudaStream, axpy: &CudaFunction, factor: f32, x: u64, y: u64) -> Result {
     let count = N as u64;
     let mut launch = stream.launch_builder(axpy);
     launch.arg(&factor).arg(&x).arg(&y).arg(&count);
-    // SAFETY: the parameters are those of `AXPY`; the callers give memory of so many elements.
+    // SAFETY: the arguments match `AXPY`, and the callers pass memory of `count` elements.
     unsafe { launch.launch(LaunchConfig::for_num_elems(64)) }?;
     Ok(())
 }
 
-/// What a body uses.
+/// The names and kernels that a body uses.
 struct Names {
     weights: OwnedSlice<f32>,
     shared: OwnedSlice<f32>,
@@ -58,7 +59,8 @@ struct Names {
     axpy: CudaFunction,
 }
 
-/// `cache += weights + shared + 2 array`: on two streams, by kernels and copies, in enqueued work and in scopes.
+/// Computes `cache += weights + shared + 2 array` on two streams, with kernels and copies, in
+/// enqueued work and in scopes.
 fn body(capture: &Capture<'_>, names: &Names) -> Result {
     let (main, side) = (capture.main(), capture.branch(0)?);
     let weights = capture.owned(&names.weights)?;
@@ -66,14 +68,15 @@ fn body(capture: &Capture<'_>, names: &Names) -> Result {
     let mut sum = capture.acquire::<f32>((side, N))?;
     capture.copy(side, &mut sum, &capture.owned(&names.shared)?)?;
     let (x, y) = (weights.address(), cache.address());
-    // The cache by two names in one operation.
+    // One operation uses the cache under two names.
     let again = capture.owned_mut(&names.cache)?;
     let uses = [weights.read(), again.read(), cache.write()];
-    // SAFETY: the kernel reads the one and writes the other.
+    // SAFETY: the kernel reads `x` and writes `y`.
     unsafe { capture.enqueue(main, &uses, |stream| add(stream, &names.axpy, 1.0, x, y)) }?;
     let array = capture.owned(&names.array)?;
     {
-        // The same memory lent to two streams at once, and a view of the cache beside it.
+        // The same memory is lent to two streams at the same time, together with a view of the
+        // cache.
         let (here, there) =
             (capture.lend_shared(main, &array)?, capture.lend_shared(side, &array)?);
         let mut lent = capture.lend(main, &mut cache)?;
@@ -98,7 +101,7 @@ fn body(capture: &Capture<'_>, names: &Names) -> Result {
     unsafe { capture.enqueue(side, &uses, |stream| add(stream, &names.axpy, 1.0, x, y)) }
 }
 
-/// Replays while another stream reads the memory that is shared, updates, and reads the cache.
+/// Replays while another stream reads the shared memory, updates the graph, and reads the cache.
 fn replay(
     graph: &mut CapturedGraph<()>,
     names: &Names,
@@ -135,12 +138,12 @@ fn weights_and_a_cache_of_others_are_used_with_and_without_event_tracking() {
         let context = context();
         let [one, two, other] = [(); 3].map(|()| stream());
         if seed % 2 == 1 {
-            // SAFETY: all that is done with slices here is ordered by the session, or on one stream.
+            // SAFETY: the session or a single stream orders all uses of slices here.
             unsafe { context.disable_event_tracking() };
         }
         let axpy = function(&context, elementwise::MODULE, elementwise::AXPY.f32);
         let mut session = CaptureSession::new(&one).unwrap().branch(&two).unwrap();
-        // The last writes are on other streams, and still under way.
+        // The last writes are on other streams, and have not completed.
         let weights = session.own(ones(&other, &other)).unwrap();
         let shared = Arc::new(ones(&two, &two));
         let arrays = SharedPool::<Cuda>::new(DeviceStream::from_stream(other.clone()).unwrap());
@@ -162,7 +165,7 @@ fn weights_and_a_cache_of_others_are_used_with_and_without_event_tracking() {
     }
 }
 
-/// The write that comes last before a session owns the slice is on a stream that nothing else orders.
+/// The last write before a session owns the slice is on a stream that nothing else orders.
 #[test]
 #[ignore = "needs a process of its own: cargo xtask sim-test"]
 fn earlier_writes_come_before_the_first_replay() {
@@ -170,7 +173,7 @@ fn earlier_writes_come_before_the_first_replay() {
     for seed in 0..orders() {
         start_anew(simulator, Settings::default(), seed);
         let [one, own, writer] = [(); 3].map(|()| stream());
-        // SAFETY: the session is what orders the slices here.
+        // SAFETY: the session orders the uses of the slices here.
         unsafe { context().disable_event_tracking() };
         let mut session = CaptureSession::new(&one).unwrap();
         let state = own.alloc_zeros::<f32>(N).unwrap();
@@ -196,8 +199,8 @@ fn earlier_writes_come_before_the_first_replay() {
     }
 }
 
-/// A graph that is dropped in the capture of another one, on the stream that its slices are freed on: the free would
-/// become a part of that capture.
+/// A graph is dropped during the capture of another graph, on the stream on which its slices are
+/// freed. The free would become part of that capture.
 #[test]
 #[ignore = "needs a process of its own: cargo xtask sim-test"]
 fn what_a_graph_owned_is_not_freed_in_a_capture() {
@@ -237,17 +240,17 @@ fn what_a_session_cannot_own_or_use_is_refused() {
     start_anew(simulator, Settings { devices: 2, ..Settings::default() }, 0);
     let [one, two] = [(); 2].map(|()| stream());
     let mut session = CaptureSession::new(&one).unwrap();
-    // A slice of another device.
+    // This slice belongs to another device.
     let elsewhere = Cuda::device(1).unwrap().context().new_stream().unwrap();
     let refused = session.own(elsewhere.alloc_zeros::<f32>(N).unwrap()).unwrap_err();
     assert_eq!(refused, CaptureError::WrongContext { session: 0, other: 1 });
-    // A slice whose stream is captured.
+    // The stream of this slice is captured.
     let slice = Arc::new(two.alloc_zeros::<f32>(N).unwrap());
     two.begin_capture(crate::common::RELAXED).unwrap();
     let refused = session.own(Arc::clone(&slice)).unwrap_err();
     assert!(matches!(refused, CaptureError::AlreadyCapturing { .. }), "{refused}");
     assert!(two.end_capture(crate::common::NO_FLAGS).is_ok());
-    // While a session captures; and the name of another session.
+    // First a session is capturing. Then the name of another session is used.
     let mut others = CaptureSession::new(&two).unwrap();
     let name = others.own(Arc::clone(&slice)).unwrap();
     let prepared = session.prepare(arena()).unwrap();
@@ -266,7 +269,7 @@ fn what_a_session_cannot_own_or_use_is_refused() {
     simulator.assert_clean();
 }
 
-/// A fill that is enqueued writes what the session owns to be read.
+/// An enqueued fill writes memory that the session owns as read-only.
 #[test]
 #[ignore = "needs a process of its own: cargo xtask sim-test"]
 fn a_fill_of_weights_is_refused() {
@@ -279,10 +282,11 @@ fn a_fill_of_weights_is_refused() {
         let weights = capture.owned(&weights)?;
         let address = weights.address() + 4;
         let fill = |stream: &Arc<CudaStream>| {
-            // SAFETY: it is memory of so many bytes. That it is not to be written is found.
+            // SAFETY: the memory has this number of bytes. The verifier detects that it must not be
+            // written.
             Ok(unsafe { result::memset_d8_async(address, 1, 8, stream.cu_stream()) }?)
         };
-        // SAFETY: no graph comes of it.
+        // SAFETY: the capture fails, so no graph is created.
         unsafe { capture.enqueue(capture.main(), &[weights.read()], fill) }
     });
     let error = made.map(drop).unwrap_err();
@@ -290,7 +294,8 @@ fn a_fill_of_weights_is_refused() {
     simulator.assert_clean();
 }
 
-/// A kernel that writes weights is not told by its node. The race with another reader is reported.
+/// The node of a kernel does not reveal that the kernel writes weights. The simulator reports the
+/// race with another reader.
 #[test]
 #[ignore = "needs a process of its own: cargo xtask sim-test"]
 fn a_kernel_that_writes_weights_is_reported() {
@@ -307,7 +312,8 @@ fn a_kernel_that_writes_weights_is_reported() {
             .capture((), |capture, ()| {
                 let weights = capture.owned(&weights)?;
                 let (x, uses) = (weights.address(), [weights.read()]);
-                // SAFETY: the promise is broken: it writes what it says to read.
+                // SAFETY: this violates the contract on purpose: the kernel writes memory that it
+                // declares to read.
                 unsafe {
                     capture.enqueue(capture.main(), &uses, |stream| add(stream, &axpy, 1.0, x, x))
                 }
@@ -327,13 +333,14 @@ fn a_kernel_that_writes_weights_is_reported() {
     }
 }
 
-/// How many random graphs there are: 40 for each capture that the other random tests make of each number of streams.
+/// Returns the number of random graphs, which is 40 times the number of captures that the other
+/// random tests make for each number of streams.
 fn graphs() -> usize {
     let number = std::env::var("POOL_GRAPH_CAPTURES").ok();
     40 * number.map_or(5, |number| number.parse::<usize>().unwrap())
 }
 
-/// A short capture of the generator.
+/// Returns a short generated capture.
 fn setting(number: usize) -> generator::Capture {
     generator::Capture {
         operations: 12 + number % 25,
@@ -345,13 +352,14 @@ fn setting(number: usize) -> generator::Capture {
     }
 }
 
-/// Memory of others that a random graph has: weights, shared and alone, and state.
+/// Foreign memory that a random graph uses: weights, both shared and exclusive, and state.
 struct Foreign {
     weights: Vec<OwnedSlice<u8>>,
     states: Vec<OwnedSliceMut<u8>>,
 }
 
-/// What a random body does with one operation of the generator, on memory that it names by numbers.
+/// A step that a random body performs for an operation of the generator. Numbers identify its
+/// memory.
 #[derive(Clone, Copy, Debug)]
 enum Move {
     Wait { later: usize, earlier: usize },
@@ -366,12 +374,13 @@ enum Move {
 const WEIGHTS: usize = 3;
 const STATES: usize = 3;
 
-/// The moves of a program: each use of a temporary reads it to a state, each definition comes from a weight or a state.
+/// Returns the steps of a program. Each use of a temporary copies the temporary to a state, and
+/// each definition copies from a weight or a state.
 fn moves(setting: &generator::Capture) -> Vec<Move> {
     let mut random = fastrand::Rng::with_seed(setting.seed);
     let operations = setting.operations();
     let first = operations.first().map_or(0, |operation| operation.stream);
-    // The first stream is the one that others fork from.
+    // The other streams fork from the first stream.
     let renamed = |stream: usize| match stream {
         0 => first,
         _ if stream == first => 0,
@@ -402,7 +411,7 @@ fn moves(setting: &generator::Capture) -> Vec<Move> {
     moves
 }
 
-/// Captures the moves.
+/// Captures the steps.
 fn take(capture: &Capture<'_>, moves: &[Move], foreign: &Foreign) -> Result {
     let name = |number: usize| -> Result<CaptureStream> {
         match number {
@@ -437,7 +446,7 @@ fn take(capture: &Capture<'_>, moves: &[Move], foreign: &Foreign) -> Result {
     Ok(())
 }
 
-/// The values of the states after one run, by doing the moves one after the other.
+/// Computes the values of the states after one run by executing the steps in sequence.
 fn run_model(moves: &[Move], states: &mut [u8; STATES]) {
     let mut live: Vec<u8> = Vec::new();
     for one in moves {
@@ -452,7 +461,7 @@ fn run_model(moves: &[Move], states: &mut [u8; STATES]) {
     }
 }
 
-/// A session with weights that others read, too, and states.
+/// Returns a session with states, and with weights that other code also reads.
 fn with_foreign(
     memory: &DeviceMemory,
     streams: usize,
@@ -499,7 +508,7 @@ fn random_graphs_with_owned_memory_do_not_race() {
         let mut expected = [0, 1, 2];
         for _ in 0..2 {
             graph.replay().unwrap();
-            // Others read meanwhile.
+            // Other code reads the weights at the same time.
             let weight = number % WEIGHTS;
             let found = reader.clone_dtoh(&*shared[weight]).unwrap();
             assert_eq!(found, [100 + byte(weight); N]);
@@ -521,9 +530,9 @@ fn random_graphs_with_owned_memory_do_not_race() {
     );
 }
 
-/// The handles of the nodes at which a stream of a capture stands.
+/// Returns the handles of a stream's last nodes in a capture.
 fn frontier(stream: &CudaStream) -> Vec<u64> {
-    // SAFETY: the stream is live, and the array is read before anything else is called for the stream.
+    // SAFETY: the stream is live, and the array is read before the next call on the stream.
     let info = unsafe { capture_info(stream.cu_stream()) }.unwrap();
     if info.count == 0 || info.nodes.is_null() {
         return Vec::new();
@@ -533,10 +542,11 @@ fn frontier(stream: &CudaStream) -> Vec<u64> {
     nodes.iter().map(|node| node.addr() as u64).collect()
 }
 
-/// Uses of one state by nodes: which, and whether it writes.
+/// The uses of one state by nodes: the node, and `true` for a write.
 type Uses = Vec<(u64, bool)>;
 
-/// States used on several streams by kernels, whose nodes name no memory; the nodes are noted.
+/// Uses states on several streams with kernels, whose nodes do not reveal their memory. The nodes
+/// are recorded.
 fn states_alone(
     capture: &Capture<'_>,
     moves: &[Move],
@@ -576,7 +586,7 @@ fn states_alone(
             .map(|(place, view)| if writes && place == last { view.write() } else { view.read() })
             .collect();
         let work = |stream: &Arc<CudaStream>| {
-            // It never runs.
+            // The kernel never runs.
             add(stream, axpy, 1.0, addresses[0], addresses[last])?;
             for node in frontier(stream) {
                 from.into_iter().for_each(|state| noted.borrow_mut()[state].push((node, false)));
@@ -592,18 +602,18 @@ fn states_alone(
 
 type Edge = (u64, u64);
 
-/// The edges of a graph.
+/// Returns the edges of a graph.
 fn edges(graph: sys::CUgraph) -> Vec<Edge> {
     let (none, mut count) = (ptr::null_mut(), 0);
-    // SAFETY: the graph lives; without arrays the driver counts.
+    // SAFETY: the graph is live; without arrays, the driver only counts the edges.
     unsafe { sys::cuGraphGetEdges_v2(graph, none, none, ptr::null_mut(), &raw mut count) }
         .result()
         .unwrap();
     let (mut from, mut to) = (vec![ptr::null_mut(); count], vec![ptr::null_mut(); count]);
-    // SAFETY: integers alone: all zero is a value.
+    // SAFETY: all fields are integers, for which all zeros is a valid value.
     let mut data: Vec<sys::CUgraphEdgeData> = vec![unsafe { std::mem::zeroed() }; count];
     let (sources, targets) = (from.as_mut_ptr(), to.as_mut_ptr());
-    // SAFETY: the graph lives, and there is room for so many.
+    // SAFETY: the graph is live, and each array has `count` entries.
     unsafe { sys::cuGraphGetEdges_v2(graph, sources, targets, data.as_mut_ptr(), &raw mut count) }
         .result()
         .unwrap();
@@ -611,19 +621,20 @@ fn edges(graph: sys::CUgraph) -> Vec<Edge> {
     from.into_iter().zip(to).map(|(from, to)| (number(from), number(to))).collect()
 }
 
-/// Takes an edge out of a graph, or puts it back.
+/// Removes an edge from a graph, or adds it again.
 fn change(graph: sys::CUgraph, (from, to): Edge, adds: bool) {
     let node = |number: u64| ptr::without_provenance_mut(usize::try_from(number).unwrap());
     let (from, to): (sys::CUgraphNode, sys::CUgraphNode) = (node(from), node(to));
-    // SAFETY: integers alone: all zero is a value, an edge of full completion.
+    // SAFETY: all fields are integers; all zeros is a valid value, which denotes an edge of full
+    // completion.
     let data: sys::CUgraphEdgeData = unsafe { std::mem::zeroed() };
     let call =
         if adds { sys::cuGraphAddDependencies_v2 } else { sys::cuGraphRemoveDependencies_v2 };
-    // SAFETY: the graph and its nodes live, and each array has one entry.
+    // SAFETY: the graph and its nodes are live, and each array has one entry.
     unsafe { call(graph, &raw const from, &raw const to, &raw const data, 1) }.result().unwrap();
 }
 
-/// Whether a path leads from a node to another one.
+/// Returns `true` if a path leads from one node to another.
 fn reaches(edges: &[Edge], from: u64, to: u64) -> bool {
     let (mut open, mut seen) = (vec![from], BTreeSet::new());
     while let Some(node) = open.pop() {
@@ -637,7 +648,7 @@ fn reaches(edges: &[Edge], from: u64, to: u64) -> bool {
     false
 }
 
-/// Whether each two uses of a state, of which one writes, are ordered.
+/// Returns `true` if every two uses of a state are ordered, unless both are reads.
 fn is_ordered(edges: &[Edge], states: &[Uses]) -> bool {
     states.iter().all(|uses| {
         uses.iter().enumerate().all(|(place, &(one, writes))| {
@@ -649,8 +660,8 @@ fn is_ordered(edges: &[Edge], states: &[Uses]) -> bool {
     })
 }
 
-/// Each edge of random graphs is taken out in turn: the verifier refuses exactly those graphs in which two uses of a state
-/// are not ordered any more, by a plain search.
+/// Removes each edge of random graphs in turn. The verifier must refuse exactly those graphs in
+/// which two uses of a state are no longer ordered, according to an exhaustive search.
 #[test]
 #[ignore = "needs a process of its own: cargo xtask sim-test"]
 fn every_missing_edge_between_uses_of_owned_memory_is_refused() {
@@ -698,7 +709,7 @@ fn every_missing_edge_between_uses_of_owned_memory_is_refused() {
     assert!(refused > graphs() / 2, "{refused}");
 }
 
-/// What a block of a pool is to a graph, a slice is, too: both may be in one body.
+/// A graph can use a slice in the same way as a block of a pool. One body may use both.
 #[test]
 #[ignore = "needs a process of its own: cargo xtask sim-test"]
 fn graphs_beside_each_other_own_memory_of_their_own() {
@@ -717,10 +728,10 @@ fn graphs_beside_each_other_own_memory_of_their_own() {
                 let (x, uses) = (temporary.address(), [temporary.read(), block.write()]);
                 let copy = |stream: &Arc<CudaStream>| {
                     let bytes = 4 * N;
-                    // SAFETY: both have as many bytes.
+                    // SAFETY: both ranges have `bytes` bytes.
                     Ok(unsafe { result::memcpy_dtod_async(y, x, bytes, stream.cu_stream()) }?)
                 };
-                // SAFETY: it reads the one and writes the other.
+                // SAFETY: the work reads one view and writes the other.
                 unsafe { capture.enqueue(capture.main(), &uses, copy) }
             }
         };

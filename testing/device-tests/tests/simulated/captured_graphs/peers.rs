@@ -1,5 +1,5 @@
-//! Graphs of one device with memory of another: a block of the other device with access for its
-//! kernels, and a view of a pool of the other device.
+//! Graphs on one device that use memory of another device: a block that is accessible to the
+//! kernels of the first device, and a view of a pool on the other device.
 
 use std::sync::Arc;
 
@@ -26,11 +26,11 @@ fn launch(
     let (factor, count) = (3.0_f32, N);
     let mut launch = stream.launch_builder(axpy);
     launch.arg(&factor).arg(&x).arg(&y).arg(&count);
-    // SAFETY: the parameters are those of `AXPY`, and both blocks have more elements.
+    // SAFETY: the arguments match `AXPY`, and both blocks have more elements.
     Ok(unsafe { launch.launch(LaunchConfig::for_num_elems(64)) }.map(drop)?)
 }
 
-/// Returns a pool of plain memory of a device, and a block of it.
+/// Returns a pool of plain memory on a device, and one of its blocks.
 fn block_of(device: &CudaDevice) -> (CUDAGraphMemoryPool, GraphMemoryBlock) {
     let config = GraphPoolConfig { initial: 0, maximum: u64::MAX };
     let pool = CUDAGraphMemoryPool::with_config(DeviceMemory::new(device), config);
@@ -38,9 +38,9 @@ fn block_of(device: &CudaDevice) -> (CUDAGraphMemoryPool, GraphMemoryBlock) {
     (pool, block)
 }
 
-/// Computes `y += 3 x` in each replay, with `x` on device 1 and `y` on device 0, whose graph holds
-/// a lease of both. It is right once device 1 has enabled access for device 0, and a reported
-/// access before.
+/// Computes `y += 3 x` in each replay, with `x` on device 1 and `y` on device 0, whose graph leases
+/// both blocks. The result is correct once device 1 has enabled access for device 0. Before that,
+/// the access is reported.
 #[test]
 #[ignore = "needs a process of its own: cargo xtask sim-test"]
 fn a_graph_with_a_block_that_a_peer_lets() {
@@ -56,8 +56,8 @@ fn a_graph_with_a_block_that_a_peer_lets() {
         let main = near.context().new_stream().unwrap();
         let axpy = function(near.context(), elementwise::MODULE, elementwise::AXPY.f32);
         let ((lent_pool, x), (pool, y)) = (block_of(&far), block_of(&near));
-        // The graph of device 1 fills the block that device 0 reads: on a separate stream, waited
-        // for.
+        // A graph on device 1 fills the block that device 0 reads. It runs on its own stream, which
+        // is synchronized.
         let there = far.context().new_stream().unwrap();
         let session = CaptureSession::new(&there).unwrap();
         let session = session.lease(lent_pool.lease(&[x.id()]).unwrap());
@@ -80,8 +80,8 @@ fn a_graph_with_a_block_that_a_peer_lets() {
             assert_eq!(capture.block::<f32>(&x).map(drop), Err(refused));
             let mut y = capture.block::<f32>(&y)?;
             let addresses = [x.address(), y.address()];
-            // SAFETY: the graph has a lease of the block of the other device, and no work writes it
-            // meanwhile.
+            // SAFETY: the graph leases the other device's block, and no work writes the block at
+            // the same time.
             unsafe {
                 capture.enqueue(capture.main(), &[y.write()], |stream| {
                     launch(stream, &axpy, addresses)
@@ -90,7 +90,7 @@ fn a_graph_with_a_block_that_a_peer_lets() {
         });
         let mut graph = made.unwrap();
         graph.write(&y, &[1.0_f32; 64]).unwrap();
-        // The pool and its names are dropped; the graph's lease keeps the block.
+        // The pool and its names are dropped, but the graph's lease keeps the block.
         drop(lent_pool);
         for _ in 0..3 {
             graph.replay().unwrap();
@@ -112,9 +112,9 @@ fn a_graph_with_a_block_that_a_peer_lets() {
     }
 }
 
-/// A view of an ordinary pool of device 1, used in a scope of a capture of device 0, lent or not.
-/// Its pool's stream is in no capture, so that no event orders the two. The body gets an error, and
-/// the session captures again.
+/// A scope of a capture on device 0 uses a view of an ordinary pool on device 1, lent or not. The
+/// pool's stream is not captured, so no event orders the two streams. The body receives an error,
+/// and the session captures again.
 #[test]
 #[ignore = "needs a process of its own: cargo xtask sim-test"]
 fn a_view_of_a_pool_of_another_device_in_a_capture() {

@@ -1,5 +1,5 @@
-//! Kernels that may begin before the previous one is complete: a temporary that reuses bytes over
-//! such an edge is refused, by the data in the graph.
+//! Kernels that may begin before the previous kernel has completed. A temporary that reuses bytes
+//! across such an edge is refused, based on the edge data in the graph.
 
 use std::ffi::c_void;
 use std::ptr;
@@ -16,12 +16,12 @@ use crate::support::{function, start};
 
 const COUNT: u64 = 64;
 
-/// Fills `count` numbers at an address. `early` allows it to begin before the previous work is
-/// complete.
+/// Fills `count` numbers at an address. If `early` is `true`, the kernel may begin before the
+/// previous work has completed.
 ///
 /// # Safety
 ///
-/// The stream must be live, and the address must have `count` numbers on its device.
+/// The stream must be live, and the address must refer to `count` numbers on the stream's device.
 unsafe fn fill(
     kernel: &CudaFunction,
     stream: &CudaStream,
@@ -54,7 +54,7 @@ unsafe fn fill(
         ptr::from_mut(&mut count).cast(),
     ];
     let (places, kernel) = (places.as_mut_ptr(), kernel.cu_function());
-    // SAFETY: the parameters are those of the kernel; the rest is the caller's promise.
+    // SAFETY: the arguments match the kernel's parameters; the caller guarantees the rest.
     let launched =
         unsafe { sys::cuLaunchKernelEx(&raw const config, kernel, places, ptr::null_mut()) };
     Ok(launched.result()?)
@@ -77,11 +77,11 @@ fn bytes_that_change_hands_over_a_programmatic_edge() {
             for programmatic in [false, programmatic] {
                 let mut view = capture.acquire::<f32>(64)?;
                 let address = view.address();
-                // SAFETY: the view has `count` numbers.
+                // SAFETY: the view contains `count` numbers.
                 let work = |stream: &Arc<CudaStream>| unsafe {
                     fill(&kernel, stream, address, programmatic)
                 };
-                // SAFETY: it only writes its view, on this stream.
+                // SAFETY: the work only writes its view, on this stream.
                 unsafe { capture.enqueue(capture.main(), &[view.write()], work) }?;
             }
             Ok(())

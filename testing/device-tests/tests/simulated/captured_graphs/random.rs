@@ -1,5 +1,6 @@
 //! Random captures of the planner's generator, under each policy, replayed in random orders under
-//! the checkers; and the same with reuse by call order, which they must report.
+//! the checkers. The same captures are replayed with reuse in call order, which the checkers must
+//! report.
 
 use std::collections::BTreeMap;
 use std::ptr;
@@ -18,20 +19,20 @@ use crate::generator;
 use crate::programs::{Kept, Program, Step, check_results, session};
 use crate::support::{start, start_anew};
 
-/// The replays of each capture, each in its own order.
+/// The number of replays of each capture, each in a different order.
 const REPLAYS: usize = 3;
-/// The captures that fork and reuse by call order, and the orders of each.
+/// The number of forking captures with reuse in call order, and the number of orders for each.
 const NAIVE: usize = 18;
 const NAIVE_ORDERS: usize = 2;
 
-/// Returns the number of captures for each number of streams: the variable `POOL_GRAPH_CAPTURES`,
-/// else 5.
+/// Returns the number of captures for each number of streams, from the variable
+/// `POOL_GRAPH_CAPTURES`; 5 by default.
 fn captures() -> usize {
     let number = std::env::var("POOL_GRAPH_CAPTURES").ok();
     number.map_or(5, |number| number.parse().unwrap())
 }
 
-/// Runs each of them on a simulator that starts anew, and checks for reports and leaks afterwards.
+/// Runs each capture on a freshly started simulator, and checks for reports and leaks afterwards.
 pub(crate) fn in_random_orders(mut check: impl FnMut(&DeviceMemory, &Program)) {
     let simulator = start();
     for setting in generator::settings(4 * captures(), false) {
@@ -44,8 +45,8 @@ pub(crate) fn in_random_orders(mut check: impl FnMut(&DeviceMemory, &Program)) {
     }
 }
 
-/// Returns options. A hundredth above the bound is near enough, and the limit of rounds does not
-/// depend on the machine. Planning takes most of the time of these tests.
+/// Returns options. A plan within 1 % of the bound is sufficient, and the limit on rounds makes the
+/// plan independent of the machine. Planning takes most of the time of these tests.
 pub(crate) fn options() -> Options {
     Options { tolerance: 1.01, rounds: Some(10), ..Options::default() }
 }
@@ -84,7 +85,7 @@ fn planned_captures_do_not_race_and_are_near_the_bound() {
     assert!(median <= 1.05 && late <= 1.15, "{ratios:?}");
 }
 
-/// Captures with an arena as large as all temporaries together.
+/// Captures with an arena that is as large as all temporaries together.
 pub(crate) fn with_policy(
     memory: &DeviceMemory,
     program: &Program,
@@ -110,7 +111,7 @@ fn monotone_captures_do_not_race() {
     println!("FIGURE: {count} monotone captures, {REPLAYS} replays of each, 0 races");
 }
 
-/// Returns the bytes that an arena that rewinds needs, by another model of it.
+/// Returns the number of bytes that an arena that rewinds needs, according to an independent model.
 fn peak_of_rewinding(program: &Program) -> u64 {
     let (mut live, mut starts) = (BTreeMap::new(), Vec::new());
     let (mut top, mut peak) = (0, 0);
@@ -161,8 +162,7 @@ fn linear_captures_are_exact_in_one_row_and_refused_where_they_fork() {
     assert!(below_sum > 0, "no byte is used twice");
 }
 
-/// Captures with a plan by the order of the calls, as interval packing makes it, without
-/// verification.
+/// Captures without verification, with a plan in call order, as interval packing creates it.
 fn naive(memory: &DeviceMemory, program: &Program) -> (UnverifiedCapture, Kept) {
     let (session, kept) = session(memory, program);
     let plan = program.planned_by_call_order();
@@ -176,19 +176,19 @@ fn naive(memory: &DeviceMemory, program: &Program) -> (UnverifiedCapture, Kept) 
 /// Runs a graph without the verifier.
 fn run(unverified: &UnverifiedCapture, stream: &CudaStream) {
     let mut executable = ptr::null_mut();
-    // SAFETY: the graph lives, and the place outlives the call.
+    // SAFETY: the graph is live, and the output variable outlives the call.
     unsafe { sys::cuGraphInstantiateWithFlags(&raw mut executable, unverified.graph(), 0) }
         .result()
         .unwrap();
-    // SAFETY: the executable graph is new, and the arena and the blocks in it live. Its nodes may
-    // conflict, which the simulator must report.
+    // SAFETY: the executable graph is new, and the arena and the blocks that it uses are live. Its
+    // nodes may conflict, which the simulator must report.
     unsafe { sys::cuGraphLaunch(executable, stream.cu_stream()) }.result().unwrap();
     stream.synchronize().unwrap();
-    // SAFETY: it has finished, and this is its last use.
+    // SAFETY: the executable graph has finished, and this is its last use.
     unsafe { sys::cuGraphExecDestroy(executable) }.result().unwrap();
 }
 
-/// Returns the number of reported races of a naive capture, and checks that there are no other
+/// Returns the number of reported races in a naive capture, and checks that there are no other
 /// reports.
 fn races(simulator: Simulator, setting: &generator::Capture, seed: u64) -> usize {
     start_anew(simulator, Settings::default(), seed);
@@ -210,8 +210,8 @@ fn races(simulator: Simulator, setting: &generator::Capture, seed: u64) -> usize
     reports.len()
 }
 
-/// The checks can fail. The race checker reports reuse by call order in all captures that fork, in
-/// every order, and the verifier refuses it. On one stream both accept it.
+/// Checks that the checkers can fail. The race checker reports reuse in call order in all forking
+/// captures, in every order, and the verifier refuses it. On one stream, both accept it.
 #[test]
 #[ignore = "needs a process of its own: cargo xtask sim-test"]
 fn naive_reuse_races_in_all_of_18_forked_captures() {

@@ -1,5 +1,5 @@
-//! Records of probes and captured graphs: problem and plan are those of the capture, and survive a
-//! write and a read of the file.
+//! Records of probes and captured graphs. Their problem and plan are those of the capture, and
+//! survive writing and reading the file.
 
 use std::path::Path;
 
@@ -13,7 +13,7 @@ use crate::programs::session;
 use crate::random::{in_random_orders, options, with_policy};
 use crate::support::start;
 
-/// Writes a record and reads it again.
+/// Writes a record and reads it back.
 pub(crate) fn round_trip(record: &GraphRecord) -> GraphRecord {
     let mut file = Vec::new();
     record.write_to(&mut file).unwrap();
@@ -22,8 +22,8 @@ pub(crate) fn round_trip(record: &GraphRecord) -> GraphRecord {
     read
 }
 
-/// Checks that a record has the numbers of the capture's footprint, and that its offsets are a plan
-/// of its problem.
+/// Checks that a record contains the same numbers as the capture's footprint, and that its offsets
+/// are a valid plan of its problem.
 fn check(record: &GraphRecord, footprint: Footprint, streams: usize) {
     let problem = record.problem();
     let sum: u64 = problem.buffers().iter().map(|buffer| buffer.size).sum();
@@ -66,10 +66,10 @@ fn random_captures_record_their_problem_and_plan() {
     });
 }
 
-/// The elements of an encoder's vector.
+/// The number of elements in an encoder's vector.
 const WIDTH: usize = 4096;
 
-/// Adds layers of an encoder on one stream: their temporaries are those of a network's encoder, and
+/// Adds encoder layers on one stream. Their temporaries are like those of a network's encoder, and
 /// are filled.
 fn encode<'c>(
     capture: &'c Capture<'_>,
@@ -98,7 +98,7 @@ fn encode<'c>(
     Ok(hidden)
 }
 
-/// Runs an encoder of images beside one of texts; a scope combines their results.
+/// Runs an image encoder and a text encoder in parallel. A scope combines their results.
 fn two_encoders(capture: &Capture<'_>) -> Result<(), CaptureError> {
     let (main, branch) = (capture.main(), capture.branch(0)?);
     let mut logits = capture.acquire::<f32>(2 * WIDTH)?;
@@ -113,7 +113,7 @@ fn two_encoders(capture: &Capture<'_>) -> Result<(), CaptureError> {
     })
 }
 
-/// The file in the tests of `pool-plan` and in `docs/replay.md` is this capture's record.
+/// The file in the tests of `pool-plan` and in `docs/replay.md` is the record of this capture.
 #[test]
 #[ignore = "needs a process of its own: cargo xtask sim-test"]
 fn two_encoders_are_the_record_in_the_repository() {

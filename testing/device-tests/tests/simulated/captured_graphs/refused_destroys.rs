@@ -1,6 +1,6 @@
-//! Refused calls that destroy or free: the objects wait in one queue, and are freed later. The
-//! attacks are those of `last.rs`, part 2, of `att/hand.rs` (`a_free_is_refused_once`) and of
-//! `gone.rs`, part 2.
+//! Calls that destroy or free, and are refused. The objects wait in one queue and are freed later.
+//! The attacks come from part 2 of `last.rs`, from `att/hand.rs` (`a_free_is_refused_once`), and
+//! from part 2 of `gone.rs`.
 
 use cuda_sim_control::{Settings, Simulator};
 use pool_core::Pool;
@@ -16,9 +16,9 @@ use crate::support::{start, start_anew};
 const N: usize = 256;
 const CONFIG: GraphPoolConfig = GraphPoolConfig { initial: 0, maximum: 1 << 24 };
 
-/// The driver's calls that destroy objects of the crates, and how many of each the program makes
-/// before cudarc makes one. Objects that cudarc destroys (the streams of pools, its own events) may
-/// leak.
+/// The driver calls that destroy objects of the crates, and how many of each call the program makes
+/// before cudarc makes one. Objects that cudarc destroys (the streams of pools, cudarc's own
+/// events) may leak.
 const CALLS: [(&str, u64); 8] = [
     ("cuGraphDestroy", 2),
     ("cuGraphExecDestroy", 1),
@@ -30,8 +30,8 @@ const CALLS: [(&str, u64); 8] = [
     ("cuMemPoolDestroy", 1),
 ];
 
-/// Makes and drops everything: a captured graph and an update of it, staging, tickets, blocks,
-/// arenas, eager pools.
+/// Creates and drops all objects: a captured graph and its update, staging, tickets, blocks,
+/// arenas, and eager pools.
 fn make_and_drop_all(simulator: Simulator, (call, nth, code): (&str, u64, u32)) {
     let device = Cuda::device(0).unwrap();
     let main = device.context().new_stream().unwrap();
@@ -93,7 +93,7 @@ fn each_destroying_call_is_refused_once_and_nothing_leaks() {
     }
 }
 
-/// `a_free_is_refused_once`: deferred frees are counted by kind, and repeated at the next call.
+/// `a_free_is_refused_once`: deferred frees are counted by kind, and retried at the next call.
 #[test]
 #[ignore = "needs a process of its own: cargo xtask sim-test"]
 fn leftovers_are_counted_by_kind() {
@@ -120,7 +120,7 @@ fn leftovers_are_counted_by_kind() {
     ];
     for (kind, call, make_and_drop) in refused {
         start_anew(simulator, Settings::default(), 0);
-        // The drop of a pool retries each of its blocks once.
+        // Dropping a pool retries each of its blocks once.
         for nth in 1..=if kind == LeftoverKind::PoolBlocks { 2 } else { 1 } {
             simulator.fail_call(call, nth, 999);
         }
@@ -143,7 +143,7 @@ fn leftovers_are_counted_by_kind() {
         let body = |capture: &Capture<'_>, (): &mut ()| {
             capture.fill_bytes(capture.main(), &mut capture.acquire::<u8>(N)?, 1)
         };
-        // The end of the capture, and that of the graph, retry each deferred free once.
+        // The end of the capture and the end of the graph each retry every deferred free once.
         for nth in 1..=3 {
             simulator.fail_call(call, nth, 999);
         }
@@ -158,7 +158,7 @@ fn leftovers_are_counted_by_kind() {
     }
 }
 
-/// `trim` and `dispose` count only the blocks that the driver freed, and the pool continues.
+/// `trim` and `dispose` count only the blocks that the driver has freed, and the pool continues.
 #[test]
 #[ignore = "needs a process of its own: cargo xtask sim-test"]
 fn a_trim_counts_only_what_was_freed() {
@@ -188,8 +188,8 @@ fn a_trim_counts_only_what_was_freed() {
     simulator.assert_no_leaks();
 }
 
-/// `gone.rs`, part 2: a graph whose runs cannot be waited for keeps its block, whatever the code.
-/// Another graph on another stream gets the block when the runs are over.
+/// `gone.rs`, part 2: a graph whose runs cannot be waited for keeps its block, whatever the error
+/// code is. Another graph on another stream can use the block once the runs have ended.
 #[test]
 #[ignore = "needs a process of its own: cargo xtask sim-test"]
 fn a_graph_whose_runs_are_not_waited_for_keeps_its_memory() {
@@ -215,12 +215,12 @@ fn a_graph_whose_runs_are_not_waited_for_keeps_its_memory() {
                 capture.fill_bytes(capture.main(), &mut view, 3)?;
                 capture.copy(capture.main(), &mut capture.block(&block)?, &view)
             };
-            // The arena stays with it: its free would wait for the whole device.
+            // The graph keeps the arena, because freeing the arena would wait for the whole device.
             let prepared = on(&main);
             let mut graph = prepared.capture((), body).unwrap();
             graph.replay().unwrap();
             graph.replay().unwrap();
-            // Twice for the state, and once for the executable graph.
+            // The failures occur twice for the state, and once for the executable graph.
             for nth in 1..=3 {
                 simulator.fail_call(call, nth, code);
             }

@@ -1,4 +1,4 @@
-//! Programs from bug reports of other projects, each as a test of its outcome here.
+//! Programs from bug reports of other projects, each with a test of its outcome here.
 
 use std::error::Error;
 use std::sync::Arc;
@@ -26,7 +26,7 @@ const INVALIDATED: CUstreamCaptureStatus =
 const CONFIG: LaunchConfig =
     LaunchConfig { grid_dim: (1, 1, 1), block_dim: (N, 1, 1), shared_mem_bytes: 0 };
 
-/// A slice made before the capture, and a kernel that reads it.
+/// A slice that was created before the capture, and a kernel that reads it.
 struct Weights {
     stream: Arc<CudaStream>,
     weights: CudaSlice<f32>,
@@ -47,19 +47,20 @@ impl Weights {
         CaptureSession::new(&self.stream).unwrap()
     }
 
-    /// Launches in a scope, on a view of it.
+    /// Launches the kernel in a scope, on a view of the scope.
     fn in_scope(&self, capture: &Capture<'_>) -> Result<(), CaptureError> {
         capture.scope(capture.main(), |scope| {
             let mut y = scope.try_acquire_zeroed::<f32, _>(N as usize)?;
             let mut launch = scope.launch(&self.axpy);
             launch.arg(&1.0_f32).arg(&self.weights).arg(&mut y).arg(&LENGTH);
-            // SAFETY: the arguments are the kernel's, and the slice outlives the graph.
+            // SAFETY: the arguments match the kernel's parameters, and the slice outlives the
+            // graph.
             unsafe { launch.launch(CONFIG) }?;
             Ok(())
         })
     }
 
-    /// Launches in enqueued work.
+    /// Launches the kernel in enqueued work.
     fn enqueued(&self, capture: &Capture<'_>) -> Result<(), CaptureError> {
         let mut y = capture.acquire::<f32>(N as usize)?;
         capture.fill_bytes(capture.main(), &mut y, 0)?;
@@ -85,7 +86,7 @@ fn is_isolation(error: &CaptureError) -> bool {
 }
 
 /// Work that fails in a capture returns its own error, even if it invalidated the capture. The
-/// capture's error at its end has lower priority.
+/// error that the capture returns at its end has lower priority.
 #[test]
 #[ignore = "needs a process of its own: cargo xtask sim-test"]
 fn the_error_of_the_work_is_returned() {
@@ -116,8 +117,8 @@ fn the_error_of_the_work_is_returned() {
     simulator.assert_clean();
 }
 
-/// After a destructor of cudarc's has failed in a capture, cudarc's `end_capture` returns that
-/// error and ends nothing. A session ends its capture all the same, and the stream is as before.
+/// After a cudarc destructor has failed in a capture, cudarc's `end_capture` returns that error
+/// without ending the capture. A session still ends its capture, and the stream is unchanged.
 #[test]
 #[ignore = "needs a process of its own: cargo xtask sim-test"]
 fn cudarc_leaves_a_capture_invalidated_and_the_pool_does_not() {
@@ -150,8 +151,9 @@ fn cudarc_leaves_a_capture_invalidated_and_the_pool_does_not() {
     simulator.assert_clean();
 }
 
-/// A slice from before the capture is used in it. The error names the cause while cudarc tracks
-/// events. Without the tracking it is captured, and its drop does not affect later pools.
+/// A slice that was created before the capture is used in it. While cudarc tracks events, the error
+/// names the cause. Without event tracking the slice is captured, and dropping it does not affect
+/// later pools.
 #[test]
 #[ignore = "needs a process of its own: cargo xtask sim-test"]
 fn a_slice_from_before_is_used_in_a_body() {
@@ -163,7 +165,7 @@ fn a_slice_from_before_is_used_in_a_body() {
             start_anew(simulator, Settings::default(), seed);
             let with = Weights::new();
             if !event_tracking {
-                // SAFETY: the slice is used on its own stream alone.
+                // SAFETY: the slice is used only on its own stream.
                 unsafe { with.stream.context().disable_event_tracking() };
             }
             let prepared = with.session().prepare(arena()).unwrap();
@@ -191,8 +193,8 @@ fn a_slice_from_before_is_used_in_a_body() {
     }
 }
 
-/// Graphs of ascending lengths, each beside the first: the refusal has the advice for that, and not
-/// the advice for an arena that never reuses.
+/// Graphs of increasing length, each captured beside the first graph. The refusal contains the
+/// advice for this case, and not the advice for an arena that never reuses bytes.
 #[test]
 #[ignore = "needs a process of its own: cargo xtask sim-test"]
 fn a_larger_graph_beside_a_smaller_one() {

@@ -1,8 +1,8 @@
-//! Copies and fills of several rows in captured work: their bytes are verified from the first to
+//! Copies and fills of several rows in captured work. Their bytes are verified from the first to
 //! the last, for any offsets, pitches and heights.
 //!
-//! Random bodies of such copies are compared with a model of bytes. A copy that leaves its view is
-//! refused.
+//! Random bodies with such copies are compared with a model at byte level. A copy that accesses
+//! bytes outside its view is refused.
 
 use std::ptr;
 use std::sync::Arc;
@@ -33,13 +33,13 @@ impl RowBox {
         ((plane + z) * self.height + row + y) * self.pitch + first + x
     }
 
-    /// Returns offset and length from the first byte to the last.
+    /// Returns the offset of the first byte, and the length from the first byte to the last.
     fn hull(&self, [bytes, rows, planes]: [usize; 3]) -> (usize, usize) {
         let first = self.offset([0; 3]);
         (first, self.offset([bytes, rows - 1, planes - 1]) - first)
     }
 
-    /// Returns the places of its bytes.
+    /// Returns the offsets of all bytes in the box.
     fn places(self, [bytes, rows, planes]: [usize; 3]) -> impl Iterator<Item = usize> {
         (0..planes).flat_map(move |z| {
             (0..rows).flat_map(move |y| (0..bytes).map(move |x| self.offset([x, y, z])))
@@ -89,8 +89,8 @@ fn put(stream: &Arc<CudaStream>, copy: &sys::CUDA_MEMCPY3D) -> Result<(), Captur
     Ok(asked.result()?)
 }
 
-/// Captures work that copies or fills a box of an acquired view of `bytes` bytes, by the view's
-/// address.
+/// Captures work that copies or fills a box within an acquired view of `bytes` bytes, using the
+/// view's address.
 fn with_view(
     bytes: usize,
     work: impl FnOnce(&Arc<CudaStream>, u64, u64) -> Result<(), CaptureError>,
@@ -101,7 +101,7 @@ fn with_view(
     let session = CaptureSession::new(&main).unwrap().lease(lease);
     let made: Made = session.prepare(arena()).unwrap().capture((), |capture, ()| {
         let (input, mut output) = (capture.block::<u8>(&input)?, capture.block::<u8>(&output)?);
-        // One temporary is before the view, and another one after it.
+        // One temporary lies before the view, and another one after it.
         let mut before = capture.acquire::<u8>(4096)?;
         let mut view = capture.acquire::<u8>(bytes)?;
         let mut behind = capture.acquire::<u8>(4096)?;
@@ -110,12 +110,12 @@ fn with_view(
         capture.fill_bytes(capture.main(), &mut behind, 3)?;
         let (from, to) = (input.address(), view.address());
         let uses = &[input.read(), view.write()];
-        // SAFETY: it reads the input and writes the view, or must be refused.
+        // SAFETY: the work reads the input and writes the view, or must be refused.
         unsafe { capture.enqueue(capture.main(), uses, |stream| work(stream, to, from)) }?;
         let (from, to) = (view.address(), output.address());
         let uses = &[view.read(), output.write()];
         let row = RowBox { begin: [0; 3], pitch: bytes, height: 1 };
-        // SAFETY: both have `bytes` bytes.
+        // SAFETY: both views have `bytes` bytes.
         unsafe {
             capture.enqueue(capture.main(), uses, |stream| {
                 put(stream, &parameters((to, row), (from, row), [bytes, 1, 1]))
@@ -131,11 +131,11 @@ fn with_view(
     Ok(read)
 }
 
-/// The offset of the view of `with_view` in the arena.
+/// The offset in the arena of the view in `with_view`.
 const VIEW: u64 = 4096;
 
-/// Runs a test with both choices: a node's offsets are read back unchanged, or added to its
-/// address.
+/// Runs a test with both allowed behaviours of a driver: a node's offsets are read back unchanged,
+/// or added to the node's address.
 fn with_both_answers(test: impl Fn()) {
     let simulator = start();
     for other_answers in [false, true] {
@@ -150,8 +150,8 @@ fn stray(offset: u64, bytes: usize) -> CaptureError {
     CaptureError::Layout(LayoutViolation::StrayAccess { node: 3, offset, bytes })
 }
 
-/// Copies a box at every place of its view, in every representation. One byte, row or plane further
-/// on either side is not the view's.
+/// Copies a box at every offset within its view, in every representation. If the box is moved by
+/// one byte, row or plane beyond either end, it leaves the view.
 #[test]
 #[ignore = "needs a process of its own: cargo xtask sim-test"]
 fn a_copy_of_rows_is_verified_to_the_byte() {
@@ -159,7 +159,8 @@ fn a_copy_of_rows_is_verified_to_the_byte() {
         let size = [16, 3, 3];
         let from_box = RowBox { begin: [1, 2, 1], pitch: 40, height: 6 };
         let box_at = |begin| RowBox { begin, pitch: 32, height: 15 };
-        // 1,040 bytes of a region of 1,280: 240 are left, which are 7 rows and 16 bytes.
+        // The box spans 1,040 of the region's 1,280 bytes. The remaining 240 bytes are 7 rows and
+        // 16 bytes.
         let (_, bytes) = box_at([0; 3]).hull(size);
         assert_eq!(bytes, 1040);
         let copied = |begin, shift: i64| {
@@ -173,7 +174,7 @@ fn a_copy_of_rows_is_verified_to_the_byte() {
             ([16, 0, 0], 0),
             ([16, 7, 0], 0),
             ([0, 0, 0], 240),
-            // The address is before the view, and the offsets point into it.
+            // The address lies before the view, and the offsets point into the view.
             ([0, 3, 2], -(2 * 15 + 3) * 32),
             ([5, 0, 1], -(15 * 32 + 5)),
         ] {
@@ -191,7 +192,7 @@ fn a_copy_of_rows_is_verified_to_the_byte() {
             ([16, 7, 0], 1),
             ([0, 0, 0], -1),
             ([0, 0, 0], 241),
-            // The address is in the view, and the offsets point out of it.
+            // The address lies in the view, and the offsets point out of the view.
             ([0, 12, 2], 0),
             ([0, 0, 2], 1200),
         ] {
@@ -210,7 +211,7 @@ fn what_rows_are_read_is_verified_too() {
         let (size, bytes) = ([16, 3, 1], 2 * 32 + 16);
         let packed = RowBox { begin: [0; 3], pitch: 16, height: 3 };
         let rows_at = |row| RowBox { begin: [0, row, 0], pitch: 32, height: 0 };
-        // From the view to itself: its last rows to its first ones.
+        // Copies the last rows of the view to its first rows.
         let copied = |row, shift: i64| {
             with_view(1280, |stream, view, _| {
                 let from = view.wrapping_add_signed(shift);
@@ -221,7 +222,7 @@ fn what_rows_are_read_is_verified_too() {
         assert_eq!(copied(37 + 300, -300 * 32).unwrap(), [2; 1280]);
         assert_eq!(copied(38, 0), Err(stray(VIEW + 38 * 32, bytes)));
         assert_eq!(copied(299, -300 * 32), Err(stray(VIEW - 32, bytes)));
-        // It begins before the arena and extends into it.
+        // The box begins before the arena and extends into it.
         let reaches =
             |refused| matches!(refused, Err(CaptureError::ForeignMemory { bytes: 80, .. }));
         assert!(reaches(copied(0, -(4096 + 79))) && reaches(copied(0, -(4096 + 1))));
@@ -254,7 +255,7 @@ fn a_fill_of_rows_is_verified_to_the_byte() {
     });
 }
 
-/// A node whose addresses go beyond 64 bits is refused by name, and so is one of a child graph.
+/// A node whose addresses exceed 64 bits is refused by name, also in a child graph.
 #[test]
 #[ignore = "needs a process of its own: cargo xtask sim-test"]
 fn a_copy_whose_addresses_wrap_is_refused_by_name() {
@@ -265,8 +266,8 @@ fn a_copy_whose_addresses_wrap_is_refused_by_name() {
             put(stream, &parameters((view, rows), (from, rows), [16, 3, 1]))?;
             put(stream, &parameters((to, rows), (from, rows), [16, 3, 1]))
         });
-        // The simulated driver refuses it before it is a node; unit tests cover a driver that does
-        // not.
+        // The simulated driver refuses the copy before it becomes a node. Unit tests cover a driver
+        // that does not.
         let Err(CaptureError::Driver(error)) = made else { panic!("{made:?}") };
         assert_eq!(error.code(), Some(sys::CUresult::CUDA_ERROR_INVALID_VALUE.into()));
         let reason = UnreadableReason::Overflow;
@@ -310,13 +311,13 @@ enum Step {
     },
 }
 
-/// The bytes that are kept of a view.
+/// The number of bytes of a view that are copied to the output.
 const KEPT: usize = 64;
 
-/// Draws bodies in which every step is right.
+/// Draws bodies in which every step is correct.
 struct Draw {
     random: Rng,
-    /// The bytes of each view; `None` if it was dropped.
+    /// The size of each view in bytes; `None` if the view was dropped.
     views: Vec<Option<usize>>,
 }
 
@@ -342,7 +343,7 @@ impl Draw {
         Step::Acquire { on: self.on(), bytes }
     }
 
-    /// Picks a live view. Returns its bytes and its number.
+    /// Picks a live view. Returns its size in bytes and its number.
     fn pick(&mut self) -> (usize, usize) {
         let live =
             self.views.iter().enumerate().filter_map(|(view, bytes)| Some(((*bytes)?, view)));
@@ -350,7 +351,7 @@ impl Draw {
         live[self.random.usize(..live.len())]
     }
 
-    /// Draws a box of this size that fits `all` bytes.
+    /// Draws a box of this size that fits into `all` bytes.
     fn rows(&mut self, [bytes, rows, planes]: [usize; 3], all: usize) -> RowBox {
         loop {
             let random = &mut self.random;
@@ -402,7 +403,7 @@ impl Draw {
     }
 }
 
-/// Returns the output after the steps, by a model of bytes.
+/// Returns the output after the steps, according to the model.
 fn model(steps: &[Step]) -> Vec<u8> {
     let (mut views, mut output) = (Vec::<Vec<u8>>::new(), vec![0; 4096]);
     for step in steps {
@@ -424,17 +425,17 @@ fn model(steps: &[Step]) -> Vec<u8> {
     output
 }
 
-/// Returns the byte with which a view is first filled.
+/// Returns the byte value with which a view is first filled.
 fn number_of(view: usize) -> u8 {
     u8::try_from(view + 1).unwrap()
 }
 
-/// A copy that leaves its view: its index in the body, and the number of bytes.
+/// A copy that leaves its view, given by its index in the body and the number of bytes.
 #[derive(Clone, Copy, Debug)]
 struct Lie {
     copy: usize,
     shift: i64,
-    /// `true` for the source of the copy, and `false` for its target.
+    /// `true` for the source of the copy, and `false` for its destination.
     reads: bool,
 }
 
@@ -461,12 +462,12 @@ fn body(
                 let to = view.address() + rows.offset([0; 3]) as u64;
                 let fill = |stream: &Arc<CudaStream>| {
                     let stream = stream.cu_stream();
-                    // SAFETY: the stream is live, and the rows are the view's.
+                    // SAFETY: the stream is live, and the rows lie in the view.
                     unsafe { sys::cuMemsetD2D8Async(to, rows.pitch, value, bytes, count, stream) }
                         .result()
                         .map_err(CaptureError::from)
                 };
-                // SAFETY: the rows are the view's.
+                // SAFETY: the rows lie in the view.
                 unsafe { capture.enqueue(streams[on], &[view.write()], fill) }?;
             }
             Step::Copy { on, to, from, to_box, from_box, size } => {
@@ -480,7 +481,7 @@ fn body(
                 let address = to.address().wrapping_add_signed(shift(false));
                 let source = from.address().wrapping_add_signed(shift(true));
                 let copy = parameters((address, to_box), (source, from_box), size);
-                // SAFETY: both boxes are the views', or the copy must be refused.
+                // SAFETY: both boxes lie in the views, or the copy must be refused.
                 unsafe {
                     capture.enqueue(streams[on], &[from.read(), to.write()], |stream| {
                         put(stream, &copy)
@@ -492,7 +493,7 @@ fn body(
                 let row = RowBox { begin: [0; 3], pitch: KEPT, height: 1 };
                 let (to, from) = (output.address() + at as u64, view.address());
                 let uses = &[view.read(), output.write()];
-                // SAFETY: 64 bytes of both.
+                // SAFETY: the copy uses 64 bytes of both.
                 unsafe {
                     capture.enqueue(streams[on], uses, |stream| {
                         put(stream, &parameters((to, row), (from, row), [KEPT, 1, 1]))
@@ -504,8 +505,8 @@ fn body(
     Ok(())
 }
 
-/// Returns a faulty copy of a body: one end overlaps an end of its view's region, with at least one
-/// byte on either side.
+/// Returns a faulty copy for a body: one box overlaps an end of its view's region, with at least
+/// one byte on either side.
 fn lie(steps: &[Step], random: &mut Rng) -> Option<Lie> {
     let (mut sizes, mut ends) = (Vec::new(), Vec::new());
     for step in steps {
@@ -534,8 +535,8 @@ fn lie(steps: &[Step], random: &mut Rng) -> Option<Lie> {
     }
 }
 
-/// Every correct body becomes a graph, planned or not, without a race, with the model's bytes; no
-/// body with a faulty copy does.
+/// Every correct body becomes a graph, with or without a plan, which runs without a race and
+/// produces the model's bytes. No body with a faulty copy becomes a graph.
 #[test]
 #[ignore = "needs a process of its own: cargo xtask sim-test"]
 fn random_bodies_of_rows_are_the_models() {

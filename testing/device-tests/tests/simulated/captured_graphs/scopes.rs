@@ -1,5 +1,5 @@
-//! Scopes in captures on the simulated driver: random orders under the race checker, each call
-//! failing in turn, and the calls of a replay.
+//! Scopes in captures on the simulated driver: random orders under the race checker, a failure of
+//! each driver call in turn, and the driver calls of a replay.
 
 use std::sync::Arc;
 
@@ -19,8 +19,8 @@ fn streams() -> [Arc<CudaStream>; 2] {
     [context.new_stream().unwrap(), context.new_stream().unwrap()]
 }
 
-/// Scopes on both streams, temporaries of the capture between them, and memory that passes from one
-/// to the other: a combination of everything.
+/// Combines everything: scopes on both streams, temporaries of the capture between them, and memory
+/// that is passed from one stream to the other.
 fn body(capture: &Capture<'_>, ends: Ends, axpy: &Axpy) -> Result<(), CaptureError> {
     let (main, branch) = (capture.main(), capture.branch(0)?);
     for _ in 0..2 {
@@ -39,7 +39,8 @@ fn body(capture: &Capture<'_>, ends: Ends, axpy: &Axpy) -> Result<(), CaptureErr
         capture.copy(main, &mut scratch, &side)?;
         ends.body(capture, axpy)?;
     }
-    // On one stream with memory of another: one pool each, which order the two.
+    // A scope on one stream uses memory of another. Each stream has its own pool, and the pools
+    // order the two streams.
     capture.scope(main, |outer| {
         let mut kept = outer.try_acquire_zeroed::<f64, _>(N)?;
         for _ in 0..2 {
@@ -53,7 +54,7 @@ fn body(capture: &Capture<'_>, ends: Ends, axpy: &Axpy) -> Result<(), CaptureErr
     })
 }
 
-/// A small part of it: each call of a scope in a capture, once or twice.
+/// A small part of the full body, in which each call of a scope in a capture occurs once or twice.
 fn small_body(capture: &Capture<'_>, ends: Ends, axpy: &Axpy) -> Result<(), CaptureError> {
     ends.with_views(capture, |scope, from, to| {
         let mut sum = scope.try_acquire_filled(N, 0.1_f64)?;
@@ -119,7 +120,8 @@ fn a_thousand_replays_of_a_scope_ask_for_launches_alone() {
     assert_eq!(free_bytes(), before);
 }
 
-/// A probe puts no work where it would run: the device stays idle, whatever is launched.
+/// A probe enqueues no work on a stream that would run it. The device stays idle, whatever is
+/// launched.
 #[test]
 #[ignore = "needs a process of its own: cargo xtask sim-test"]
 fn a_probe_of_scopes_runs_nothing_and_takes_no_memory() {
@@ -138,7 +140,7 @@ fn a_probe_of_scopes_runs_nothing_and_takes_no_memory() {
         assert_eq!(simulator.calls(name), 0, "{name}");
     }
     assert!(simulator.calls("cuLaunchKernel") > 0, "recorded on a stream that is discarded");
-    // One stream is captured, and the capture began on the other.
+    // One stream is the captured one, and the capture began on the other.
     assert_eq!(simulator.calls("cuStreamCreate"), 2);
     drop((session, axpy, streams));
     simulator.assert_clean();
@@ -178,7 +180,7 @@ fn every_call_of_captured_scopes_may_fail() {
         assert_eq!(again, Ok(()), "after call {nth}, {}: {ended:?}", failed.name);
         drop((streams, axpy));
         simulator.assert_clean();
-        // The last one is a call for modules, which cudarc makes.
+        // The last entry is a call for modules, which cudarc makes.
         if !GIVEN_UP.contains(&failed.name.as_str()) && failed.name != "cuModuleUnload" {
             let leaks = simulator.leaks();
             assert!(leaks.is_empty(), "{} as call {nth}: {leaks:?}", failed.name);

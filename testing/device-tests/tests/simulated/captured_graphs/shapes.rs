@@ -1,5 +1,5 @@
-//! Shapes in the scopes of captures are in memory of the graph: the pool of the scope frees none of
-//! it.
+//! Shapes in the scopes of captures are stored in memory of the graph, and the scope's pool frees
+//! none of it.
 
 use std::sync::Arc;
 
@@ -24,8 +24,8 @@ fn memory() -> DeviceMemory {
     DeviceMemory::new(&Cuda::device(0).unwrap())
 }
 
-/// Acquires an array with a shape in a scope of a capture. Without elements, the shape is the first
-/// allocation in the arena.
+/// Acquires an array with a shape in a scope of a capture. If the array has no elements, the shape
+/// is the first allocation in the arena.
 fn shaped<T: PodElement>(capture: &Capture<'_>, dims: &[usize]) -> Result<(), CaptureError> {
     capture.scope(capture.main(), |scope| {
         scope.try_acquire_shaped::<T>(dims)?;
@@ -33,7 +33,7 @@ fn shaped<T: PodElement>(capture: &Capture<'_>, dims: &[usize]) -> Result<(), Ca
     })
 }
 
-/// Checks that there are no deferred frees, and that a retry makes no call.
+/// Checks that there are no deferred frees, and that a retry makes no driver call.
 fn nothing_is_left_over(simulator: Simulator) {
     simulator.forget_calls();
     assert_eq!(Cuda::give_back_leftovers(), 0);
@@ -96,7 +96,7 @@ fn a_pool_of_a_probed_scope_does_not_free_its_shapes() {
     });
 }
 
-/// A pool of the device does free them, after a capture of the stream.
+/// In contrast, a pool of the device frees its shapes after a capture of the stream.
 #[test]
 #[ignore = "needs a process of its own: cargo xtask sim-test"]
 fn a_pool_of_the_device_frees_its_shapes() {

@@ -1,5 +1,5 @@
-//! Two devices: a capture refuses streams, arenas and views of a second device at the first call. A
-//! graph for each device does the same work, with events between their replays.
+//! Two devices: a capture refuses streams, arenas and views of a second device at the first call.
+//! Instead, one graph per device can do the same work, with events between their replays.
 
 use std::sync::Arc;
 
@@ -44,8 +44,8 @@ impl Place {
         CudaArena::new(memory, 1 << 16, ArenaPolicy::Monotone).unwrap()
     }
 
-    /// Returns a graph that fills its block by way of a temporary, or copies it to a temporary and
-    /// back.
+    /// Returns a graph that fills its block through a temporary, or copies the block to a temporary
+    /// and back.
     fn graph(&self, value: Option<u8>) -> CapturedGraph<()> {
         let body = |capture: &Capture<'_>, (): &mut ()| -> Result<(), CaptureError> {
             let main = capture.main();
@@ -84,8 +84,8 @@ fn a_second_device_is_refused_at_the_first_call() {
     simulator.assert_clean();
 }
 
-/// Enqueued work may take a stream of another device into the capture and join it again. Its uses
-/// there are covered by its declaration.
+/// Enqueued work may add a stream of another device to the capture and join it again. The
+/// declaration of the work covers its uses on that stream.
 #[test]
 #[ignore = "needs a process of its own: cargo xtask sim-test"]
 fn enqueued_work_may_fork_to_a_second_device() {
@@ -100,13 +100,13 @@ fn enqueued_work_may_fork_to_a_second_device() {
                 far.stream.wait(&event)?;
                 far.device.context().bind_to_thread()?;
                 let handle = far.stream.cu_stream();
-                // SAFETY: the block is the other device's, and as long.
+                // SAFETY: the block belongs to the other device, and has the same length.
                 unsafe { result::memset_d8_async(far.block.address(), 9, 64, handle) }?;
                 let back = far.device.context().new_event(None)?;
                 back.record(&far.stream)?;
                 Ok(stream.wait(&back)?)
             };
-            // SAFETY: the graph leases the block, which no other work uses meanwhile.
+            // SAFETY: the graph leases the block, which no other work uses at the same time.
             unsafe { capture.enqueue(capture.main(), &[], fork) }
         });
         let mut graph = made.unwrap();
@@ -114,7 +114,8 @@ fn enqueued_work_may_fork_to_a_second_device() {
         graph.synchronize().unwrap();
         let mut found = [0_u8; 64];
         far.device.context().bind_to_thread().unwrap();
-        // SAFETY: the block has that many bytes, and its writer was waited for.
+        // SAFETY: the block has this number of bytes, and the work that writes it has been
+        // synchronized.
         unsafe { result::memcpy_dtoh_sync(&mut found, far.block.address()) }.unwrap();
         assert_eq!(found, [9; 64]);
         drop((graph, near, far));
@@ -122,8 +123,8 @@ fn enqueued_work_may_fork_to_a_second_device() {
     }
 }
 
-/// A graph for each device, ordered by events, with a copy between them: the second gets the first
-/// one's result.
+/// One graph per device, ordered by events, with a copy between the devices. The second graph
+/// receives the result of the first.
 #[test]
 #[ignore = "needs a process of its own: cargo xtask sim-test"]
 fn a_graph_for_each_device_ordered_by_events() {
@@ -139,7 +140,8 @@ fn a_graph_for_each_device_ordered_by_events() {
             let (target, source) = (far.block.address(), near.block.address());
             to.bind_to_thread().unwrap();
             let handle = far.stream.cu_stream();
-            // SAFETY: both blocks have that many bytes; both streams are ordered around the copy.
+            // SAFETY: both blocks have this number of bytes, and both streams are ordered around
+            // the copy.
             unsafe {
                 let bytes = usize::try_from(BYTES).unwrap();
                 result::memcpy_peer_async(to.cu_ctx(), target, from.cu_ctx(), source, bytes, handle)

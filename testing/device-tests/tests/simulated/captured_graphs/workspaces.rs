@@ -1,5 +1,6 @@
-//! Workspaces of libraries, with a stand-in for cuBLAS: its handle has a stream and a workspace,
-//! setting the stream removes the workspace, and a call without one allocates.
+//! Workspaces of libraries, tested with a stand-in for cuBLAS. Its handle has a stream and a
+//! workspace, setting the stream removes the workspace, and a call without a workspace allocates
+//! one.
 
 use std::cell::Cell;
 use std::sync::Arc;
@@ -39,7 +40,7 @@ impl Library {
         self.workspace.set(Some((address, bytes)));
     }
 
-    /// Computes `to += factor * from`, by way of the workspace.
+    /// Computes `to += factor * from`, using the workspace.
     fn add(
         &self,
         stream: &Arc<CudaStream>,
@@ -50,25 +51,25 @@ impl Library {
         let own = self.workspace.get().filter(|(_, bytes)| *bytes >= BYTES);
         let (scratch, length) = match own {
             Some((address, _)) => (address, N as u64),
-            // SAFETY: it is freed in this stream, below.
+            // SAFETY: the memory is freed on this stream, below.
             None => (unsafe { result::malloc_async(handle, BYTES) }?, N as u64),
         };
-        // SAFETY: both have `BYTES` bytes, and the stream orders all three.
+        // SAFETY: both ranges have `BYTES` bytes, and the stream orders all three operations.
         unsafe { result::memcpy_dtod_async(scratch, from, BYTES, handle) }?;
         let mut launch = stream.launch_builder(&self.axpy);
         launch.arg(&factor).arg(&scratch).arg(&to).arg(&length);
-        // SAFETY: the parameters are those of `AXPY`, and both have `N` elements.
+        // SAFETY: the arguments match `AXPY`, and both have `N` elements.
         unsafe { launch.launch(LaunchConfig::for_num_elems(256)) }?;
         if own.is_none() {
-            // SAFETY: its users are earlier in the stream.
+            // SAFETY: the users of the memory come earlier in the stream.
             unsafe { result::free_async(scratch, handle) }?;
         }
         Ok(())
     }
 }
 
-/// Computes `y += 2 x` on the session's stream and `y += 3 x` on its branch, by one handle with one
-/// workspace. Temporaries are acquired and dropped around the calls.
+/// Computes `y += 2 x` on the session's stream and `y += 3 x` on its branch, with one handle and
+/// one workspace. Temporaries are acquired and dropped before and after the calls.
 fn body(
     capture: &Capture<'_>,
     library: &Library,
@@ -93,11 +94,11 @@ fn body(
             }
             library.add(stream, factor, places)
         };
-        // SAFETY: the library reads and writes these three, on this stream.
+        // SAFETY: the library reads and writes these three views, on this stream.
         unsafe { capture.enqueue(stream, &uses, call) }?;
     }
     drop(workspace);
-    // The handle still has the address, so later temporaries have other bytes.
+    // The handle still stores the address, so later temporaries use other bytes.
     let mut after = capture.acquire::<f32>(N)?;
     let is_apart =
         after.address() >= address + bytes as u64 || after.address() + 4 * N as u64 <= address;
@@ -105,8 +106,8 @@ fn body(
     capture.fill_bytes(main, &mut after, 0xFF)?;
     let uses = [x.read(), y.write()];
     let call = |stream: &Arc<CudaStream>| library.add(stream, 1.0, places);
-    // SAFETY: the workspace is the handle's to the end of the graph, and this stream is ordered
-    // after its last use.
+    // SAFETY: the workspace belongs to the handle until the end of the graph, and this stream is
+    // ordered after its last use.
     unsafe { capture.enqueue(capture.branch(0)?, &uses, call) }
 }
 
@@ -153,7 +154,8 @@ fn a_library_uses_a_workspace_of_the_graph() {
     }
 }
 
-/// The bytes of a workspace are not reused: the footprint has them beside the largest temporary.
+/// The bytes of a workspace are never reused, so the footprint contains them in addition to the
+/// largest temporary.
 #[test]
 #[ignore = "needs a process of its own: cargo xtask sim-test"]
 fn a_workspace_is_in_the_footprint_to_the_end() {
@@ -172,7 +174,8 @@ fn a_workspace_is_in_the_footprint_to_the_end() {
     simulator.assert_clean();
 }
 
-/// Without the workspace the library allocates in its call, and the graph is refused with the reason.
+/// Without the workspace, the library allocates in its call, and the graph is refused with the
+/// reason.
 #[test]
 #[ignore = "needs a process of its own: cargo xtask sim-test"]
 fn a_library_without_a_workspace_is_refused() {

@@ -1,5 +1,5 @@
-//! Each call of the driver fails in turn: the result is a typed error or success, nothing leaks,
-//! and pool and arena continue.
+//! Makes each driver call fail in turn. The result is a typed error or success, nothing leaks, and
+//! the pool and the arena continue to work.
 
 use std::sync::Arc;
 
@@ -26,7 +26,7 @@ fn by_cudarc(error: DriverError) -> GraphMemoryError<CudaError> {
     told(CudaError::Call { call: "a call of cudarc", code: error.into() })
 }
 
-/// Runs a pool that grows, is leased from, reset, trimmed and dropped before the lease.
+/// Runs a pool that grows, is leased, reset and trimmed, and is dropped before the lease.
 fn pool_script(memory: &DeviceMemory) -> Ended {
     let config = GraphPoolConfig { initial: 16 * MIB, maximum: 36 * MIB };
     let pool = CUDAGraphMemoryPool::with_config(memory.clone(), config);
@@ -41,7 +41,7 @@ fn pool_script(memory: &DeviceMemory) -> Ended {
     lease.check()
 }
 
-/// Runs an arena on a stream, a capture that allocates from it, and a replay.
+/// Runs an arena on a stream, a capture that allocates from the arena, and a replay.
 fn arena_script(memory: &DeviceMemory, stream: &Arc<CudaStream>) -> Ended {
     let arena = CudaArena::new(memory.clone(), MIB, ArenaPolicy::Linear)?;
     arena.install(stream)?;
@@ -52,7 +52,7 @@ fn arena_script(memory: &DeviceMemory, stream: &Arc<CudaStream>) -> Ended {
         filled.unwrap()
     });
     if CudaArena::on(stream).is_some() {
-        // The capture was refused before it began.
+        // The driver refused the capture before it began.
         arena.clear(stream)?;
     }
     let ((), graph) = captured.map_err(by_cudarc)?;
@@ -65,8 +65,8 @@ fn arena_script(memory: &DeviceMemory, stream: &Arc<CudaStream>) -> Ended {
     lease.check()
 }
 
-/// Calls that only free or destroy, which are not repeated. Their objects leak, and
-/// `take_unanswered` returns the error of those of this crate.
+/// Calls that only free or destroy, which are not repeated. Their objects leak. For objects of this
+/// crate, `take_unanswered` returns the error.
 const GIVEN_UP: [&str; 4] =
     ["cuMemFree_v2", "cuGraphExecDestroy", "cuGraphDestroy", "cuStreamDestroy_v2"];
 

@@ -1,6 +1,7 @@
-//! `pool-graph` on the simulated driver, whose checkers watch for races, stale addresses and leaks.
+//! Tests `pool-graph` on the simulated driver, whose checkers detect races, stale addresses and
+//! leaks.
 //!
-//! Each test needs a separate process: `cargo xtask sim-test` runs them.
+//! Each test needs its own process: `cargo xtask sim-test` runs them.
 
 #![allow(clippy::unwrap_used, clippy::panic, reason = "this is how tests fail")]
 
@@ -19,7 +20,7 @@ use cudarc::driver::{CudaGraph, CudaStream};
 
 const MIB: u64 = 1 << 20;
 
-/// Captures the work that the body enqueues, and ends the capture in any case.
+/// Captures the work that the body enqueues, and ends the capture even if the body fails.
 fn capture<T>(
     stream: &Arc<CudaStream>,
     body: impl FnOnce() -> Result<T, DriverError>,
@@ -27,7 +28,7 @@ fn capture<T>(
     stream.begin_capture(CUstreamCaptureMode::CU_STREAM_CAPTURE_MODE_THREAD_LOCAL)?;
     let enqueued = body();
     let end = || stream.end_capture(CUgraphInstantiate_flags(0));
-    // A failure before the driver's call has not ended the capture.
+    // If the failure came before the driver's call, the capture has not ended yet.
     let graph = end().inspect_err(|_| drop(end()));
     let invalid = DriverError(cudarc::driver::sys::CUresult::CUDA_ERROR_INVALID_VALUE);
     Ok((enqueued?, graph?.ok_or(invalid)?))

@@ -1,5 +1,5 @@
-//! Bytes that are allocated twice within one graph: right in a chain of nodes, a race if the graph
-//! forks.
+//! Bytes that are allocated twice within one graph. This is correct in a chain of nodes, but a race
+//! if the graph forks.
 
 use std::sync::Arc;
 
@@ -16,8 +16,8 @@ use pool_graph::{
 use crate::support::{in_many_orders, races_in_every_order};
 use crate::{MIB, capture, copy, fill};
 
-/// Fills a scratch region and copies it, on each of these streams in turn; every region is
-/// deallocated before the next is allocated.
+/// Fills a scratch region and copies it, on each of these streams in turn. Each region is
+/// deallocated before the next one is allocated.
 fn through_scratch(
     arena: &CudaArena,
     streams: &[&Arc<CudaStream>],
@@ -93,7 +93,8 @@ fn a_monotone_arena_in_a_fork() {
     in_many_orders(|device| forked(device, ArenaPolicy::Monotone));
 }
 
-/// A graph may write its leased block at any time; no other allocation ever gets that block.
+/// A graph may write its leased block at any time, and no other allocation ever receives that
+/// block.
 #[test]
 #[ignore = "needs a process of its own: cargo xtask sim-test"]
 fn replays_beside_other_uses_of_the_pool() {
@@ -115,8 +116,8 @@ fn replays_beside_other_uses_of_the_pool() {
             }
             pool.trim().unwrap();
         }
-        // The graph does not own the memory that `other` writes, so the pool may be dropped before
-        // the graph is done.
+        // The graph does not own the memory that `other` writes, so that work must end before the
+        // pool is dropped.
         other.synchronize().unwrap();
         drop(pool);
         graph.launch().unwrap();
@@ -125,7 +126,7 @@ fn replays_beside_other_uses_of_the_pool() {
     });
 }
 
-/// A holder of the stream may end a capture that was begun in relaxed mode, and drop its graph,
+/// Code that holds the stream may end a capture that began in relaxed mode, and drop its graph,
 /// while another thread clears the arena. The clear must not read that graph.
 #[test]
 #[ignore = "needs a process of its own: cargo xtask sim-test"]
@@ -140,8 +141,8 @@ fn an_arena_is_cleared_while_another_thread_ends_the_capture() {
         let end = |stream: &Arc<CudaStream>| {
             drop(stream.end_capture(CUgraphInstantiate_flags(0)).unwrap());
         };
-        // This runs right before the graph is read, if it is. The waiting thread does not keep the
-        // stream alive.
+        // This runs immediately before the graph is read, if it is read. The waiting thread does
+        // not keep the stream alive.
         let waiting = Arc::downgrade(&stream);
         let in_between = move || {
             let by_another = move || waiting.upgrade().iter().for_each(end);

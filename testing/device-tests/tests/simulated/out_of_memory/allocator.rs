@@ -1,13 +1,14 @@
-//! The system's allocator, which refuses the n-th allocation of a thread, or all from there on. It
-//! does not refuse cudarc's allocations, nor the exceptions in the documentation. It finds the
-//! caller on the stack.
+//! The system allocator, except that it refuses the n-th allocation of a thread, or all allocations
+//! from the n-th on. It does not refuse cudarc's allocations or the documented exceptions, which it
+//! recognises by the caller on the stack.
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::backtrace::Backtrace;
 use std::cell::Cell;
 use std::ptr;
 
-/// Allocations of the standard library's counted pointers, which abort: the documentation of the calls names them.
+/// Callers whose allocations are not refused. They include allocations of the standard library's
+/// `Arc`, which abort on failure; the documentation of the affected calls names them.
 const EXCEPTED: [&str; 4] = [
     "cudarc::",
     "pool_cuda::stream::device::",
@@ -30,15 +31,15 @@ thread_local! {
     static PLAN: Cell<Option<Plan>> = const { Cell::new(None) };
 }
 
-/// Runs a closure while memory is exhausted from the n-th allocation on, or at it alone. Returns
-/// the refused layout.
+/// Runs a closure that runs out of memory, either at the n-th allocation only or from the n-th
+/// allocation on. Returns the refused layout.
 pub(crate) fn without_memory<R>(nth: usize, for_good: bool, run: impl FnOnce() -> R) -> (R, Plan) {
     PLAN.set(Some(Plan { left: nth, for_good, refused: 0, excepted: 0 }));
     let answer = run();
     (answer, PLAN.take().unwrap())
 }
 
-/// Runs a part that belongs to the test.
+/// Runs a closure of the test itself, for which memory is available.
 pub(crate) fn with_memory<R>(run: impl FnOnce() -> R) -> R {
     let plan = PLAN.take();
     let answer = run();
@@ -51,18 +52,18 @@ struct Refusing;
 #[global_allocator]
 static REFUSING: Refusing = Refusing;
 
-// SAFETY: the system's allocator, or null.
+// SAFETY: every call goes to the system allocator, or returns null.
 unsafe impl GlobalAlloc for Refusing {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         if is_refused() {
             return ptr::null_mut();
         }
-        // SAFETY: the caller's promise.
+        // SAFETY: the caller upholds the contract.
         unsafe { System.alloc(layout) }
     }
 
     unsafe fn dealloc(&self, memory: *mut u8, layout: Layout) {
-        // SAFETY: the caller's promise.
+        // SAFETY: the caller upholds the contract.
         unsafe { System.dealloc(memory, layout) };
     }
 }
@@ -78,7 +79,7 @@ fn is_refused() -> bool {
     is_refused
 }
 
-/// Returns `true` if the innermost recognised caller is an exception.
+/// Returns `true` if the innermost caller that can be recognised is an exception.
 fn is_excepted() -> bool {
     let stack = Backtrace::force_capture().to_string();
     let frames = stack.lines().filter(|line| !line.contains("allocator::"));

@@ -1,9 +1,9 @@
-//! Host memory is exhausted at the n-th allocation, or from there on, for n = 0, 1, 2, 3 … until a
-//! program passes. Each time there is a typed error, never an abort, and all objects are usable
+//! Host memory is exhausted at the n-th allocation, or from it on, for n = 0, 1, 2, 3 … until a
+//! program succeeds. Each failure is a typed error and never an abort, and all objects are usable
 //! afterwards. The documented exceptions are cudarc's internal allocations, and the creation of
 //! devices and their streams.
 //!
-//! It needs a separate process: `cargo xtask sim-test` runs it.
+//! The test needs its own process: `cargo xtask sim-test` runs it.
 
 #![allow(clippy::unwrap_used, clippy::panic, reason = "this is how tests fail")]
 
@@ -26,7 +26,7 @@ use pool_graph::{
 
 const N: usize = 100;
 
-/// The common form of all errors.
+/// The common type for all errors.
 #[derive(Debug)]
 enum Failure {
     Pool(PoolError<CudaError>),
@@ -62,7 +62,7 @@ impl From<CaptureError> for Failure {
 }
 
 impl Failure {
-    /// Returns the bytes of the failed request.
+    /// Returns the size of the failed request in bytes.
     fn requested(&self) -> Option<usize> {
         let of_cuda = |error: &CudaError| match *error {
             CudaError::Bookkeeping { requested } => Some(requested),
@@ -74,7 +74,7 @@ impl Failure {
                 PoolError::OutOfMemory { source, .. } | PoolError::Backend { source, .. },
             ) => of_cuda(source),
             Self::Cuda(source) | Self::Capture(CaptureError::Driver(source)) => of_cuda(source),
-            // The entry among the deferred frees that the source creates for each allocation.
+            // This is the entry in the deferred frees that the source creates for each allocation.
             Self::Memory(GraphMemoryError::OutOfMemory { source, .. })
             | Self::Capture(CaptureError::Memory(GraphMemoryError::OutOfMemory {
                 source, ..
@@ -88,8 +88,8 @@ impl Failure {
     }
 }
 
-/// Runs a program on fresh objects for every n, both ways, each on a separate thread, and a check
-/// afterwards, with memory available.
+/// Runs a program on new objects for every n, in both ways, each time on a separate thread. Then
+/// runs a check with memory available.
 fn sweep<G>(
     simulator: Simulator,
     name: &str,
@@ -109,7 +109,7 @@ fn sweep<G>(
                 after(on);
                 (ended, plan)
             };
-            // The thread is joined, so that its thread-local values are dropped, too.
+            // The thread is joined, so that its thread-local values are also dropped.
             let (ended, plan) = std::thread::scope(|scope| scope.spawn(once).join().unwrap());
             if let Err(failure) = &ended {
                 let requested = failure.requested().filter(|_| plan.refused > 0);
@@ -132,7 +132,7 @@ fn another_stream(device: &CudaDevice) -> Arc<CudaStream> {
     device.context().new_stream().unwrap()
 }
 
-/// Returns a pool, a stream that it knows, and an unknown one.
+/// Returns a pool, one stream that the pool knows, and one that it does not know.
 fn pool_and_streams(device: &CudaDevice) -> (Pool<Cuda>, [Arc<CudaStream>; 2]) {
     let streams = [another_stream(device), another_stream(device)];
     (Pool::new(device.new_stream().unwrap()), streams)
@@ -246,7 +246,7 @@ fn the_first_pool_of_a_thread_without_host_memory() {
     sweep(simulator, "first pool", |_| (), pool_of_a_thread, |()| {});
 }
 
-/// A pool of graph memory, and a graph that has a block of it.
+/// A pool of graph memory, and a graph that uses one of its blocks.
 struct WithGraph {
     pool: CUDAGraphMemoryPool,
     arena: CudaArena,
@@ -294,8 +294,8 @@ fn graph_memory(on: &mut WithGraph) -> Ended {
     Ok(())
 }
 
-/// Replays. None of this allocates: a graph has reserved all that it needs for its runs and its
-/// end.
+/// Replays the graph. This allocates nothing, because a graph has reserved all the memory that its
+/// runs and its end need.
 fn replays(on: &mut WithGraph) -> Ended {
     let Some(mut graph) = on.graph.take() else { return Ok(()) };
     graph.upload()?;
@@ -309,7 +309,7 @@ fn replays(on: &mut WithGraph) -> Ended {
     Ok(())
 }
 
-/// Runs two steps in flight; one ticket is dropped before it was waited for.
+/// Runs two steps in flight. One ticket is dropped without having been waited for.
 fn feeding(on: &mut WithGraph) -> Ended {
     let Some(graph) = &mut on.graph else { return Ok(()) };
     let config = StagingConfig { buffers: 4, bytes: 4096 };
@@ -349,7 +349,7 @@ fn graph_memory_without_host_memory() {
 fn replays_take_no_host_memory() {
     let simulator = Simulator::start(Settings::default()).unwrap();
     let device = Cuda::device(0).unwrap();
-    // cudarc loads the driver's functions at the first use, which happens here.
+    // cudarc loads the driver's functions at their first use, so this uses them once.
     replays(&mut with_graph(&device)).unwrap();
     let mut on = with_graph(&device);
     let (ended, plan) = without_memory(0, true, || replays(&mut on));
@@ -360,15 +360,15 @@ fn replays_take_no_host_memory() {
     simulator.assert_no_leaks();
 }
 
-/// A graph that is dropped during another one's capture is kept until the capture's end, without an
-/// allocation.
+/// A graph that is dropped during another graph's capture is kept until the capture ends, without
+/// an allocation.
 #[test]
 #[ignore = "needs a process of its own: cargo xtask sim-test"]
 fn a_graph_that_is_dropped_in_a_capture_takes_no_host_memory() {
     let simulator = Simulator::start(Settings::default()).unwrap();
     let device = Cuda::device(0).unwrap();
-    // cudarc loads the driver's functions at the first use, which happens here: it would free
-    // memory in the capture.
+    // cudarc loads the driver's functions at their first use, which would free memory during the
+    // capture. This uses them once.
     drop(with_graph(&device));
     let (mut on, other) = (with_graph(&device), with_graph(&device));
     let session = CaptureSession::new(&other.stream).unwrap().mode(CaptureMode::Relaxed);

@@ -1,5 +1,5 @@
-//! Attacks on the feeding of graphs with safe functions alone: each ends in a typed error or in the
-//! right result, and the checkers of the simulated driver report nothing.
+//! Attacks on the feeding of graphs that use only safe functions. Each ends with a typed error or
+//! with the right result, and the checkers of the simulated driver report nothing.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
@@ -60,14 +60,14 @@ fn what_is_asked_wrongly_is_refused_with_its_numbers() {
         );
         let one = StagingConfig { buffers: 1, bytes: 0 };
         drop(StagingPool::with_config(&context, one).unwrap());
-        // After all that, the buffers are available.
+        // After all of these attempts, the buffers are available.
         graph.enqueue_write(&mut staging, &input, &[1_u8]).unwrap();
         drop(graph.enqueue_read::<u8>(&mut staging, &input, 1).unwrap());
     });
 }
 
-/// The error has the number of buffers and their holders. The buffer of a dropped ticket is
-/// available again once its copy is done.
+/// The error contains the number of buffers, the number that is held, and the number with pending
+/// copies. The buffer of a dropped ticket becomes available once its copy is done.
 #[test]
 #[ignore = "needs a process of its own: cargo xtask sim-test"]
 fn when_all_buffers_are_out() {
@@ -79,7 +79,7 @@ fn when_all_buffers_are_out() {
         let second = fed.graph.enqueue_read::<f64>(&mut staging, &fed.output, OUT).unwrap();
         let out =
             |held| Err(CaptureError::StagingExhausted { buffers: 4, held, pending: 4 - held });
-        // The writes may be done by now: each query lets the device make progress.
+        // The writes may already be done, because each query lets the device make progress.
         let mut more = Vec::new();
         let refused = loop {
             match fed.graph.enqueue_read::<f64>(&mut staging, &fed.output, OUT) {
@@ -102,12 +102,12 @@ fn when_all_buffers_are_out() {
         for ticket in &mut tickets {
             assert_eq!(bits(ticket.wait().unwrap()), expected);
         }
-        // A buffer that was waited for is not returned yet.
+        // A ticket that was waited for has not yet returned its buffer.
         assert_eq!(fed.begin(&mut staging), out(4));
     });
 }
 
-/// A graph of another stream cannot get a block that is being written, even after the call has
+/// A graph on another stream cannot use a block that is being written, even after the call has
 /// returned.
 #[test]
 #[ignore = "needs a process of its own: cargo xtask sim-test"]
@@ -143,8 +143,8 @@ fn a_block_that_is_fed_and_read_on_another_stream() {
     });
 }
 
-/// An update waits for the writes, and starts anew: another stream may have the block until it is
-/// fed again.
+/// An update waits for the writes and resets the record of them. Another stream can then use the
+/// block until it is fed again.
 #[test]
 #[ignore = "needs a process of its own: cargo xtask sim-test"]
 fn a_block_that_was_fed_before_an_update() {
@@ -195,8 +195,8 @@ fn a_staging_pool_of_another_device() {
     simulator.assert_no_leaks();
 }
 
-/// While the stream is captured, by a session or explicitly, no work is put on it, and buffers stay
-/// in place.
+/// While the stream is captured, by a session or explicitly, no work is enqueued on it, and the
+/// buffers stay where they are.
 #[test]
 #[ignore = "needs a process of its own: cargo xtask sim-test"]
 fn a_stream_that_is_captured() {
@@ -236,8 +236,7 @@ fn a_stream_that_is_captured() {
     });
 }
 
-/// Other threads capture, in the strictest mode, while a graph is fed and its tickets are waited
-/// for.
+/// Other threads capture in the strictest mode while a graph is fed and its tickets are waited for.
 #[test]
 #[ignore = "needs a process of its own: cargo xtask sim-test"]
 fn while_another_thread_captures() {
@@ -264,8 +263,8 @@ fn while_another_thread_captures() {
     });
 }
 
-/// Work enqueued before an update has the old numbers, later work the new ones. A ticket waits
-/// across it.
+/// Work that was enqueued before an update uses the old numbers, and later work uses the new ones.
+/// A ticket can be waited for across an update.
 #[test]
 #[ignore = "needs a process of its own: cargo xtask sim-test"]
 fn an_update_between_two_steps() {
@@ -283,7 +282,7 @@ fn an_update_between_two_steps() {
     });
 }
 
-/// A panic between two steps drops all objects, in flight or not.
+/// A panic between two steps drops all objects, including those in flight.
 #[test]
 #[ignore = "needs a process of its own: cargo xtask sim-test"]
 fn a_panic_between_two_steps() {
@@ -303,7 +302,7 @@ fn a_panic_between_two_steps() {
     });
 }
 
-/// Two graphs of two streams through the buffers of one pool.
+/// Two graphs on two streams use the buffers of one pool.
 #[test]
 #[ignore = "needs a process of its own: cargo xtask sim-test"]
 fn one_pool_for_two_streams() {
@@ -323,7 +322,7 @@ fn one_pool_for_two_streams() {
     });
 }
 
-/// Buffers may be sent to other threads, and graphs with them.
+/// Buffers can be sent to other threads, and so can graphs.
 #[test]
 fn what_may_go_to_another_thread() {
     fn sends<T: Send>() {}

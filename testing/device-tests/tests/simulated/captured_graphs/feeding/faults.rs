@@ -1,5 +1,5 @@
-//! Every call of the driver fails once while a graph is fed: a typed error, no leak, and the same
-//! graph and the same buffers work afterwards.
+//! Makes every driver call fail once while a graph is fed. The result is a typed error and no leak,
+//! and the same graph and buffers work afterwards.
 
 use cuda_sim_control::Settings;
 use pool_core::error_chain;
@@ -12,7 +12,7 @@ use crate::support::{start, start_anew};
 
 const STEPS: usize = 3;
 
-/// Runs three steps in flight, the first of which is polled. Creates the pool if there is none.
+/// Runs three steps in flight, polling the first one. Creates the pool if it does not exist.
 fn script(fed: &mut Fed, staging: &mut Option<StagingPool>) -> Result<Vec<Vec<u64>>, CaptureError> {
     if staging.is_none() {
         *staging = Some(fed.staging(2 * (STEPS + 1))?);
@@ -35,7 +35,7 @@ fn every_call_of_feeding_may_fail() {
     let simulator = start();
     let expected = Fed::on(&stream()).one_by_one(STEPS);
     let (mut answered, mut absorbed) = (0, 0);
-    // The drop of a pool may fail, too.
+    // Dropping a pool may also fail.
     for drops_pool in [false, true] {
         for nth in 1.. {
             start_anew(simulator, Settings::default(), nth);
@@ -52,7 +52,7 @@ fn every_call_of_feeding_may_fail() {
                 Err(error) => {
                     let text = error_chain(error).to_string();
                     let named = text.contains("999 UNKNOWN");
-                    // If the capture mode of a thread cannot be exchanged, no other call is refused
+                    // If a thread's capture mode cannot be exchanged, no other call is refused
                     // here.
                     assert!(named, "{failed:?}: {text}");
                     answered += 1;
@@ -80,7 +80,8 @@ fn every_call_of_feeding_may_fail() {
     assert!(answered > 100 && absorbed > 10);
 }
 
-/// The copy is made, and no event can be recorded after it: the buffer is not reused before one is.
+/// The copy is enqueued, but no event can be recorded after it. The buffer is not reused until an
+/// event has been recorded.
 #[test]
 #[ignore = "needs a process of its own: cargo xtask sim-test"]
 fn a_copy_that_cannot_be_marked_keeps_its_buffer() {
@@ -98,7 +99,7 @@ fn a_copy_that_cannot_be_marked_keeps_its_buffer() {
         } else {
             assert!(fed.graph.enqueue_write(&mut staging, &fed.previous, &[0.0; 2]).is_err());
         }
-        // No work has run: neither of the two buffers is free.
+        // No work has run, so neither of the two buffers is free.
         simulator.fail_call("cuEventRecord", 1, 999);
         let refused = fed.begin(&mut staging);
         assert!(
@@ -108,7 +109,7 @@ fn a_copy_that_cannot_be_marked_keeps_its_buffer() {
         let refused = fed.begin(&mut staging);
         let all = CaptureError::StagingExhausted { buffers: 2, held: 0, pending: 2 };
         assert_eq!(refused, Err(all));
-        // The next take records one; and it completes.
+        // The next attempt to take a buffer records an event, and the event completes.
         for _ in 0..2 {
             fed.graph.synchronize().unwrap();
             fed.begin(&mut staging).unwrap();

@@ -1,5 +1,5 @@
-//! Thousands of forgotten tickets: each keeps its buffer, as `ReadTicket` documents, and nothing
-//! else leaks.
+//! Thousands of forgotten tickets: each keeps its buffer, as documented for `ReadTicket`, and
+//! nothing else leaks.
 
 use cuda_sim_control::{Settings, Simulator};
 use pool_graph::{CaptureError, StagingConfig, StagingPool};
@@ -11,7 +11,7 @@ use crate::support::{start, start_anew};
 /// The number of forgotten tickets.
 const TICKETS: usize = 10_000;
 
-/// Checks that this many buffers leak, each with its event, and nothing else.
+/// Checks that this number of buffers leaks, each with its event, and nothing else.
 fn assert_kept(simulator: Simulator, tickets: usize) {
     let leaks = simulator.leaks();
     let (buffers, others): (Vec<&String>, Vec<&String>) =
@@ -21,9 +21,9 @@ fn assert_kept(simulator: Simulator, tickets: usize) {
     assert_eq!(others, events.iter().collect::<Vec<_>>());
 }
 
-/// One pool loses all of its buffers, one ticket after the other, with one left for the work
-/// between them. Then it fails: all are in use, and it reports how many tickets have. A later pool
-/// works, and frees all but the forgotten buffers.
+/// One pool loses all of its buffers to forgotten tickets, one after another, and keeps one buffer
+/// for the work in between. Finally it fails because all buffers are in use, and reports how many
+/// of them tickets hold. A later pool works, and frees all buffers except the forgotten ones.
 #[test]
 #[ignore = "needs a process of its own: cargo xtask sim-test"]
 fn ten_thousand_forgotten_tickets() {
@@ -35,7 +35,7 @@ fn ten_thousand_forgotten_tickets() {
     fed.begin(&mut staging).unwrap();
     fed.graph.synchronize().unwrap();
     for forgotten in 0..TICKETS {
-        // The write's buffer comes back, and is the last available to a read.
+        // The write's buffer returns, and is the last one that is available to a read.
         if forgotten % 1000 == 0 && forgotten + 1 < TICKETS {
             fed.graph.enqueue_write(&mut staging, &fed.input, &[1.0; N]).unwrap();
             fed.graph.replay().unwrap();
@@ -60,8 +60,8 @@ fn ten_thousand_forgotten_tickets() {
     assert_kept(simulator, TICKETS);
 }
 
-/// Some are forgotten and some dropped, before and after their copies are done. Dropped buffers are
-/// reused, and the pool works until none is left.
+/// Some tickets are forgotten and some are dropped, before and after their copies are done. The
+/// buffers of dropped tickets are reused, and the pool works until no buffer is left.
 #[test]
 #[ignore = "needs a process of its own: cargo xtask sim-test"]
 fn a_pool_recovers_what_is_dropped() {

@@ -1,4 +1,5 @@
-//! Buffers whose copy entered a foreign graph, and buffers without an event after their copy.
+//! Buffers whose copies became part of a foreign graph, and buffers without an event after their
+//! copy.
 
 use std::sync::Arc;
 
@@ -14,8 +15,8 @@ use super::{Fed, OUT, bits, output_of};
 use crate::common::{NO_FLAGS, RELAXED, stream, without_a_report};
 use crate::support::{orders, start, start_anew};
 
-/// Makes another thread begin to capture the stream right before the next call of this name, unless
-/// it is captured then.
+/// Makes another thread begin to capture the stream immediately before the next call of this name,
+/// unless the stream is already captured.
 fn capture_before(simulator: Simulator, call: &str, stream: &Arc<CudaStream>) {
     let stream = Arc::clone(stream);
     simulator.before_call(call, 1, move || {
@@ -24,8 +25,9 @@ fn capture_before(simulator: Simulator, call: &str, stream: &Arc<CudaStream>) {
     });
 }
 
-/// Another thread begins to capture the stream right before the copy, which would be a node of that
-/// graph, without a hold of the buffer. The buffer is never reused, and the others work.
+/// Another thread begins to capture the stream immediately before the copy. The copy becomes a node
+/// of that graph, which does not keep the buffer alive. The buffer is never reused, and the other
+/// buffers work.
 fn a_capture_that_begins_before(call: &str, feed: impl FnOnce(&mut Fed, &mut StagingPool)) {
     let simulator = start();
     let stream = stream();
@@ -63,8 +65,8 @@ fn a_capture_that_begins_in_the_middle_of_a_read() {
     });
 }
 
-/// A lost buffer stays lost. It is no reason to refuse while a wait can free another buffer;
-/// without any other one it is.
+/// A lost buffer stays lost. It does not cause a refusal while a wait can free another buffer, but
+/// it does if there is no other buffer.
 #[test]
 #[ignore = "needs a process of its own: cargo xtask sim-test"]
 fn what_is_lost_counts_as_out() {
@@ -92,8 +94,8 @@ fn what_is_lost_counts_as_out() {
     simulator.assert_clean();
 }
 
-/// The copy entered the other graph, and the event could not be recorded: the end of that capture
-/// is not the end of the copy.
+/// The copy became part of the other graph, and the event could not be recorded. The end of that
+/// capture is not the end of the copy.
 #[test]
 #[ignore = "needs a process of its own: cargo xtask sim-test"]
 fn a_copy_in_a_capture_that_cannot_be_marked() {
@@ -118,7 +120,7 @@ fn a_copy_in_a_capture_that_cannot_be_marked() {
     simulator.assert_clean();
 }
 
-/// The return of a buffer without an event waits for no context, because other code may be
+/// Returning a buffer without an event does not wait for a context, because other code may be
 /// capturing.
 #[test]
 #[ignore = "needs a process of its own: cargo xtask sim-test"]
@@ -142,8 +144,8 @@ fn what_could_not_be_marked_spoils_no_capture() {
     });
 }
 
-/// Calls of a step. One of them is refused, and another thread begins a capture right before
-/// another.
+/// The driver calls of a step. One of them is refused, and another thread begins a capture
+/// immediately before another one.
 const CALLS: [&str; 5] = [
     "cuMemcpyHtoDAsync_v2",
     "cuMemcpyDtoHAsync_v2",
@@ -152,8 +154,9 @@ const CALLS: [&str; 5] = [
     "cuStreamIsCapturing",
 ];
 
-/// Runs steps in random order, with refusals and with captures of another thread in between. Their
-/// graphs are launched once the staging pool was dropped, and use no freed memory.
+/// Runs steps in random order, with refusals and with intervening captures of another thread. The
+/// graphs of these captures are launched after the staging pool has been dropped, and use no freed
+/// memory.
 #[test]
 #[ignore = "needs a process of its own: cargo xtask sim-test"]
 fn random_refusals_and_captures() {

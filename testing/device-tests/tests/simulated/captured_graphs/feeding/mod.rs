@@ -1,5 +1,5 @@
-//! Graphs that are fed without waiting: the results equal those of one step after the other, with
-//! any drops, forgets, refusals or intervening calls.
+//! Graphs that are fed without waiting. The results are the same as for consecutive steps, whatever
+//! is dropped, forgotten, refused, or called in between.
 
 mod attacks;
 mod faults;
@@ -19,11 +19,11 @@ use pool_graph::{
 
 use crate::common::{arena, pool};
 
-/// The elements of an input.
+/// The number of elements in an input.
 pub(super) const N: usize = 64;
 
-/// The elements of an output: the input of the step and of the previous one, and the graph's own
-/// number.
+/// The number of elements in an output: the input of this step, the input of the previous step, and
+/// the graph's own number.
 pub(super) const OUT: usize = 2 * N + 1;
 
 /// A graph whose output also depends on the previous step.
@@ -35,8 +35,8 @@ pub(super) struct Fed {
 }
 
 impl Fed {
-    /// Creates it on a stream, with blocks of a pool that is dropped before the graph. Its number
-    /// is 0.5.
+    /// Creates the graph on a stream, with blocks of a pool that is dropped before the graph. The
+    /// graph's number is 0.5.
     pub(super) fn on(stream: &Arc<CudaStream>) -> Self {
         let pool = pool();
         let sizes = [N, N, OUT].map(|elements| (elements * size_of::<f64>()) as u64);
@@ -62,12 +62,12 @@ impl Fed {
         StagingPool::with_config(self.graph.stream().context(), config)
     }
 
-    /// Begins as if the previous step had been of zeros.
+    /// Begins as if the input of the previous step had been all zeros.
     pub(super) fn begin(&mut self, staging: &mut StagingPool) -> Result<(), CaptureError> {
         self.graph.enqueue_write(staging, &self.previous, &[0.0; N])
     }
 
-    /// Enqueues a step that waits for nothing.
+    /// Enqueues a step without waiting.
     pub(super) fn enqueue(
         &mut self,
         staging: &mut StagingPool,
@@ -78,7 +78,7 @@ impl Fed {
         self.graph.enqueue_read(staging, &self.output, OUT)
     }
 
-    /// Returns the outputs of `steps` steps, one after the other, each waited for.
+    /// Returns the outputs of `steps` consecutive steps, waiting for each.
     pub(super) fn one_by_one(&mut self, steps: usize) -> Vec<Vec<u64>> {
         self.graph.write(&self.previous, &[0.0_f64; N]).unwrap();
         let step = |step: usize| {
@@ -118,12 +118,12 @@ fn body(
     Ok(())
 }
 
-/// Returns the output of a step after a step of zeros, in bits.
+/// Returns the bits of the output of a step that follows a step with an input of zeros.
 pub(super) fn output_of(step: usize, number: f64) -> Vec<u64> {
     bits(&[&input(step)[..], &[0.0; N], &[number]].concat())
 }
 
-/// Returns numbers that no two steps share.
+/// Returns an input that differs for every step.
 #[expect(clippy::cast_precision_loss, reason = "small numbers")]
 pub(super) fn input(step: usize) -> [f64; N] {
     std::array::from_fn(|place| (step * N + place) as f64 * 0.1)

@@ -1,4 +1,4 @@
-//! Drops and forgets in every order: no race, and only forgotten objects leak.
+//! Drops and forgets objects in every order: there is no race, and only forgotten objects leak.
 
 use std::sync::Arc;
 
@@ -12,7 +12,7 @@ use super::{Fed, OUT, bits, input, output_of};
 use crate::common::{stream, without_a_report};
 use crate::support::{orders, start, start_anew};
 
-/// The parts of a fed graph.
+/// The components of a fed graph.
 #[derive(Default)]
 struct Things {
     stream: Option<Arc<CudaStream>>,
@@ -22,7 +22,7 @@ struct Things {
 }
 
 impl Things {
-    /// Creates two steps in flight, of two graphs' buffers.
+    /// Creates two steps in flight, with the buffers of two graphs.
     fn new() -> Self {
         let stream = stream();
         let mut fed = Fed::on(&stream);
@@ -42,7 +42,7 @@ impl Things {
     }
 }
 
-/// Returns all orders of `things` things.
+/// Returns all orders of `things` objects.
 fn permutations(things: usize) -> Vec<Vec<usize>> {
     if things == 0 {
         return vec![Vec::new()];
@@ -66,7 +66,7 @@ fn things_are_dropped_in_every_order() {
         start_anew(simulator, Settings::default(), seed);
         let mut things = Things::new();
         for which in &order {
-            // The remaining tickets are valid, whatever else was dropped.
+            // The remaining tickets stay valid, whatever else was dropped.
             for (ticket, expected) in things.tickets.iter_mut().zip(&expected).skip(1) {
                 let Some(ticket) = ticket else { continue };
                 if seed % 2 == 0 {
@@ -80,7 +80,7 @@ fn things_are_dropped_in_every_order() {
     }
 }
 
-/// A forgotten ticket keeps its buffer and nothing else of the pool; a forgotten pool keeps its own
+/// A forgotten ticket keeps only its own buffer of the pool, and a forgotten pool keeps its own
 /// buffers.
 #[test]
 #[ignore = "needs a process of its own: cargo xtask sim-test"]
@@ -106,13 +106,14 @@ fn what_is_forgotten_keeps_its_buffers_alone() {
     }
 }
 
-/// A forgotten graph runs on: its copies in flight arrive.
+/// A forgotten graph continues to run, and its copies in flight arrive.
 #[test]
 #[ignore = "needs a process of its own: cargo xtask sim-test"]
 fn a_forgotten_graph_still_delivers() {
     let simulator = start();
     let expected = Fed::on(&stream()).one_by_one(2);
-    // It uses one world: a forgotten graph's objects stay its own for the life of the process.
+    // All orders share one simulated device, because a forgotten graph keeps its objects until the
+    // process ends.
     for _ in 0..orders() {
         let mut things = Things::new();
         std::mem::forget(things.fed.take());
@@ -126,8 +127,8 @@ fn a_forgotten_graph_still_delivers() {
     }
 }
 
-/// All operations in random order: each result is that of its step, and only forgotten tickets keep
-/// buffers.
+/// Runs all operations in random order. Each result belongs to its step, and only forgotten tickets
+/// keep buffers.
 #[test]
 #[ignore = "needs a process of its own: cargo xtask sim-test"]
 fn random_programs() {
@@ -191,7 +192,7 @@ fn random_programs() {
     assert!(refusals > 0);
 }
 
-/// Returns `false` if all buffers are in use, and checks their number.
+/// Returns `false` if all buffers are in use, after checking their number.
 fn is_done_or_exhausted(
     answer: Result<(), CaptureError>,
     tickets: usize,
@@ -208,7 +209,7 @@ fn is_done_or_exhausted(
     }
 }
 
-/// A ticket goes to another thread, and the graph is dropped meanwhile.
+/// A ticket moves to another thread, and the graph is dropped at the same time.
 #[test]
 #[ignore = "needs a process of its own: cargo xtask sim-test"]
 fn tickets_on_another_thread() {

@@ -1,4 +1,4 @@
-//! Many steps in flight: the same bits in every order, and only the tickets wait.
+//! Many steps in flight: the results have the same bits in every order, and only the tickets wait.
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -12,7 +12,7 @@ use crate::support::{orders, start, start_anew};
 const STEPS: usize = 1000;
 const IN_FLIGHT: usize = 3;
 
-/// The driver's calls that a step may make: none of them waits, allocates or frees.
+/// The driver calls that a step may make. None of them waits, allocates or frees.
 const ASKED: [&str; 9] = [
     "cuCtxGetCurrent",
     "cuStreamIsCapturing",
@@ -25,7 +25,7 @@ const ASKED: [&str; 9] = [
     "cuEventSynchronize",
 ];
 
-/// Returns the number of each call.
+/// Returns how often each driver call was made.
 fn counts(simulator: Simulator) -> BTreeMap<String, usize> {
     let mut counts = BTreeMap::new();
     for call in simulator.log() {
@@ -34,7 +34,7 @@ fn counts(simulator: Simulator) -> BTreeMap<String, usize> {
     counts
 }
 
-/// Returns a graph that is ready for steps, in an order of the seed, with nothing in flight.
+/// Returns a graph that is ready for steps with nothing in flight. The seed determines the order.
 fn begun(simulator: Simulator, seed: u64) -> (Fed, StagingPool) {
     start_anew(simulator, Settings::default(), seed);
     let mut fed = Fed::on(&stream());
@@ -73,7 +73,8 @@ fn a_thousand_steps_three_in_flight() {
     }
 }
 
-/// The same with queries and without waits; each ticket twice, and in the reverse order.
+/// The same with queries instead of waits. The tickets are polled in reverse order, and each result
+/// is read twice.
 #[test]
 #[ignore = "needs a process of its own: cargo xtask sim-test"]
 fn steps_that_are_polled() {

@@ -1,5 +1,5 @@
-//! A body that takes its steps, dry or not, and records its regions and their uses by nodes for the
-//! model.
+//! A body that performs its steps, also in a dry run, and records for the model its regions and
+//! which nodes use them.
 
 use std::sync::Arc;
 
@@ -12,10 +12,10 @@ use pool_graph::{Capture, CaptureError, CaptureStream, CaptureView, GraphMemoryB
 use super::order::Life;
 use super::steps::{By, Step};
 
-/// The blocks that the graph keeps.
+/// The number of blocks that the graph keeps.
 pub(super) const BLOCKS: usize = 2;
-/// The elements of a block, and of a view of one granule: a pool requests a word more than it
-/// shows.
+/// The number of elements in a block, and in a view of one granule. A pool requests one word more
+/// than its views show.
 pub(super) const ELEMENTS: usize = 60;
 
 type Result<T = ()> = std::result::Result<T, CaptureError>;
@@ -24,7 +24,7 @@ type Result<T = ()> = std::result::Result<T, CaptureError>;
 pub(super) struct World {
     pub(super) streams: Vec<Arc<CudaStream>>,
     pub(super) blocks: [GraphMemoryBlock; BLOCKS],
-    /// A kernel that writes `count` numbers; `None` if views are filled without it.
+    /// A kernel that writes `count` numbers; `None` if views are filled without a kernel.
     pub(super) fill: Option<CudaFunction>,
     /// `true` if guards are forgotten.
     pub(super) forgets: bool,
@@ -36,13 +36,13 @@ pub(super) struct Log {
     pub(super) lives: Vec<Life>,
     /// The uses of each block of the graph.
     pub(super) blocks: [Vec<(u64, bool)>; BLOCKS],
-    /// For each region, the number of earlier takes and drops; and that at the drop of its view, if
-    /// it was dropped.
+    /// For each region, the number of takes and drops before it was taken; and the number before
+    /// its view was dropped, if it was dropped.
     pub(super) called_from: Vec<usize>,
     pub(super) called_until: Vec<Option<usize>>,
     calls: usize,
-    /// The region of each view that scopes have acquired. A dry run finds it by its unique address.
-    /// A capture, whose plan may be wrong, takes it from the dry run.
+    /// The region of each view that scopes have acquired. A dry run finds the region by its unique
+    /// address. A capture, whose plan may be wrong, uses the regions of the dry run.
     views: Vec<usize>,
     next_view: usize,
 }
@@ -53,14 +53,14 @@ struct Held<'c> {
     memory: Memory,
 }
 
-/// Memory, by its index in the log.
+/// Memory, identified by its index in the log.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Memory {
     Region(usize),
     Block(usize),
 }
 
-/// A device view of a pool on a stream.
+/// A device view from a pool on a stream.
 struct View<'v> {
     view: DeviceViewMut<'v, f32>,
     memory: Memory,
@@ -73,15 +73,17 @@ struct Body<'b, 'c> {
     world: &'b World,
     log: &'b mut Log,
     temporaries: Vec<Held<'c>>,
-    /// `true` for each block that is lent now, and must not be used by the capture.
+    /// `true` for each block that is currently lent. The capture must not use such a block.
     lent: [bool; BLOCKS],
-    /// The number of open scopes and lent views on each stream, and `true` if a scope is open.
+    /// For each stream, the number of open scopes and lent views. `scopes` is `true` if a scope is
+    /// open.
     guards: Vec<usize>,
     scopes: Vec<bool>,
 }
 
 impl Log {
-    /// Returns a log for the capture of the body whose dry run this log records.
+    /// Returns a log for the capture of the same body. `self` must be the log of the body's dry
+    /// run.
     pub(super) fn to_follow(&self) -> Self {
         Self { views: self.views.clone(), ..Self::default() }
     }
@@ -108,7 +110,7 @@ impl Log {
     }
 }
 
-/// Takes all steps.
+/// Performs all steps.
 pub(super) fn body(capture: &Capture<'_>, world: &World, log: &mut Log, steps: &[Step]) -> Result {
     let streams = world.streams.len();
     let (guards, scopes) = (vec![0; streams], vec![false; streams]);
@@ -117,10 +119,11 @@ pub(super) fn body(capture: &Capture<'_>, world: &World, log: &mut Log, steps: &
     body.run(steps, &mut Vec::new(), None)
 }
 
-/// Returns the handles of the last nodes of a stream in the capture; empty if it is in none.
+/// Returns the handles of a stream's last nodes in the capture, or an empty list if the stream is
+/// not captured.
 fn frontier(stream: &CudaStream) -> Vec<u64> {
-    // SAFETY: the stream is live. The array is read before the next call for the stream, by this
-    // thread, which alone uses it.
+    // SAFETY: the stream is live. This thread alone uses the stream, and reads the array before its
+    // next call on the stream.
     let info = unsafe { capture_info(stream.cu_stream()) }.unwrap();
     if info.count == 0 || info.nodes.is_null() {
         return Vec::new();
@@ -147,7 +150,7 @@ impl<'b, 'c> Body<'b, 'c> {
         if self.capture.is_dry() { Vec::new() } else { frontier(&self.world.streams[stream]) }
     }
 
-    /// Returns the node that was put on a stream last; `None` in a dry run.
+    /// Returns the node that was added last on a stream; `None` in a dry run.
     fn put_on(&self, stream: usize) -> Option<u64> {
         let nodes = self.frontier(stream);
         assert_eq!(nodes.len(), usize::from(!self.capture.is_dry()), "what was put there is last");
@@ -194,7 +197,8 @@ impl<'b, 'c> Body<'b, 'c> {
         if fills { self.fill(on, BLOCKS + self.temporaries.len() - 1, false) } else { Ok(()) }
     }
 
-    /// Drops one; every other time the last one, so that an arena that rewinds gets its bytes back.
+    /// Drops a temporary. Every second call drops the most recent one, so that an arena that
+    /// rewinds can reuse its bytes.
     fn drop_one(&mut self, which: usize) {
         let Some(last) = self.temporaries.len().checked_sub(1) else { return };
         let held = if which.is_multiple_of(2) { last } else { which % (last + 1) };
@@ -204,7 +208,7 @@ impl<'b, 'c> Body<'b, 'c> {
         }
     }
 
-    /// Picks a block that is not lent, or a temporary, which is removed until it is [put
+    /// Picks a block that is not lent, or a temporary. A temporary is removed until it is [put
     /// back](Self::put_back).
     fn pick(&mut self, which: usize) -> Result<Option<Held<'c>>> {
         let index = which % (BLOCKS + self.temporaries.len());
@@ -230,11 +234,11 @@ impl<'b, 'c> Body<'b, 'c> {
         if by_hand {
             let (address, bytes) = (held.view.address(), held.view.len() * size_of::<f32>());
             let set = |stream: &Arc<CudaStream>| {
-                // SAFETY: the bytes are the view's.
+                // SAFETY: the bytes belong to the view.
                 unsafe { result::memset_d8_async(address, 1, bytes, stream.cu_stream()) }?;
                 Ok(())
             };
-            // SAFETY: it only writes its view, on this stream.
+            // SAFETY: the work only writes its view, on this stream.
             unsafe { self.capture.enqueue(stream, &[held.view.write()], set) }?;
         } else {
             self.capture.fill_bytes(stream, &mut held.view, 2)?;
@@ -365,7 +369,7 @@ impl<'b, 'c> Body<'b, 'c> {
                 let (value, count) = (1.0_f32, one.view.len() as u64);
                 let mut launch = scope.launch(fill);
                 launch.arg(&mut one.view).arg(&value).arg(&count);
-                // SAFETY: the parameters are those of `FILL`, and the view has 64 elements.
+                // SAFETY: the arguments match `FILL`, and the view has 64 elements.
                 unsafe { launch.launch(LaunchConfig::for_num_elems(64)) }?;
                 self.put_on(on)
             }

@@ -1,7 +1,7 @@
-//! Random bodies, and a naive model of the order in each of their graphs: the pool accepts a graph
-//! exactly if the model does. Bodies fork and join, lend views, open scopes on branches, use device
-//! views by cudarc on other streams. Their memory is planned by their own probe, or by a plan that
-//! may be wrong.
+//! Random bodies, and a naive model of the order in each of their graphs. The pool must accept a
+//! graph if and only if the model accepts it. The bodies fork and join, lend views, open scopes on
+//! branches, and use device views through cudarc on other streams. Their memory is planned by their
+//! own probe, or by a plan that may be wrong.
 
 mod body;
 mod order;
@@ -24,24 +24,24 @@ use body::{BLOCKS, Log, World, body};
 use order::Order;
 use steps::{Policy, Setup, Step};
 
-/// The bytes of a granule: regions begin at multiples of it.
+/// The size of a granule in bytes. Regions begin at multiples of it.
 const GRANULE: u64 = 256;
 
-/// The verdicts on the bodies of each policy.
+/// The verdicts on the bodies, for each policy.
 #[derive(Clone, Copy, Debug, Default)]
 struct Verdicts {
     accepted: usize,
-    /// Accepted graphs in which regions share bytes.
+    /// The number of accepted graphs in which regions share bytes.
     sharing: usize,
     refused: usize,
-    /// Refused graphs in which nodes of the body conflict.
+    /// The number of refused graphs in which nodes of the body conflict.
     clashing: usize,
 }
 
 impl World {
     fn new(setup: Setup) -> (Self, CaptureSession) {
         let streams: Vec<_> = (0..setup.streams).map(|_| stream()).collect();
-        // The size is small, so that it is zeroed quickly for each program.
+        // The pool is small, so that it can be zeroed quickly for each program.
         let config = GraphPoolConfig { initial: 0, maximum: 4096 };
         let pool = CUDAGraphMemoryPool::with_config(memory(), config);
         let load = || function(streams[0].context(), elementwise::MODULE, elementwise::FILL.f32);
@@ -95,8 +95,8 @@ fn prepared(
     session.prepare(CudaArena::new(memory(), bytes, ArenaPolicy::Planned(plan))?)
 }
 
-/// Returns `true` if a plan gives two blocks of one pool the same address. The pool identifies its
-/// blocks by address, and would request others than in the dry run.
+/// Returns `true` if a plan assigns the same address to two blocks of one pool. The pool identifies
+/// its blocks by address, so it would not request the same blocks as in the dry run.
 fn is_one_block_twice(dry: &Log, offsets: &[u64]) -> bool {
     let pools = dry.lives.iter().zip(offsets).filter_map(|(life, at)| Some((life.pool?, at)));
     let mut blocks: Vec<_> = pools.collect();
@@ -104,7 +104,7 @@ fn is_one_block_twice(dry: &Log, offsets: &[u64]) -> bool {
     blocks.windows(2).any(|two| two[0] == two[1])
 }
 
-/// Places each region at the lowest address that no live view uses when it is taken.
+/// Places each region at the lowest address that no live view uses when the region is taken.
 fn by_call_order(dry: &Log, sizes: &[u64]) -> Vec<u64> {
     let mut offsets: Vec<u64> = Vec::new();
     for (region, &size) in sizes.iter().enumerate() {
@@ -123,7 +123,8 @@ fn by_call_order(dry: &Log, sizes: &[u64]) -> Vec<u64> {
     offsets
 }
 
-/// Returns a plan with arbitrary places: the planner gets lives that never overlap.
+/// Returns a plan with the given offsets. The planner accepts them because it receives lifetimes
+/// that never overlap.
 fn plan(offsets: &[u64], sizes: &[u64]) -> ArenaPlan {
     let buffer = |(number, &size): (usize, &u64)| {
         let begin = i64::try_from(number).unwrap();
@@ -137,7 +138,7 @@ fn plan(offsets: &[u64], sizes: &[u64]) -> ArenaPlan {
     ArenaPlan::of_intervals(&problem, &plan).unwrap()
 }
 
-/// Captures a body, and checks that the pool's verdict on its graph equals the model's.
+/// Captures a body, and checks that the pool's verdict on its graph is the same as the model's.
 fn run(setup: Setup, steps: &[Step], verdicts: &mut BTreeMap<Policy, Verdicts>) {
     let (world, session) = World::new(setup);
     let mut dry = Log::default();
@@ -152,7 +153,7 @@ fn run(setup: Setup, steps: &[Step], verdicts: &mut BTreeMap<Policy, Verdicts>) 
         probe.record().map(|record| record.problem().buffers().to_vec()).unwrap_or_default();
     assert_eq!(log.lives.len(), sizes.len());
     log.lives.iter_mut().zip(&sizes).for_each(|(life, buffer)| life.bytes = buffer.size);
-    // SAFETY: the graph lives.
+    // SAFETY: the graph is live.
     let order = unsafe { Order::of(made.graph()) };
     check_uses(&order, &log);
     let (found, unordered) = (made.verify(), order.unordered(&log.lives));
@@ -175,8 +176,8 @@ fn run(setup: Setup, steps: &[Step], verdicts: &mut BTreeMap<Policy, Verdicts>) 
     }
 }
 
-/// Checks under any plan that the uses of each region, and of each block, are ordered among
-/// themselves, and after its take.
+/// Checks, for any plan, that the uses of each region and block are ordered among themselves, and
+/// come after the region was taken.
 fn check_uses(order: &Order, log: &Log) {
     let regions = log.lives.iter().map(|life| &life.uses);
     for uses in regions.chain(&log.blocks) {

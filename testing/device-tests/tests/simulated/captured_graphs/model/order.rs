@@ -1,6 +1,5 @@
-//! A naive model of a finished graph: the driver's nodes and edges, a matrix of all nodes by all
-//! nodes, and for each region of the arena the nodes that may use it. It shares no code with the
-//! pool.
+//! A naive model of a finished graph: the driver's nodes and edges, a matrix of all pairs of nodes,
+//! and for each region of the arena the nodes that may use it. It shares no code with the pool.
 
 use std::collections::HashMap;
 use std::ptr;
@@ -8,28 +7,28 @@ use std::ptr;
 use cudarc::driver::sys;
 use pool_driver::versioned::{EdgeData, graph_edges};
 
-/// Bytes of the arena that a body has as one region.
+/// Bytes of the arena that a body uses as one region.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Life {
     pub(super) address: u64,
     pub(super) bytes: u64,
-    /// The stream's last nodes when it took the region.
+    /// The stream's last nodes when the region was taken.
     pub(super) taken_at: Vec<u64>,
-    /// The nodes that the body put there to use it, and `true` for a write.
+    /// The nodes that the body added to use the region, with `true` for a write.
     pub(super) uses: Vec<(u64, bool)>,
-    /// For each loan, the stream's last nodes when it was returned.
+    /// For each loan, the stream's last nodes when the loan was returned.
     pub(super) returned_at: Vec<Vec<u64>>,
-    /// `true` if it is a scope's, or lent to a forgotten guard: it may be used to the end of the
-    /// graph.
+    /// `true` if the region belongs to a scope, or is lent to a forgotten guard. It may then be
+    /// used until the end of the graph.
     pub(super) is_kept: bool,
-    /// The stream of the scope's pool that has it.
+    /// The stream of the scope's pool that owns the region.
     pub(super) pool: Option<usize>,
 }
 
-/// The order of completion among nodes.
+/// The order in which nodes complete.
 pub(super) struct Order {
     numbers: HashMap<u64, usize>,
-    /// For each node, a bit for each earlier node.
+    /// For each node, one bit per earlier node.
     before: Vec<Vec<u64>>,
 }
 
@@ -39,7 +38,8 @@ impl Order {
     /// The graph must be live.
     pub(super) unsafe fn of(graph: sys::CUgraph) -> Self {
         let mut count = 0;
-        // SAFETY: the graph is live (caller), and the places outlive the calls, here and below.
+        // SAFETY: the graph is live (caller), and the output variables outlive the calls, here and
+        // below.
         unsafe { sys::cuGraphGetNodes(graph, ptr::null_mut(), &raw mut count) }.result().unwrap();
         let mut nodes = vec![ptr::null_mut(); count];
         if count > 0 {
@@ -50,7 +50,7 @@ impl Order {
         let numbers: HashMap<u64, usize> =
             nodes.iter().map(|node| node.addr() as u64).zip(0..).collect();
         let (none, mut edges) = (ptr::null_mut(), 0);
-        // SAFETY: as above, without places.
+        // SAFETY: as above, with null pointers instead of arrays.
         unsafe { graph_edges(graph, none, none, ptr::null_mut(), &mut edges) }.unwrap();
         let (mut from, mut data) = (vec![ptr::null_mut(); edges], vec![EdgeData::default(); edges]);
         let mut to = from.clone();
@@ -87,8 +87,8 @@ impl Order {
         earlier == later || self.is_before(earlier, later)
     }
 
-    /// Returns the nodes that may use a region: its recorded users, and all nodes between its take
-    /// and its return.
+    /// Returns the nodes that may use a region: its recorded users, and all nodes between taking
+    /// and returning the region.
     fn may_use(&self, life: &Life) -> Vec<u64> {
         let is_over = |node: u64| {
             let mut cuts = life.returned_at.iter().flatten();
@@ -99,7 +99,7 @@ impl Order {
         life.uses.iter().map(|&(node, _)| node).chain(between).collect()
     }
 
-    /// Returns two regions that share bytes without order between their lives.
+    /// Returns two regions that share bytes and whose lifetimes are not ordered.
     pub(super) fn unordered(&self, lives: &[Life]) -> Option<(usize, usize)> {
         let may_use: Vec<Vec<u64>> = lives.iter().map(|life| self.may_use(life)).collect();
         let is_before = |one: usize, other: usize| {
@@ -114,8 +114,8 @@ impl Order {
         })
     }
 
-    /// Returns two regions that share bytes with unordered uses by nodes of the body: a race, or
-    /// data that is overwritten before it is read.
+    /// Returns two regions that share bytes and whose uses by nodes of the body are not ordered.
+    /// This is a race, or data is overwritten before it is read.
     pub(super) fn clashing(&self, lives: &[Life]) -> Option<(usize, usize)> {
         let is_before = |one: usize, other: usize| {
             let all =
@@ -125,7 +125,7 @@ impl Order {
         pairs(lives).find(|&(one, other)| !is_before(one, other) && !is_before(other, one))
     }
 
-    /// Returns two unordered uses of the same bytes, one of them a write.
+    /// Returns two unordered uses of the same bytes that are not both reads.
     pub(super) fn race(&self, uses: &[(u64, bool)]) -> Option<(u64, u64)> {
         let each = uses.iter().enumerate();
         let mut pairs =
@@ -137,7 +137,7 @@ impl Order {
         pairs.find(races).map(|((one, _), (other, _))| (one, other))
     }
 
-    /// Returns a region with a use that is not ordered after its take.
+    /// Returns a region with a use that is not ordered after the region was taken.
     pub(super) fn early(&self, lives: &[Life]) -> Option<usize> {
         lives.iter().position(|life| {
             let mut uses = life.uses.iter();

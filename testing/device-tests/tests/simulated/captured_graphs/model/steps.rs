@@ -4,19 +4,19 @@ use fastrand::Rng;
 
 use super::super::shrink;
 
-/// The placement of a body's memory.
+/// The way in which a body's memory is placed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Policy {
     Monotone,
-    /// On one stream.
+    /// A linear arena, on one stream.
     Linear,
     /// The plan of the same body's probe.
     Own,
-    /// By the order of the calls.
+    /// A plan in call order.
     CallOrder,
-    /// The plan of the probe, except that one region has the place of another one.
+    /// The plan of the probe, except that one region is placed at the offset of another one.
     Moved,
-    /// Arbitrary places.
+    /// Arbitrary offsets.
     Anywhere,
 }
 
@@ -25,11 +25,11 @@ pub(super) enum Policy {
 pub(super) struct Setup {
     pub(super) streams: usize,
     pub(super) policy: Policy,
-    /// `true` to launch kernels, whose module takes longer to load than everything else.
+    /// `true` to launch kernels. Loading their module takes longer than everything else.
     pub(super) launches: bool,
-    /// `true` to forget guards, whose streams the process keeps forever.
+    /// `true` to forget guards. The process then keeps their streams forever.
     pub(super) forgets: bool,
-    /// The seed of the regions' places.
+    /// The seed for the offsets of the regions.
     pub(super) seed: u64,
 }
 
@@ -38,17 +38,17 @@ pub(super) struct Setup {
 pub(super) enum By {
     /// The stream of the view that is written.
     Itself,
-    /// A stream of the session, by a call of cudarc; in a dry run, no call.
+    /// A stream of the session, through a cudarc call. In a dry run, no call is made.
     Cudarc(usize),
     /// A kernel on the stream of the innermost scope.
     Launch,
 }
 
-/// A step of a body. Its operands are picked from the existing objects; without any, the step is
-/// left out.
+/// A step of a body. Its operands are picked from the existing objects. If there are none, the step
+/// is left out.
 #[derive(Clone, Debug)]
 pub(super) enum Step {
-    /// Acquires a temporary, which is filled or not.
+    /// Acquires a temporary, and may fill it.
     Take {
         on: usize,
         granules: usize,
@@ -57,7 +57,7 @@ pub(super) enum Step {
     Drop {
         which: usize,
     },
-    /// Fills a temporary or a block; enqueued by the test, or by the capture.
+    /// Fills a temporary or a block. Either the test or the capture enqueues the fill.
     Fill {
         on: usize,
         which: usize,
@@ -72,7 +72,7 @@ pub(super) enum Step {
         later: usize,
         earlier: usize,
     },
-    /// Lends a temporary or a block to device views for some steps. In the end it is returned, or
+    /// Lends a temporary or a block to device views for some steps. Afterwards it is returned, or
     /// the guard is forgotten.
     Lend {
         on: usize,
@@ -97,7 +97,7 @@ pub(super) enum Step {
         from: usize,
         by: By,
     },
-    /// Joins two streams with scopes or lent views, by a call of cudarc.
+    /// Joins two streams with scopes or lent views, through a cudarc call.
     Join {
         later: usize,
         earlier: usize,
@@ -152,7 +152,7 @@ impl Step {
         (0..random.usize(..6)).map(|_| Self::of_guard(random, streams, depth + 1)).collect()
     }
 
-    /// Draws a step with device views, or of the capture between such steps.
+    /// Draws a step that uses device views, or a step of the capture between such steps.
     fn of_guard(random: &mut Rng, streams: usize, depth: usize) -> Self {
         let [which, from] = [(); 2].map(|()| random.usize(..1000));
         let by = match random.u32(..6) {

@@ -1,12 +1,12 @@
-//! Correct bodies that were once refused, and others of their kinds.
+//! Correct bodies that were once refused, and similar ones.
 
 use pool_core::PoolViewMut;
 use pool_graph::{Capture, CaptureView};
 
 use super::{N, Named, Result, World, are_accepted, streams};
 
-/// A temporary of the branch is dropped before a scope there takes its bytes. A view of another
-/// loan of the branch was used on the main stream, which continues.
+/// A temporary of the branch is dropped before a scope on the branch reuses its bytes. The main
+/// stream uses a view from another loan of the branch, and continues.
 fn kept(capture: &Capture<'_>, world: &World) -> Result {
     let [main, branch, _] = streams(capture)?;
     let mut first = capture.acquire::<f32>((branch, N))?;
@@ -43,8 +43,8 @@ fn kept_in_turns(capture: &Capture<'_>, world: &World) -> Result {
     Ok(())
 }
 
-/// While a temporary is lent again and not used, a slot of the scope waits for the branch that once
-/// had its view.
+/// While a temporary is lent again but not used, a slot of the scope waits for the branch that once
+/// borrowed the slot's view.
 fn stray(capture: &Capture<'_>, world: &World) -> Result {
     let [main, branch, _] = streams(capture)?;
     capture.scope(main, |scope| {
@@ -69,8 +69,8 @@ fn stray(capture: &Capture<'_>, world: &World) -> Result {
     Ok(())
 }
 
-/// Uses of a scope's views by `view.on` and cudarc need no probe. In the capture they add the
-/// branch before the body's first step there; in the dry run they do not.
+/// Uses of a scope's views through `view.on` and cudarc need no probe. In the capture, they add the
+/// branch before the body's first step on it; in the dry run, they do not.
 fn a_branch_that_a_view_brings_in(capture: &Capture<'_>, world: &World) -> Result {
     let [main, branch, _] = streams(capture)?;
     capture.scope(main, |scope| {
@@ -89,7 +89,7 @@ fn a_branch_that_a_view_brings_in(capture: &Capture<'_>, world: &World) -> Resul
     capture.fill_bytes(branch, &mut second, 1)
 }
 
-/// Streams alternate, each step with scratch of a scope.
+/// Streams alternate. Each step uses a scope for its scratch memory.
 fn pipeline_of_scopes(capture: &Capture<'_>, world: &World) -> Result {
     let on = streams(capture)?;
     let mut last: Option<CaptureView<'_, f32>> = None;
@@ -116,24 +116,24 @@ fn pipeline_of_scopes(capture: &Capture<'_>, world: &World) -> Result {
     capture.copy(capture.main(), &mut world.block(capture, 1)?, &last)
 }
 
-/// A library leaves its own stream in the capture, and joins it in its next call.
+/// A library leaves its own stream in the capture, and joins the stream in its next call.
 fn side_stream_over_two_calls(capture: &Capture<'_>, world: &World) -> Result {
     let side = &world.sides[0];
     let (x, mut y) = (world.block(capture, 0)?, world.block(capture, 1)?);
     let (from, to) = (x.address(), y.address());
     let uses = [x.read(), y.write()];
-    // SAFETY: it reads and writes these views, on a stream that the next call joins.
+    // SAFETY: the work reads and writes these views, on a stream that the next call joins.
     unsafe {
         capture.enqueue(capture.main(), &uses, |stream| {
             side.join(stream)?;
             world.add_raw(side, from, to)
         })
     }?;
-    // SAFETY: it adds a dependency there, and no work.
+    // SAFETY: the work adds only a dependency.
     unsafe { capture.enqueue(capture.main(), &uses, |stream| Ok(stream.join(side)?)) }
 }
 
-/// cudarc's own events join two streams of scopes.
+/// cudarc's own events join two streams with scopes.
 fn streams_joined_by_hand(capture: &Capture<'_>, world: &World) -> Result {
     let [main, branch, _] = streams(capture)?;
     let mut out = world.block(capture, 1)?;
@@ -154,7 +154,7 @@ fn streams_joined_by_hand(capture: &Capture<'_>, world: &World) -> Result {
     })
 }
 
-/// Branches with separate scratch, and a scope after their join.
+/// Branches with separate scratch memory, and a scope after the join of the branches.
 fn diamond(capture: &Capture<'_>, world: &World) -> Result {
     let [main, one, other] = streams(capture)?;
     let mut x = capture.acquire::<f32>(N)?;
@@ -189,23 +189,23 @@ macro_rules! named {
     };
 }
 
-/// `touched` was per stream, and not per region.
+/// The bug: `touched` was recorded per stream instead of per region.
 #[test]
 #[ignore = "needs a process of its own: cargo xtask sim-test"]
 fn a_region_that_a_scope_keeps_is_not_used_by_who_has_another_view() {
     are_accepted(&[named!(kept, 9.0), named!(kept_in_turns, 9.0)]);
 }
 
-/// The end of a loan was the nodes that a pool's join brought to the stream, and not the stream's
-/// own work.
+/// The bug: the end of a loan consisted of the nodes that a pool's join added to the stream,
+/// instead of the stream's own work.
 #[test]
 #[ignore = "needs a process of its own: cargo xtask sim-test"]
 fn a_join_of_a_pool_does_not_hide_where_a_loan_ends() {
     are_accepted(&[named!(stray)]);
 }
 
-/// A stream that a view had added to the capture counted as begun, and depended on nothing at its
-/// first step.
+/// The bug: a stream that a view had added to the capture counted as begun, and its first step had
+/// no dependencies.
 #[test]
 #[ignore = "needs a process of its own: cargo xtask sim-test"]
 fn uses_of_views_on_other_streams_need_no_probe() {

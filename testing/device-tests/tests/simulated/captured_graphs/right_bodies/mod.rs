@@ -1,5 +1,6 @@
-//! Correct bodies: a capture follows the plan of its own probe, and a body without reused bytes is
-//! not refused. Each is captured with a plan and without one, replayed, updated and replayed again.
+//! Correct bodies: a capture follows the plan of its own probe, and a body that reuses no bytes is
+//! not refused. Each body is captured with and without a plan, replayed, updated and replayed
+//! again.
 
 mod found;
 mod natural;
@@ -17,7 +18,7 @@ use pool_kernels::elementwise;
 use crate::common::{memory, pool, stream};
 use crate::support::{function, start, start_anew};
 
-/// The elements of each view and block.
+/// The number of elements in each view and block.
 const N: usize = 512;
 
 /// The number of orders for each body.
@@ -25,7 +26,7 @@ const ORDERS: u64 = 3;
 
 type Result<T = ()> = std::result::Result<T, CaptureError>;
 
-/// The streams and blocks of a body, and streams of a library that it calls.
+/// The streams and blocks of a body, and the streams of a library that the body calls.
 struct World {
     streams: [Arc<CudaStream>; 3],
     sides: [Arc<CudaStream>; 2],
@@ -33,7 +34,7 @@ struct World {
     axpy: CudaFunction,
 }
 
-/// A body with its name, and the final contents of the second block, if known.
+/// A body with its name, and the final contents of its second block if they are known.
 struct Named {
     name: &'static str,
     body: fn(&Capture<'_>, &World) -> Result,
@@ -61,8 +62,8 @@ impl World {
         let (factor, count) = (1.0_f32, N as u64);
         let mut launch = stream.launch_builder(&self.axpy);
         launch.arg(&factor).arg(&x).arg(&y).arg(&count);
-        // SAFETY: the parameters are those of `AXPY`; both are views of `N` elements, which the
-        // caller declares.
+        // SAFETY: the arguments match the parameters of `AXPY`; both are views of `N` elements,
+        // which the caller declares.
         unsafe { launch.launch(LaunchConfig::for_num_elems(64)) }?;
         Ok(())
     }
@@ -87,8 +88,8 @@ fn streams(capture: &Capture<'_>) -> Result<[CaptureStream; 3]> {
     Ok([capture.main(), capture.branch(0)?, capture.branch(1)?])
 }
 
-/// Captures a body, replays it, updates it, and replays it again. Each time its second block begins
-/// with zeroes, the others with ones.
+/// Captures a body, replays it, updates it, and replays it again. Before each replay, the second
+/// block contains zeros and the other blocks contain ones.
 fn run(named: &Named, is_planned: bool) -> Result {
     let (world, session) = World::new();
     let body = |capture: &Capture<'_>, (): &mut ()| (named.body)(capture, &world);
@@ -117,8 +118,8 @@ fn run(named: &Named, is_planned: bool) -> Result {
     Ok(())
 }
 
-/// Runs bodies with a plan and without. The simulated driver follows CUDA's documentation, with
-/// both choices that it leaves open.
+/// Runs bodies with and without a plan. The simulated driver follows CUDA's documentation, and is
+/// tested with both behaviours that the documentation allows.
 fn are_accepted(bodies: &[Named]) {
     let simulator = start();
     for (number, named) in bodies.iter().enumerate() {

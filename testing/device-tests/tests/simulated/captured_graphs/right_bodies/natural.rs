@@ -1,5 +1,5 @@
-//! Typical bodies: forks, pipelines, trees, libraries with their own streams and graphs, scopes
-//! beside temporaries.
+//! Typical bodies: forks, pipelines, trees, libraries with their own streams and graphs, and scopes
+//! together with temporaries.
 
 use std::sync::Arc;
 
@@ -67,7 +67,7 @@ fn tree(capture: &Capture<'_>, world: &World) -> Result {
     world.add(capture, on[0], &leaves[0].1, &mut y)
 }
 
-/// Both streams of a library, twice.
+/// A library uses both of its streams, twice.
 fn library_with_two_streams(capture: &Capture<'_>, world: &World) -> Result {
     let [main, branch, _] = streams(capture)?;
     let (x, mut y) = (world.block(capture, 0)?, world.block(capture, 1)?);
@@ -87,7 +87,7 @@ fn library_with_two_streams(capture: &Capture<'_>, world: &World) -> Result {
             }
             world.sides.iter().try_for_each(|side| Ok(stream.join(side)?))
         };
-        // SAFETY: it reads and writes these views, on streams that it joins.
+        // SAFETY: the work reads and writes these views, on streams that it joins.
         unsafe { capture.enqueue(main, &uses, work) }?;
         world.add(capture, branch, &sums[0], &mut y)?;
         world.add(capture, main, &sums[1], &mut y)?;
@@ -95,7 +95,7 @@ fn library_with_two_streams(capture: &Capture<'_>, world: &World) -> Result {
     Ok(())
 }
 
-/// A library captures a graph on its own stream, and launches it.
+/// A library captures a graph on its own stream and launches the graph.
 fn library_with_a_graph(capture: &Capture<'_>, world: &World) -> Result {
     let (x, mut y) = (world.block(capture, 0)?, world.block(capture, 1)?);
     let (from, to) = (x.address(), y.address());
@@ -105,14 +105,14 @@ fn library_with_a_graph(capture: &Capture<'_>, world: &World) -> Result {
         world.add_raw(side, from, to)?;
         let child = side.end_capture(NO_FLAGS)?.ok_or(CaptureError::ForeignView)?;
         let stream: &cudarc::driver::CudaStream = stream;
-        // SAFETY: both are live; the node has a copy of the graph.
+        // SAFETY: both handles are live, and the node contains a copy of the graph.
         Ok(unsafe { result::graph::launch(child.cu_graph_exec(), stream.cu_stream()) }?)
     };
     // SAFETY: the graph reads and writes these views.
     unsafe { capture.enqueue(capture.main(), &[x.read(), y.write()], work) }
 }
 
-/// Views of one stream, used by a kernel on the stream of another scope.
+/// A kernel on the stream of one scope uses views of another stream.
 fn view_on_a_stream_of_the_session(capture: &Capture<'_>, world: &World) -> Result {
     let [main, branch, _] = streams(capture)?;
     let (mut x, mut y) = (world.block(capture, 0)?, world.block(capture, 1)?);
@@ -178,7 +178,7 @@ fn scopes_on_two_streams_at_once(capture: &Capture<'_>, world: &World) -> Result
     capture.fill_bytes(main, &mut world.block(capture, 1)?, 0)
 }
 
-/// A scope copies from one of another stream.
+/// A scope copies from a scope on another stream.
 fn scope_reads_a_view_of_another(capture: &Capture<'_>, _: &World) -> Result {
     let [main, branch, _] = streams(capture)?;
     capture.scope(main, |scope| {
@@ -245,7 +245,7 @@ fn calls_of_cudarc_on_another_stream(capture: &Capture<'_>, world: &World) -> Re
     })
 }
 
-/// One stream of a library, in one call.
+/// A library uses one stream, in one call.
 fn library_with_one_stream(capture: &Capture<'_>, world: &World) -> Result {
     let main = capture.main();
     let (x, mut y) = (world.block(capture, 0)?, world.block(capture, 1)?);
@@ -258,12 +258,12 @@ fn library_with_one_stream(capture: &Capture<'_>, world: &World) -> Result {
         world.add_raw(side, from, to)?;
         Ok(stream.join(side)?)
     };
-    // SAFETY: it reads and writes these views, on a stream that it joins.
+    // SAFETY: the work reads and writes these views, on a stream that it joins.
     unsafe { capture.enqueue(main, &[x.read(), sum.write()], work) }?;
     world.add(capture, main, &sum, &mut y)
 }
 
-/// One event of a library, recorded twice: each wait is for the record before it.
+/// A library records one event twice. Each wait refers to the record before it.
 fn event_recorded_twice(capture: &Capture<'_>, world: &World) -> Result {
     let [main, branch, _] = streams(capture)?;
     let (x, mut y) = (world.block(capture, 0)?, world.block(capture, 1)?);
@@ -283,12 +283,12 @@ fn event_recorded_twice(capture: &Capture<'_>, world: &World) -> Result {
         stream.wait(&event)?;
         Ok(stream.join(one)?)
     };
-    // SAFETY: it reads and writes these views, on streams that it joins.
+    // SAFETY: the work reads and writes these views, on streams that it joins.
     unsafe { capture.enqueue(main, &[x.read(), sum.write()], work) }?;
     world.add(capture, branch, &sum, &mut y)
 }
 
-/// Forks inside of a fork, joined from the inside out.
+/// Forks inside a fork, which are joined from the inside out.
 fn nested_forks(capture: &Capture<'_>, world: &World) -> Result {
     let [main, one, other] = streams(capture)?;
     let (x, mut y) = (world.block(capture, 0)?, world.block(capture, 1)?);
@@ -306,7 +306,7 @@ fn nested_forks(capture: &Capture<'_>, world: &World) -> Result {
     world.add(capture, main, &outer, &mut y)
 }
 
-/// One value to all streams, and all partial results to one.
+/// One value is broadcast to all streams, and all partial results are reduced on one stream.
 fn broadcast_and_reduce(capture: &Capture<'_>, world: &World) -> Result {
     let on = streams(capture)?;
     let (x, mut y) = (world.block(capture, 0)?, world.block(capture, 1)?);
@@ -324,7 +324,7 @@ fn broadcast_and_reduce(capture: &Capture<'_>, world: &World) -> Result {
     parts.iter().try_for_each(|part| world.add(capture, on[0], part, &mut y))
 }
 
-/// A value goes round three streams, each of which has a temporary of its own.
+/// A value travels around three streams. Each stream has its own temporary.
 fn ring(capture: &Capture<'_>, world: &World) -> Result {
     let on = streams(capture)?;
     let mut value = capture.acquire::<f32>(N)?;
@@ -339,7 +339,8 @@ fn ring(capture: &Capture<'_>, world: &World) -> Result {
     world.add(capture, on[0], &value, &mut world.block(capture, 1)?)
 }
 
-/// The next input is copied while the last one is worked on, with a wait by hand for each buffer.
+/// The next input is copied while the previous one is processed, with an explicit wait for each
+/// buffer.
 fn prefetch_with_waits(capture: &Capture<'_>, world: &World) -> Result {
     let [main, copies, _] = streams(capture)?;
     let (x, mut y) = (world.block(capture, 0)?, world.block(capture, 1)?);
@@ -355,7 +356,7 @@ fn prefetch_with_waits(capture: &Capture<'_>, world: &World) -> Result {
     world.add(capture, main, &ready, &mut y)
 }
 
-/// A library's stream that stays behind the last call, and is joined again in the next one.
+/// A library's stream is left unjoined after one call, and is joined in the next call.
 fn side_stream_of_two_calls(capture: &Capture<'_>, world: &World) -> Result {
     let [main, branch, _] = streams(capture)?;
     let (x, mut y) = (world.block(capture, 0)?, world.block(capture, 1)?);
@@ -371,14 +372,14 @@ fn side_stream_of_two_calls(capture: &Capture<'_>, world: &World) -> Result {
             world.add_raw(side, from, to)?;
             Ok(stream.join(side)?)
         };
-        // SAFETY: it reads and writes these views, on a stream that it joins.
+        // SAFETY: the work reads and writes these views, on a stream that it joins.
         unsafe { capture.enqueue(on, &[x.read(), sum.write()], work) }?;
         world.add(capture, on, &sum, &mut y)?;
     }
     Ok(())
 }
 
-/// Weights are read by three streams at once, and a scope on each uses what it made of them.
+/// Three streams read weights at the same time, and a scope on each stream uses its own result.
 fn scopes_of_three_streams(capture: &Capture<'_>, world: &World) -> Result {
     let on = streams(capture)?;
     let x = world.block(capture, 0)?;

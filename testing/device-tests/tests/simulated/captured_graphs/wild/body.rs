@@ -1,4 +1,4 @@
-//! A body that takes the same steps, dry or not, under any interference.
+//! A body that performs the same steps in a dry run and in a capture, whatever interference occurs.
 
 use std::sync::Arc;
 
@@ -31,7 +31,7 @@ pub(super) fn body(capture: &Capture<'_>, state: &mut State) -> Result<(), Captu
             }
             (InBody::Meddle(_), _) => {}
             (InBody::Act(act), _) => match take(capture, state, *act, &mut views) {
-                // A forgotten view may have lent it.
+                // A forgotten view may have kept the memory lent.
                 Err(CaptureError::Lent { .. }) if state.forgets => {}
                 done => done?,
             },
@@ -102,7 +102,7 @@ fn take<'c>(
     Ok(())
 }
 
-/// Runs a scope, whose shapes are in the arena, too.
+/// Runs a scope whose shapes are also in the arena.
 fn one_scope(capture: &Capture<'_>, value: u8) -> Result<(), CaptureError> {
     capture.scope(capture.main(), |scope| {
         let mut view = scope.try_acquire_zeroed::<u8, _>(N)?;
@@ -113,8 +113,8 @@ fn one_scope(capture: &Capture<'_>, value: u8) -> Result<(), CaptureError> {
     })
 }
 
-/// Runs a scope on one stream, and in it another one on the other stream, which uses the first
-/// one's memory.
+/// Runs a scope on one stream and, inside it, a scope on the other stream that uses the outer
+/// scope's memory.
 fn scopes(
     capture: &Capture<'_>,
     [outer, inner]: [usize; 2],
@@ -125,7 +125,7 @@ fn scopes(
         let mut view = scope.try_acquire_zeroed::<u8, _>(N)?;
         capture.scope(on[inner], |other| {
             let mut beside = other.try_acquire_filled(N, value)?;
-            // In a probe a driver may refuse cudarc's own fills, because there is no memory.
+            // In a probe, a driver may refuse cudarc's own fills because there is no memory.
             let is_refused = capture.is_dry() && Settings::default().other_answers;
             if is_refused {
                 view.on(other.context().stream())?;

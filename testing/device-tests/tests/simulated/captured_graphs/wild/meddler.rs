@@ -1,4 +1,4 @@
-//! Interference by code that also holds the streams of a session, and a second handle of its arena.
+//! Interference by code that also holds the streams of a session and a second handle of its arena.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
@@ -14,11 +14,11 @@ use crate::hand_made::Foreign;
 
 pub(super) struct Meddler {
     pub(super) streams: [Arc<CudaStream>; 2],
-    /// Foreign objects on each stream.
+    /// The foreign objects for each stream.
     foreign: [Foreign; 2],
-    /// A second handle of the arena, and the arena's start.
+    /// A second handle of the arena, and the address at which the arena starts.
     pub(super) arena: OnceLock<(CudaArena, u64)>,
-    /// `true` while there is a capture to interfere with.
+    /// `true` while there is a capture with which to interfere.
     armed: AtomicBool,
 }
 
@@ -30,7 +30,7 @@ impl Meddler {
         Arc::new(Self { streams, foreign, arena, armed })
     }
 
-    /// Ends the interference: the capture is over.
+    /// Ends the interference once the capture has ended.
     pub(super) fn leave(&self) {
         self.armed.store(false, Ordering::SeqCst);
         for stream in &self.streams {
@@ -40,7 +40,7 @@ impl Meddler {
         }
     }
 
-    /// Interferes now, or at the next call of the driver.
+    /// Interferes now, or at the driver's next call.
     pub(super) fn meddle(self: &Arc<Self>, meddling: Meddling) {
         match meddling {
             Meddling::EndRegions => self.end_regions(),

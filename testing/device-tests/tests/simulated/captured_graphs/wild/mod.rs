@@ -1,8 +1,8 @@
-//! Random bodies, tame ones and ones with interference. They nest scopes, lend views, forget
-//! objects, update with other blocks, and end and begin captures explicitly. Other threads act in
-//! the middle of a call, and graphs of two streams share blocks. A tame body becomes a graph. Every
-//! graph runs without a race, a stale address or a leak, even after the interfering memory was
-//! freed.
+//! Random bodies, both tame ones and ones with interference. They nest scopes, lend views, forget
+//! objects, update with other blocks, and end and begin captures explicitly. Other threads
+//! interfere in the middle of a call, and graphs on two streams share blocks. A tame body always
+//! becomes a graph. Every graph runs without a race, a stale address or a leak, even after the
+//! interfering memory was freed.
 
 mod body;
 mod meddler;
@@ -26,11 +26,11 @@ use body::{State, body};
 use meddler::Meddler;
 use steps::{InBody, Meddling, Setup, Step};
 
-/// The elements of each view.
+/// The number of elements in each view.
 const N: usize = 4096;
 
-/// The objects of a program: two graphs of two streams each, the call sites of their captures, and
-/// the shared blocks.
+/// The objects of a program: two graphs on two streams each, the interference with their captures,
+/// and the shared blocks.
 struct World {
     setup: Setup,
     streams: [[Arc<CudaStream>; 2]; 2],
@@ -47,7 +47,7 @@ impl World {
         Self { setup, streams, pool, blocks, graphs: [None, None], meddlers: Vec::new() }
     }
 
-    /// Captures a graph, or checks its refusal. The same memory is used again.
+    /// Captures a graph, or checks that it is refused. Either way, the same memory is used again.
     fn capture(&mut self, graph: usize, steps: Arc<[InBody]>) -> Result<(), CaptureError> {
         let [main, branch] = &self.streams[graph];
         let Setup { is_tame, forgets, is_apart, bodies } = self.setup;
@@ -77,7 +77,7 @@ impl World {
 
     fn take(&mut self, step: Step) {
         match step {
-            // The capture takes these steps.
+            // The capture performs these steps.
             Step::InBody { .. } => {}
             Step::Replay { graph } => {
                 self.graphs[graph].iter_mut().for_each(|graph| graph.replay().unwrap());
@@ -87,21 +87,23 @@ impl World {
                 let state = graph.state().unwrap();
                 (state.value, state.meddler) = (2, None);
                 state.blocks.rotate_left(usize::from(turned));
-                // An order of other code is harmless: the graph has it, and its update does not.
+                // An ordering that other code adds is harmless: the graph contains it, but its
+                // update does not.
                 let is_join = |step: &InBody| matches!(step, InBody::Meddle(Meddling::Join { .. }));
                 let is_joined = state.steps.iter().any(is_join);
                 let updated = graph.update(body);
                 let may_fail = turned || (is_joined && is_of_other_form(&updated));
                 assert!(updated.is_ok() || may_fail, "with the same blocks: {updated:?}");
             }
-            // Memory that had entered a graph without its capture would be freed now.
+            // If memory had become part of a graph without its capture noticing, that memory would
+            // be freed here.
             Step::Leave => self.meddlers.clear(),
         }
     }
 }
 
-/// Checks that the record of a graph, after any interference, is a problem that reads back, and
-/// that its plan is right.
+/// Checks the record of a graph after any interference: its problem can be read back, and its plan
+/// is valid.
 fn check_record(graph: &CapturedGraph<State>) {
     let footprint = graph.footprint();
     let Some(record) = graph.record() else {
@@ -139,7 +141,8 @@ fn prepared(session: CaptureSession, state: &State) -> Result<PreparedCapture, C
     session.planned(&probe)
 }
 
-/// Returns `true` if a tame body may be refused for this reason: the other graph has the block.
+/// Returns `true` if a tame body may be refused for this reason, because the other graph uses the
+/// block.
 fn is_shared(made: &Made<State>) -> bool {
     matches!(made, Err(CaptureError::SharedBlock { .. }))
 }
@@ -149,7 +152,7 @@ fn is_of_other_form(updated: &Result<(), CaptureError>) -> bool {
     matches!(updated, Err(CaptureError::Update(_)))
 }
 
-/// The number of graphs, and the errors of the others.
+/// The number of graphs, and the errors of the captures that were refused.
 #[derive(Default)]
 struct Outcomes {
     made: usize,
@@ -165,8 +168,8 @@ impl Outcomes {
     }
 }
 
-/// Runs a program of tame bodies that forget nothing. `arm` is called once its streams and blocks
-/// exist.
+/// Runs a program of tame bodies that forget nothing. `arm` is called once the program's streams
+/// and blocks exist.
 pub(crate) fn run_tame(number: u64, arm: &dyn Fn()) {
     let setup = Setup { is_tame: true, forgets: false, ..Setup::of(number) };
     let is_tame = |step: &Step| !matches!(step, Step::InBody { step: InBody::Meddle(_), .. });
@@ -174,7 +177,8 @@ pub(crate) fn run_tame(number: u64, arm: &dyn Fn()) {
     run(setup, &steps, &mut Outcomes::default(), arm);
 }
 
-/// Runs two graphs of two streams with the same blocks, replayed side by side and updated.
+/// Runs two graphs on two streams each with the same blocks. The graphs are replayed concurrently
+/// and updated.
 fn run(setup: Setup, steps: &[Step], outcomes: &mut Outcomes, arm: &dyn Fn()) {
     let mut world = World::new(setup);
     arm();
@@ -194,8 +198,8 @@ fn check(simulator: Simulator, setup: Setup) {
     if let Some(report) = simulator.reports().first() {
         panic!("{report}");
     }
-    // Forgotten objects leak, and so does an event of cudarc's whose destruction an invalidated
-    // capture refused.
+    // Forgotten objects leak. So does a cudarc event that could not be destroyed because of an
+    // invalidated capture.
     if setup.is_tame && !setup.forgets {
         let leaks = simulator.leaks();
         assert!(leaks.is_empty(), "leak: {leaks:?}");

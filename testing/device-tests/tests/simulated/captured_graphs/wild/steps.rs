@@ -1,34 +1,36 @@
-//! Random programs of two graphs, as lists of steps: a program with some steps left out is a
-//! program, too.
+//! Random programs with two graphs, as lists of steps. A program remains valid if steps are left
+//! out.
 
 use fastrand::Rng;
 
 use crate::hand_made::Kind;
 use crate::shrink;
 
-/// The constant parameters of a program.
+/// The parameters that are constant during a program.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Setup {
-    /// `true` without interference.
+    /// `true` if there is no interference.
     pub(super) is_tame: bool,
     /// `true` if bodies forget guards and views.
     pub(super) forgets: bool,
-    /// `true` if the first graph writes a block and has a second one, which the other graph reads.
+    /// `true` if the first graph writes one block and also leases a second one, which the other
+    /// graph reads.
     pub(super) is_apart: bool,
     pub(super) bodies: [Body; 2],
 }
 
-/// The constant parameters of a body.
+/// The parameters that are constant during a body.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Body {
-    /// `true` if it uses one stream, so that its arena may rewind.
+    /// `true` if the body uses one stream, so that its arena may rewind.
     pub(super) is_single: bool,
-    /// `true` if its memory is planned: after the last use of a view, another one may have its
-    /// bytes.
+    /// `true` if the body's memory is planned: after the last use of a view, another view may reuse
+    /// its bytes.
     pub(super) is_planned: bool,
-    /// The only block that it uses, or `None` for all: another graph may have the others.
+    /// The only block that the body uses, or `None` for all blocks. Another graph may use the other
+    /// blocks.
     pub(super) keeps_to: Option<usize>,
-    /// `true` if it reads blocks, and writes none.
+    /// `true` if the body reads blocks but writes none.
     pub(super) reads: bool,
 }
 
@@ -42,7 +44,7 @@ pub(super) enum Step {
     Replay {
         graph: usize,
     },
-    /// Updates with the same blocks, or with swapped ones.
+    /// Updates with the same blocks, or with swapped blocks.
     Update {
         graph: usize,
         turned: bool,
@@ -58,10 +60,10 @@ pub(super) enum InBody {
     Meddle(Meddling),
 }
 
-/// An action of a body itself.
+/// An action of the body itself.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Act {
-    /// The first stream or the second.
+    /// The index of the stream: the first or the second.
     pub(super) on: usize,
     pub(super) block: usize,
     pub(super) forgets: bool,
@@ -81,14 +83,14 @@ pub(super) enum What {
     Lend,
     /// Waits for the other stream.
     Wait,
-    /// A scope takes a block and does not use it.
+    /// A scope takes a block without using it.
     TakeInScope,
 }
 
-/// Interference of other code with a capture.
+/// Interference by other code with a capture.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Meddling {
-    /// Ends regions in the arena, by a second handle.
+    /// Ends regions in the arena through a second handle.
     EndRegions,
     EndCapture {
         stream: usize,
@@ -103,7 +105,7 @@ pub(super) enum Meddling {
         stream: usize,
         kind: Kind,
     },
-    /// Puts a node by another thread, at the next call of the driver.
+    /// Adds a node from another thread, at the next driver call of this name.
     PutBefore {
         call: &'static str,
         stream: usize,
@@ -176,7 +178,7 @@ impl Act {
 
 impl Meddling {
     fn random(random: &mut Rng, may_end_regions: bool) -> Self {
-        // Kernels are excluded: they cannot be distinguished from a scope's.
+        // Kernels are excluded, because they cannot be distinguished from a scope's kernels.
         let kinds = [Kind::Fill, Kind::Copy, Kind::Host, Kind::Record, Kind::ChildGraph];
         let calls = ["cuMemsetD8Async", "cuMemcpyDtoDAsync_v2", "cuStreamWaitEvent"];
         let (stream, kind) = (random.usize(..2), kinds[random.usize(..kinds.len())]);
