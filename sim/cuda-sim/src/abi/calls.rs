@@ -86,7 +86,7 @@ driver_calls! {
     }
 }
 
-/// Returns `true` if only a newer version of the driver than the caller requests provides the call.
+/// Returns `true` if the driver provides the call, but in a newer version than the caller requests.
 fn is_newer(symbol: &str, version: i32, driver_version: i32) -> bool {
     versions::form(symbol, version).is_none() && versions::form(symbol, driver_version).is_some()
 }

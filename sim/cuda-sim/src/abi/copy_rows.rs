@@ -99,8 +99,8 @@ pub(super) fn copy_of_planes(wanted: &sys::CUDA_MEMCPY3D) -> Outcome<Copy> {
     copy(&to, &from, [wanted.WidthInBytes, wanted.Height, wanted.Depth])
 }
 
-/// Builds a copy between two contexts. This driver ignores the context parameters and identifies
-/// the contexts by the addresses.
+/// Builds a copy between two contexts. The contexts are checked, but the addresses alone determine
+/// the memory.
 fn copy_of_peers(session: &mut Session, wanted: &sys::CUDA_MEMCPY3D) -> Outcome<Copy> {
     let own = |kind| kind == MEMORY_OF_DEVICE;
     let contexts =

@@ -165,8 +165,7 @@ pub(super) const CARRIES: &[Case] = &[
     }),
     ("cvt.rz.bf16.f16 %h7, %h1;", "%h7", |a, _, _| {
         let value = f16::from_bits(a as u16);
-        // Excess bits are cut off, because both formats have their sign and point at the same
-        // positions as `f32`.
+        // Excess bits are cut off, because `bf16` is the upper half of an `f32`.
         u64::from(if value.is_nan() { 0x7FFF } else { (value.to_f32().to_bits() >> 16) as u16 })
     }),
     ("mov.u32 %r7, WARP_SZ;", "%r7", |_, _, _| 32),

@@ -224,7 +224,7 @@ mod any_text {
                     _ => parts.insert(place, WORDS[word]),
                 }
             }
-            // Both outcomes are correct, but the parser must not panic.
+            // The module may be accepted or refused. A refusal has a text.
             if let Err(error) = programs(&parts.concat()) {
                 prop_assert!(!error.what.is_empty());
             }
