@@ -62,7 +62,6 @@ fn context() -> Arc<CudaContext> {
 fn unordered() -> (Arc<CudaStream>, Arc<CudaStream>) {
     let context = context();
     // SAFETY: these programs exist to test unordered accesses.
-    // them.
     unsafe { context.disable_event_tracking() };
     (context.new_stream().unwrap(), context.new_stream().unwrap())
 }
