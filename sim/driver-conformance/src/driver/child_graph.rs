@@ -26,7 +26,8 @@ impl Graph {
         let after: Vec<_> = after.iter().map(Node::raw).collect();
         let (graph, child, first, count) = (self.raw(), child.raw(), after.as_ptr(), after.len());
         let mut node = ptr::null_mut();
-        // SAFETY: the graphs and the nodes are live (1); the array has that many entries.
+        // SAFETY: the graphs and the nodes are live (1).
+        // The array has as many entries as stated.
         unsafe { call!(cuGraphAddChildGraphNode(&raw mut node, graph, first, count, child)) }?;
         Ok(self.node(node))
     }
@@ -41,7 +42,8 @@ impl<'g> Node<'g> {
     /// Returns the driver's error code, for example if the node contains no graph.
     pub fn child_graph(&self) -> Outcome<ChildGraph<'g>> {
         let mut graph: sys::CUgraph = ptr::null_mut();
-        // SAFETY: the node is live with its graph (1); the place outlives the call.
+        // SAFETY: the node and its graph are live (1).
+        // The output variable outlives the call.
         unsafe { call!(cuGraphChildGraphNodeGetGraph(self.raw(), &raw mut graph)) }?;
         // SAFETY: the child graph lives as long as the graph that contains the node, which is
         // borrowed.
