@@ -2,8 +2,8 @@
 
 fn main() {
     println!("cargo:rerun-if-changed=build.rs");
-    // Once the library is opened by its path, the loader resolves `libcuda.so` to it, in this
-    // process alone.
+    // Once a process has opened the library by its path, the loader resolves `libcuda.so` to this
+    // library. Other processes are not affected.
     if std::env::var("CARGO_CFG_TARGET_OS").as_deref() == Ok("linux") {
         println!("cargo:rustc-cdylib-link-arg=-Wl,-soname,libcuda.so");
     }

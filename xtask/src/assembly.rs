@@ -1,8 +1,8 @@
-//! `cargo xtask assembly`: the machine code of the hot path, printed and counted.
+//! `cargo xtask assembly`: prints the machine code of the hot path and counts its instructions.
 //!
-//! The program `hot-path` has a function with three acquires and two `xor`s that use their views.
-//! The instructions that run when no acquire is rare are counted. The saving and restoring of
-//! registers is left out: it is the function's and not the acquires'.
+//! The program `hot-path` contains a function with three acquires and two `xor`s that use their
+//! views. The task counts the instructions that run if no acquire takes the cold path. Saving and
+//! restoring registers is not counted, because it belongs to the function and not to the acquires.
 
 use std::path::Path;
 use std::process::{Command, ExitCode};
@@ -10,10 +10,10 @@ use std::{env, fs};
 
 use crate::TaskError;
 
-/// Acquires in the program.
+/// The number of acquires in the program.
 const ACQUIRES: usize = 3;
 
-/// The most instructions for one acquire, the use of its view included.
+/// The maximum number of instructions for one acquire and the use of its view.
 const MOST: usize = 5;
 
 /// Prints the function, and fails if an acquire takes more than [`MOST`] instructions.
@@ -34,7 +34,7 @@ pub(crate) fn run() -> Result<ExitCode, TaskError> {
     Ok(if counted <= MOST * ACQUIRES { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
-/// Compiles the program as a user's release build would, and returns its assembly.
+/// Compiles the program like a user's release build, and returns the assembly.
 fn compile() -> Result<String, TaskError> {
     let file = env::temp_dir().join(format!("pool-hot-path-{}.s", std::process::id()));
     let emit = format!("--emit=asm={}", file.display());
@@ -58,7 +58,8 @@ fn read_and_remove(file: &Path) -> Result<String, TaskError> {
     Ok(listing)
 }
 
-/// Returns the lines of one function: its label, instructions and inner labels, without directives.
+/// Returns the lines of one function: its label, its instructions and its inner labels, without
+/// directives.
 fn function<'l>(listing: &'l str, name: &str) -> Result<Vec<&'l str>, TaskError> {
     let lines: Vec<_> = listing
         .lines()
@@ -73,8 +74,8 @@ fn function<'l>(listing: &'l str, name: &str) -> Result<Vec<&'l str>, TaskError>
     }
 }
 
-/// Counts the instructions from the entry to the first `ret` when no conditional jump is taken,
-/// without those that save and restore registers.
+/// Counts the instructions from the entry to the first `ret` if no conditional jump is taken.
+/// Instructions that save and restore registers are not counted.
 fn hot_instructions(function: &[&str]) -> usize {
     let end = function.iter().position(|line| line.trim() == "ret").unwrap_or(function.len());
     function[..end].iter().filter(|line| !line.ends_with(':') && !saves_or_restores(line)).count()

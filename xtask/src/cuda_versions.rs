@@ -1,10 +1,10 @@
-//! `cargo xtask cuda-versions`: whether the CUDA crates build together with the features of cudarc
-//! that other crates request.
+//! `cargo xtask cuda-versions`: checks that the CUDA crates build with the cudarc features that
+//! other crates request.
 //!
-//! A build has one cudarc, with the features that all crates request together: two versions of
-//! CUDA, or two ways to load the driver, do not build. The task makes a package outside of this
-//! workspace, which has the facade beside cudarc with the features of another crate's manifest, and
-//! checks it. It needs the crates of the registry. The last line is
+//! A build contains one cudarc with the features that all crates request together. Two CUDA
+//! versions, or two ways of loading the driver, do not build. The task creates a package outside
+//! this workspace that depends on the facade and on cudarc with the features of another crate's
+//! manifest, and then checks the package. It needs the crates from the registry. The last line is
 //! `N passed, N failed, N skipped`.
 
 use std::path::{Path, PathBuf};
@@ -20,20 +20,21 @@ use tasks::workspace::{self, Workspace};
 /// The arguments of `cargo xtask cuda-versions`.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Arguments {
-    /// Check every version that the locked cudarc binds, and not only the oldest and the newest.
+    /// Check every CUDA version for which the locked cudarc has bindings, and not only the oldest
+    /// and the newest.
     #[arg(long)]
     full: bool,
 }
 
-/// The features of cudarc that another crate of a build requests.
+/// The cudarc features that another crate in a build requests.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Case {
     name: String,
     features: Vec<String>,
 }
 
-/// The features in the manifest of candle-core 0.11.1, except for the version. Its build takes the
-/// version of nvcc; here one is named.
+/// The features in the manifest of candle-core 0.11.1, except the CUDA version. candle-core's build
+/// uses the version of nvcc; this task names a version.
 const CANDLE: (&str, &[&str]) = (
     "beside candle-core 0.11.1",
     &[
@@ -65,10 +66,10 @@ const CUBECL: (&str, &[&str]) = (
     ],
 );
 
-/// The oldest version that suffices.
+/// The oldest CUDA version that is supported.
 const OLDEST: &str = "cuda-12000";
 
-/// A use of a type of both, which shows that it is the same.
+/// A program that uses a type from both crates, which only compiles if the type is the same.
 const SOURCE: &str = "\
 pub fn same(stream: pool_facade::pool_cuda::cudarc::driver::sys::CUstream) -> cudarc::driver::sys::CUstream {
     stream
@@ -77,12 +78,12 @@ pub fn same(stream: pool_facade::pool_cuda::cudarc::driver::sys::CUstream) -> cu
 pub use pool_facade::pool_graph::CaptureSession;
 ";
 
-/// Checks every case, and prints the results.
+/// Checks all cases and prints the results.
 ///
 /// # Errors
 ///
-/// If the package cannot be written, or cargo cannot be started. A case that does not build is no
-/// such error: it is counted.
+/// Fails if the package cannot be written, or if cargo cannot be started. A case that does not
+/// build is not an error of this kind: it is counted.
 pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, TaskError> {
     let Workspace { root, target_directory, .. } = workspace::describe()?;
     let versions = versions_of_cudarc(&root)?;
@@ -121,7 +122,7 @@ struct Described {
     features: std::collections::BTreeMap<String, Vec<String>>,
 }
 
-/// Returns the versions from 12.0 on that the locked cudarc has features for, oldest first.
+/// Returns the CUDA versions from 12.0 on for which the locked cudarc has features, oldest first.
 fn versions_of_cudarc(root: &Path) -> Result<Vec<String>, TaskError> {
     let manifest = root.join("Cargo.toml");
     let mut ask = cargo();
@@ -142,7 +143,7 @@ fn supported(features: impl Iterator<Item = String>) -> Vec<String> {
     versions
 }
 
-/// The package that is built, removed when this is dropped.
+/// The package that is built. Dropping the value removes the package.
 struct Package {
     directory: PathBuf,
     facade: PathBuf,
@@ -150,7 +151,8 @@ struct Package {
 }
 
 impl Package {
-    /// Creates the package outside of the workspace, whose settings would choose a version.
+    /// Creates the package outside the workspace, because the workspace's settings would select a
+    /// CUDA version.
     fn new(root: &Path, target_directory: &Path) -> Result<Self, TaskError> {
         let directory = env::temp_dir().join(format!("pool-cuda-versions-{}", std::process::id()));
         fs::create_dir_all(directory.join("src"))?;
@@ -160,7 +162,7 @@ impl Package {
             target_directory: target_directory.join("xtask/cuda-versions"),
         };
         fs::write(package.directory.join("src/lib.rs"), SOURCE)?;
-        // The versions of all crates are those of the workspace.
+        // All crates have the versions that the workspace uses.
         fs::copy(root.join("Cargo.lock"), package.directory.join("Cargo.lock"))?;
         Ok(package)
     }

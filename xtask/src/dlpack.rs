@@ -1,8 +1,11 @@
-//! `cargo xtask dlpack`: arrays of a pool in numpy and torch, and theirs in Rust, by the module of `testing/dlpack-python`.
+//! `cargo xtask dlpack`: exchanges arrays between pools and numpy or torch, using the module in
+//! `testing/dlpack-python`.
 //!
-//! The module is built as a user's is. pip gets numpy into an environment below `target/`, which is kept. With `--full` it
-//! gets torch, too, and the tests of numpy also run under the address sanitizer. Each assertion is one line, and the last
-//! line counts them. Without Python, a package or a sanitizer, an assertion is skipped with the reason.
+//! The module is built in the same way as a user's module. pip installs numpy into an environment
+//! below `target/`, which is reused. With `--full`, pip also installs torch, and the numpy tests
+//! also run under the address sanitizer. Each assertion prints one line, and the last line counts
+//! them. If Python, a package or a sanitizer is missing, the assertion is skipped and the reason is
+//! printed.
 
 use std::env::consts::{DLL_PREFIX, DLL_SUFFIX};
 use std::fs;
@@ -15,7 +18,7 @@ use tasks::programs::cargo;
 use tasks::toolchains::Toolchains;
 use tasks::workspace::{self, Workspace};
 
-/// What `cargo xtask dlpack` accepts.
+/// The arguments of `cargo xtask dlpack`.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Arguments {
     /// Also exchange with torch, and test under the address sanitizer.
@@ -23,13 +26,13 @@ pub(crate) struct Arguments {
     full: bool,
 }
 
-/// The module's package.
+/// The path of the module's package.
 const PACKAGE: &str = "testing/dlpack-python";
-/// The module's name.
+/// The name of the module.
 const MODULE: &str = "pool_dlpack_python";
-/// The first numpy with DLPack 1.0.
+/// The first numpy version with DLPack 1.0.
 const NUMPY: &str = "numpy>=2.1";
-/// The packages of torch for processors. Those of the default registry bring CUDA with them.
+/// The arguments that install torch for CPUs. The packages in the default registry include CUDA.
 const TORCH: &[&str] = &["--index-url", "https://download.pytorch.org/whl/cpu", "torch>=2.4"];
 const SANITIZED_TARGET: &str = "x86_64-unknown-linux-gnu";
 
@@ -37,7 +40,8 @@ const SANITIZED_TARGET: &str = "x86_64-unknown-linux-gnu";
 ///
 /// # Errors
 ///
-/// When a file cannot be written. An assertion that does not hold is no such error: the exit code tells it.
+/// Fails if a file cannot be written. A failed assertion is not an error of this kind: it sets the
+/// exit code.
 pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, TaskError> {
     let workspace: Workspace = workspace::describe()?;
     let place = Place {
@@ -83,7 +87,7 @@ fn check(place: &Place, python: &Path, full: bool, checks: &mut Checks) -> Resul
             let outcome = match sanitized {
                 Err(why) => Err(why),
                 Ok(module) => {
-                    // The interpreter frees little at its end.
+                    // The interpreter frees little of its memory when it ends.
                     let variables =
                         [("LD_PRELOAD", runtime.as_str()), ("ASAN_OPTIONS", "detect_leaks=0")];
                     place.test(python, &module, "test_numpy.py", &variables)?
@@ -95,14 +99,14 @@ fn check(place: &Place, python: &Path, full: bool, checks: &mut Checks) -> Resul
     Ok(())
 }
 
-/// The directories of the module and of what is made.
+/// The directories of the module and of the build results.
 struct Place {
     package: PathBuf,
     directory: PathBuf,
 }
 
 impl Place {
-    /// An interpreter that has numpy, or the reason why there is none.
+    /// Returns an interpreter that has numpy, or the reason why there is none.
     fn python(&self) -> Result<PathBuf, String> {
         let environment = self.directory.join("environment");
         let python =
@@ -114,7 +118,7 @@ impl Place {
         Ok(python)
     }
 
-    /// Builds the module, and puts it where Python finds it by its name.
+    /// Builds the module, and copies it to where Python finds it by its name.
     fn build(
         &self,
         cargo: &mut Command,
@@ -137,7 +141,7 @@ impl Place {
         Ok(Ok(module))
     }
 
-    /// Runs a file of tests, which must not be empty.
+    /// Runs a test file. The file must contain at least one test.
     fn test(
         &self,
         python: &Path,
@@ -156,14 +160,14 @@ impl Place {
     }
 }
 
-/// The interpreter, without the settings of the user's own environment.
+/// Returns a command for the interpreter that ignores the user's own environment.
 fn of_environment(python: &Path) -> Command {
     let mut command = Command::new(python);
     command.env_remove("PYTHONPATH").env_remove("PYTHONHOME").env_remove("VIRTUAL_ENV");
     command
 }
 
-/// Has pip install packages, which it does where they are not there yet.
+/// Runs pip to install packages that are not installed yet.
 fn install(python: &Path, packages: &[&str]) -> Result<(), String> {
     let mut pip = of_environment(python);
     pip.args(["-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--no-input"]);
@@ -171,7 +175,8 @@ fn install(python: &Path, packages: &[&str]) -> Result<(), String> {
     printed(&mut pip)
 }
 
-/// A nightly toolchain, and the shared library of its sanitizer's runtime: that of the C compiler.
+/// Returns a nightly toolchain, and the shared library of the sanitizer's runtime, which belongs to
+/// the C compiler.
 fn sanitizer() -> Result<(String, String), String> {
     if !cfg!(all(target_os = "linux", target_arch = "x86_64", target_env = "gnu")) {
         return Err(format!("sanitizers are run on {SANITIZED_TARGET}"));
@@ -184,7 +189,7 @@ fn sanitizer() -> Result<(String, String), String> {
     Ok((toolchain, path.display().to_string()))
 }
 
-/// Whether a command ends well; if not, what it prints.
+/// Runs a command. If it fails, returns its output.
 fn printed(command: &mut Command) -> Result<(), String> {
     let program = command.get_program().to_string_lossy().into_owned();
     let output = command.stdin(Stdio::null()).output();

@@ -1,5 +1,5 @@
-//! `cargo xtask imports`: checks the imports of the published crates, of the benches and of the tasks against their
-//! layering.
+//! `cargo xtask imports`: compares the imports of the published crates, the benches and the tasks
+//! with their layering.
 
 use std::process::ExitCode;
 
@@ -8,7 +8,7 @@ use tasks::imports::{self, Arguments, Crate};
 use crate::TaskError;
 use crate::test::features::LIBRARIES;
 
-/// Crates that are not published, and are checked as well: each with its root module.
+/// Crates that are not published but also checked, each with its root module.
 const UNPUBLISHED: &[Crate<'_>] = &[
     Crate { name: "cuda-tasks", root: "tools/cuda-tasks/src/lib.rs" },
     Crate { name: "pool-benches", root: "benches/src/lib.rs" },
@@ -17,11 +17,12 @@ const UNPUBLISHED: &[Crate<'_>] = &[
     Crate { name: "xtask", root: "xtask/src/main.rs" },
 ];
 
-/// Checks all of them.
+/// Checks all crates.
 ///
 /// # Errors
 ///
-/// If a source cannot be read or parsed. A circle is no such error: it sets the exit code.
+/// Fails if a source cannot be read or parsed. A cycle is not an error of this kind: it sets the
+/// exit code.
 pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, TaskError> {
     let roots: Vec<String> =
         LIBRARIES.iter().map(|name| format!("crates/{name}/src/lib.rs")).collect();
@@ -34,7 +35,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, TaskError> {
 mod tests {
     use std::path::{Path, PathBuf};
 
-    /// The parts of the solver that run after the first plan.
+    /// The parts of the solver that run after the first plan has been found.
     const COUNTED: [&str; 8] = [
         "bound",
         "bundles.rs",
@@ -57,7 +58,7 @@ mod tests {
         all
     }
 
-    /// A loop of the solver counts its passes, or a comment gives the reason why not.
+    /// Each loop of the solver counts its passes, or a comment states why it does not.
     #[test]
     fn every_loop_is_counted() {
         let solver = Path::new(env!("CARGO_MANIFEST_DIR")).join("../crates/pool-plan/src");

@@ -43,47 +43,49 @@ struct CommandLine {
 /// The tasks of this project.
 #[derive(Debug, Subcommand)]
 enum Task {
-    /// Put a pool into other people's crates, run their own tests, and measure them before and after.
+    /// Add a pool to other people's crates, run the crates' own tests, and measure before and
+    /// after.
     Adopt(showcase::Arguments),
     /// Print the machine code of the hot path, and count its instructions.
     Assembly,
-    /// Measure the pool beside its peers, and write `docs/measurements/benchmarks.md`.
+    /// Compare the pool with other libraries, and write `docs/measurements/benchmarks.md`.
     Bench(bench::Arguments),
-    /// Check that the CUDA crates build together with what others want of cudarc.
+    /// Check that the CUDA crates build with the cudarc features that other crates request.
     CudaVersions(cuda_versions::Arguments),
-    /// Run two real workloads with and without a pool, and print what the pool changes.
+    /// Run two real workloads with and without a pool, and print the differences.
     Demo(showcase::Arguments),
-    /// Exchange arrays of a pool with numpy, and with torch, without copies.
+    /// Exchange arrays between pools and numpy or torch, without copying.
     Dlpack(dlpack::Arguments),
-    /// Encode sentences with a model that runs in pools, and say how near they are.
+    /// Encode sentences with a model that runs in pools, and print how similar the sentences are.
     Encode(showcase::Arguments),
-    /// Try the archive of GPU tests, its script and its reports, on the simulated CUDA driver.
+    /// Test the archive of GPU tests, its script and its reports on the simulated CUDA driver.
     GpuArchive(gpu_archive::Arguments),
-    /// Build the GPU tests and run them on the GPU of this machine, or pack them for another.
+    /// Build the GPU tests, and run them on this machine's GPU or pack them for another machine.
     GpuTest(gpu_test::Arguments),
     /// Check the imports between modules and crates against the layering.
     Imports(tasks::imports::Arguments),
-    /// Make the PTX of the CUDA kernels, or check the committed one, and say what kernels need.
+    /// Generate the PTX of the CUDA kernels, or check the committed PTX, and print what the kernels
+    /// need.
     Kernels(kernels::Arguments),
     /// Follow every link of the documents.
     Links,
-    /// Plant small faults into the sources, one at a time, and see whether a test notices.
+    /// Introduce small faults into the sources, one at a time, and check that a test fails.
     Mutants(mutants::Arguments),
-    /// Package what is published, and build a user's crate with the packages alone.
+    /// Package the published crates, and build a user's crate with only these packages.
     Packages(packages::Arguments),
     /// Check what a branch changes, in under two minutes: formatting, lints, unit tests, links.
     Quick(tasks::quick::Arguments),
-    /// Run the tests that run on the simulated CUDA driver, each in a process of its own.
+    /// Run the tests that use the simulated CUDA driver, each in its own process.
     SimTest(cuda_tasks::sim_test::Arguments),
     /// Run every check of the repository; the last line counts them.
     Test(tasks::steps::Arguments),
-    /// Build the pools for a browser, and serve a page that shows them; or test them there.
+    /// Build the pools for a browser and serve a demonstration page, or test them in a browser.
     Web(web::Arguments),
     /// Check the sentences of comments, documents and commits against the rules of `docs/writing.md`.
     Words(tasks::words::Arguments),
 }
 
-/// The prose that `cargo xtask words` checks here. Other workspaces check their own.
+/// The files whose prose `cargo xtask words` checks. Other workspaces check their own files.
 const WORDS: tasks::words::Scope<'_> = tasks::words::Scope {
     except: &["planner", "sim"],
     table: "xtask/words.txt",
@@ -103,7 +105,7 @@ fn main() -> ExitCode {
         Task::GpuTest(arguments) => gpu_test::run(&arguments),
         Task::Imports(arguments) => imports::run(&arguments),
         Task::Kernels(arguments) => kernels::run(&arguments),
-        // The documents of other workspaces are followed by their own tasks.
+        // The tasks of other workspaces check the links in their own documents.
         Task::Links => tasks::links::run(&["planner", "sim"]),
         Task::Mutants(arguments) => mutants::run(&arguments),
         Task::Packages(arguments) => packages::run(&arguments),

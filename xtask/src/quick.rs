@@ -1,5 +1,5 @@
-//! `cargo xtask quick`: checks the changed crates of the root workspace, of the planner's and of
-//! the simulator's.
+//! `cargo xtask quick`: checks the changed crates in the root workspace, the planner's and the
+//! simulator's.
 
 use std::process::ExitCode;
 
@@ -8,9 +8,9 @@ use tasks::quick::{self, Arguments, Profile};
 use crate::TaskError;
 use crate::test::features::ALL_FEATURES;
 
-/// Integration tests that do not run after each edit. One takes 22 s of processor time; two are
-/// empty without `cfg(loom)`; all others are ignored, except for single ones, unless
-/// `cargo xtask sim-test` runs them on the simulated driver. The suites left take at most 17 s,
+/// Integration tests that do not run after each edit. One takes 22 s of processor time, and two are
+/// empty without `cfg(loom)`. In the others, all but a few tests are ignored unless
+/// `cargo xtask sim-test` runs them on the simulated driver. The remaining suites take at most 17 s
 /// with the number of random programs that [`tasks::quick`] sets.
 const SLOW_SUITES: &[(&str, &str)] = &[
     ("pool-core", "interleavings"),
@@ -23,7 +23,8 @@ const SLOW_SUITES: &[(&str, &str)] = &[
 ///
 /// # Errors
 ///
-/// If the changed files cannot be found. A failed check is no such error: it sets the exit code.
+/// Fails if the changed files cannot be determined. A failed check is not an error of this kind: it
+/// sets the exit code.
 pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, TaskError> {
     let profile = Profile {
         features: ALL_FEATURES.to_vec(),

@@ -1,5 +1,5 @@
-//! `cargo xtask adopt`, `demo` and `encode`: tasks of the program `showcases`, which is built when
-//! one of them is run.
+//! `cargo xtask adopt`, `demo` and `encode` are tasks of the program `showcases`. The program is
+//! built when one of them runs.
 
 use std::ffi::OsString;
 use std::process::ExitCode;
@@ -8,7 +8,7 @@ use tasks::programs::cargo;
 
 use crate::TaskError;
 
-/// The arguments that are passed on.
+/// The arguments that are passed to the program.
 #[derive(Debug, clap::Args)]
 #[command(disable_help_flag = true)]
 pub(crate) struct Arguments {
@@ -17,15 +17,15 @@ pub(crate) struct Arguments {
     passed_on: Vec<OsString>,
 }
 
-/// Runs a task of the program. Returns its exit code.
+/// Runs a task of the program, and returns the program's exit code.
 ///
 /// # Errors
 ///
-/// If cargo cannot be started.
+/// Fails if cargo cannot be started.
 pub(crate) fn run(task: &str, arguments: &Arguments) -> Result<ExitCode, TaskError> {
     let mut run = cargo();
     run.args(["run", "--quiet", "--package", "showcases", "--", task]).args(&arguments.passed_on);
-    // No code where a signal ended it, which is a failure like any other.
+    // If a signal ended the process, there is no code. This is a failure like any other.
     let code = run.status()?.code().and_then(|code| u8::try_from(code).ok());
     Ok(ExitCode::from(code.unwrap_or(1)))
 }

@@ -1,4 +1,5 @@
-//! `cargo xtask sim-test`: which tests of this workspace run on the simulated CUDA driver.
+//! `cargo xtask sim-test`: selects the tests of this workspace that run on the simulated CUDA
+//! driver.
 
 use std::process::ExitCode;
 
@@ -8,15 +9,16 @@ use crate::TaskError;
 use crate::gpu_test::holds_gpu_tests;
 use crate::test::features::ALL_FEATURES;
 
-/// The crates with such tests. `cargo xtask sim-test` in `sim/` runs those of the simulator.
+/// The crates that contain such tests. In `sim/`, `cargo xtask sim-test` runs the simulator's own
+/// tests.
 const PACKAGES: &[&str] = &["pool-kernels", "device-tests", "pool-encoder"];
 
 /// Runs the tests.
 ///
 /// # Errors
 ///
-/// If the programs cannot be built or started, or if there is no test. A failed test is no such
-/// error: it sets the exit code.
+/// Fails if the programs cannot be built or started, or if there is no test. A failed test is not
+/// an error of this kind: it sets the exit code.
 pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, TaskError> {
     let suites =
         Suites { packages: PACKAGES, features: ALL_FEATURES, asks_the_loader: holds_gpu_tests };

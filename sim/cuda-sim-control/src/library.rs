@@ -1,12 +1,12 @@
-//! The library: found, opened before cudarc loads a driver, and called.
+//! Finds the library, opens it before cudarc loads a driver, and calls its functions.
 //!
-//! This module alone is unsafe. Its proofs rely on three facts:
+//! Only this module contains unsafe code. Its proofs rely on three facts:
 //!
-//! 1. **The library is ours.** It is beside this program under the name that cargo gives it, or has
-//!    the mark of our driver. So it exports the symbols of `cuda-sim`'s `abi/control.rs`, with the
-//!    types declared here.
-//! 2. **It is never closed**, so its functions stay valid.
-//! 3. **Pointers are valid during the call**: texts end with a zero byte, and a buffer has the
+//! 1. **The library is ours.** It is next to this program under the name that cargo gives it, or it
+//!    exports the symbol that only the simulator has. It therefore exports the symbols of
+//!    `cuda-sim`'s `abi/control.rs`, with the types declared here.
+//! 2. **The library is never closed**, so its functions stay valid.
+//! 3. **Pointers are valid during the call.** Texts end with a zero byte, and a buffer has the
 //!    stated length.
 
 use std::ffi::{CStr, CString, c_char, c_void};
@@ -16,21 +16,21 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use libloading::Library;
 
-/// The reason for which the simulator cannot be used.
+/// Why the simulator cannot be used.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub enum LoadError {
-    /// The library is at none of these paths.
+    /// None of these paths contains the library.
     NotFound(Vec<PathBuf>),
-    /// The library cannot be opened, or is of an unknown version.
+    /// The library cannot be opened, or its version is unknown.
     Refused(PathBuf, String),
-    /// `libcuda.so` is another driver in this process, which was loaded before.
+    /// The process has already loaded another driver as `libcuda.so`.
     AnotherDriver,
-    /// The simulator was started in this process before. Each test needs a separate process.
+    /// The simulator was already started in this process. Each test needs its own process.
     StartedBefore,
 }
 
-/// The calls of `cuda-sim`'s control.
+/// The calls of `cuda-sim`'s control interface.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Calls {
     reset: extern "C" fn(u64, u32, u64, u32, u32, u64) -> u32,
@@ -43,7 +43,7 @@ pub(crate) struct Calls {
     read: unsafe extern "C" fn(u32, *mut u8, usize) -> usize,
 }
 
-/// A text that can be read.
+/// A text that can be read from the simulator.
 #[derive(Clone, Copy, Debug)]
 #[repr(u32)]
 pub(crate) enum Topic {
@@ -53,11 +53,11 @@ pub(crate) enum Topic {
     Trace = 3,
 }
 
-/// The symbol that no other driver has.
+/// A symbol that only the simulator exports.
 const MARK: &CStr = c"simcuda_is_simulator";
 
 impl Calls {
-    /// Opens the library, once per process.
+    /// Opens the library. A process can do this only once.
     pub(crate) fn load() -> Result<Self, LoadError> {
         static STARTED: AtomicBool = AtomicBool::new(false);
         if STARTED.swap(true, Ordering::SeqCst) {
@@ -66,18 +66,18 @@ impl Calls {
         let path = find()?;
         let refused =
             |error: libloading::Error| LoadError::Refused(path.clone(), error.to_string());
-        // SAFETY: it is ours (1), and has no initialisers.
+        // SAFETY: the library is ours (1), and it has no initialisers.
         let library = unsafe { Library::new(&path) }.map_err(refused)?;
         let calls = Self::of(library).map_err(refused)?;
         if driver_with_mark().is_some() { Ok(calls) } else { Err(LoadError::AnotherDriver) }
     }
 
-    /// Returns the calls of the loaded driver, if that is the simulator.
+    /// Returns the calls of the loaded driver if that driver is the simulator.
     pub(crate) fn attach() -> Option<Self> {
         Self::of(driver_with_mark()?).ok()
     }
 
-    /// Resolves the calls of a library, which stays open.
+    /// Resolves the calls of a library and leaves it open.
     fn of(library: Library) -> Result<Self, libloading::Error> {
         let library: &'static Library = Box::leak(Box::new(library));
         Ok(Self {
@@ -118,9 +118,10 @@ impl Calls {
         let name = text(name);
         let function: extern "C" fn(*mut c_void) = run;
         let function = (function as *const ()).expose_provenance() as u64;
-        // `run` takes it back.
+        // The function `run` takes ownership of the box again.
         let data = Box::into_raw(Box::new(work)).expose_provenance() as u64;
-        // SAFETY: the text is valid during the call (3), and the function takes such data, once.
+        // SAFETY: the text is valid during the call (3).
+        // The function takes data of this kind, and is called once.
         unsafe { (self.before)(name.as_ptr(), nth, function, data) };
     }
 
@@ -145,7 +146,7 @@ impl Calls {
         loop {
             // SAFETY: the buffer has the stated length (3).
             let all = unsafe { (self.read)(topic as u32, bytes.as_mut_ptr(), bytes.len()) };
-            // The text may have grown or shrunk since.
+            // The text may have changed its length since the last call.
             if all <= bytes.len() {
                 bytes.truncate(all);
                 break;
@@ -156,26 +157,27 @@ impl Calls {
     }
 }
 
-/// Runs the closure of a `Calls::before`.
+/// Runs the closure that was passed to `Calls::before`.
 extern "C" fn run(data: *mut c_void) {
-    // SAFETY: it is a box that `Calls::before` leaked for this call, which is made once.
+    // SAFETY: `Calls::before` leaked this box for this call, which happens once.
     let work = unsafe { Box::from_raw(data.cast::<Box<dyn FnOnce() + Send>>()) };
     work();
 }
 
-/// Converts the name of a call. A name with a zero byte in it names no call.
+/// Converts the name of a call. A name that contains a zero byte matches no call.
 fn text(name: &str) -> CString {
     CString::new(name).unwrap_or_else(|_| c"?".to_owned())
 }
 
 fn symbol<T: Copy>(library: &'static Library, name: &CStr) -> Result<T, libloading::Error> {
-    // SAFETY: the type is the one that the library declares for this name (1); it stays open (2).
+    // SAFETY: the library declares this type for this name (1).
+    // The library stays open (2).
     unsafe { library.get::<T>(name.to_bytes_with_nul()) }.map(|symbol| *symbol)
 }
 
-/// Returns the library to which `libcuda.so` now resolves, if it is the simulator.
+/// Returns the library to which `libcuda.so` currently resolves, if that library is the simulator.
 fn driver_with_mark() -> Option<Library> {
-    // SAFETY: cudarc does the same. A library other than ours is an installed driver.
+    // SAFETY: cudarc loads the same name. A library other than ours is an installed driver.
     let driver = unsafe { Library::new("libcuda.so") }.ok()?;
     // SAFETY: any symbol may be read as a pointer that is never dereferenced.
     let has_mark = unsafe { driver.get::<*const u8>(MARK.to_bytes_with_nul()) }.is_ok();
@@ -187,8 +189,8 @@ fn find() -> Result<PathBuf, LoadError> {
     let program = std::env::current_exe().unwrap_or_default();
     let beside = program.parent().unwrap_or(Path::new("."));
     let above = beside.parent().unwrap_or(Path::new("."));
-    // Test programs are in `deps` with the library; other programs are one directory up, and
-    // examples beside it.
+    // Test programs are in `deps` together with the library. Other programs are in the directory
+    // above, and examples are in a directory next to `deps`.
     let directories = [beside.to_owned(), beside.join("deps"), above.join("deps")];
     let places: Vec<PathBuf> = directories.iter().map(|directory| directory.join(&name)).collect();
     places.iter().find(|place| place.is_file()).cloned().ok_or(LoadError::NotFound(places))

@@ -1,4 +1,4 @@
-//! A report of the simulator, as a value.
+//! A parsed report of the simulator.
 
 use std::fmt;
 
@@ -6,29 +6,29 @@ use std::fmt;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Mistake {
-    /// Two accesses to the same bytes without order, at least one of them a write.
+    /// Two unordered accesses to the same bytes, at least one of which is a write.
     Race,
-    /// An access to memory that was freed.
+    /// An access to memory that has been freed.
     UseAfterFree,
-    /// An access beyond its allocation.
+    /// An access past the end of its allocation.
     OutOfBounds,
-    /// Memory freed twice.
+    /// Memory that is freed twice.
     DoubleFree,
-    /// An access to an address that never was memory, or to memory without access rights.
+    /// An access to an address that was never allocated, or to memory without access rights.
     WildAddress,
-    /// A handle of a destroyed object.
+    /// A handle whose object has been destroyed.
     StaleHandle,
-    /// Threads of a block that wait at different barriers, or for one that is never reached.
+    /// Threads of a block wait at different barriers, or some never reach the barrier.
     DivergentBarrier,
-    /// A kernel that stopped itself, did not end, or used unaligned addresses.
+    /// A kernel stopped itself, did not end, or accessed an unaligned address.
     KernelFault,
-    /// A module that was refused, with the line and the cause.
+    /// A module was refused. The report contains the line and the cause.
     InvalidPtx,
-    /// A kind that this crate does not know.
+    /// A kind of mistake that this crate does not know.
     Other,
 }
 
-/// One mistake of the program under test.
+/// A mistake in the program under test.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Report {
     mistake: Mistake,
@@ -53,7 +53,7 @@ impl Report {
         Self { mistake, text: line.to_owned() }
     }
 
-    /// Returns the kind of the mistake.
+    /// Returns which kind of mistake this is.
     #[must_use]
     pub fn mistake(&self) -> Mistake {
         self.mistake

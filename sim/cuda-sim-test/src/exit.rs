@@ -1,4 +1,4 @@
-//! The end of the process: findings are printed, and make it fail.
+//! Prints the findings at the end of the process, and makes the process fail if there are any.
 
 use std::ffi::{c_int, c_void};
 use std::fmt;
@@ -12,17 +12,17 @@ use crate::error::StartError;
 use crate::loader;
 use crate::options::Leaks;
 
-/// The exit code of a process that would exit with 0 but has findings, or in which the start before
-/// `main` failed.
+/// The exit code of a process that would exit with 0, but has findings or could not start the
+/// simulator before `main`.
 pub const EXIT_CODE: i32 = 3;
 
-/// The time limit for another thread's hold of the simulator at the end.
+/// How long the end of the process waits while another thread holds the simulator.
 const PATIENCE: Duration = Duration::from_secs(10);
 
 /// The process that registered the exit function.
 #[derive(Debug)]
 struct Process {
-    /// Its process ID; a forked child has another one.
+    /// The process ID. A forked child has a different ID.
     id: u32,
     leaks: Leaks,
     seed: u64,
@@ -34,7 +34,7 @@ static PROCESS: OnceLock<Process> = OnceLock::new();
 ///
 /// # Errors
 ///
-/// Fails if the C library cannot register it.
+/// Fails if the C library cannot register the function.
 pub(crate) fn register(leaks: Leaks, seed: u64) -> Result<(), StartError> {
     let is_first = PROCESS.set(Process { id: process::id(), leaks, seed }).is_ok();
     if is_first && !loader::at_exit(ended) {
@@ -43,7 +43,7 @@ pub(crate) fn register(leaks: Leaks, seed: u64) -> Result<(), StartError> {
     Ok(())
 }
 
-/// Handles the end of the process with this code.
+/// Runs when the process ends with this code.
 extern "C" fn ended(code: c_int, _: *mut c_void) {
     let Some(Process { id, leaks, seed }) = PROCESS.get() else { return };
     if *id != process::id() {
@@ -65,7 +65,7 @@ extern "C" fn ended(code: c_int, _: *mut c_void) {
     }
 }
 
-/// Replaces the exit code of a successful process.
+/// Replaces the exit code of a process that would succeed.
 fn fail_instead_of(code: c_int) {
     if code == 0 {
         eprintln!(
@@ -75,7 +75,7 @@ fn fail_instead_of(code: c_int) {
     }
 }
 
-/// The printed summary.
+/// The summary that is printed.
 #[derive(Clone, Copy, Debug)]
 struct Summary<'f> {
     findings: &'f Findings,
@@ -122,7 +122,7 @@ impl fmt::Display for Summary<'_> {
     }
 }
 
-/// Prints the first of many lines, which show the cause.
+/// Prints the first lines of a list, because they show the cause.
 fn first_of(formatter: &mut fmt::Formatter<'_>, lines: &[String], kind: &str) -> fmt::Result {
     for line in lines.iter().take(SHOWN) {
         writeln!(formatter, "  {kind}{line}")?;
@@ -134,10 +134,10 @@ fn first_of(formatter: &mut fmt::Formatter<'_>, lines: &[String], kind: &str) ->
     Ok(())
 }
 
-/// The number of lines printed of each kind.
+/// The number of lines that are printed for each kind.
 const SHOWN: usize = 10;
 
-/// Advice by the start of a report and a part of its text.
+/// Advice, selected by the start of a report and a part of its text.
 const ADVICE: &[(&str, &str, &str)] = &[
     (
         "race: ",

@@ -1,11 +1,12 @@
-//! A shared library that names functions of this program: written as bytes, with names and no code.
+//! Generates a shared library whose symbols name functions of this program. It contains no code.
 //!
-//! A program opens a CUDA driver by the name of a library, `libcuda.so` or `libcuda.so.1`. The
-//! dynamic loader returns a library of that name that is loaded already. So this module makes a
-//! library with that name in it (`DT_SONAME`). It defines every call of the driver as an *absolute
-//! symbol*, whose value is the address of a function that is linked into this program. The library
-//! has no code and no relocations. So it is the same for every 64-bit processor except for one
-//! number, and it may be on a file system mounted without execute permission.
+//! A program opens a CUDA driver by the name of a library, `libcuda.so` or `libcuda.so.1`. If a
+//! library of that name is already loaded, the dynamic loader returns it. This module therefore
+//! generates a library that contains that name (`DT_SONAME`). It defines every call of the driver
+//! as an *absolute symbol*, whose value is the address of a function in this program. The library
+//! contains no code and no relocations. Its bytes are therefore the same on every 64-bit processor,
+//! except for one number. The library can also be stored on a file system that is mounted without
+//! execute permission.
 //!
 //! ```text
 //! header, three program headers, dynamic section, hash table (one bucket), symbols, strings
@@ -20,7 +21,7 @@ const MACHINE: Option<u16> = if cfg!(all(target_arch = "x86_64", target_pointer_
     None
 };
 
-/// The bytes of the parts of fixed size.
+/// The sizes in bytes of the parts that have a fixed size.
 const HEADER: usize = 64;
 const PROGRAM_HEADER: usize = 56;
 const PROGRAM_HEADERS: usize = 3;
@@ -28,7 +29,7 @@ const DYNAMIC_ENTRY: usize = 16;
 const DYNAMIC_ENTRIES: usize = 7;
 const SYMBOL: usize = 24;
 
-/// Types of program headers, tags of dynamic entries, and other constants of `elf.h`.
+/// Types of program headers, tags of dynamic entries, and other constants from `elf.h`.
 const ET_DYN: u16 = 3;
 const PT_LOAD: u32 = 1;
 const PT_DYNAMIC: u32 = 2;
@@ -44,10 +45,11 @@ const DT_SONAME: u64 = 14;
 const GLOBAL_FUNCTION: u8 = (1 << 4) | 2;
 const SHN_ABS: u16 = 0xFFF1;
 
-/// The largest page of any system: segments may begin at a multiple of it.
+/// The largest page size of any supported system. Segments may begin at a multiple of it.
 const PAGE: u64 = 1 << 16;
 
-/// Returns the library of this name with these functions, or `None` on an unsupported processor.
+/// Returns a library of this name with these functions, or `None` if the processor is not
+/// supported.
 pub(crate) fn image(name: &str, functions: &[(&str, u64)]) -> Option<Vec<u8>> {
     let machine = MACHINE?;
     let mut strings = Strings::default();
@@ -57,8 +59,8 @@ pub(crate) fn image(name: &str, functions: &[(&str, u64)]) -> Option<Vec<u8>> {
 
     let dynamic = HEADER + PROGRAM_HEADERS * PROGRAM_HEADER;
     let hash = dynamic + DYNAMIC_ENTRIES * DYNAMIC_ENTRY;
-    // In words of 4 bytes: two counts, one bucket, and a link for each symbol. The first symbol is
-    // empty.
+    // In words of 4 bytes, the hash table consists of two counts, one bucket, and a link for each
+    // symbol. The first symbol is empty.
     let symbol_table = (hash + 4 * (2 + 1 + symbols.len() + 1)).next_multiple_of(8);
     let string_table = symbol_table + SYMBOL * (symbols.len() + 1);
     let end = string_table + strings.bytes.len();
@@ -67,7 +69,7 @@ pub(crate) fn image(name: &str, functions: &[(&str, u64)]) -> Option<Vec<u8>> {
     bytes.header(machine, HEADER);
     bytes.program_header(PT_LOAD, 0, end, PAGE);
     bytes.program_header(PT_DYNAMIC, dynamic, DYNAMIC_ENTRIES * DYNAMIC_ENTRY, 8);
-    // Without it the loader would require an executable stack.
+    // Without this header, the loader would require an executable stack.
     bytes.program_header(PT_GNU_STACK, 0, 0, 16);
     for (tag, value) in [
         (DT_SONAME, u64::from(name)),
@@ -91,7 +93,7 @@ pub(crate) fn image(name: &str, functions: &[(&str, u64)]) -> Option<Vec<u8>> {
     Some(bytes.0)
 }
 
-/// Zero-terminated texts, one after the other; the first is empty.
+/// Zero-terminated texts that are stored one after the other. The first text is empty.
 struct Strings {
     bytes: Vec<u8>,
 }
@@ -103,7 +105,7 @@ impl Default for Strings {
 }
 
 impl Strings {
-    /// Adds a text, and returns its offset.
+    /// Adds a text and returns its offset.
     fn add(&mut self, text: &str) -> u32 {
         let start = u32::try_from(self.bytes.len()).unwrap_or(0);
         self.bytes.extend(text.bytes());
@@ -112,7 +114,7 @@ impl Strings {
     }
 }
 
-/// Numbers, lowest byte first.
+/// The bytes of the library. Numbers are stored with the lowest byte first.
 #[derive(Default)]
 struct Bytes(Vec<u8>);
 
@@ -134,7 +136,7 @@ impl Bytes {
     }
 
     fn header(&mut self, machine: u16, program_headers: usize) {
-        // 64 bits, lowest byte first, version 1.
+        // The fields mean 64 bits, lowest byte first, version 1.
         self.0.extend([0x7F, b'E', b'L', b'F', 2, 1, 1]);
         self.pad(16);
         self.u16(ET_DYN);
@@ -142,7 +144,7 @@ impl Bytes {
         self.u32(1);
         self.u64(0);
         self.u64(program_headers as u64);
-        // No sections.
+        // The library has no sections.
         self.u64(0);
         self.u32(0);
         for number in [HEADER, PROGRAM_HEADER, PROGRAM_HEADERS, 0, 0, 0] {
@@ -152,9 +154,9 @@ impl Bytes {
 
     fn program_header(&mut self, kind: u32, start: usize, len: usize, align: u64) {
         self.u32(kind);
-        // The loader of older systems writes into the dynamic section.
+        // The loader of older systems writes to the dynamic section.
         self.u32(READ_AND_WRITE);
-        // In the file, in memory, and physically.
+        // The same address is used in the file, in memory, and as the physical address.
         for _ in 0..3 {
             self.u64(start as u64);
         }
@@ -163,8 +165,8 @@ impl Bytes {
         self.u64(align);
     }
 
-    /// Adds a hash table with all symbols in one chain: there are a few hundred, and each is looked
-    /// up once.
+    /// Adds a hash table with all symbols in one chain. This is fast enough, because there are a
+    /// few hundred symbols and each is looked up once.
     fn hash(&mut self, symbols: u32) {
         self.u32(1);
         self.u32(symbols + 1);

@@ -1,11 +1,12 @@
-//! The dynamic loader and the end of the process: all unsafe code of this crate.
+//! The dynamic loader and the end of the process. This module contains all unsafe code of the
+//! crate.
 //!
 //! The proofs rely on two facts:
 //!
-//! 1. **The library is ours.** [`image`](crate::image) has made it. It has no code, so nothing runs
-//!    when it is loaded. Its symbols are functions linked into this program, which is never
-//!    unloaded.
-//! 2. **A call of the C library gets the arguments that its manual page requires.**
+//! 1. **The library is ours.** [`image`](crate::image) has generated it. It contains no code, so
+//!    nothing runs when it is loaded. Its symbols are functions linked into this program, which is
+//!    never unloaded.
+//! 2. **Each call of the C library receives the arguments that its manual page requires.**
 
 use std::ffi::{CStr, CString, c_int, c_void};
 use std::fs::File;
@@ -17,34 +18,35 @@ use libc::{RTLD_LOCAL, RTLD_NOLOAD, RTLD_NOW};
 
 use crate::error::StartError;
 
-/// The names of a driver: cudarc uses the first, NVIDIA's programs use the second.
+/// The names of the driver. cudarc uses the first name, and NVIDIA's programs use the second.
 pub(crate) const NAMES: [&str; 2] = ["libcuda.so", "libcuda.so.1"];
 
-/// A call that identifies the simulator.
+/// The call that identifies the simulator.
 const MARK: &CStr = c"simcuda_is_simulator";
 
-/// A loaded library; the value keeps it loaded.
+/// A loaded library. It stays loaded as long as this value exists.
 #[derive(Debug)]
 struct Library(NonNull<c_void>);
 
 impl Library {
-    /// Opens the library that the dynamic loader finds by this name or path.
+    /// Opens the library that the dynamic loader finds under this name or path.
     ///
     /// # Safety
     ///
-    /// Code that runs when the library is loaded or unloaded must be sound to run here.
+    /// Any code that runs when the library is loaded or unloaded must be sound to run at this
+    /// point.
     unsafe fn open(name: &str, flags: c_int) -> Option<Self> {
         let name = CString::new(name).ok()?;
-        // SAFETY: the name ends with a zero byte and the flags are valid (2); the caller promises
-        // the rest.
+        // SAFETY: the name ends with a zero byte, and the flags are valid (2).
+        // The caller promises the rest.
         let handle = unsafe { libc::dlopen(name.as_ptr(), flags) };
         NonNull::new(handle).map(Self)
     }
 
     /// Returns the address of the call that identifies the simulator.
     fn mark(&self) -> Option<usize> {
-        // SAFETY: the handle is one of `dlopen` that was not closed, and the name ends with a zero
-        // byte (2).
+        // SAFETY: `dlopen` returned the handle, which has not been closed (2).
+        // The name ends with a zero byte (2).
         let symbol = unsafe { libc::dlsym(self.0.as_ptr(), MARK.as_ptr()) };
         NonNull::new(symbol).map(|symbol| symbol.addr().get())
     }
@@ -52,18 +54,18 @@ impl Library {
 
 impl Drop for Library {
     fn drop(&mut self) {
-        // SAFETY: the handle is one of `dlopen`, and is closed once (2); code that runs then is
-        // sound (`Library::open`).
+        // SAFETY: `dlopen` returned the handle, which is closed once (2).
+        // The code that runs during the close is sound to run (`Library::open`).
         unsafe { libc::dlclose(self.0.as_ptr()) };
     }
 }
 
-/// Returns the dynamic loader's message for its last failed call on this thread.
+/// Returns the dynamic loader's message about its last failed call on this thread.
 fn complaint() -> String {
-    // SAFETY: it takes no arguments (2).
+    // SAFETY: the call takes no arguments (2).
     let text = NonNull::new(unsafe { libc::dlerror() });
-    // SAFETY: a text that is not null ends with a zero byte, and is valid until the next call of
-    // the loader (2).
+    // SAFETY: a text that is not null ends with a zero byte.
+    // The text is valid until the next call of the loader (2).
     let text = text.map(|text| unsafe { CStr::from_ptr(text.as_ptr()) });
     text.map_or_else(|| "it gives no reason".to_owned(), |text| text.to_string_lossy().into_owned())
 }
@@ -72,32 +74,32 @@ fn complaint() -> String {
 ///
 /// An installed library that is not loaded does not count.
 pub(crate) fn is_another_driver(name: &str) -> bool {
-    // SAFETY: only an already loaded library is opened.
+    // SAFETY: the call only opens a library that is already loaded.
     let found = unsafe { Library::open(name, RTLD_NOW | RTLD_NOLOAD) };
     found.is_some_and(|library| library.mark().is_none())
 }
 
-/// Makes the dynamic loader return this library from now on for its name.
+/// Makes the dynamic loader return this library for the library's name from now on.
 ///
 /// # Errors
 ///
-/// Fails if a file in memory cannot be created, and if the loader refuses.
+/// Fails if the file in memory cannot be created, or if the loader refuses the library.
 pub(crate) fn load(name: &'static str, image: &[u8], mark: usize) -> Result<(), StartError> {
     let file = file_in_memory(image).map_err(StartError::File)?;
     let path = format!("/proc/self/fd/{}", file.as_raw_fd());
     // SAFETY: the library is ours, and nothing runs when it is loaded (1).
     let library = unsafe { Library::open(&path, RTLD_NOW | RTLD_LOCAL) };
     let library = library.ok_or_else(|| StartError::Loader { library: name, why: complaint() })?;
-    // An older loader would treat the value of an absolute symbol as an offset.
+    // An older loader treats the value of an absolute symbol as an offset.
     if library.mark() != Some(mark) {
         let why = "it does not support absolute symbols; glibc does since 2.28".to_owned();
         return Err(StartError::Loader { library: name, why });
     }
     std::mem::forget(library);
-    // The loader identifies libraries by their paths, too. As long as the file is open, no other
+    // The loader also identifies libraries by their paths. While the file is open, no other file
     // has its path.
     let _descriptor = file.into_raw_fd();
-    // SAFETY: only an already loaded library is opened.
+    // SAFETY: the call only opens a library that is already loaded.
     let found = unsafe { Library::open(name, RTLD_NOW | RTLD_NOLOAD) };
     let found = found.ok_or_else(|| StartError::Loader { library: name, why: complaint() })?;
     if found.mark() != Some(mark) {
@@ -112,30 +114,30 @@ fn file_in_memory(bytes: &[u8]) -> io::Result<File> {
     if descriptor < 0 {
         return Err(io::Error::last_os_error());
     }
-    // SAFETY: the descriptor is new, and no other code owns it.
+    // SAFETY: the descriptor has just been created, and no other code owns it.
     let mut file = unsafe { File::from_raw_fd(descriptor) };
     file.write_all(bytes)?;
     Ok(file)
 }
 
 unsafe extern "C" {
-    /// Registers an exit function. It is the GNU C library's `atexit` that also passes the exit
-    /// code.
+    /// Registers an exit function. Unlike `atexit`, the GNU C library's `on_exit` also passes the
+    /// exit code.
     fn on_exit(function: extern "C" fn(c_int, *mut c_void), argument: *mut c_void) -> c_int;
 }
 
-/// Registers a function for the end of the process, which gets the exit code. Returns `false` if
-/// that fails.
+/// Registers a function that runs at the end of the process and receives the exit code. Returns
+/// `false` if the registration fails.
 pub(crate) fn at_exit(function: extern "C" fn(c_int, *mut c_void)) -> bool {
-    // SAFETY: the function is one of this program, which is never unloaded, and reads no argument
-    // (2).
+    // SAFETY: the function belongs to this program, which is never unloaded.
+    // The function does not read its second argument (2).
     unsafe { on_exit(function, std::ptr::null_mut()) == 0 }
 }
 
-/// Ends the process at once, with this code.
+/// Ends the process immediately with this code.
 pub(crate) fn end(code: c_int) -> ! {
-    // SAFETY: the function registered by `at_exit` calls it, after which no code of this crate runs
-    // (2).
+    // SAFETY: the function registered by `at_exit` calls this function, and no code of this crate
+    // runs afterwards (2).
     unsafe { libc::_exit(code) }
 }
 
@@ -151,7 +153,7 @@ mod tests {
     fn a_driver_that_the_process_has_already_is_not_replaced() {
         let file = file_in_memory(&image("libcuda.so.1", &[("cuInit", 16)]).unwrap()).unwrap();
         let path = format!("/proc/self/fd/{}", file.as_raw_fd());
-        // SAFETY: it has no code, and its symbols are not called.
+        // SAFETY: the library contains no code, and its symbols are not called.
         let driver = unsafe { Library::open(&path, RTLD_NOW) }.unwrap();
         assert!(is_another_driver("libcuda.so.1") && !is_another_driver("libcuda.so"));
         let refused = crate::try_start().unwrap_err();

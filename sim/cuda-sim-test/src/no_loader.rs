@@ -1,5 +1,5 @@
-//! Systems whose dynamic loader does not return a loaded library by its soname: the simulator
-//! cannot be started there.
+//! For systems whose dynamic loader does not return a loaded library by its soname. The simulator
+//! cannot be started on these systems.
 
 use std::ffi::{c_int, c_void};
 
@@ -11,7 +11,7 @@ pub(crate) fn is_another_driver(_name: &str) -> bool {
     false
 }
 
-/// Fails: the loader is not supported.
+/// Always fails, because the loader is not supported.
 pub(crate) fn load(_: &'static str, _: &[u8], _: usize) -> Result<(), StartError> {
     Err(StartError::System { system: std::env::consts::OS })
 }

@@ -1,4 +1,4 @@
-//! Options from the environment: the machine, and how its tests run.
+//! Options from the environment: the settings of the machine, and how the tests run.
 
 use std::env;
 use std::ffi::OsString;
@@ -11,7 +11,7 @@ const LEAKS: &str = "CUDA_SIM_LEAKS";
 /// Variables that only this crate reads.
 const OWN: [&str; 3] = [START, ORDERS, LEAKS];
 
-/// The treatment of leaks at the end of the process.
+/// How leaks are treated at the end of the process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Leaks {
     Fail,
@@ -19,11 +19,11 @@ pub(crate) enum Leaks {
     Ignore,
 }
 
-/// Options from the environment.
+/// Options that were read from the environment.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Options {
     pub(crate) machine: Settings,
-    /// The number of seeds for each test.
+    /// The number of seeds with which each test runs.
     pub(crate) orders: u64,
     pub(crate) leaks: Leaks,
 }

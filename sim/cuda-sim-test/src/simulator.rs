@@ -1,4 +1,4 @@
-//! The simulated driver of this process: its interface for tests.
+//! The simulated driver of this process, as tests use it.
 
 use std::thread;
 
@@ -6,8 +6,8 @@ use cuda_sim::settings::Fault;
 
 use crate::state::running_options;
 
-/// The simulated driver of this process. A test that only starts it needs none of these methods:
-/// the process prints the findings at its end.
+/// The simulated driver of this process. A test that only starts the simulator needs none of these
+/// methods, because the process prints the findings when it ends.
 #[derive(Clone, Copy, Debug)]
 pub struct Simulator(());
 
@@ -16,15 +16,16 @@ impl Simulator {
         Self(())
     }
 
-    /// Returns the mistakes found so far, each once, one line each: `race: …`, `use after free: …`,
-    /// `out of bounds: …`. Mistakes of a kernel are known once it has run.
+    /// Returns the distinct mistakes found so far, with one line for each: `race: …`,
+    /// `use after free: …`, `out of bounds: …`. Mistakes in a kernel are known once the kernel has
+    /// run.
     #[must_use]
     pub fn reports(self) -> Vec<String> {
         cuda_sim::reports()
     }
 
-    /// Returns the same and forgets it. A test uses it for intended mistakes, so that the process
-    /// does not fail.
+    /// Returns the mistakes found so far and discards them. Use this for intended mistakes, so that
+    /// the process does not fail.
     #[must_use]
     pub fn take_reports(self) -> Vec<String> {
         let reports = cuda_sim::reports();
@@ -32,14 +33,14 @@ impl Simulator {
         reports
     }
 
-    /// Returns the objects that were created and not freed so far, one line each.
+    /// Returns the objects that were created so far and not freed, with one line for each.
     #[must_use]
     pub fn leaks(self) -> Vec<String> {
         cuda_sim::leaks()
     }
 
-    /// Checks that there are no reports, so that the test fails and not the process alone. If tests
-    /// run on several threads of one process, mistakes of other tests count, too.
+    /// Checks that there are no reports, so that the test fails and not only the process. If
+    /// several tests run on threads of one process, mistakes of other tests also count.
     ///
     /// # Panics
     ///
@@ -49,15 +50,15 @@ impl Simulator {
         assert!(reports.is_empty(), "the simulated driver reports:\n{}", reports.join("\n"));
     }
 
-    /// Lets the n-th call of this name from now (1 is the next one) return a `CUresult`, without an
-    /// effect.
+    /// Makes the n-th call of this name from now return a `CUresult` without having an effect. 1 is
+    /// the next call.
     pub fn fail_call(self, call: &str, nth: u64, code: u32) {
         cuda_sim::fail_call(&Fault { call: call.to_owned(), nth, code });
     }
 
-    /// Runs a test once for each seed of `CUDA_SIM_ORDERS`, from `CUDA_SIM_SEED` on, and passes it
-    /// the seed. If the test panics, the seed is printed. A seed reproduces its order if no other
-    /// thread uses the device meanwhile.
+    /// Runs a test once for each seed and passes the seed to it. The number of seeds is
+    /// `CUDA_SIM_ORDERS`, starting with `CUDA_SIM_SEED`. If the test panics, the seed is printed. A
+    /// seed reproduces its order if no other thread uses the device during the test.
     ///
     /// ```
     /// let simulator = cuda_sim_test::start();

@@ -1,4 +1,4 @@
-//! The start of the simulator as the driver of this process, once.
+//! Starts the simulator as the driver of this process.
 
 use cuda_sim::settings::Settings;
 
@@ -10,31 +10,32 @@ use crate::options::Options;
 use crate::simulator::Simulator;
 use crate::state::running_options;
 
-/// Starts the simulated driver in this process with the settings of the environment, unless it runs
-/// already. Call it before the first call of cudarc. The crate's page lists the variables.
+/// Starts the simulated driver in this process with the settings from the environment, unless it is
+/// already running. Call this before the first call of cudarc. The crate's page lists the
+/// variables.
 ///
 /// # Panics
 ///
-/// Panics with the error of [`try_start`].
+/// Panics with the error that [`try_start`] returns.
 #[expect(clippy::must_use_candidate, reason = "most tests need no more than the start")]
 pub fn start() -> Simulator {
     start_with(|_| {})
 }
 
-/// Starts the simulated driver in this process with the settings of the environment, unless it runs
-/// already.
+/// Starts the simulated driver in this process with the settings from the environment, unless it is
+/// already running.
 ///
 /// # Errors
 ///
-/// Fails if an environment variable has an invalid value, or if this process has loaded another
-/// driver before. It also fails if the simulator runs already with other settings, or if the
+/// Fails if an environment variable has an invalid value, or if this process has already loaded
+/// another driver. It also fails if the simulator is already running with other settings, or if the
 /// system's loader does not support it.
 pub fn try_start() -> Result<Simulator, StartError> {
     try_start_with(|_| {})
 }
 
-/// Starts a machine with other settings than those of the environment, such as two devices or less
-/// memory.
+/// Starts a simulated machine whose settings differ from those in the environment, for example with
+/// two devices or less memory.
 ///
 /// ```
 /// let simulator = cuda_sim_test::start_with(|machine| machine.devices = 2);
@@ -44,17 +45,18 @@ pub fn try_start() -> Result<Simulator, StartError> {
 ///
 /// # Panics
 ///
-/// Panics with the error of [`try_start_with`].
+/// Panics with the error that [`try_start_with`] returns.
 pub fn start_with(change: impl FnOnce(&mut Settings)) -> Simulator {
     #[expect(clippy::panic, reason = "documented: the twin with a result is `try_start_with`")]
     try_start_with(change).unwrap_or_else(|error| panic!("{error}"))
 }
 
-/// Starts a machine with other settings than those of the environment.
+/// Starts a simulated machine whose settings differ from those in the environment.
 ///
 /// # Errors
 ///
-/// Fails as [`try_start`] does. A running simulator with other settings is an error.
+/// Fails in the same cases as [`try_start`]. If the simulator is running with other settings, this
+/// is an error.
 pub fn try_start_with(change: impl FnOnce(&mut Settings)) -> Result<Simulator, StartError> {
     let mut wanted = Options::from_environment()?;
     change(&mut wanted.machine);
@@ -77,13 +79,13 @@ pub fn try_start_with(change: impl FnOnce(&mut Settings)) -> Result<Simulator, S
     Ok(Simulator::new())
 }
 
-/// Returns the simulator if it is the driver of this process.
+/// Returns the simulator if it is running as the driver of this process.
 #[must_use]
 pub fn running() -> Option<Simulator> {
     running_options().is_some().then(Simulator::new)
 }
 
-/// Makes the dynamic loader return the simulator for a driver's names.
+/// Makes the dynamic loader return the simulator for the names of a driver.
 fn become_the_driver() -> Result<(), StartError> {
     if let Some(library) = NAMES.into_iter().find(|name| loader::is_another_driver(name)) {
         return Err(StartError::AnotherDriver { library });

@@ -4,10 +4,10 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use crate::options::Options;
 
-/// `None` until the simulator is started.
+/// `None` until the simulator has been started.
 static RUNNING: Mutex<Option<Options>> = Mutex::new(None);
 
-/// Returns the options, locked, so that only one thread starts the simulator.
+/// Returns the locked options. The lock ensures that only one thread starts the simulator.
 pub(crate) fn running_options() -> MutexGuard<'static, Option<Options>> {
     RUNNING.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -1,4 +1,4 @@
-//! A program that only names the crate: one variable makes the simulator its driver.
+//! A program that only names the crate. An environment variable makes the simulator its driver.
 
 #![cfg(all(target_os = "linux", target_env = "gnu"))]
 #![allow(missing_docs, clippy::unwrap_used, reason = "tests")]

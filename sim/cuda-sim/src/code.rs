@@ -1,4 +1,4 @@
-//! The driver's return codes, by the numbers and names of CUDA's documentation.
+//! The driver's return codes, with the numbers and names from CUDA's documentation.
 
 use std::ffi::CStr;
 
@@ -9,7 +9,7 @@ pub(crate) struct Code(pub(crate) u32);
 /// The result of a call.
 pub(crate) type Outcome<T> = Result<T, Code>;
 
-/// Prints to the standard error that a feature is not modelled, and returns the code for it.
+/// Prints to standard error that a feature is not modelled, and returns the matching code.
 pub(crate) fn unmodelled(what: &str) -> Code {
     eprintln!("the simulated CUDA driver does not model {what}");
     Code::NOT_SUPPORTED
@@ -21,7 +21,7 @@ macro_rules! codes {
         impl Code {
             $(pub(crate) const $short: Self = Self($number);)*
 
-            /// Returns name and description of a known code.
+            /// Returns the name and the description of a known code.
             pub(crate) fn words(self) -> Option<(&'static CStr, &'static CStr)> {
                 match self.0 {
                     $($number => Some(($name, $text)),)*

@@ -1,13 +1,13 @@
-//! A CUDA driver in software, for tests: `libcuda.so` as a library that needs no GPU.
+//! A CUDA driver in software, for tests. The library replaces `libcuda.so` and needs no GPU.
 //!
 //! Memory holds real bytes, and kernels are interpreted from PTX. Operations wait in their streams
-//! until a call forces them, then run in an order that a seed draws. Vector clocks find unordered
-//! accesses, even if the data came out right.
+//! until a call forces them, and then run in a random order determined by a seed. Vector clocks
+//! detect unordered accesses, even if the resulting data is correct.
 //!
-//! `ptx` reads modules, `kernel` runs their kernels, `printf` formats their output, and `world` is
-//! everything else, all in safe Rust. `abi` is the C interface over it: the driver's calls, and the
-//! `simcuda_*` calls by which tests control it. `docs/simulator.md` describes the model and its
-//! limits.
+//! `ptx` parses modules, `kernel` runs their kernels, and `printf` formats their output. `world`
+//! models the rest of the driver. All four are safe Rust. `abi` provides the C interface: the
+//! driver's calls, and the `simcuda_*` calls with which tests control the simulator.
+//! `docs/simulator.md` describes the model and its limits.
 
 // Layering: a module may import what follows its colon. `cargo xtask imports` checks it, `--list` prints it anew.
 //

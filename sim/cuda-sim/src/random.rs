@@ -1,4 +1,4 @@
-//! The generator that draws orders. It is seeded, so that a failing order can be reproduced.
+//! The generator of random orders. It is seeded, so a failing order can be reproduced.
 
 /// `SplitMix64` (Steele, Lea, Flood: "Fast splittable pseudorandom number generators", 2014).
 #[derive(Clone, Debug)]
@@ -9,7 +9,7 @@ impl Random {
         Self(seed)
     }
 
-    /// Returns a separate generator, whose numbers do not depend on later draws from this one.
+    /// Returns a separate generator. Later draws from `self` do not affect its numbers.
     pub(crate) fn branch(&mut self) -> Self {
         Self(self.next())
     }

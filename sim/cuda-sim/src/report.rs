@@ -1,4 +1,4 @@
-//! Reports of mistakes in a program, in words.
+//! Reports that describe mistakes in a program.
 
 use std::fmt;
 
@@ -11,25 +11,26 @@ pub(crate) enum Mistake {
     DoubleFree,
     WildAddress,
     StaleHandle,
-    /// Threads of a block that wait at different barriers, or never reach one.
+    /// Threads of a block wait at different barriers, or some never reach a barrier.
     DivergentBarrier,
-    /// A kernel that ended for another reason.
+    /// A kernel ended for another reason.
     KernelFault,
-    /// A module that was refused.
+    /// A module was refused.
     InvalidPtx,
 }
 
-/// The mistakes found so far, each once.
+/// The distinct mistakes found so far.
 #[derive(Debug, Default)]
 pub(crate) struct Reports {
-    /// `true` if each is printed to the standard error at once.
+    /// `true` if each report is printed to standard error immediately.
     printed: bool,
     lines: Vec<String>,
-    /// The last report, including a repeated one.
+    /// The last report, even if it repeats an earlier one.
     last: Option<(Mistake, String)>,
 }
 
-/// The number of reports kept. Later ones are only counted, because the first ones show the cause.
+/// The number of reports that are kept. Later reports are only counted, because the first ones show
+/// the cause.
 const KEPT: usize = 1000;
 
 impl Reports {
@@ -48,7 +49,7 @@ impl Reports {
         }
     }
 
-    /// Returns the text of the last report, if it is of this kind.
+    /// Returns the text of the last report if it is of the given kind.
     pub(crate) fn last(&self, sort: Mistake) -> Option<String> {
         let (mistake, text) = self.last.as_ref()?;
         (*mistake == sort).then(|| text.clone())

@@ -1,4 +1,4 @@
-//! Settings of a simulated machine: as a value, and from environment variables.
+//! The settings of a simulated machine, as a value and from environment variables.
 
 use std::env;
 use std::ffi::{OsStr, OsString};
@@ -8,7 +8,7 @@ use thiserror::Error;
 
 use crate::world;
 
-/// The common prefix of variables, by which a misspelt one is detected.
+/// The common prefix of the variables. A misspelt variable is recognised by its prefix.
 const PREFIX: &str = "CUDA_SIM_";
 const SEED: &str = "CUDA_SIM_SEED";
 const BACKGROUND: &str = "CUDA_SIM_BACKGROUND";
@@ -35,44 +35,44 @@ const OWN: [&str; 9] = [
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Settings {
-    /// The seed of the order of asynchronous work; `CUDA_SIM_SEED`, 0 by default.
+    /// The seed that determines the order of asynchronous work; `CUDA_SIM_SEED`, 0 by default.
     pub seed: u64,
-    /// `true` if a thread runs all work that can run, as a device does. No seed reproduces that
-    /// order. `CUDA_SIM_BACKGROUND`, off by default. A driver that a program loads without a test
-    /// harness ignores it.
+    /// `true` if a background thread runs all work that is ready, like a device. No seed reproduces
+    /// that order. `CUDA_SIM_BACKGROUND`, off by default. The setting is ignored by a driver that a
+    /// program loads without a test harness.
     pub background: bool,
     /// The number of devices, 1 to 4; `CUDA_SIM_DEVICES`, 1 by default.
     pub devices: u32,
-    /// The memory of each device, 2 MiB to 1 TiB, in bytes; `CUDA_SIM_BYTES`, 1 GiB by default.
+    /// The memory of each device in bytes, from 2 MiB to 1 TiB; `CUDA_SIM_BYTES`, 1 GiB by default.
     pub bytes: u64,
-    /// The CUDA version of the driver, as 1000 × major + 10 × minor. It refuses later calls and
-    /// later PTX. `CUDA_SIM_DRIVER_VERSION`, 13000 by default.
+    /// The CUDA version of the driver, as 1000 × major + 10 × minor. The driver refuses calls and
+    /// PTX versions that are newer. `CUDA_SIM_DRIVER_VERSION`, 13000 by default.
     pub driver_version: u32,
-    /// `true` if devices can enable access to each other's memory. On by default; no variable sets
-    /// it.
+    /// `true` if devices can enable access to each other's memory. This is on by default, and no
+    /// variable changes it.
     pub peers: bool,
-    /// `true` to take the opposite choice wherever NVIDIA's documentation leaves one open;
-    /// `CUDA_SIM_OTHER_ANSWERS`, off by default.
+    /// `true` to choose the other alternative wherever NVIDIA's documentation leaves the behaviour
+    /// open; `CUDA_SIM_OTHER_ANSWERS`, off by default.
     pub other_answers: bool,
-    /// The instructions that a warp may execute in one block, before it counts as one without an
-    /// end; `CUDA_SIM_INSTRUCTIONS`, 8,388,608 by default.
+    /// The number of instructions that a warp may execute in one block before the simulator treats
+    /// it as an endless loop; `CUDA_SIM_INSTRUCTIONS`, 8,388,608 by default.
     pub instructions: u64,
-    /// `true` if each report is printed to the standard error at once; `CUDA_SIM_PRINT_REPORTS`,
+    /// `true` if each report is printed to standard error immediately; `CUDA_SIM_PRINT_REPORTS`,
     /// off by default.
     pub print_reports: bool,
-    /// Calls that fail; `CUDA_SIM_FAULTS`, none by default.
+    /// The calls that fail; `CUDA_SIM_FAULTS`, none by default.
     pub faults: Vec<Fault>,
 }
 
-/// A call of the driver that fails, and has no effect: `cuMemAllocAsync:3:2` in `CUDA_SIM_FAULTS`,
-/// with commas between several.
+/// A call of the driver that fails and has no effect. `CUDA_SIM_FAULTS` contains entries such as
+/// `cuMemAllocAsync:3:2`, separated by commas.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Fault {
-    /// The call's name, or `*` for any call.
+    /// The name of the call, or `*` for any call.
     pub call: String,
-    /// The number of the failing call among those of that name; 1 is the first.
+    /// The position of the failing call among the calls of that name, starting at 1.
     pub nth: u64,
-    /// The `CUresult` that it returns: 2 is out of memory.
+    /// The `CUresult` that the call returns. For example, 2 means out of memory.
     pub code: u32,
 }
 
@@ -80,7 +80,7 @@ pub struct Fault {
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum SettingError {
-    /// It is not a whole number, or out of range.
+    /// The value is not a whole number, or it is out of range.
     #[error(
         "{variable}={value:?}: it takes a whole number from {} to {}",
         .range.start(),
@@ -94,7 +94,7 @@ pub enum SettingError {
         /// The accepted range.
         range: RangeInclusive<u64>,
     },
-    /// It is not a version of a supported driver.
+    /// The value is not the version of a supported driver.
     #[error("{variable}={value:?}: it takes a CUDA version from 12000 on, where 12080 is 12.8")]
     Version {
         /// The variable's name.
@@ -102,7 +102,7 @@ pub enum SettingError {
         /// The variable's value.
         value: OsString,
     },
-    /// It is neither of the accepted words.
+    /// The value is neither of the accepted words.
     #[error("{variable}={value:?}: it takes {}", .words.join(" or "))]
     Word {
         /// The variable's name.
@@ -123,7 +123,7 @@ pub enum SettingError {
         /// The entry between two commas.
         entry: String,
     },
-    /// It has the simulator's prefix, and is unknown.
+    /// The variable has the simulator's prefix, but it is unknown.
     #[error("{variable:?} is not a setting of the simulated driver; its settings are {}", .known.join(", "))]
     Unknown {
         /// The variable's name.
@@ -152,8 +152,8 @@ impl Default for Settings {
 }
 
 impl Settings {
-    /// Reads the settings from environment variables, with defaults for unset ones. The variables
-    /// in `further` may have the simulator's prefix, too.
+    /// Reads the settings from environment variables. Variables that are not set have defaults. The
+    /// variables in `further` may also have the simulator's prefix.
     ///
     /// # Errors
     ///
@@ -167,7 +167,7 @@ impl Settings {
     ///
     /// # Errors
     ///
-    /// Fails as [`Settings::from_environment`] does.
+    /// Fails in the same cases as [`Settings::from_environment`].
     pub fn from_variables(
         variables: impl IntoIterator<Item = (OsString, OsString)>,
         further: &[&'static str],
@@ -185,7 +185,7 @@ impl Settings {
         Ok(settings)
     }
 
-    /// Reads a variable. Returns `false` if none has this name.
+    /// Reads one variable. Returns `false` if there is no setting of this name.
     fn take(&mut self, name: &str, value: &OsStr) -> Result<bool, SettingError> {
         match name {
             SEED => self.seed = number(SEED, value, 0..=u64::MAX)?,
@@ -202,7 +202,7 @@ impl Settings {
         Ok(true)
     }
 
-    /// Converts to the settings of the world.
+    /// Converts into the settings of the simulated world.
     pub(crate) fn of_world(&self) -> world::Settings {
         world::Settings {
             seed: self.seed,
@@ -221,7 +221,7 @@ impl Settings {
 ///
 /// # Errors
 ///
-/// Fails if it is not a number, or out of range.
+/// Fails if the value is not a number, or is out of range.
 pub fn number(
     variable: &'static str,
     value: &OsStr,
@@ -242,11 +242,11 @@ pub fn switch(variable: &'static str, value: &OsStr) -> Result<bool, SettingErro
     word(variable, value, &["0", "1"]).map(|place| place == 1)
 }
 
-/// Returns the index of the variable's value among these words.
+/// Returns the index of the variable's value in the list of words.
 ///
 /// # Errors
 ///
-/// Fails if it is none of them.
+/// Fails if the list does not contain the value.
 pub fn word(
     variable: &'static str,
     value: &OsStr,
@@ -262,7 +262,7 @@ fn version(value: &OsStr) -> Result<u32, SettingError> {
     Ok(small(version))
 }
 
-/// Converts a number whose range was checked.
+/// Converts a number whose range has been checked.
 fn small(number: u64) -> u32 {
     u32::try_from(number).unwrap_or(u32::MAX)
 }

@@ -1,23 +1,24 @@
-//! Observations of a question, each printed in a line with the expectation and its source.
+//! The observations made for a question. Each is printed on one line with its expectation and
+//! source.
 //!
-//! An expectation is *documented* if it is in NVIDIA's documentation, *assumed* if hardware has not
-//! confirmed it yet, and *seen* if hardware has. All three must hold: an assumption that hardware
-//! contradicts fails its test, so that it gets corrected. An observation that differs between
-//! devices is *noted*, without an expectation.
+//! An expectation is *documented* if NVIDIA's documentation states it, *seen* if hardware has
+//! confirmed it, and *assumed* if hardware has not confirmed it yet. All three must hold. If
+//! hardware contradicts an assumption, the test fails, so the assumption is corrected. An
+//! observation that differs between devices is only *noted* and has no expectation.
 
 use std::fmt::{self, Write as _};
 use std::io::Write as _;
 
 use crate::driver::{Code, Kind, Outcome, Refusal, Status};
 
-/// The variable that names a file to which every line is added.
+/// The variable that names a file to which every line is appended.
 const FILE_VARIABLE: &str = "DRIVER_ANSWERS";
 
-/// An observation, in words.
+/// An observation as text.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Answer {
     text: String,
-    /// The call that the driver lacks, if that is the observation.
+    /// The call that the driver lacks, if the observation is that a call is missing.
     missing: Option<&'static str>,
 }
 
@@ -38,7 +39,7 @@ enum Standing {
     Seen,
 }
 
-/// The codes that questions expect, by the names of CUDA's documentation.
+/// The result codes that questions expect, by their names in CUDA's documentation.
 pub mod codes {
     use cudarc::driver::sys::CUresult as Raw;
 
@@ -84,7 +85,7 @@ impl Answers {
         Self { topic: topic.to_owned(), differing: Vec::new(), given: 0, skipped: 0 }
     }
 
-    /// Checks an observation against NVIDIA's documentation.
+    /// Checks an observation against what NVIDIA's documentation states.
     pub fn documented(
         &mut self,
         question: &str,
@@ -94,7 +95,7 @@ impl Answers {
         self.take(question, &observed.into(), &expected.into(), Standing::Documented);
     }
 
-    /// Checks an observation against an assumption, which hardware has to confirm.
+    /// Checks an observation against an assumption that hardware has not confirmed yet.
     pub fn assumed(
         &mut self,
         question: &str,
@@ -104,7 +105,7 @@ impl Answers {
         self.take(question, &observed.into(), &expected.into(), Standing::Assumed);
     }
 
-    /// Checks an observation against earlier hardware.
+    /// Checks an observation against what hardware has shown before.
     pub fn seen(
         &mut self,
         question: &str,
@@ -114,7 +115,7 @@ impl Answers {
         self.take(question, &observed.into(), &expected.into(), Standing::Seen);
     }
 
-    /// Records an observation without an expectation.
+    /// Records an observation that has no expectation.
     pub fn noted(&mut self, question: &str, observed: impl Into<Answer>) {
         let observed = observed.into();
         if let Some(call) = observed.missing {
@@ -124,7 +125,7 @@ impl Answers {
         self.print(&format!("answer: {}: {question} = {observed} (noted)", self.topic));
     }
 
-    /// Records a question that cannot be tested here, with the reason.
+    /// Records that a question cannot be tested on this system, and why.
     pub fn skip(&mut self, why: &str) {
         self.skipped += 1;
         self.print(&format!("SKIPPED: {}: {why}", self.topic));
@@ -151,7 +152,7 @@ impl Answers {
         println!("{line}");
         let Some(path) = std::env::var_os(FILE_VARIABLE) else { return };
         let opened = std::fs::OpenOptions::new().create(true).append(true).open(path);
-        // It is one write, so that lines of parallel processes do not mix.
+        // A single write ensures that lines of parallel processes do not mix.
         let line = format!("{line}\n");
         if let Err(error) = opened.and_then(|mut file| file.write_all(line.as_bytes())) {
             eprintln!("could not add an answer to the file of {FILE_VARIABLE}: {error}");
@@ -162,14 +163,14 @@ impl Answers {
     ///
     /// # Panics
     ///
-    /// Panics if an observation differs from its expectation, and if there are neither observations
+    /// Panics if an observation differs from its expectation, or if there are neither observations
     /// nor skipped questions.
     #[expect(clippy::panic, reason = "this is how a test fails")]
     pub fn close(self) {
         let topic = &self.topic;
         assert!(self.given + self.skipped > 0, "{topic}: no question was asked");
         if self.given == 0 {
-            // The runner counts such a test as skipped and not as passed.
+            // The runner counts such a test as skipped, and not as passed.
             println!("NOT ASKED: {topic}");
         }
         if self.differing.is_empty() {

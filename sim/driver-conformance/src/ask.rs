@@ -1,18 +1,19 @@
-//! Opens the device for a question, or panics: a question never passes without being tested.
+//! Opens the device for a question, or panics, so that no question passes without being tested.
 
 use crate::answers::Answers;
 use crate::driver::{Device, NoDevice, Outcome, Refusal};
 
-/// The variable that allows a simulated driver. `sim-test` sets it, `gpu-test` unsets it.
+/// The variable that permits a simulated driver. `sim-test` sets it, and `gpu-test` unsets it.
 const SIMULATOR_VARIABLE: &str = "DRIVER_CONFORMANCE_SIMULATOR";
 
 /// Opens the device, runs the question and checks its answers.
 ///
-/// A call that the driver lacks ends the question as skipped.
+/// If the driver lacks a call, the question ends as skipped.
 ///
 /// # Panics
 ///
-/// Panics without a device, if a preparing call is refused, and if an answer differs.
+/// Panics if there is no device, if a call that prepares the question fails, or if an answer
+/// differs.
 #[expect(clippy::panic, reason = "this is how a test fails")]
 pub fn ask(topic: &str, question: impl FnOnce(&Device, &mut Answers) -> Outcome<()>) {
     let device = open().unwrap_or_else(|why| panic!("GPU REQUIRED: {why}"));
@@ -27,11 +28,12 @@ pub fn ask(topic: &str, question: impl FnOnce(&Device, &mut Answers) -> Outcome<
     answers.close();
 }
 
-/// Opens the device: hardware, or the simulated driver under `cargo xtask sim-test`.
+/// Opens the device, which is hardware, or the simulated driver under `cargo xtask sim-test`.
 ///
 /// # Errors
 ///
-/// Fails without a driver or a device, with a stub alone, or with a simulator that was not allowed.
+/// Fails if there is no driver or no device, if only a stub is installed, or if the driver is a
+/// simulator that was not permitted.
 pub fn open() -> Result<Device, NoDevice> {
     if std::env::var_os(SIMULATOR_VARIABLE).is_some() {
         Device::open_hardware_or_simulator()

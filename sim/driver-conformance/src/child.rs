@@ -1,34 +1,34 @@
-//! Questions in a child process, which they may crash: the crash is an observation.
+//! Questions that run in a child process because they may crash it. A crash is also an observation.
 
 use std::process::Command;
 
 use crate::answers::Answer;
 use crate::driver::{Outcome, Refusal};
 
-/// The variable that marks the child process.
+/// The variable that marks a process as the child.
 const CHILD_VARIABLE: &str = "DRIVER_CONFORMANCE_CHILD";
-/// The start of the child's line with an observation.
+/// The start of the line on which the child prints its observation.
 const SAW: &str = "the child saw: ";
-/// The start of its line if the driver lacks a call.
+/// The start of the line that the child prints if the driver lacks a call.
 const LACKS: &str = "the child lacks: ";
 
-/// The end of a child.
+/// How a child ended.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Fate {
-    /// It ended with this observation.
+    /// The child ended with this observation.
     Saw(String),
-    /// It failed because the driver lacks a call.
+    /// The child failed because the driver lacks a call.
     Lacks(String),
-    /// It crashed.
+    /// The child crashed.
     Died(String),
-    /// It could not be started.
+    /// The child could not be started.
     NotStarted(String),
 }
 
-/// Runs the body in a child process, and returns its observation or its crash.
+/// Runs the body in a child process, and returns the observation or the crash.
 ///
-/// `test` is the full name of the calling test. A second run of that test in the child runs the
-/// body. So the child also runs everything that the test does before this call.
+/// `test` is the full name of the calling test. The child runs that test again, and the body only
+/// runs in the child. The child therefore also runs everything that the test does before this call.
 pub fn in_a_child(test: &str, body: impl FnOnce() -> Outcome<Answer>) -> Fate {
     if std::env::var_os(CHILD_VARIABLE).is_some() {
         match body() {

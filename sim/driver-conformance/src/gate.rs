@@ -1,16 +1,16 @@
-//! A gate in a stream: later work waits until the host opens it.
+//! A gate in a stream. Later work waits until the host opens the gate.
 //!
-//! With a gate, a question has pending work reliably, and detects if a call waited for it: then the
-//! gate was passed when the call returned. A gate opens after a time limit, so a waiting call does
-//! not wait forever.
+//! A question uses a gate to keep work pending reliably, and to detect whether a call waited for
+//! that work. If the call waited, the gate has been passed when the call returns. A gate opens by
+//! itself after a time limit, so a call that waits does not wait forever.
 
 use std::sync::{Condvar, Mutex, PoisonError};
 use std::time::Duration;
 
-/// The time limit of a closed gate.
+/// The time after which a closed gate opens by itself.
 const PATIENCE: Duration = Duration::from_millis(300);
 
-/// A gate that streams pass, closed at first.
+/// A gate that streams wait at. It is closed at first.
 #[derive(Debug, Default)]
 pub struct Gate {
     state: Mutex<State>,
@@ -24,26 +24,26 @@ struct State {
 }
 
 impl Gate {
-    /// Returns a closed gate, which lives until the process ends: a stream may reach it at any
+    /// Returns a closed gate. It lives until the process ends, because a stream may reach it at any
     /// time.
     #[must_use]
     pub fn closed() -> &'static Self {
         Box::leak(Box::default())
     }
 
-    /// Lets streams pass.
+    /// Opens the gate.
     pub fn open(&self) {
         self.state.lock().unwrap_or_else(PoisonError::into_inner).open = true;
         self.opened.notify_all();
     }
 
-    /// Returns `true` if a stream has passed it.
+    /// Returns `true` if a stream has passed the gate.
     #[must_use]
     pub fn was_passed(&self) -> bool {
         self.state.lock().unwrap_or_else(PoisonError::into_inner).passed
     }
 
-    /// Blocks the stream until the gate is open, at most for the time limit.
+    /// Blocks the stream until the gate opens or the time limit expires.
     pub(crate) fn pass(&self) {
         let state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         let closed = |state: &mut State| !state.open;

@@ -1,14 +1,15 @@
-//! The kernels that the questions launch, as PTX for any device since Maxwell.
+//! The kernels that the questions launch. Their PTX runs on any device since Maxwell.
 //!
-//! Each has an address, a count of 4-byte elements, and two further numbers as parameters.
+//! Each kernel takes an address, a count of 4-byte elements, and two more numbers.
 
 use std::ffi::CStr;
 
 use crate::driver::{self, Function, Module, Outcome, Span, Stream};
 
-/// `multiply_add`: every element times `first`, plus `second`, as unsigned integers. `axpy`: every
-/// element plus the float with the bits `second` times the element of the array at the address
-/// `first`. `stray`: a store to the address `first`, valid or not.
+/// `multiply_add` multiplies every element by `first` and adds `second`, as unsigned integers.
+/// `axpy` adds to every float the matching element of the array at address `first`, multiplied by
+/// the float whose bits are `second`. `stray` stores to the address `first`, whether it is valid or
+/// not.
 const TEXT: &CStr = c"
 .version 6.0
 .target sm_52
@@ -81,21 +82,21 @@ DONE:
 }
 ";
 
-/// The loaded kernels.
+/// The kernels after loading.
 #[derive(Debug, Clone, Copy)]
 pub struct Kernels {
-    /// Every element times the first number, plus the second.
+    /// Multiplies every element by the first number and adds the second.
     pub multiply_add: Function,
-    /// Every element plus the second number (a float's bits) times the same element of the array at
-    /// the first (an address).
+    /// Adds to every element the matching element of a second array, multiplied by a factor. The
+    /// first number is the address of that array, and the second holds the bits of the factor.
     pub axpy: Function,
-    /// A store to the first number, an address.
+    /// Stores to the address that the first number contains.
     stray: Function,
 }
 
 impl Kernels {
-    /// Loads them and launches each once: drivers load code lazily, which would interfere with a
-    /// question inside a capture.
+    /// Loads the kernels and launches each once. Drivers load code lazily, which would interfere
+    /// with a question about captures.
     ///
     /// # Errors
     ///
@@ -110,7 +111,7 @@ impl Kernels {
         Ok(kernels)
     }
 
-    /// Loads them and launches none.
+    /// Loads the kernels without launching any.
     ///
     /// # Errors
     ///
@@ -124,13 +125,13 @@ impl Kernels {
         })
     }
 
-    /// Launches a kernel that stores to an address without memory.
+    /// Launches a kernel that stores to an address that has no memory.
     ///
     /// # Errors
     ///
-    /// Returns the error code of the launch; the fault itself comes later.
+    /// Returns the error code of the launch. The fault itself is reported later.
     pub fn fault(&self, stream: &Stream, anywhere: Span) -> Outcome<()> {
-        // The first page of addresses is unmapped, on the device as on the host.
+        // The first page of addresses is not mapped, on the device as on the host.
         self.stray.launch(stream, anywhere.part(0, 4), 16, 1)
     }
 }
@@ -139,7 +140,7 @@ impl Kernels {
 mod tests {
     use super::TEXT;
 
-    /// Prints the PTX for `ptxas`: run with `--nocapture`.
+    /// Prints the PTX for `ptxas` if the test runs with `--nocapture`.
     #[test]
     fn every_kernel_takes_the_same_four_parameters() {
         let text = TEXT.to_str().unwrap();

@@ -1,17 +1,17 @@
-//! Lists of crates by check, as data.
+//! Lists of crates for each check.
 
 use tasks::imports::Crate;
 use tasks::quick::Profile;
 
-/// Crates that are published.
+/// The crates that are published.
 pub(crate) const PUBLISHED: &[&str] = &["cuda-sim", "cuda-sim-test"];
 
-/// Integration tests that are skipped after each edit, because all of them need
+/// Integration tests that `cargo xtask quick` skips, because all of them need
 /// `cargo xtask sim-test`.
 const SLOW_SUITES: &[(&str, &str)] =
     &[("cuda-sim-control", "simulator"), ("driver-conformance", "driver_conformance")];
 
-/// The crates whose modules are checked against their layering.
+/// The crates whose modules are compared with their layering.
 pub(crate) const CHECKED: &[Crate<'_>] = &[
     Crate { name: "cuda-sim", root: "cuda-sim/src/lib.rs" },
     Crate { name: "cuda-sim-control", root: "cuda-sim-control/src/lib.rs" },
@@ -44,7 +44,8 @@ mod tests {
     struct Package {
         name: String,
         features: BTreeMap<String, Vec<String>>,
-        /// The registries that it may be published to; empty for `publish = false`.
+        /// The registries to which the crate may be published. The list is empty for
+        /// `publish = false`.
         publish: Option<Vec<String>>,
     }
 

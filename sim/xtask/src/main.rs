@@ -1,4 +1,4 @@
-//! The tasks of the simulator's workspace: `cargo xtask <task>`, in the directory `sim`.
+//! The tasks of the simulator's workspace: run `cargo xtask <task>` in the directory `sim`.
 
 // Layering: a module may import what follows its colon. `cargo xtask imports` checks it, `--list` prints it anew.
 //
@@ -35,7 +35,7 @@ enum Task {
     Links,
     /// Check what a branch changes, in under two minutes: formatting, lints, unit tests, links.
     Quick(quick::Arguments),
-    /// Run the tests that use the simulated CUDA driver, each in a separate process.
+    /// Run the tests that use the simulated CUDA driver, each in its own process.
     SimTest(sim_test::Arguments),
     /// Run every check of the workspace; the last line counts them.
     Test(steps::Arguments),
@@ -43,7 +43,7 @@ enum Task {
     Words(words::Arguments),
 }
 
-/// The prose that `cargo xtask words` checks here.
+/// The files whose prose `cargo xtask words` checks in this workspace.
 const WORDS: words::Scope<'_> =
     words::Scope { except: &[], table: "xtask/words.txt", commits_since: None };
 

@@ -1,16 +1,17 @@
-//! `cargo xtask sim-test`: the tests of this workspace that run on the simulated CUDA driver.
+//! `cargo xtask sim-test`: runs the tests of this workspace that use the simulated CUDA driver.
 
 use cuda_tasks::sim_test::Suites;
 use tasks::programs::Artifact;
 
-/// The crates with such tests. None has features that matter.
+/// The crates that contain such tests. Their features do not affect the tests.
 pub(crate) const SUITES: Suites = Suites {
     packages: &["cuda-sim-control", "driver-conformance"],
     features: &[],
     asks_the_loader: asks_a_driver,
 };
 
-/// Returns `true` for the questions to a driver, which run on any driver that the loader finds.
+/// Returns `true` for the program with the driver questions, which run on any driver that the
+/// loader finds.
 fn asks_a_driver(artifact: &Artifact) -> bool {
     artifact.target.name == "driver_conformance" && artifact.target.is("test")
 }

@@ -1,4 +1,5 @@
-//! `cargo xtask test`: every check of the simulator's workspace, in order, with one closing line of counts.
+//! `cargo xtask test`: runs every check of the simulator's workspace in order, and ends with one
+//! line of counts.
 
 use std::process::ExitCode;
 
@@ -11,13 +12,13 @@ use tasks::workspace::{self, Workspace};
 
 use crate::lists::PUBLISHED;
 
-/// The number of orders for a test on the simulated driver: `POOL_SIM_ORDERS`.
+/// The number of orders in which each test runs on the simulated driver: `POOL_SIM_ORDERS`.
 const ORDERS: u32 = 20;
-/// The same with `--full`.
+/// The number of orders with `--full`.
 const ORDERS_IN_FULL: u32 = 200;
 /// The time limit of a test on the simulated driver, in seconds.
 const PATIENCE: u32 = 300;
-/// The same with `--full`.
+/// The time limit with `--full`, in seconds.
 const PATIENCE_IN_FULL: u32 = 3_600;
 
 /// All steps.
@@ -46,11 +47,12 @@ const STEPS: &[Step<Setting>] = &[
     .in_full(),
 ];
 
-/// The code of the workspace, and the kernel that a test of the interpreter damages.
+/// The paths of the workspace's code, and of the kernel that a test of the interpreter mutates.
 const CODE: &[&str] = &["sim/", "testing/pool-kernels/cuda/"];
 
-/// The files that each step reads, from the root of the repository. `--changed-since` leaves out
-/// the steps without a changed file. `tools/` is in no row, so that a change there runs everything.
+/// The files that each step reads, relative to the root of the repository. `--changed-since` skips
+/// the steps for which no file has changed. `tools/` is listed nowhere, so a change in `tools/`
+/// runs everything.
 const INPUTS: &[Inputs] = &[
     ("formatting", &[&["*"]]),
     ("clippy", &[CODE]),
@@ -67,11 +69,11 @@ const INPUTS: &[Inputs] = &[
     ("sanitizers", &[CODE]),
 ];
 
-/// The facts of a run.
+/// What the steps need to know about a run.
 #[derive(Debug)]
 struct Setting {
     workspace: Workspace,
-    /// The oldest supported Rust release, from the manifest of this task.
+    /// The oldest Rust release that is supported, from this task's manifest.
     oldest_rust: &'static str,
     toolchains: Toolchains,
     full: bool,
@@ -83,11 +85,11 @@ impl steps::Setting for Setting {
     }
 }
 
-/// Runs the steps. The last line of output is `N passed, N failed, N skipped`.
+/// Runs the steps. The last line of the output is `N passed, N failed, N skipped`.
 ///
 /// # Errors
 ///
-/// Fails if the run could not start. A failed step is no such error: it is counted.
+/// Fails if the run could not start. A failed step is not an error of this kind: it is counted.
 pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, TaskError> {
     steps::run(arguments, STEPS, INPUTS, || {
         Ok(Setting {
@@ -113,7 +115,7 @@ fn documentation(_: &Setting) -> Result<Vec<Invocation>, String> {
     Ok(vec![document.variable("RUSTDOCFLAGS", "-D warnings")])
 }
 
-/// Returns the unit tests that read a document. A change of that document alone runs only these.
+/// Returns the unit tests that read a document. If only that document has changed, only these run.
 fn document_tests(_: &Setting) -> Result<Vec<Invocation>, String> {
     Ok(vec![Invocation::tests("test --package cuda-sim --lib -- ptx::isa::")])
 }
@@ -123,7 +125,8 @@ fn tests(_: &Setting) -> Result<Vec<Invocation>, String> {
     Ok(vec![test, Invocation::tests("test --workspace --doc --no-fail-fast")])
 }
 
-/// Checks the loader. The simulator replaces a driver by its soname, which other loaders ignore.
+/// Checks that the dynamic loader is supported. The simulator replaces a driver through its soname,
+/// which other loaders ignore.
 fn has_loader() -> Result<(), String> {
     if cfg!(all(target_os = "linux", target_env = "gnu")) {
         Ok(())
@@ -132,7 +135,7 @@ fn has_loader() -> Result<(), String> {
     }
 }
 
-/// A run of the tests on the simulated driver.
+/// Returns the invocation that runs the tests on the simulated driver.
 fn sim_test(setting: &Setting, words: &str) -> Invocation {
     let patience = if setting.full { PATIENCE_IN_FULL } else { PATIENCE };
     let test = Invocation::counted_task("xtask sim-test --patience").with([patience.to_string()]);
@@ -145,8 +148,8 @@ fn simulated_driver(setting: &Setting) -> Result<Vec<Invocation>, String> {
     Ok(vec![sim_test(setting, "--workspace").variable("POOL_SIM_ORDERS", orders.to_string())])
 }
 
-/// Returns the task of other projects' tests. If the registry or the compiler is unreachable, it
-/// prints that and counts it.
+/// Returns the task that runs other projects' tests. If the registry or the compiler is
+/// unreachable, the task prints this and counts it.
 fn clients(setting: &Setting) -> Result<Vec<Invocation>, String> {
     has_loader()?;
     let clients = Invocation::counted_task("xtask clients");

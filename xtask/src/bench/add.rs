@@ -1,4 +1,4 @@
-//! `--add`: counts of cases that the committed figures do not have yet, beside those that they have.
+//! `--add`: counts the cases that the committed figures lack, and adds them to the figures.
 
 use std::fs;
 use std::path::Path;
@@ -10,8 +10,9 @@ use super::programs::Programs;
 use super::{callgrind, check, report};
 use crate::TaskError;
 
-/// Counts, and writes the figures with the new cases. Earlier measurements stay as they are, and
-/// new cases have no times: times of another run, on a machine with another load, could not be
+/// Counts all cases and adds the new ones to the figures. Earlier measurements do not change. New
+/// cases have no times, because times from another run, when the machine has another load, cannot
+/// be compared.
 /// compared.
 pub(crate) fn run(folder: &Path) -> Result<ExitCode, TaskError> {
     let committed = fs::read_to_string(folder.join("benchmarks.json"))?;
@@ -22,7 +23,7 @@ pub(crate) fn run(folder: &Path) -> Result<ExitCode, TaskError> {
     }
     let programs = Programs::build(&[])?;
     let added = figures.add(Figures::count(&programs, machine)?);
-    // The held bytes are counted, too: they are the same in every run.
+    // The held bytes are also counted, because they are the same in every run.
     figures.held = programs.held()?;
     println!("{added} cases are new");
     report::write(&figures, folder)?;

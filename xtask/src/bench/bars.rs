@@ -1,55 +1,55 @@
-//! The bars: what the project set out to show, and whether this run shows it. They are written into
-//! the report; no time makes the task fail.
+//! The bars: the project's performance goals, and whether this run meets them. They are written to
+//! the report. A time that misses its bar does not make the task fail.
 
 use super::figures::{Cell, Figures};
 
-/// One bar.
+/// A performance goal for one case.
 #[derive(Clone, Copy, Debug)]
 struct Bar {
     workload: &'static str,
     variant: &'static str,
     column: &'static str,
     measure: Measure,
-    /// The most that is within the bar.
+    /// The largest value that meets the bar.
     most: f64,
 }
 
-/// The number that a bar limits.
+/// The quantity that a bar limits.
 #[derive(Clone, Copy, Debug)]
 enum Measure {
-    /// Instructions of a pass.
+    /// The number of instructions in a pass.
     Instructions,
-    /// The ratio of the time to that of another column of the same variant; a cycle more is
-    /// allowed.
+    /// The ratio of the time to the time of another column in the same variant. One more clock
+    /// cycle is allowed.
     By(&'static str),
-    /// The ratio of the other column's time to this one's, which must be at least this number.
+    /// The ratio of the other column's time to this column's time. It must be at least this number.
     FasterThan(&'static str),
-    /// The ratio of the time to that of the same column in another variant.
+    /// The ratio of the time to the time of the same column in another variant.
     ByVariant(&'static str),
-    /// Minor faults of a pass.
+    /// The number of minor page faults in a pass.
     Faults,
 }
 
-/// A bar and what was measured.
+/// A bar and the measured value.
 #[derive(Clone, Debug)]
 pub(crate) struct Outcome {
     pub(crate) case: String,
-    /// The aim, in words.
+    /// The goal as text.
     pub(crate) aim: String,
-    /// The most by which a time may be above it.
+    /// How far a time may exceed the goal.
     pub(crate) tolerance: String,
     pub(crate) measured: String,
-    /// The same measure for the cases that a pool is not expected to beat: the call and the loop,
-    /// and a buffer that the caller keeps. Empty if there are none.
+    /// The same quantity for cases that a pool is not expected to beat: the call and the loop, and
+    /// a buffer that the caller keeps. Empty if there are no such cases.
     pub(crate) floor: String,
     pub(crate) met: Met,
 }
 
-/// The result of comparing a number with an aim.
+/// The result of comparing a value with a goal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Met {
     Yes,
-    /// Met only with the tolerance.
+    /// The goal is only met with the tolerance.
     WithinTolerance,
     No,
 }
@@ -122,16 +122,17 @@ const BARS: &[Bar] = &[
     bar("growth", "a fresh 8 MiB, first write", OURS, Measure::By("kernel, huge pages"), 1.05),
 ];
 
-/// Returns every bar that this run measured.
+/// Returns every bar for which this run has a measurement.
 pub(crate) fn outcomes(figures: &Figures) -> Vec<Outcome> {
     let mut outcomes: Vec<_> = BARS.iter().filter_map(|bar| bar.outcome(figures)).collect();
     outcomes.push(allocations(figures));
     outcomes
 }
 
-/// Checks that no column of this project allocates in steady state.
+/// Checks that no column of this project allocates in the steady state.
 fn allocations(figures: &Figures) -> Outcome {
-    // A shape that was just evicted, and a pool that is emptied each time, have to.
+    // Two cases have to allocate: a shape that was just evicted, and a pool that is emptied each
+    // time.
     let rare =
         |cell: &&Cell| cell.name.variant.contains("5 shapes") || cell.name.workload == "growth";
     let ours = figures.cells.iter().filter(|cell| cell.name.column.starts_with("pool"));
@@ -183,7 +184,7 @@ impl Bar {
         Some(Outcome { case, aim, tolerance, measured, floor: self.floor(figures), met })
     }
 
-    /// Returns the bar's ratio of times for `empty` and `caller-kept`.
+    /// Returns the quantity that the bar limits, for the columns `empty` and `caller-kept`.
     fn floor(&self, figures: &Figures) -> String {
         let ratio = |column: &&str| {
             let (variant, by) = match self.measure {
@@ -202,7 +203,7 @@ impl Bar {
     }
 }
 
-/// A clock cycle, by which the alignment of code moves a case.
+/// One clock cycle. Changes in code alignment can affect a case by this time.
 const CYCLE: f64 = 0.25;
 
 fn by(cell: &Cell, other: &Cell, most: f64, name: &str) -> Option<(String, String, Met)> {

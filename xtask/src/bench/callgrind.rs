@@ -1,4 +1,5 @@
-//! Instructions, as valgrind's callgrind counts them: exact, and the same on a busy machine.
+//! Counts instructions with valgrind's callgrind. The counts are exact, and the same on a busy
+//! machine.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -8,7 +9,7 @@ use std::process::Command;
 use super::record::{Count, Name};
 use crate::TaskError;
 
-/// Returns the reason why callgrind is missing; `None` if it is installed.
+/// Returns the reason why callgrind cannot be used, or `None` if it is installed.
 pub(crate) fn missing() -> Option<String> {
     if !cfg!(all(target_arch = "x86_64", target_os = "linux")) {
         return Some("instructions are counted on x86_64 Linux only".to_owned());
@@ -18,7 +19,7 @@ pub(crate) fn missing() -> Option<String> {
     (!found).then(|| "there is no valgrind here".to_owned())
 }
 
-/// Runs every case under callgrind. The inner error is the reason why it is not available.
+/// Runs every case under callgrind. The inner error states why callgrind is not available.
 pub(crate) fn count(binary: &Path) -> Result<Result<Vec<Count>, String>, TaskError> {
     if let Some(why) = missing() {
         return Ok(Err(why));
@@ -51,14 +52,15 @@ fn count_in(folder: &Path, binary: &Path) -> Result<Vec<Count>, TaskError> {
     Ok(pair(&dumps.into_values().collect::<Vec<_>>(), passes))
 }
 
-/// The case of a dump: its number of times, and its name.
+/// The label of a dump: how many times the case has run, and its name.
 #[derive(Clone, Debug, PartialEq)]
 struct Label {
     times: u32,
     name: Name,
 }
 
-/// Returns a dump's number, label and count; `None` for the one that valgrind writes at the end.
+/// Returns a dump's number, label and count. Returns `None` for the dump that valgrind writes at
+/// the end.
 fn parse(dump: &str) -> Option<(u32, Label, f64)> {
     let after = |key: &str| dump.lines().find_map(|line| line.strip_prefix(key));
     let order = after("part: ")?.trim().parse().ok()?;
@@ -74,7 +76,7 @@ fn parse(dump: &str) -> Option<(u32, Label, f64)> {
     Some((order, Label { times, name }, instructions))
 }
 
-/// Subtracts the two dumps of each case: the difference is that of one run of passes.
+/// Subtracts the two dumps of each case. The difference belongs to one run of passes.
 fn pair(dumps: &[(Label, f64)], passes: f64) -> Vec<Count> {
     let once = dumps.iter().filter(|(label, _)| label.times == 1);
     once.filter_map(|(label, instructions)| {

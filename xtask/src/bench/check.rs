@@ -1,4 +1,4 @@
-//! `--check`: instructions and heap allocations against the committed figures.
+//! `--check`: compares instructions and heap allocations with the committed figures.
 
 use std::fs;
 use std::path::Path;
@@ -10,14 +10,14 @@ use super::machine::Machine;
 use super::programs::Programs;
 use crate::TaskError;
 
-/// The number of further instructions that is no regression: a changed compiler flag or an
-/// unrelated function sometimes moves a register.
+/// The number of additional instructions that is not treated as a regression. A changed compiler
+/// flag or an unrelated function sometimes moves a register.
 const TOLERANCE: f64 = 2.0;
 
-/// The exit code if the figures cannot be compared.
+/// The exit code if the figures are not comparable.
 const NOT_COMPARABLE: u8 = 2;
 
-/// Counts and compares.
+/// Counts all cases and compares the counts.
 pub(crate) fn run(committed: &Path) -> Result<ExitCode, TaskError> {
     let committed: Figures = serde_json::from_str(&fs::read_to_string(committed)?)?;
     let machine = Machine::describe();
@@ -53,7 +53,8 @@ struct Comparison {
     lines: Vec<String>,
 }
 
-/// Compares the counts. Only this project's columns can regress; a peer's count is only printed.
+/// Compares the counts. Only this project's columns can regress; counts of other libraries are only
+/// printed.
 fn compare(committed: &[Cell], counted: &[Cell]) -> Comparison {
     let mut comparison = Comparison::default();
     for before in committed.iter().filter(|cell| cell.name.column.starts_with("pool")) {

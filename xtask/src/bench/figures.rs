@@ -1,4 +1,5 @@
-//! The figures of one run: a cell for each case. This is what `docs/measurements/benchmarks.json` holds.
+//! The figures of one run, with a cell for each case. `docs/measurements/benchmarks.json` contains
+//! them.
 
 use serde::{Deserialize, Serialize};
 
@@ -11,13 +12,13 @@ use crate::TaskError;
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct Figures {
     pub(crate) machine: Machine,
-    /// Why there are no instructions; `None` where there are.
+    /// Why the figures contain no instructions, or `None` if they do.
     pub(crate) instructions_skipped: Option<String>,
     pub(crate) cells: Vec<Cell>,
     pub(crate) held: Vec<Held>,
 }
 
-/// What was measured of one case; all of one pass.
+/// The measurements of one case. All values are for one pass.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct Cell {
     pub(crate) name: Name,
@@ -27,25 +28,26 @@ pub(crate) struct Cell {
     pub(crate) minor_faults: Option<f64>,
 }
 
-/// Nanoseconds over the batches.
+/// Times in nanoseconds, over all batches.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub(crate) struct Time {
     pub(crate) lower_quartile: f64,
     pub(crate) median: f64,
     pub(crate) upper_quartile: f64,
     pub(crate) batches: usize,
-    /// The median, over rounds, of the time by that of the column in the same round.
+    /// The median over all rounds of this time, divided by the time of the caller-kept column in
+    /// the same round.
     pub(crate) by_caller_kept: Option<f64>,
-    /// The same for bump-scope's scopes.
+    /// The same ratio for bump-scope's scopes.
     pub(crate) by_bump_scope: Option<f64>,
 }
 
-/// The columns that the others are compared with.
+/// The columns with which the others are compared.
 const CALLER_KEPT: [&str; 2] = ["caller-kept", "allocating"];
 const BUMP_SCOPE: &str = "bump-scope, scoped";
 
 impl Figures {
-    /// Measures everything.
+    /// Runs all measurements.
     pub(crate) fn measure(programs: &Programs, effort: Effort) -> Result<Self, TaskError> {
         let mut machine = Machine::describe();
         eprintln!("batches in turns …");
@@ -68,7 +70,7 @@ impl Figures {
         Ok(figures)
     }
 
-    /// Counts what can be counted exactly, and nothing else.
+    /// Only counts what can be counted exactly.
     pub(crate) fn count(programs: &Programs, machine: Machine) -> Result<Self, TaskError> {
         eprintln!("heap allocations …");
         let allocations = programs.allocations()?;
@@ -90,7 +92,7 @@ impl Figures {
         Ok(figures)
     }
 
-    /// Adds the cells of cases that are new; how many there were.
+    /// Adds the cells of new cases, and returns their number.
     pub(crate) fn add(&mut self, counted: Self) -> usize {
         let known = self.cells.len();
         for cell in counted.cells {
@@ -101,7 +103,7 @@ impl Figures {
         self.cells.len() - known
     }
 
-    /// The cell of a case, made where there is none yet.
+    /// Returns the cell of a case, and creates it if necessary.
     fn cell(&mut self, name: &Name) -> &mut Cell {
         let known = self.cells.iter().position(|cell| cell.name == *name);
         let index = known.unwrap_or_else(|| {
@@ -117,7 +119,7 @@ impl Figures {
         &mut self.cells[index]
     }
 
-    /// The cell of a workload, variant and column.
+    /// Returns the cell for a workload, a variant and a column.
     pub(crate) fn find(&self, workload: &str, variant: &str, column: &str) -> Option<&Cell> {
         self.cells.iter().find(|cell| {
             let name = &cell.name;
@@ -126,7 +128,7 @@ impl Figures {
         })
     }
 
-    /// Workload and variant of all cells, in the order in which they came.
+    /// Returns the workload and the variant of all cells, in the order in which they were added.
     pub(crate) fn variants(&self) -> Vec<(String, String)> {
         let mut variants = Vec::new();
         for cell in &self.cells {
@@ -162,13 +164,14 @@ impl Time {
     }
 }
 
-/// The median of the ratios within each round.
+/// Returns the median of the ratios in each round.
 fn ratio(these: &[f64], those: &[f64]) -> f64 {
     let ratios: Vec<f64> = these.iter().zip(those).map(|(this, that)| this / that).collect();
     quartiles(&ratios)[1]
 }
 
-/// Between two numbers it takes the straight line. Of no numbers, all are NaN.
+/// Returns the quartiles, interpolating linearly between numbers. If there are no numbers, all
+/// quartiles are NaN.
 fn quartiles(numbers: &[f64]) -> [f64; 3] {
     let mut sorted = numbers.to_vec();
     sorted.sort_by(f64::total_cmp);

@@ -1,27 +1,27 @@
-//! The compiler and the machine of the figures, without which they say little.
+//! The compiler and the machine on which the figures were measured.
 
 use std::fs;
 use std::process::Command;
 
 use serde::{Deserialize, Serialize};
 
-/// Compiler and machine.
+/// The compiler and the machine.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct Machine {
-    /// `rustc --version`.
+    /// The output of `rustc --version`.
     pub(crate) compiler: String,
     /// The target that the compiler compiles for.
     pub(crate) target: String,
-    /// The processor's own name, and the number of processors.
+    /// The name of the processor, and the number of processors.
     pub(crate) processor: String,
     /// The setting of transparent huge pages.
     pub(crate) huge_pages: String,
-    /// The load of the machine before and after, as its one-minute average.
+    /// The one-minute load average of the machine before and after the measurements.
     pub(crate) load: [String; 2],
 }
 
 impl Machine {
-    /// Asks compiler and system.
+    /// Queries the compiler and the system.
     pub(crate) fn describe() -> Self {
         let verbose = compiler_says(&["--version", "--verbose"]);
         let target = verbose.lines().find_map(|line| line.strip_prefix("host: "));
@@ -34,7 +34,7 @@ impl Machine {
         }
     }
 
-    /// Notes the load once more.
+    /// Records the load again at the end.
     pub(crate) fn finish(&mut self) {
         self.load[1] = load();
     }
@@ -67,7 +67,7 @@ fn processor() -> String {
     format!("{} × {name}, family {family}, {mhz} MHz", names.len())
 }
 
-/// Returns the bracketed word of the system's setting.
+/// Returns the word in brackets from the system's setting.
 fn huge_pages() -> String {
     let path = "/sys/kernel/mm/transparent_hugepage/enabled";
     let text = fs::read_to_string(path).unwrap_or_default();

@@ -1,9 +1,9 @@
-//! `cargo xtask bench`: the pool beside its peers, in one run, on the same work.
+//! `cargo xtask bench`: compares the pool with other libraries on the same work, in one run.
 //!
-//! Builds the binaries of `benches`, runs them (one for each allocator, and callgrind around the one
-//! that is timed), and writes `docs/measurements/benchmarks.md` with its plot and its numbers as JSON. With
-//! `--check` it counts instructions and heap allocations alone, and compares them with the committed
-//! numbers; times are never compared.
+//! The task builds the binaries of `benches` and runs them: one for each allocator, and the timed
+//! binary again under callgrind. It then writes `docs/measurements/benchmarks.md` with its plot,
+//! and the numbers as JSON. With `--check`, it only counts instructions and heap allocations, and
+//! compares them with the committed numbers. Times are never compared.
 
 mod add;
 mod bars;
@@ -27,31 +27,33 @@ use crate::TaskError;
 use figures::Figures;
 use programs::{Allocator, Effort, Programs};
 
-/// What `cargo xtask bench` accepts.
+/// The arguments of `cargo xtask bench`.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Arguments {
-    /// Compare instructions and heap allocations with the committed figures and write nothing. Exit
-    /// code 1: something takes more. 2: another compiler or target, or no callgrind.
+    /// Compare instructions and heap allocations with the committed figures, and write nothing.
+    /// Exit code 1 means that a count has increased, and 2 that the compiler or target differs, or
+    /// that callgrind is missing.
     #[arg(long)]
     check: bool,
-    /// Take about a minute: fewer and shorter batches, so a wider spread.
+    /// Take about a minute. Batches are fewer and shorter, so the spread is wider.
     #[arg(long)]
     quick: bool,
     /// Print the tables and write nothing.
     #[arg(long, conflicts_with = "check")]
     dry_run: bool,
-    /// Measure nothing: write the page and the plot anew from the committed figures.
+    /// Measure nothing, and write the page and the plot again from the committed figures.
     #[arg(long, conflicts_with_all = ["check", "quick", "dry_run", "no_allocators"])]
     rewrite: bool,
-    /// Count the cases that the committed figures do not have, and add them, without times; count anew what is held.
+    /// Count the cases that the committed figures lack, and add them without times. Held bytes are
+    /// counted again.
     #[arg(long, conflicts_with_all = ["check", "quick", "dry_run", "rewrite", "no_allocators"])]
     add: bool,
-    /// Leave mimalloc and jemalloc out, which need a C compiler.
+    /// Leave out mimalloc and jemalloc, which need a C compiler.
     #[arg(long)]
     no_allocators: bool,
 }
 
-/// Measures, and writes or compares.
+/// Measures, and writes or compares the figures.
 ///
 /// # Errors
 ///
@@ -80,7 +82,8 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, TaskError> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// The allocators that get a process of their own, beside the system's.
+/// Returns the allocators that are measured in their own process, in addition to the system's
+/// allocator.
 fn allocators(arguments: &Arguments) -> Vec<Allocator> {
     if arguments.no_allocators {
         return Vec::new();
@@ -97,7 +100,7 @@ fn has_c_compiler() -> bool {
     found.is_ok_and(|output| output.status.success())
 }
 
-/// The directory of measurements.
+/// Returns the directory that contains the measurements.
 fn documents() -> PathBuf {
     let package = Path::new(env!("CARGO_MANIFEST_DIR"));
     package.parent().unwrap_or(package).join("docs/measurements")

@@ -1,4 +1,4 @@
-//! The picture: the time of three small arrays for each way, as bars on a logarithmic axis.
+//! The plot: the time for three small arrays in each column, as bars on a logarithmic axis.
 
 use plotters::prelude::*;
 
@@ -9,14 +9,14 @@ const SIZE: (u32, u32) = (900, 560);
 const OURS: RGBColor = RGBColor(0, 90, 180);
 const PEERS: RGBColor = RGBColor(170, 170, 170);
 
-/// One bar: its name, its length, and the range of the middle half of the batches.
+/// A bar: its name, its length, and the range that contains the middle half of the batches.
 struct Bar<'f> {
     column: &'f str,
     median: f64,
     quartiles: [f64; 2],
 }
 
-/// Draws the cells of a variant as SVG, the fastest on top.
+/// Draws the cells of a variant as SVG, with the fastest cell on top.
 pub(crate) fn draw(figures: &Figures, workload: &str, variant: &str) -> Result<String, TaskError> {
     let of_variant = |cell: &&Cell| cell.name.workload == workload && cell.name.variant == variant;
     let mut bars: Vec<Bar<'_>> = figures

@@ -1,4 +1,4 @@
-//! The binaries of `benches`: built, run, and their JSON read.
+//! Builds and runs the binaries of `benches`, and reads the JSON that they print.
 
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
@@ -10,12 +10,12 @@ use super::record::{Count, Held, Timing};
 use crate::TaskError;
 use tasks::programs;
 
-/// An allocator with a binary of its own.
+/// An allocator with its own binary.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Allocator {
-    /// Its name in columns and features.
+    /// The allocator's name in columns and features.
     pub(crate) name: &'static str,
-    /// Its binary.
+    /// The name of the binary.
     binary: &'static str,
 }
 
@@ -24,14 +24,14 @@ impl Allocator {
     pub(crate) const JEMALLOC: Self = Self { name: "jemalloc", binary: "cases-jemalloc" };
 }
 
-/// The extent of a measurement.
+/// The amount of work in a measurement.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Effort {
-    /// Batches of each case.
+    /// The number of batches for each case.
     batches: u32,
-    /// Microseconds of a batch.
+    /// The length of a batch in microseconds.
     batch_time: u32,
-    /// Processes for each large case.
+    /// The number of processes for each large case.
     processes: u32,
 }
 
@@ -40,13 +40,14 @@ impl Effort {
     pub(crate) const FULL: Self = Self { batches: 61, batch_time: 1_000, processes: 5 };
 }
 
-/// Scopes that a process times for a large case: with 5 processes more than 41 batches.
+/// The number of scopes that a process times for a large case. With 5 processes, there are more
+/// than 41 batches.
 const LARGE_PASSES: &str = "15";
 
-/// The columns that differ between allocators.
+/// The columns whose results depend on the allocator.
 const HEAP_COLUMNS: [&str; 2] = ["with_capacity", "vec![0; n]"];
 
-/// The built binaries.
+/// The binaries after they have been built.
 #[derive(Debug)]
 pub(crate) struct Programs {
     cases: PathBuf,
@@ -55,7 +56,7 @@ pub(crate) struct Programs {
 }
 
 impl Programs {
-    /// Builds them in release, as in a user's crate.
+    /// Builds the binaries in release mode, like a user's crate.
     pub(crate) fn build(allocators: &[Allocator]) -> Result<Self, TaskError> {
         let mut features = Vec::new();
         for allocator in allocators {
@@ -74,8 +75,8 @@ impl Programs {
         })
     }
 
-    /// Returns the times of the cases in interleaved batches. For allocators other than the
-    /// system's, each has a process, and the heap columns have the allocator's name.
+    /// Returns the times of the cases, measured in interleaved batches. Each allocator other than
+    /// the system's runs in its own process, and its name is added to the heap columns.
     pub(crate) fn times(&self, effort: Effort) -> Result<Vec<Timing>, TaskError> {
         let batches = effort.batches.to_string();
         let batch_time = effort.batch_time.to_string();
@@ -92,7 +93,8 @@ impl Programs {
         Ok(timings)
     }
 
-    /// Returns the times of the large cases, a new process each, several times in turns.
+    /// Returns the times of the large cases. Each case runs several times, alternating with the
+    /// others, in a new process each time.
     pub(crate) fn large_times(&self, effort: Effort) -> Result<Vec<Timing>, TaskError> {
         let cases: usize = read(&self.cases, &["large-cases"])?;
         let mut timings: Vec<Timing> = Vec::new();
@@ -111,29 +113,28 @@ impl Programs {
         Ok(timings)
     }
 
-    /// Returns the times of one thread and of two.
+    /// Returns the times for one thread and for two threads.
     pub(crate) fn thread_times(&self, effort: Effort) -> Result<Vec<Timing>, TaskError> {
         read(&self.cases, &["threads", "--batches", &effort.batches.to_string()])
     }
 
-    /// Counts the heap allocations of a pass.
+    /// Counts the heap allocations in a pass.
     pub(crate) fn allocations(&self) -> Result<Vec<Count>, TaskError> {
         read(&self.counting, &["allocations"])
     }
 
-    /// Returns the bytes that are held when lengths vary.
+    /// Returns the number of bytes that are held while lengths vary.
     pub(crate) fn held(&self) -> Result<Vec<Held>, TaskError> {
         read(&self.cases, &["held"])
     }
 
-    /// Counts the instructions of a pass; the inner `Err` is the reason why callgrind is not
-    /// available.
+    /// Counts the instructions in a pass. The inner error states why callgrind is not available.
     pub(crate) fn instructions(&self) -> Result<Result<Vec<Count>, String>, TaskError> {
         callgrind::count(&self.cases)
     }
 }
 
-/// Adds the batches of another process to those of the same case.
+/// Adds the batches from another process to the timing of the same case.
 fn add(timings: &mut Vec<Timing>, more: Timing) {
     let Some(known) = timings.iter_mut().find(|known| known.name == more.name) else {
         timings.push(more);
@@ -148,9 +149,9 @@ fn under(allocator: Allocator, mut timing: Timing) -> Timing {
     timing
 }
 
-/// Puts every function of every column at the start of a cache line. Otherwise the layout of the
-/// binary decides which cases of a nanosecond cost a cycle more, and a change anywhere moves all of
-/// them.
+/// Places every function in every column at the start of a cache line. Otherwise, the layout of the
+/// binary determines which of the nanosecond cases take an extra cycle, and any change in the code
+/// affects all of them.
 const ALIGNED_FUNCTIONS: &str = "-Cllvm-args=-align-all-functions=6";
 
 fn build(features: &[&str]) -> Result<Vec<PathBuf>, TaskError> {
@@ -161,7 +162,7 @@ fn build(features: &[&str]) -> Result<Vec<PathBuf>, TaskError> {
     Ok(built.into_iter().filter_map(|artifact| artifact.executable).collect())
 }
 
-/// Returns the flag together with those that the caller gave.
+/// Returns the flag together with the flags that the caller has set.
 fn with_given_flags(flag: &str) -> String {
     let given = std::env::var("RUSTFLAGS").unwrap_or_default();
     format!("{given} {flag}").trim().to_owned()

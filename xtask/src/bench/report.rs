@@ -1,4 +1,5 @@
-//! `docs/measurements/benchmarks.md`, the plot and the JSON beside it: written from the figures alone.
+//! Writes `docs/measurements/benchmarks.md`, the plot and the JSON file. They only depend on the
+//! figures.
 
 use std::fs;
 use std::path::Path;
@@ -7,7 +8,7 @@ use super::figures::Figures;
 use super::{plot, tables};
 use crate::TaskError;
 
-/// What is said of each workload, in the order of the report.
+/// The description of each workload, in the order of the report.
 const WORKLOADS: &[(&str, &str)] = &[
     ("small arrays", "A scope with three arrays of 100 `f64`, of which one byte is touched."),
     (
@@ -57,7 +58,7 @@ pub(crate) fn write(figures: &Figures, folder: &Path) -> Result<(), TaskError> {
     write_page(figures, folder)
 }
 
-/// Writes the page and the plot alone.
+/// Writes only the page and the plot.
 pub(crate) fn write_page(figures: &Figures, folder: &Path) -> Result<(), TaskError> {
     fs::write(
         folder.join("benchmarks.svg"),

@@ -1,4 +1,4 @@
-//! The cells as tables: aligned for the terminal, and in Markdown.
+//! Formats the cells as tables, for the terminal and in Markdown.
 
 use std::fmt::Write as _;
 
@@ -19,7 +19,7 @@ const HEADER: [&str; 8] = [
     "minor faults",
 ];
 
-/// Returns every table for the terminal.
+/// Returns all tables for the terminal.
 pub(crate) fn for_terminal(figures: &Figures) -> String {
     let mut text = String::new();
     for (workload, variant) in figures.variants() {
@@ -46,11 +46,11 @@ fn empty(header: &[&str]) -> Table {
     table
 }
 
-/// Returns the table of a variant, in Markdown.
+/// Returns the table of a variant in Markdown.
 pub(crate) fn of_cells(figures: &Figures, workload: &str, variant: &str) -> String {
     let cells: Vec<_> = of_variant(figures, workload, variant).collect();
     let rows: Vec<[String; 8]> = cells.into_iter().map(row).collect();
-    // Whole columns without a number are left out.
+    // Columns that contain no number are left out.
     let kept: Vec<usize> = (0..HEADER.len())
         .filter(|&column| rows.iter().any(|row| !row[column].is_empty()))
         .collect();
@@ -58,7 +58,7 @@ pub(crate) fn of_cells(figures: &Figures, workload: &str, variant: &str) -> Stri
     markdown(&pick(&HEADER.map(str::to_owned)), rows.iter().map(|row| pick(row)))
 }
 
-/// Returns the table of held bytes, a row for each pattern.
+/// Returns the table of held bytes, with a row for each pattern.
 pub(crate) fn of_held(held: &[Held]) -> String {
     let names = |pick: fn(&Held) -> &String| {
         let mut names: Vec<String> = Vec::new();
@@ -96,7 +96,7 @@ fn megabytes(bytes: u64) -> f64 {
     bytes as f64 / 1e6
 }
 
-/// Returns the bars, in Markdown.
+/// Returns the table of bars in Markdown.
 pub(crate) fn of_bars(figures: &Figures) -> String {
     let header = ["case", "aim", "tolerance", "measured", "met", "the floor"].map(str::to_owned);
     let rows = bars::outcomes(figures).into_iter().map(|outcome| {
@@ -147,7 +147,7 @@ fn row(cell: &Cell) -> [String; 8] {
         ratio(time.and_then(|time| time.by_bump_scope)),
         cell.instructions.map_or(String::new(), |count| format!("{count:.0}")),
         cell.allocations.map_or(String::new(), trimmed),
-        // Less than one fault in a hundred passes is the harness's own.
+        // Fewer than one fault in a hundred passes comes from the harness.
         cell.minor_faults.map_or(String::new(), |faults| format!("{:.0}", faults.round())),
     ]
 }
@@ -156,7 +156,7 @@ fn trimmed(count: f64) -> String {
     format!("{count:.2}").trim_end_matches('0').trim_end_matches('.').to_owned()
 }
 
-/// Formats three significant digits, in the unit that fits.
+/// Formats three significant digits with a suitable unit.
 fn duration(nanoseconds: f64) -> String {
     let (number, unit) = match nanoseconds {
         n if n < 1e3 => (n, "ns"),

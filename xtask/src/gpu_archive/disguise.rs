@@ -1,38 +1,38 @@
-//! The simulated driver without the signs that identify it, or with some of them.
+//! Removes some or all of the signs that identify the simulated driver.
 //!
-//! Texts in the library are overwritten by others of the same length, so that a program does not
-//! find them. The tests then run on it as on hardware, and no other driver has to be built.
+//! Texts in the library are overwritten with others of the same length, so a program does not find
+//! them. The tests then treat the library as hardware, and no other driver has to be built.
 
 use crate::TaskError;
 
-/// The prefix of its own symbols, and the replacement.
+/// The prefix of the simulator's own symbols, and the replacement.
 const SYMBOLS: (&[u8], &[u8]) = (b"simcuda_", b"anycuda_");
-/// The name of its devices, and the replacement.
+/// The name of simulated devices, and the replacement.
 const DEVICE: (&[u8], &[u8]) = (b"Simulated device", b"Disguised device");
 
-/// The signs that are left.
+/// The signs that are kept.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Signs {
     pub(super) symbol: bool,
     pub(super) device_name: bool,
 }
 
-/// The library of the simulated driver, changed.
+/// The modified library of the simulated driver.
 #[derive(Clone, Debug)]
 pub(super) struct Disguised(Vec<u8>);
 
 impl Signs {
-    /// No signs.
+    /// Keeps no signs.
     pub(super) const NONE: Self = Self { symbol: false, device_name: false };
 }
 
 impl Disguised {
-    /// Takes the other signs away.
+    /// Removes all signs except those in `left`.
     ///
     /// # Errors
     ///
-    /// If a sign that is to be removed is not there: then the library is not the one that this was
-    /// written for.
+    /// Fails if a sign that should be removed is missing, because the library then differs from the
+    /// one for which this code was written.
     pub(super) fn of(library: &[u8], left: Signs) -> Result<Self, TaskError> {
         let mut bytes = library.to_vec();
         if !left.symbol {
@@ -49,11 +49,11 @@ impl Disguised {
     }
 }
 
-/// Overwrites every place with a text.
+/// Overwrites every occurrence of a text.
 ///
 /// # Errors
 ///
-/// If no place has it.
+/// Fails if the text does not occur.
 pub(super) fn replace(bytes: &mut [u8], from: &[u8], to: &[u8]) -> Result<(), TaskError> {
     let found = bytes.windows(from.len()).enumerate().filter(|(_, window)| *window == from);
     let places: Vec<usize> = found.map(|(place, _)| place).collect();

@@ -1,5 +1,5 @@
-//! A rented machine: a directory with an archive and the script, and an environment with nothing in
-//! it.
+//! Imitates a rented machine: a directory with an archive and the script, and an almost empty
+//! environment.
 
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -11,36 +11,36 @@ use tempfile::TempDir;
 use crate::TaskError;
 use crate::gpu_test::{SCRIPT, nextest_program};
 
-/// The value of its `PATH`.
+/// The value of `PATH` on the machine.
 const BARE_PATH: &str = "/usr/bin:/bin";
 
-/// The directory, which is removed with this value.
+/// The machine's directory. Dropping the value removes the directory.
 #[derive(Debug)]
 pub(super) struct Machine(TempDir);
 
-/// The arguments and variables of the script.
+/// The arguments and environment variables for the script.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Call<'c> {
     pub(super) arguments: Vec<&'c str>,
     pub(super) variables: Vec<(&'c str, &'c str)>,
 }
 
-/// The end of a run.
+/// The outcome of a run.
 #[derive(Clone, Debug)]
 pub(super) struct Run {
     pub(super) code: Option<i32>,
     pub(super) output: String,
     pub(super) errors: String,
-    /// The place of its report.
+    /// The directory of the report.
     pub(super) out: PathBuf,
 }
 
 impl Machine {
-    /// Creates a machine with the script, and nothing else.
+    /// Creates a machine that only contains the script.
     ///
     /// # Errors
     ///
-    /// If the directory cannot be made.
+    /// Fails if the directory cannot be created.
     pub(super) fn with_script(root: &Path) -> Result<Self, TaskError> {
         let machine = Self(tempfile::tempdir()?);
         std::fs::copy(root.join(SCRIPT), machine.path("gpu-run.sh"))?;
@@ -48,16 +48,16 @@ impl Machine {
         Ok(machine)
     }
 
-    /// Returns the path of a file there.
+    /// Returns the path of a file on the machine.
     pub(super) fn path(&self, name: &str) -> PathBuf {
         self.0.path().join(name)
     }
 
-    /// Writes a file there.
+    /// Writes a file on the machine.
     ///
     /// # Errors
     ///
-    /// If it cannot be written.
+    /// Fails if the file cannot be written.
     pub(super) fn put(&self, name: &str, bytes: &[u8]) -> Result<PathBuf, TaskError> {
         let path = self.path(name);
         if let Some(directory) = path.parent() {
@@ -67,18 +67,19 @@ impl Machine {
         Ok(path)
     }
 
-    /// Puts cargo-nextest into a directory. Returns `false` if it is not installed.
+    /// Copies cargo-nextest into a directory. Returns `false` if cargo-nextest is not installed.
     ///
     /// # Errors
     ///
-    /// If it cannot be copied.
+    /// Fails if the program cannot be copied.
     pub(super) fn put_nextest(&self, directory: &str) -> Result<bool, TaskError> {
         let Some(program) = nextest_program() else { return Ok(false) };
         std::fs::copy(program, self.path(directory).join("cargo-nextest"))?;
         Ok(true)
     }
 
-    /// Runs the script on an archive there; its report goes to a directory named after the run.
+    /// Runs the script on an archive. The report is written to a directory that is named after the
+    /// run.
     ///
     /// # Errors
     ///
@@ -95,30 +96,30 @@ impl Machine {
 }
 
 impl Run {
-    /// Creates the end of a process that has written its report there.
+    /// Creates the outcome of a process that has written its report to `out`.
     pub(super) fn of(ended: &Output, out: PathBuf) -> Self {
         let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
         let (output, errors) = (text(&ended.stdout), text(&ended.stderr));
         Self { code: ended.status.code(), output, errors, out }
     }
 
-    /// Returns the last line that is no complaint.
+    /// Returns the last line that is not a complaint.
     pub(super) fn last_line(&self) -> &str {
         self.output.lines().last().unwrap_or_default()
     }
 
-    /// Returns its report.
+    /// Returns the report of the run.
     pub(super) fn report(&self) -> Result<Value, String> {
         let text = self.file("gpu-report.json")?;
         serde_json::from_str(&text).map_err(|error| format!("gpu-report.json: {error}"))
     }
 
-    /// Returns a file of its report.
+    /// Returns the contents of a file in the report.
     pub(super) fn file(&self, name: &str) -> Result<String, String> {
         std::fs::read_to_string(self.out.join(name)).map_err(|error| format!("{name}: {error}"))
     }
 
-    /// Checks the exit code. The error has everything that the process printed.
+    /// Checks the exit code. The error contains everything that the process has printed.
     pub(super) fn ended_with(&self, code: i32) -> Result<(), String> {
         if self.code == Some(code) { Ok(()) } else { Err(self.to_string()) }
     }

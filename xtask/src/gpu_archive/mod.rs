@@ -1,9 +1,10 @@
-//! `cargo xtask gpu-archive`: all steps of the GPU tests, from the build to the report, on a
-//! machine without a GPU. The simulated driver, disguised as a driver, replaces one.
+//! `cargo xtask gpu-archive`: tests all steps of the GPU tests, from the build to the report, on a
+//! machine without a GPU. The simulated driver takes the place of a real driver.
 //!
-//! The archive is built, copied into an empty directory, and run there by the script as on a rented
-//! machine: no variable but `PATH` and `HOME`, no cargo. Then the task plants everything that can
-//! be wrong. Each assertion is one line, and the last line counts them.
+//! The task builds the archive, copies it to an empty directory, and runs it there with the script.
+//! As on a rented machine, only the variables `PATH` and `HOME` are set, and cargo is not
+//! available. The task then introduces every fault that the steps must detect. Each assertion
+//! prints one line, and the last line counts them.
 
 mod disguise;
 mod machine;
@@ -22,17 +23,17 @@ use tasks::checks::Checks;
 /// The arguments of `cargo xtask gpu-archive`.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Arguments {
-    /// Build as for a real device, in the profile `gpu`, and not as the tests are built.
+    /// Build as for a real device with the profile `gpu`, and not as the tests are built.
     #[arg(long)]
     for_devices: bool,
 }
 
-/// Builds the archive and tries it.
+/// Builds the archive and tests it.
 ///
 /// # Errors
 ///
-/// If something does not build, or if this machine lacks what the assertions need. An assertion
-/// that does not hold is no such error: it sets the exit code.
+/// Fails if something does not build, or if this machine lacks what the assertions need. A failed
+/// assertion is not an error of this kind: it sets the exit code.
 pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, TaskError> {
     let stage = Stage::set(arguments.for_devices)?;
     let mut checks = Checks::default();

@@ -1,4 +1,4 @@
-//! Runs that must not pass: a failure, a missing test, a damaged archive, no driver, and a
+//! Runs that must fail: a failing test, a missing test, a damaged archive, no driver, and a
 //! simulated driver that was not requested.
 
 use std::path::Path;
@@ -12,9 +12,9 @@ use crate::TaskError;
 use crate::gpu_test::{Packed, Purpose, sha256};
 use tasks::checks::{Checks, Outcome, says};
 
-/// The archive of a few tests.
+/// The name of an archive with only a few tests.
 const ARCHIVE: &str = "few.tar.gz";
-/// The start of each kernel in its text, and a word that no driver knows.
+/// The start of each kernel in its text, and a replacement that no driver accepts.
 const KERNEL: (&[u8], &[u8]) = (b".visible .entry", b".visible .entrx");
 
 pub(super) fn check(stage: &Stage, checks: &mut Checks) -> Result<(), TaskError> {
@@ -34,14 +34,14 @@ pub(super) fn check(stage: &Stage, checks: &mut Checks) -> Result<(), TaskError>
     Ok(())
 }
 
-/// Runs the few tests, or another archive, on a driver of this file.
+/// Runs the archive of a few tests, or another archive, with the driver in this file.
 fn on_driver(stage: &Stage, name: &str, archive: &str, driver: &Path) -> Result<Run, TaskError> {
     let driver = driver.display().to_string();
     let arguments = vec!["--simulated-driver", &driver];
     stage.machine.run(name, archive, &Call { arguments, variables: Vec::new() })
 }
 
-/// Plants kernels that no driver takes: tests of the real programs fail.
+/// Damages the kernels so that no driver accepts them. Tests in the real programs must fail.
 fn planted_failure(stage: &Stage) -> Result<Outcome, TaskError> {
     let of_kernels = |one: &Packed| one.program.package.ends_with("pool-kernels");
     let mut programs = stage.some(|one| one.program.purpose == Purpose::Probe || of_kernels(one));
@@ -61,7 +61,7 @@ fn planted_failure(stage: &Stage) -> Result<Outcome, TaskError> {
     }))
 }
 
-/// Makes the manifest count a test of a program that the archive does not have.
+/// Adds a test to the manifest that no program in the archive contains.
 fn missing_test(stage: &Stage) -> Result<Outcome, TaskError> {
     let mut contents = stage.ready.contents(stage.few());
     contents.manifest.gpu_tests += 1;
@@ -74,7 +74,7 @@ fn missing_test(stage: &Stage) -> Result<Outcome, TaskError> {
     }))
 }
 
-/// Cuts off half of the archive, or only the last bytes.
+/// Cuts off half of the archive, or only its last bytes.
 fn truncated(stage: &Stage, part: usize) -> Result<Outcome, TaskError> {
     let whole = std::fs::read(stage.machine.path(ARCHIVE))?;
     let end = if part == 1 { whole.len() - 4 } else { whole.len() / part };
@@ -83,7 +83,7 @@ fn truncated(stage: &Stage, part: usize) -> Result<Outcome, TaskError> {
     Ok(run.ended_with(2).and_then(|()| says(&run.errors, "cannot be unpacked: it is damaged")))
 }
 
-/// Plants the fault of the first archives: a program is not the one that was hashed.
+/// Repeats the fault of the first archives: a program differs from the program that was hashed.
 fn changed_program(stage: &Stage) -> Result<Outcome, TaskError> {
     let mut contents = stage.ready.contents(stage.few());
     let changed = contents.programs.last_mut().ok_or("there is no program")?;
@@ -99,7 +99,7 @@ fn changed_program(stage: &Stage) -> Result<Outcome, TaskError> {
         .and_then(|()| says(&noticed.unwrap_or_default(), &format!("{path} has the sum"))))
 }
 
-/// Runs without a driver. If the machine has one after all, no device is visible to it.
+/// Runs without a driver. If the machine has a driver, its devices are hidden.
 fn without_driver(stage: &Stage, arguments: &[&str], code: i32) -> Result<Outcome, TaskError> {
     let call =
         Call { arguments: arguments.to_vec(), variables: vec![("CUDA_VISIBLE_DEVICES", "")] };
@@ -113,7 +113,8 @@ fn nothing_ran(run: &Run) -> Outcome {
     says(&report["outcome"].to_string(), "no GPU")
 }
 
-/// Checks that each sign alone is enough, and all of them together, with and without the switch.
+/// Checks that each sign is sufficient, and that all of them together are, with and without the
+/// switch.
 fn simulators(stage: &Stage, checks: &mut Checks) -> Result<(), TaskError> {
     let all = Signs { symbol: true, device_name: true };
     let symbol = Signs { symbol: true, device_name: false };
@@ -140,8 +141,8 @@ fn simulators(stage: &Stage, checks: &mut Checks) -> Result<(), TaskError> {
     Ok(())
 }
 
-/// Checks a library where a driver would be found, in a directory of `LD_LIBRARY_PATH`, with the
-/// variables that allow it elsewhere.
+/// Checks a library that is where a driver would be found, in a directory of `LD_LIBRARY_PATH`. The
+/// variables that permit a simulator elsewhere are set.
 fn refused_as_a_driver(
     stage: &Stage,
     name: &str,
@@ -172,7 +173,7 @@ fn refused_as_a_driver(
     }))
 }
 
-/// Checks that neither an abbreviation nor an option without its file does anything.
+/// Checks that an abbreviation of the switch, or the switch without a file, has no effect.
 fn switch_in_part(stage: &Stage) -> Result<Outcome, TaskError> {
     let driver = stage.disguised.display().to_string();
     let joined = format!("--simulated-driver={driver}");

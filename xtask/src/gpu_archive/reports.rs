@@ -1,4 +1,4 @@
-//! The reports of a run, read back and compared with the manifest.
+//! Reads the reports of a run and compares them with the manifest.
 
 use std::collections::BTreeSet;
 
@@ -8,26 +8,26 @@ use super::machine::Run;
 use crate::gpu_test::Manifest;
 use tasks::checks::{Outcome, same, says};
 
-/// The end of the last line, and of every complaint, of a run on a simulated driver.
+/// The text that ends the last line and every complaint of a run on a simulated driver.
 pub(super) const NOTE: &str = ", on a SIMULATED driver: no result about a GPU";
 
-/// The way in which tests are named.
+/// How a runner names tests.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Runner {
-    /// By the file of their program.
+    /// By the file name of the program.
     Script,
-    /// By the crate and the target of their program.
+    /// By the crate and the target of the program.
     Nextest,
 }
 
-/// Checks that all tests of the manifest ran and passed, and that no report contradicts it.
+/// Checks that all tests in the manifest ran and passed, and that no report contradicts this.
 pub(super) fn all_passed(run: &Run, manifest: &Manifest) -> Outcome {
     run.ended_with(0)?;
     let all = manifest.gpu_tests;
     same(&run.last_line(), &&*format!("{all} passed, 0 failed, 0 skipped{NOTE}"))
 }
 
-/// Checks that the report names exactly the tests of the manifest, each as passed.
+/// Checks that the report lists exactly the tests in the manifest, and that each has passed.
 pub(super) fn report_is_of(run: &Run, manifest: &Manifest, runner: Runner) -> Outcome {
     let report = run.report()?;
     let all = manifest.gpu_tests;
@@ -46,7 +46,7 @@ pub(super) fn report_is_of(run: &Run, manifest: &Manifest, runner: Runner) -> Ou
     same(&found, &named(manifest, runner))
 }
 
-/// Checks the same of the report in the form that CI systems read.
+/// Checks the report for CI systems in the same way.
 pub(super) fn junit_is_of(run: &Run, manifest: &Manifest, runner: Runner) -> Outcome {
     let junit = run.file("junit.xml")?;
     let cases: Vec<&str> = junit.split("<testcase ").skip(1).collect();
@@ -62,7 +62,7 @@ pub(super) fn junit_is_of(run: &Run, manifest: &Manifest, runner: Runner) -> Out
             let start = case.find(&format!("{key}=\""))? + key.len() + 2;
             case[start..].split('"').next()
         };
-        // The shortest key is part of another one.
+        // The key `name` is also part of other keys.
         let test = case.strip_prefix("name=\"").and_then(|rest| rest.split('"').next());
         let program = value("classname").ok_or("a case without its program")?;
         found.insert(name(program, test.ok_or("a case without its name")?, runner));
@@ -71,7 +71,7 @@ pub(super) fn junit_is_of(run: &Run, manifest: &Manifest, runner: Runner) -> Out
     says(&junit, "<testsuites name=\"gpu-test-on-a-simulated-driver\"")
 }
 
-/// Checks that a report of a simulated driver cannot be mistaken for another.
+/// Checks that a report from a simulated driver cannot be mistaken for a report from hardware.
 pub(super) fn says_that_it_is_simulated(run: &Run) -> Outcome {
     let report = run.report()?;
     same(&report["simulated"], &Value::from(true))?;
@@ -87,7 +87,7 @@ fn text(value: &Value) -> Result<&str, String> {
     value.as_str().ok_or_else(|| format!("{value} is no text"))
 }
 
-/// Returns the name of a test; nextest names no files.
+/// Returns the name of a test. nextest does not name files.
 fn name(program: &str, test: &str, runner: Runner) -> String {
     match runner {
         Runner::Script => format!("{program} {test}"),

@@ -1,4 +1,4 @@
-//! The objects of the assertions: the archive, a machine for it, and the driver there.
+//! What the assertions use: the archive, a machine for it, and the driver on that machine.
 
 use std::path::PathBuf;
 
@@ -7,15 +7,15 @@ use super::machine::Machine;
 use crate::TaskError;
 use crate::gpu_test::{Build, Packed, Purpose, Ready};
 
-/// The objects of the assertions.
+/// What the assertions use.
 #[derive(Debug)]
 pub(super) struct Stage {
     pub(super) ready: Ready,
-    /// The machine with the archives and drivers.
+    /// The machine that contains the archives and drivers.
     pub(super) machine: Machine,
-    /// The simulated driver as it is.
+    /// The bytes of the unmodified simulated driver.
     pub(super) plain: Vec<u8>,
-    /// The same library, disguised as a driver, in a file of the machine.
+    /// The path of the simulated driver on the machine, with its signs removed.
     pub(super) disguised: PathBuf,
     pub(super) for_devices: bool,
 }
@@ -32,7 +32,7 @@ impl Stage {
         Ok(Self { ready, machine, plain, disguised, for_devices })
     }
 
-    /// Returns the probe and the tests of the backend: enough for runs that are to fail.
+    /// Returns the probe and the backend tests, which are enough for runs that must fail.
     pub(super) fn few(&self) -> Vec<Packed> {
         let of_the_backend = |one: &&Packed| {
             one.program

@@ -1,5 +1,5 @@
-//! If a machine lacks something, the script prints one sentence and has an exit code for it,
-//! instead of a list of failed tests.
+//! Unsuitable machines. If a machine lacks something, the script prints one sentence and returns a
+//! specific exit code, instead of a list of failed tests.
 
 use super::machine::{Call, Run};
 use super::reports::NOTE;
@@ -8,7 +8,7 @@ use crate::TaskError;
 use crate::gpu_test::Needs;
 use tasks::checks::{Checks, Outcome, same, says};
 
-/// The archive whose manifest requires too much.
+/// The archive whose manifest requires more than any machine has.
 const ARCHIVE: &str = "demanding.tar.gz";
 
 pub(super) fn check(stage: &Stage, checks: &mut Checks) -> Result<(), TaskError> {
@@ -42,7 +42,7 @@ fn set(version: &mut crate::gpu_test::Version) -> Result<(), String> {
     Ok(())
 }
 
-/// Runs the few tests with other needs.
+/// Runs the archive of a few tests with other requirements.
 fn run(
     stage: &Stage,
     change: impl FnOnce(&mut Needs) -> Result<(), String>,
@@ -57,7 +57,7 @@ fn run(
     stage.machine.run("a machine that lacks something", ARCHIVE, &call)
 }
 
-/// Checks that standard error has one line, and no test was run.
+/// Checks that standard error contains a single line, and that no test has run.
 fn unsuitable(run: &Run, sentence: &str) -> Outcome {
     run.ended_with(4)?;
     same(&run.errors.lines().count(), &1).map_err(|why| format!("{why}: {run}"))?;

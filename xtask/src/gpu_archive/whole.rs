@@ -1,5 +1,5 @@
-//! The steps when all goes well: archive, script, every test, every report; with cargo-nextest, and
-//! by the task that makes the archive itself.
+//! The steps without any fault: the archive, the script, every test and every report. They also run
+//! with cargo-nextest, and with the task that creates the archive.
 
 use std::path::Path;
 use std::thread;
@@ -12,11 +12,11 @@ use crate::gpu_test::Manifest;
 use tasks::checks::Checks;
 use tasks::programs::cargo;
 
-/// The archive of everything.
+/// The archive with all tests.
 const ARCHIVE: &str = "gpu-tests.tar.gz";
 
-/// Runs everything twice at the same time, each on a processor: as on a rented machine, and by the
-/// task for a machine with cargo.
+/// Runs everything twice at the same time, each run on one processor: as on a rented machine, and
+/// through the task for machines that have cargo.
 pub(super) fn check(stage: &Stage, checks: &mut Checks) -> Result<(), TaskError> {
     let archive = stage.machine.path(ARCHIVE);
     stage.ready.contents(stage.ready.packed.clone()).write(&archive)?;
@@ -43,7 +43,8 @@ fn of_run(checks: &mut Checks, name: &str, run: &Run, manifest: &Manifest, runne
     checks.that(&said("it says that it is simulated"), says_that_it_is_simulated(run));
 }
 
-/// Runs with the oldest driver that the manifest allows: if it lacks something, it shows here.
+/// Runs with the oldest driver that the manifest permits, which shows whether that driver lacks a
+/// call.
 fn carried(stage: &Stage) -> Result<Run, TaskError> {
     let driver = stage.disguised.display().to_string();
     let version = stage.ready.manifest.needs.needs_driver.number().to_string();
@@ -52,7 +53,8 @@ fn carried(stage: &Stage) -> Result<Run, TaskError> {
     stage.machine.run("a bare machine", ARCHIVE, &Call { arguments, variables })
 }
 
-/// Starts the task as a person would: this program's own file may have been built anew since.
+/// Starts the task like a person would. The file of this program may have been rebuilt in the
+/// meantime.
 fn run_here(stage: &Stage) -> Result<Run, TaskError> {
     let out = stage.machine.path("report of cargo xtask gpu-test");
     let mut task = cargo();
@@ -64,7 +66,7 @@ fn run_here(stage: &Stage) -> Result<Run, TaskError> {
     Ok(Run::of(&task.output()?, out))
 }
 
-/// Runs with cargo-nextest: the few tests, or all programs of a build for devices.
+/// Runs with cargo-nextest: only a few tests, or all programs if they were built for devices.
 fn by_nextest(stage: &Stage, checks: &mut Checks) -> Result<(), TaskError> {
     let programs = if stage.for_devices { stage.ready.packed.clone() } else { stage.few() };
     let contents = stage.ready.contents(programs);

@@ -1,4 +1,4 @@
-//! The archive: a tar file under gzip, which any system can unpack.
+//! The archive, which is a gzip-compressed tar file that any system can unpack.
 //!
 //! ```text
 //! manifest.json            what it is
@@ -25,12 +25,12 @@ use crate::TaskError;
 /// The contents of an archive.
 #[derive(Clone, Debug)]
 pub(crate) struct Contents<'c> {
-    /// The root of the workspace, for the manifests of crates.
+    /// The root of the workspace, from which the manifests of crates are read.
     pub(crate) root: &'c Path,
     pub(crate) programs: Vec<Packed>,
     pub(crate) manifest: Manifest,
-    /// The descriptions of the programs by nextest, and of the workspace by cargo, if nextest is
-    /// installed.
+    /// nextest's description of the programs and cargo's description of the workspace, if nextest
+    /// is installed.
     pub(crate) nextest: Option<(&'c Value, &'c [u8])>,
     pub(crate) compression: Compression,
 }
@@ -66,7 +66,7 @@ impl Contents<'_> {
         Ok(())
     }
 
-    /// Returns the table for the script, one line a program.
+    /// Returns the table for the script, with one line for each program.
     fn table(&self) -> String {
         let line = |Packed { program, sha256, .. }: &Packed| {
             let (package, path) = (program.package.display(), program.path.display());
@@ -86,7 +86,7 @@ fn add(
     header.set_entry_type(EntryType::Regular);
     header.set_size(bytes.len() as u64);
     header.set_mode(mode);
-    // The same each time: only the built files decide the bytes.
+    // The fields are the same each time, so the bytes only depend on the built files.
     header.set_mtime(0);
     archive.append_data(&mut header, path, bytes)?;
     Ok(())

@@ -1,15 +1,15 @@
-//! The versions of the GNU C library that a program needs, by the table of needed versions in its
-//! file. The dynamic loader reads this table before it starts a program, and refuses to start it if
-//! one is missing.
+//! Reads which versions of the GNU C library a program needs, from the table of needed versions in
+//! its file. The dynamic loader reads this table before it starts a program, and refuses to start
+//! the program if a version is missing.
 
-/// The type of the section with needed versions, `SHT_GNU_verneed`.
+/// The type of the section that contains the needed versions, `SHT_GNU_verneed`.
 const VERSION_NEEDS: u32 = 0x6fff_fffe;
-/// The flag of a version that the loader goes on without, `VER_FLG_WEAK`.
+/// The flag of a version without which the loader continues, `VER_FLG_WEAK`.
 const WEAK: u16 = 2;
-/// The prefix of the names of these versions.
+/// The prefix of the version names.
 const NAME: &str = "GLIBC_";
 
-/// A section of the file.
+/// A section of an ELF file.
 #[derive(Clone, Copy)]
 struct Section {
     kind: u32,
@@ -18,8 +18,8 @@ struct Section {
     entries: usize,
 }
 
-/// Returns the newest version that the loader requires, as major and minor number. Returns `None`
-/// if the file is no 64-bit program in little-endian order, or needs no version.
+/// Returns the newest version that the loader requires, as a major and a minor number. Returns
+/// `None` if the file is not a little-endian 64-bit program, or if it needs no version.
 pub(super) fn needed_glibc(file: &[u8]) -> Option<(u32, u32)> {
     if !file.starts_with(b"\x7fELF\x02\x01") {
         return None;
@@ -44,8 +44,8 @@ fn section(file: &[u8], at: usize) -> Option<Section> {
     })
 }
 
-/// Returns where the names of all versions begin that are not weak: libraries, and versions of
-/// each.
+/// Returns the positions at which the names of all versions begin that are not weak. The table
+/// lists libraries, and the versions of each library.
 fn names_of(file: &[u8], needs: &Section) -> Option<impl Iterator<Item = usize>> {
     let mut names = Vec::new();
     let mut library = needs.offset;
@@ -64,7 +64,7 @@ fn names_of(file: &[u8], needs: &Section) -> Option<impl Iterator<Item = usize>>
     Some(names.into_iter())
 }
 
-/// Reads this many bytes as a number.
+/// Reads a number that has this many bytes.
 fn number(file: &[u8], at: usize, bytes: usize) -> Option<usize> {
     let field = file.get(at..at.checked_add(bytes)?)?;
     let mut number = [0; 8];
@@ -72,12 +72,13 @@ fn number(file: &[u8], at: usize, bytes: usize) -> Option<usize> {
     usize::try_from(u64::from_le_bytes(number)).ok()
 }
 
-/// Returns the text that begins there and ends with a zero.
+/// Returns the text at this position, up to its zero byte.
 fn text(file: &[u8], at: usize) -> Option<&str> {
     std::str::from_utf8(file.get(at..)?.split(|byte| *byte == 0).next()?).ok()
 }
 
-/// Parses `GLIBC_2.34`, and `GLIBC_2.2.5` without its last part; not `GLIBC_PRIVATE` or `GCC_3.0`.
+/// Parses `GLIBC_2.34`, and `GLIBC_2.2.5` without its last part. Other names such as
+/// `GLIBC_PRIVATE` and `GCC_3.0` are ignored.
 fn version(name: &str) -> Option<(u32, u32)> {
     let mut parts = name.strip_prefix(NAME)?.split('.');
     Some((parts.next()?.parse().ok()?, parts.next()?.parse().ok()?))
@@ -99,7 +100,7 @@ mod tests {
     fn what_is_no_program_needs_nothing() {
         assert_eq!(needed_glibc(b""), None);
         assert_eq!(needed_glibc(b"#!/bin/sh\n"), None);
-        // Only the header, whose table of sections lies beyond the end.
+        // The file only consists of the header, so the section table lies past the end.
         let mut header = [0xff; 64];
         header[..6].copy_from_slice(b"\x7fELF\x02\x01");
         assert_eq!(needed_glibc(&header), None);
@@ -114,8 +115,8 @@ mod tests {
         let answer = String::from_utf8(asked.stdout).unwrap();
         let here = version(&answer.trim().replace("glibc ", "GLIBC_")).unwrap();
         assert!((2, 2) <= needed && needed <= here, "{needed:?} {here:?}");
-        // However it is cut, the file is refused or has fewer versions, and is never read beyond
-        // its end.
+        // Wherever the file is cut off, it is refused or contains fewer versions, and reads stay in
+        // bounds.
         for end in (0..file.len()).step_by(file.len() / 64 + 1) {
             assert!(needed_glibc(&file[..end]).is_none_or(|found| found <= needed));
         }

@@ -1,5 +1,5 @@
-//! The manifest of an archive: its origin, what a machine must have for it, and the tests that must
-//! run.
+//! The manifest of an archive: where it comes from, what a machine needs to run it, and the tests
+//! that must run.
 
 use std::fmt;
 use std::path::Path;
@@ -12,36 +12,36 @@ use super::programs::{Build, Packed};
 use crate::TaskError;
 use tasks::programs::output;
 
-/// The manifest; the script reads single lines of its JSON.
+/// The manifest. The script reads single lines of its JSON.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct Manifest {
-    /// The commit; `unknown` if git fails, as for sources without their history.
+    /// The commit, or `unknown` if git fails, for example because the sources have no history.
     commit: String,
-    /// The working tree differed from the commit, or that is not known.
+    /// `true` if the working tree differs from the commit, or if this is not known.
     dirty: bool,
     rustc: String,
-    /// The profile that the programs were built in.
+    /// The profile with which the programs were built.
     profile: String,
-    /// The features that the driver's bindings were built with.
+    /// The features with which the driver's bindings were built.
     cudarc_features: Vec<String>,
     #[serde(flatten)]
     pub(crate) needs: Needs,
-    /// The number of tests that need a device, in all programs.
+    /// The number of tests in all programs that need a device.
     pub(crate) gpu_tests: usize,
     pub(crate) programs: Vec<Entry>,
 }
 
-/// A program of the archive.
+/// A program in the archive.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct Entry {
     pub(crate) purpose: String,
     pub(crate) path: String,
     pub(crate) sha256: String,
-    /// Its tests that need a device.
+    /// The tests of the program that need a device.
     pub(crate) tests: Vec<String>,
 }
 
-/// The part of `cargo metadata` with the features.
+/// The part of the output of `cargo metadata` that contains the features.
 #[derive(Debug, Deserialize)]
 struct Metadata {
     resolve: Resolve,
@@ -63,7 +63,7 @@ impl Manifest {
     ///
     /// # Errors
     ///
-    /// If rustc or cargo fails, or if the needs of the programs cannot be read.
+    /// Fails if rustc or cargo fails, or if the requirements of the programs cannot be read.
     pub(super) fn of(packed: &[Packed], metadata: &[u8], build: Build) -> Result<Self, TaskError> {
         let cudarc_features = cudarc_features(metadata)?;
         let commit = said("git", &["rev-parse", "HEAD"]).ok();
@@ -93,12 +93,12 @@ impl Manifest {
         Self { gpu_tests, programs: packed.iter().map(entry).collect(), ..self }
     }
 
-    /// Returns the text in the archive: one field a line.
+    /// Returns the text that the archive contains, with one field on each line.
     pub(super) fn json(&self) -> Result<String, TaskError> {
         Ok(serde_json::to_string_pretty(self)? + "\n")
     }
 
-    /// Returns every test, by the names of its program and its own.
+    /// Returns every test as the name of its program and its own name.
     pub(crate) fn tests(&self) -> impl Iterator<Item = (&str, &str)> {
         self.programs.iter().flat_map(|entry| {
             let program = entry.program();
@@ -108,14 +108,14 @@ impl Manifest {
 }
 
 impl Entry {
-    /// Returns the name of the program's file.
+    /// Returns the file name of the program.
     pub(crate) fn program(&self) -> &str {
         let name = Path::new(&self.path).file_name().and_then(|name| name.to_str());
         name.unwrap_or(&self.path)
     }
 }
 
-/// For the person who packs.
+/// Formats the manifest for the person who creates the archive.
 impl fmt::Display for Manifest {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         let dirty = if self.dirty { ", with changes" } else { "" };
@@ -145,7 +145,7 @@ fn cudarc_features(metadata: &[u8]) -> Result<Vec<String>, TaskError> {
 pub(super) mod tests {
     use super::{Entry, Manifest, cudarc_features};
 
-    /// Returns a manifest of one program, with everything that a script reads.
+    /// Returns a manifest of one program that contains every field that the script reads.
     pub(in crate::gpu_test) fn manifest(entry: Entry) -> Manifest {
         let needs = r#"{"needs_processor": "x86_64", "needs_glibc": "2.34",
                         "needs_driver": "13.0", "needs_capability": "7.5"}"#;

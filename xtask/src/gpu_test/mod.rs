@@ -1,9 +1,11 @@
-//! `cargo xtask gpu-test`: the tests that need a CUDA device, built here and run here or elsewhere.
+//! `cargo xtask gpu-test`: builds the tests that need a CUDA device, and runs them on this machine
+//! or another.
 //!
-//! There is one way to run them, `scripts/gpu-run.sh`, which needs neither cargo nor rustc. Here
-//! they are built in the profile `gpu` and packed; then the script runs the archive, on this
-//! machine or on another. Exit codes are the script's: 0 all ran and passed, 1 a failure, 2 nothing
-//! ran or not every test, 3 no GPU, 4 the machine has something too old.
+//! The tests always run through `scripts/gpu-run.sh`, which needs neither cargo nor rustc. The task
+//! builds them with the profile `gpu` and packs them; the script then runs the archive, on this
+//! machine or another. The exit codes are those of the script: 0 if all tests ran and passed, 1 for
+//! a failure, 2 if not every test ran, 3 if there is no GPU, and 4 if something on the machine is
+//! too old.
 
 mod archive;
 mod elf;
@@ -32,60 +34,61 @@ pub(crate) use nextest::program as nextest_program;
 pub(crate) use programs::{Build, Packed, Purpose, sha256};
 pub(crate) use suites::holds_gpu_tests;
 
-/// The most bytes that are copied to a machine: the archive, the script and the runner together.
+/// The maximum total size in bytes of the archive, the script and the runner, which are copied to a
+/// machine.
 const CARRIED_AT_MOST: u64 = 56 << 20;
 
-/// The path of the script, from the root of the workspace.
+/// The path of the script, relative to the root of the workspace.
 pub(crate) const SCRIPT: &str = "scripts/gpu-run.sh";
 
 /// The arguments of `cargo xtask gpu-test`.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Arguments {
-    /// Build and pack only; write the archive here, to be run by `scripts/gpu-run.sh`.
+    /// Only build and pack. The archive is written here, and `scripts/gpu-run.sh` can run it.
     #[arg(long, value_name = "FILE", conflicts_with_all = ["bench", "out", "allow_no_gpu"])]
     archive: Option<PathBuf>,
-    /// Put the script, and cargo-nextest where it is installed, beside the archive.
+    /// Copy the script and, if it is installed, cargo-nextest next to the archive.
     #[arg(long, requires = "archive")]
     with_runner: bool,
-    /// Run the benches too.
+    /// Also run the benches.
     #[arg(long)]
     bench: bool,
     /// Write the report here.
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
-    /// Let a machine without a GPU pass, with every test counted as skipped.
+    /// Succeed on a machine without a GPU, and count every test as skipped.
     #[arg(long)]
     allow_no_gpu: bool,
-    /// For the tests of this task only: use this simulated driver, without its signs, as the
-    /// driver. The report says so.
+    /// Only for the tests of this task: use this simulated driver, with its signs removed, as the
+    /// driver. The report states this.
     #[arg(long, value_name = "FILE", hide = true, conflicts_with_all = ["archive", "bench"])]
     simulated_driver: Option<PathBuf>,
-    /// For the same tests: build as the tests are built.
+    /// Only for the tests of this task: build in the same way as the tests are built.
     #[arg(long, hide = true, requires = "simulated_driver")]
     built_as_tests: bool,
 }
 
-/// All that was built, and is not built anew from here on.
+/// Everything that has been built. Nothing is rebuilt from here on.
 #[derive(Debug)]
 pub(crate) struct Ready {
     pub(crate) place: Place,
     pub(crate) packed: Vec<Packed>,
     pub(crate) manifest: Manifest,
-    /// The library of the simulated driver.
+    /// The path of the simulated driver's library.
     pub(crate) simulator: Option<PathBuf>,
     compression: Compression,
     /// The output of `cargo metadata` for the workspace.
     metadata: Vec<u8>,
-    /// The description of the programs by nextest, if it is installed.
+    /// nextest's description of the programs, if nextest is installed.
     description: Option<Value>,
 }
 
-/// Builds, packs, and runs, unless only an archive is requested.
+/// Builds and packs the tests, and runs them unless only an archive is requested.
 ///
 /// # Errors
 ///
-/// If it cannot be built or packed, is damaged while it is written, or is too large to be copied.
-/// The result of the tests is the exit code.
+/// Fails if the archive cannot be built or packed, is damaged while it is written, or is too large
+/// to be copied. The result of the tests is the exit code.
 pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, TaskError> {
     let build = if arguments.built_as_tests { Build::AsTests } else { Build::ForDevices };
     let ready = Ready::build(build)?;
@@ -105,11 +108,11 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, TaskError> {
 }
 
 impl Ready {
-    /// Builds everything, and only then takes copies and their sums.
+    /// Builds everything, and afterwards copies and hashes the programs.
     ///
     /// # Errors
     ///
-    /// If something does not build, or its needs cannot be read.
+    /// Fails if something does not build, or if the requirements cannot be read.
     pub(crate) fn build(build: Build) -> Result<Self, TaskError> {
         let metadata = programs::metadata()?;
         let place: Place = serde_json::from_slice(&metadata)?;
@@ -122,7 +125,7 @@ impl Ready {
         Ok(Self { place, packed, manifest, simulator, compression, metadata, description })
     }
 
-    /// Returns an archive of these programs of the build.
+    /// Returns the contents of an archive with these programs.
     pub(crate) fn contents(&self, programs: Vec<Packed>) -> Contents<'_> {
         Contents {
             root: &self.place.root,
@@ -133,14 +136,14 @@ impl Ready {
         }
     }
 
-    /// Checks an archive that was written.
+    /// Checks an archive after it has been written.
     ///
     /// # Errors
     ///
-    /// If it is damaged, with the file that is.
+    /// Fails if the archive is damaged. The error names the damaged file.
     pub(crate) fn verify(&self, file: &Path) -> Result<Manifest, TaskError> {
-        // In the build directory, and not in the directory for temporary files: programs can be
-        // started there.
+        // The build directory is used instead of the directory for temporary files, because
+        // programs can be started in it.
         let scratch = self.place.target_directory.join("xtask");
         std::fs::create_dir_all(&scratch)?;
         verify::verify(file, tempfile::tempdir_in(scratch)?.path())
@@ -150,7 +153,7 @@ impl Ready {
 fn run_here(place: &Place, archive: &Path, arguments: &Arguments) -> Result<ExitCode, TaskError> {
     let mut command = Command::new("sh");
     command.arg(place.root.join(SCRIPT)).arg(archive);
-    // Cargo puts its own directories there, and a driver must not be found in them.
+    // Cargo adds its own directories to the variable, and no driver must be found in them.
     if let Some(libraries) = std::env::var_os("LD_LIBRARY_PATH") {
         let foreign = |path: &PathBuf| !path.starts_with(&place.target_directory);
         let kept = std::env::join_paths(std::env::split_paths(&libraries).filter(foreign))?;
@@ -167,12 +170,12 @@ fn run_here(place: &Place, archive: &Path, arguments: &Arguments) -> Result<Exit
     }
     let out = arguments.out.clone().unwrap_or_else(|| archive.with_file_name("gpu-test-report"));
     let status = command.arg("--out").arg(out).status()?;
-    // No code where a signal ended it, which is a failure like any other.
+    // If a signal ended the process, there is no code. This is a failure like any other.
     let code = status.code().and_then(|code| u8::try_from(code).ok());
     Ok(ExitCode::from(code.unwrap_or(1)))
 }
 
-/// Prints what is carried, and refuses what is too much.
+/// Prints the sizes of the files that are copied, and refuses files that are too large.
 fn weigh(root: &Path, archive: &Path) -> Result<(), TaskError> {
     let mut parts = vec![("archive", archive.to_owned()), ("script", root.join(SCRIPT))];
     parts.extend(nextest::program().map(|program| ("cargo-nextest", program)));

@@ -1,8 +1,9 @@
-//! What a machine must have for the programs of an archive, read from the programs themselves. The
-//! C library is read from their tables of versions, the driver and the device from the kernels.
+//! Determines what a machine needs to run the programs in an archive. The C library version is read
+//! from each program's version table, and the driver and device from the kernels.
 //!
-//! A kernel that is packed as PTX has the version of its language, and a driver refuses a newer one
-//! than its own. The driver must be as new as each kernel, and as captured graphs need.
+//! A kernel that is stored as PTX contains the version of its language, and a driver refuses a
+//! version that it does not know. The driver must support every kernel's version, and must be new
+//! enough for captured graphs.
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -13,17 +14,17 @@ use super::elf;
 use super::programs::Packed;
 use crate::TaskError;
 
-/// Two numbers; the first is compared first.
+/// A version as two numbers. The first number is compared first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub(crate) struct Version(u32, u32);
 
-/// The needs, each one line of a manifest.
+/// The requirements. Each is one line in a manifest.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Needs {
     /// The processor, as `uname -m` prints it.
     pub(crate) needs_processor: String,
-    /// The GNU C library.
+    /// The version of the GNU C library.
     pub(crate) needs_glibc: Version,
     /// The CUDA version of the driver.
     pub(crate) needs_driver: Version,
@@ -34,7 +35,7 @@ pub(crate) struct Needs {
 /// The CUDA version of the oldest driver that captures graphs for `pool-graph`.
 const GRAPHS: Version = Version(12, 3);
 
-/// The version of PTX that each CUDA version brought, from CUDA 12.0 on.
+/// The PTX version that each CUDA version introduced, from CUDA 12.0 on.
 const PTX_OF_CUDA: &[(Version, Version)] = &[
     (Version(8, 0), Version(12, 0)),
     (Version(8, 1), Version(12, 1)),
@@ -49,11 +50,11 @@ const PTX_OF_CUDA: &[(Version, Version)] = &[
     (Version(9, 1), Version(13, 1)),
 ];
 
-/// The start of a kernel's text, directly before the version.
+/// The start of a kernel's text, immediately before its version.
 const PTX_VERSION: &[u8] = b".version ";
 const PTX_TARGET: &[u8] = b".target sm_";
 
-/// The needs in a kernel's own text.
+/// The requirements that a kernel's text contains.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Kernel {
     language: Version,
@@ -61,12 +62,12 @@ struct Kernel {
 }
 
 impl Needs {
-    /// Reads the programs.
+    /// Reads the requirements from the programs.
     ///
     /// # Errors
     ///
-    /// If no program has a version of the C library, or if a kernel has a version of PTX that is
-    /// not in the table.
+    /// Fails if no program contains a version of the C library, or if a kernel has a PTX version
+    /// that the table lacks.
     pub(super) fn of(packed: &[Packed]) -> Result<Self, TaskError> {
         let glibc = packed.iter().filter_map(|one| elf::needed_glibc(&one.bytes)).max();
         let (major, minor) = glibc.ok_or("no program needs a version of the GNU C library")?;
@@ -86,14 +87,14 @@ impl Needs {
 }
 
 impl Version {
-    /// Returns the number as drivers count: 13.0 is 13000.
+    /// Returns the version in the driver's format: 13.0 is 13000.
     pub(crate) fn number(self) -> u32 {
         self.0 * 1000 + self.1 * 10
     }
 }
 
-/// Returns the CUDA version that brought a version of PTX; those from before 12.0 count as 11.0,
-/// and no driver here is older.
+/// Returns the CUDA version that introduced a PTX version. PTX versions before CUDA 12.0 count as
+/// 11.0, because no supported driver is older.
 fn cuda_with(language: Version) -> Result<Version, TaskError> {
     if language < Version(8, 0) {
         return Ok(Version(11, 0));
@@ -102,25 +103,25 @@ fn cuda_with(language: Version) -> Result<Version, TaskError> {
     Ok(known.ok_or_else(|| format!("PTX {language} is not in PTX_OF_CUDA: which CUDA has it?"))?)
 }
 
-/// Returns the kernels whose texts are in a program.
+/// Returns the kernels whose texts a program contains.
 fn kernels(bytes: &[u8]) -> Vec<Kernel> {
     let windows = bytes.windows(PTX_VERSION.len()).enumerate();
     let starts = windows.filter(|(_, window)| *window == PTX_VERSION);
     starts.filter_map(|(start, _)| kernel(&bytes[start + PTX_VERSION.len()..])).collect()
 }
 
-/// Parses `9.0`, a line's end, `.target sm_75`.
+/// Parses `9.0`, the end of the line, and `.target sm_75`.
 fn kernel(text: &[u8]) -> Option<Kernel> {
     let (version, rest) = line(text)?;
     let (target, _) = line(rest.strip_prefix(PTX_TARGET)?)?;
-    // After the number there may be a letter, and more words.
+    // The number may be followed by a letter and by more words.
     let digits: String = target.chars().take_while(char::is_ascii_digit).collect();
     let number: u32 = digits.parse().ok()?;
     let capability = Version(number / 10, number % 10);
     Some(Kernel { language: Version::try_from(version.to_owned()).ok()?, capability })
 }
 
-/// Returns the first line, if it is a short one, and the bytes after it.
+/// Returns the first line if it is short, and the bytes after it.
 fn line(text: &[u8]) -> Option<(&str, &[u8])> {
     let end = text.iter().take(64).position(|byte| *byte == b'\n')?;
     Some((std::str::from_utf8(&text[..end]).ok()?.trim_end(), &text[end + 1..]))
@@ -149,7 +150,7 @@ impl TryFrom<String> for Version {
     }
 }
 
-/// For the person who packs.
+/// Formats the requirements for the person who creates the archive.
 impl fmt::Display for Needs {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { needs_processor, needs_glibc, needs_driver, needs_capability } = self;
@@ -175,7 +176,7 @@ mod tests {
             found,
             [kernel(Version(9, 0), Version(7, 5)), kernel(Version(8, 4), Version(9, 0))]
         );
-        // A text about kernels is no kernel, nor is one that is cut off.
+        // A text that mentions kernels is not a kernel, and neither is a text that is cut off.
         assert!(kernels(b".version of PTX\n.target sm_75\n").is_empty());
         assert!(kernels(b".version 9.0\n.target sm_75").is_empty());
         assert!(kernels(b".version 9.0").is_empty());

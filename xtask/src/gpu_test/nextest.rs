@@ -1,7 +1,7 @@
-//! The files with which `cargo-nextest` runs programs that it did not build.
+//! The files that `cargo-nextest` needs to run programs that it has not built.
 //!
-//! Its own archives are compressed with zstd, which a bare machine often lacks. It can also run
-//! unpacked programs with their descriptions, so those go into our archive instead.
+//! nextest's own archives are compressed with zstd, which a bare machine often lacks. nextest can
+//! also run unpacked programs from their descriptions, so this archive contains the descriptions.
 
 use std::path::PathBuf;
 
@@ -11,7 +11,7 @@ use super::programs::{Build, Packed, Purpose};
 use crate::TaskError;
 use tasks::programs::{cargo, installed, output};
 
-/// The configuration for GPU tests: hanging tests are stopped, and the report is kept.
+/// The configuration for GPU tests. Tests that hang are stopped, and the report is kept.
 pub(super) const CONFIGURATION: &str = "\
 [profile.gpu]
 slow-timeout = { period = \"60s\", terminate-after = 2 }
@@ -27,11 +27,11 @@ pub(crate) fn program() -> Option<PathBuf> {
     installed("cargo-nextest")
 }
 
-/// Describes all programs of a build; `None` if nextest is not installed.
+/// Describes all programs in a build. Returns `None` if nextest is not installed.
 ///
 /// # Errors
 ///
-/// If it fails, or prints another form than this was written for.
+/// Fails if nextest fails, or if its output has an unexpected form.
 pub(super) fn describe(packages: &[&str], build: Build) -> Result<Option<Value>, TaskError> {
     if program().is_none() {
         return Ok(None);
@@ -43,11 +43,11 @@ pub(super) fn describe(packages: &[&str], build: Build) -> Result<Option<Value>,
     Ok(Some(serde_json::from_slice(&output(&mut list)?)?))
 }
 
-/// Returns the description of only these programs, as it goes into an archive.
+/// Returns a description of only these programs, in the form that an archive contains.
 ///
 /// # Errors
 ///
-/// If it describes none of them.
+/// Fails if the description contains none of the programs.
 pub(super) fn description_of(
     description: &Value,
     programs: &[Packed],
@@ -58,7 +58,7 @@ pub(super) fn description_of(
     Ok(serde_json::to_vec(&description)?)
 }
 
-/// Leaves the programs out that are not packed: nextest would look for them.
+/// Removes programs that are not packed, because nextest would look for them.
 fn keep(description: &mut Value, is_packed: impl Fn(&str) -> bool) -> Result<(), TaskError> {
     let programs = description.get_mut("rust-binaries").and_then(Value::as_object_mut);
     let programs = programs.ok_or("cargo nextest lists no programs")?;

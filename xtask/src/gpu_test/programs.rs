@@ -1,9 +1,10 @@
-//! The programs of the GPU tests: built, listed with their tests, and copied once nothing builds
-//! any more.
+//! Builds the programs of the GPU tests, lists their tests, and copies them after everything has
+//! been built.
 //!
-//! The file that is hashed, listed and packed must be one file. Cargo replaces a program by a new
-//! one under the same name, so a path alone may later name another file. A [`Packed`] program is
-//! copied when everything is built, and from then on only the copy counts.
+//! The file that is hashed, listed and packed must be the same file. Cargo may replace a program
+//! with a new one under the same name, so a path may later refer to another file. A [`Packed`]
+//! program is therefore copied after everything has been built, and from then on only the copy is
+//! used.
 
 use std::path::{Path, PathBuf};
 
@@ -19,41 +20,42 @@ use tasks::workspace::{self, Workspace};
 /// The program that prints the device.
 const PROBE: &str = "gpu-probe";
 
-/// The way in which the programs are built.
+/// How the programs are built.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Build {
-    /// In the profile `gpu`: small, and with the optimisation that a user's program has.
+    /// With the profile `gpu`: small, and with the same optimisation as a user's program.
     ForDevices,
-    /// As `cargo xtask test` builds its tests, so that its own check of archives builds nothing.
+    /// In the same way as `cargo xtask test` builds its tests, so its check of archives has nothing
+    /// to build.
     AsTests,
 }
 
-/// The purpose of a program.
+/// What a program is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Purpose {
-    /// Prints the device.
+    /// The program prints the device.
     Probe,
-    /// Holds GPU tests.
+    /// The program contains GPU tests.
     Test,
-    /// Measures.
+    /// The program measures.
     Bench,
 }
 
-/// One program, as cargo has built it.
+/// A program that cargo has built.
 #[derive(Clone, Debug)]
 pub(crate) struct Program {
     pub(crate) purpose: Purpose,
-    /// The directory of its crate, from the root of the workspace.
+    /// The directory of the program's crate, relative to the root of the workspace.
     pub(crate) package: PathBuf,
-    /// The path where it was built.
+    /// The path to which cargo has written the program.
     pub(crate) built: PathBuf,
-    /// Its place in the archive.
+    /// The path of the program in the archive.
     pub(crate) path: PathBuf,
-    /// Its tests that need a device.
+    /// The tests of the program that need a device.
     pub(crate) tests: Vec<String>,
 }
 
-/// A program with its bytes, which nothing builds anew.
+/// A program with a copy of its bytes, which later builds do not change.
 #[derive(Clone, Debug)]
 pub(crate) struct Packed {
     pub(crate) program: Program,
@@ -65,7 +67,7 @@ pub(crate) struct Packed {
 #[derive(Debug)]
 pub(crate) struct Built {
     pub(crate) programs: Vec<Program>,
-    /// The library of the simulated driver, which is beside some of them.
+    /// The library of the simulated driver, which is next to some of the programs.
     pub(crate) simulator: Option<PathBuf>,
 }
 
@@ -73,7 +75,7 @@ pub(crate) struct Built {
 ///
 /// # Errors
 ///
-/// If cargo fails.
+/// Fails if cargo fails.
 pub(super) fn metadata() -> Result<Vec<u8>, TaskError> {
     output(cargo().args(["metadata", "--format-version", "1"]))
 }
@@ -89,12 +91,12 @@ impl Purpose {
 }
 
 impl Build {
-    /// Returns cargo's arguments for packages, programs, features and the profile; nextest has
-    /// another name for the last one.
+    /// Returns cargo's arguments for packages, programs, features and the profile. nextest uses
+    /// another name for the profile argument.
     ///
     /// # Errors
     ///
-    /// If cargo does not describe the workspace.
+    /// Fails if cargo does not describe the workspace.
     pub(super) fn arguments(
         self,
         packages: &[&str],
@@ -109,7 +111,8 @@ impl Build {
             }
             Self::AsTests => {
                 let everything = ALL_FEATURES.join(",");
-                // All crates by their names: with `--workspace` cargo takes none of another workspace.
+                // All crates are named, because with `--workspace` cargo selects none from another
+                // workspace.
                 let workspace: Workspace = workspace::describe()?;
                 let of_others = packages.iter().copied();
                 let of_others = of_others.filter(|name| workspace.version_of(name).is_none());
@@ -121,7 +124,8 @@ impl Build {
         })
     }
 
-    /// Returns the compression of an archive: one that is not copied elsewhere need not be small.
+    /// Returns how strongly an archive is compressed. An archive that is not copied to another
+    /// machine does not have to be small.
     pub(super) fn compression(self) -> Compression {
         match self {
             Self::ForDevices => Compression::best(),
@@ -129,7 +133,7 @@ impl Build {
         }
     }
 
-    /// Returns the name of the profile in a manifest.
+    /// Returns the profile's name, as written in a manifest.
     pub(super) fn profile(self) -> &'static str {
         match self {
             Self::ForDevices => "gpu",
@@ -139,12 +143,13 @@ impl Build {
 }
 
 impl Built {
-    /// Builds the probe, and the tests and benches of these crates, by one command of cargo: a
-    /// second one, with other features, would replace them. Keeps the programs with GPU tests.
+    /// Builds the probe and the tests and benches of these crates with a single cargo command,
+    /// because a second command with other features would replace them. Keeps the programs that
+    /// contain GPU tests.
     ///
     /// # Errors
     ///
-    /// If something does not build, or no probe or no GPU test is found.
+    /// Fails if something does not build, or if no probe or no GPU test is found.
     pub(super) fn of(place: &Place, packages: &[&str], build: Build) -> Result<Self, TaskError> {
         let mut test = cargo();
         test.args(["test", "--no-run"]);
@@ -155,7 +160,7 @@ impl Built {
         for artifact in artifacts.iter().filter(|one| packages.iter().any(|own| one.is_of(own))) {
             let Some(mut program) = program(artifact, place)? else { continue };
             if program.purpose == Purpose::Test {
-                // A program without GPU tests is not needed on a GPU machine.
+                // A program without GPU tests is not needed on a machine with a GPU.
                 if !holds_gpu_tests(artifact) {
                     continue;
                 }
@@ -172,22 +177,22 @@ impl Built {
         Ok(Self { programs: kept, simulator })
     }
 
-    /// Returns copies of the programs, with their present bytes.
+    /// Returns copies of the programs with their current bytes.
     ///
     /// # Errors
     ///
-    /// If one cannot be read.
+    /// Fails if a program cannot be read.
     pub(super) fn packed(&self) -> Result<Vec<Packed>, TaskError> {
         self.programs.iter().cloned().map(Packed::of).collect()
     }
 }
 
 impl Packed {
-    /// Takes the copy.
+    /// Copies the program.
     ///
     /// # Errors
     ///
-    /// If the program cannot be read.
+    /// Fails if the program cannot be read.
     pub(crate) fn of(program: Program) -> Result<Self, TaskError> {
         let bytes = std::fs::read(&program.built)
             .map_err(|error| format!("{}: {error}", program.built.display()))?;
@@ -195,7 +200,7 @@ impl Packed {
     }
 }
 
-/// Returns the program of an artifact, if it has one that is packed.
+/// Returns the program that belongs to an artifact, if it is to be packed.
 fn program(artifact: &Artifact, place: &Place) -> Result<Option<Program>, TaskError> {
     let Some(built) = artifact.executable.clone() else { return Ok(None) };
     let purpose = match artifact.profile.test {
@@ -210,7 +215,7 @@ fn program(artifact: &Artifact, place: &Place) -> Result<Option<Program>, TaskEr
     Ok(Some(Program { purpose, package, built, path, tests: Vec::new() }))
 }
 
-/// Returns the sum as `sha256sum` prints it.
+/// Returns the SHA-256 sum in the form that `sha256sum` prints.
 pub(crate) fn sha256(bytes: &[u8]) -> String {
     Sha256::digest(bytes).iter().map(|byte| format!("{byte:02x}")).collect()
 }

@@ -1,15 +1,15 @@
-//! The crates and programs with GPU tests, and where they are.
+//! The crates and programs that contain GPU tests, and where they are.
 
 use std::path::PathBuf;
 
 use tasks::programs::Artifact;
 
-/// The crates that have GPU tests. `driver-conformance` is of the workspace `sim`.
+/// The crates that contain GPU tests. `driver-conformance` belongs to the workspace `sim`.
 pub(super) const PACKAGES: &[&str] =
     &["driver-conformance", "pool-kernels", "device-tests", "pool-encoder"];
 
-/// Their test programs with GPU tests, with the directories of the sources: every ignored test
-/// there needs a CUDA device.
+/// The test programs that contain GPU tests, with the directories of their sources. Every ignored
+/// test in these directories needs a CUDA device.
 pub(super) const TESTS: &[(&str, &str)] = &[
     ("driver_conformance", "sim/driver-conformance/tests/driver_conformance"),
     ("kernels", "testing/pool-kernels/tests/kernels"),
@@ -18,17 +18,17 @@ pub(super) const TESTS: &[(&str, &str)] = &[
     ("device_encoder", "encoder/tests/device"),
 ];
 
-/// The directories of the build.
+/// The directories that a build uses.
 #[derive(Debug, serde::Deserialize)]
 pub(crate) struct Place {
-    /// The directory of the root manifest.
+    /// The directory that contains the root manifest.
     #[serde(rename = "workspace_root")]
     pub(crate) root: PathBuf,
     /// The directory that cargo builds in.
     pub(crate) target_directory: PathBuf,
 }
 
-/// Returns `true` if a program holds GPU tests.
+/// Returns `true` if a program contains GPU tests.
 pub(crate) fn holds_gpu_tests(artifact: &Artifact) -> bool {
     let own = TESTS.iter().any(|(name, _)| artifact.target.name == *name);
     own && artifact.target.is("test") && PACKAGES.iter().any(|package| artifact.is_of(package))
@@ -40,7 +40,8 @@ mod tests {
 
     use super::TESTS;
 
-    /// The manifest counts ignored tests, so a test ignored for another reason would be run.
+    /// The manifest counts ignored tests, so a test that is ignored for another reason would also
+    /// run.
     #[test]
     fn whatever_is_ignored_in_gpu_crates_needs_a_device() {
         let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");

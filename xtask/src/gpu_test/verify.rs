@@ -1,8 +1,8 @@
-//! Reads an archive back after it was written, so that damage shows here, and not on the machine
-//! that it is copied to.
+//! Reads an archive after it has been written, so that damage is found on this machine, and not on
+//! the machine to which the archive is copied.
 //!
-//! It is unpacked as the script unpacks it. Each program must have the sum in the manifest and the
-//! table, and list the tests that the manifest names.
+//! The archive is unpacked in the same way as the script unpacks it. Each program must have the sum
+//! that the manifest and the table contain, and must list the tests that the manifest contains.
 
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -15,12 +15,13 @@ use super::programs::{Purpose, sha256};
 use crate::TaskError;
 use tasks::programs::ignored_tests;
 
-/// Unpacks the archive into this directory, which must be empty, and checks it. Returns its
+/// Unpacks the archive into this directory, which must be empty, and checks it. Returns the
 /// manifest.
 ///
 /// # Errors
 ///
-/// If it cannot be unpacked, or if a file in it is not as in the manifest: that file is named.
+/// Fails if the archive cannot be unpacked, or if a file differs from the manifest. The error names
+/// the file.
 pub(crate) fn verify(file: &Path, directory: &Path) -> Result<Manifest, TaskError> {
     let damaged = |why: TaskError| format!("the archive {} is damaged: {why}", file.display());
     tar::Archive::new(GzDecoder::new(File::open(file)?))
@@ -53,7 +54,7 @@ fn check(directory: &Path) -> Result<Manifest, TaskError> {
     Ok(manifest)
 }
 
-/// Returns the sums of the table, by their paths.
+/// Returns the sums in the table by path.
 fn sums_of(table: &str) -> Result<BTreeMap<&str, &str>, TaskError> {
     let mut sums = BTreeMap::new();
     for line in table.lines() {
@@ -94,7 +95,8 @@ mod tests {
     use super::super::programs::{Packed, Program, Purpose};
     use super::verify;
 
-    /// Returns a test program that is a script, in a workspace with nothing else.
+    /// Returns an archive's contents whose only test program is a script, in a workspace that
+    /// contains nothing else.
     fn contents(root: &Path) -> Contents<'_> {
         fs::write(root.join("Cargo.toml"), "").unwrap();
         let built = root.join("suite");
@@ -119,7 +121,7 @@ mod tests {
         Contents { root, programs, manifest, nextest: None, compression }
     }
 
-    /// Returns the error about an archive after it was changed.
+    /// Changes an archive's contents, and returns the error that the check reports.
     fn refusal(change: impl FnOnce(&mut Contents<'_>)) -> String {
         let directory = tempfile::tempdir().unwrap();
         let mut contents = contents(directory.path());
@@ -135,8 +137,7 @@ mod tests {
         assert_eq!(refusal(|_| ()), "whole");
     }
 
-    /// Checks the fault of the first archives: the program was built anew between its hash and its
-    /// packing.
+    /// Checks the fault of the first archives: the program was rebuilt between hashing and packing.
     #[test]
     fn a_program_that_is_not_the_hashed_one_is_named() {
         let changed = refusal(|contents| contents.programs[0].bytes.push(b'\n'));

@@ -1,4 +1,5 @@
-//! `ptxas`: whether a device accepts the PTX, and the needs of each kernel there.
+//! `ptxas`: checks that a device accepts the PTX, and reports what each kernel needs on that
+//! device.
 
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -6,24 +7,24 @@ use std::process::{Command, Stdio};
 use crate::TaskError;
 use cuda_tasks::Toolkit;
 
-/// The needs of a kernel.
+/// What a kernel needs.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Need {
     pub(super) kernel: String,
-    /// Registers of a thread.
+    /// The number of registers for each thread.
     pub(super) registers: u32,
-    /// Bytes that a thread writes to memory because registers do not suffice.
+    /// The number of bytes that a thread stores in memory because it has too few registers.
     pub(super) spilled: u32,
-    /// Bytes of shared memory of a block.
+    /// The number of bytes of shared memory for each block.
     pub(super) shared: u32,
 }
 
-/// Assembles a file for an architecture such as `sm_80`. Returns the needs of its kernels, in the
-/// order of names.
+/// Assembles a file for an architecture such as `sm_80`. Returns what its kernels need, ordered by
+/// name.
 ///
 /// # Errors
 ///
-/// The complaint of `ptxas`; also if it lists no kernel.
+/// Returns the message of `ptxas`, or an error if it lists no kernel.
 pub(super) fn assemble(
     toolkit: &Toolkit,
     file: &Path,
@@ -47,7 +48,7 @@ pub(super) fn assemble(
     Ok(needs)
 }
 
-/// Reads three lines of each kernel: its name, what is spilled, what is used.
+/// Reads three lines for each kernel: its name, what it spills, and what it uses.
 fn needs(said: &str) -> Vec<Need> {
     let mut needs: Vec<Need> = Vec::new();
     let (mut kernel, mut spilled) = (None, None);

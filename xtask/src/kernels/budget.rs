@@ -1,4 +1,5 @@
-//! The limits of kernels: a line each in `budget.tsv`, compared with their needs.
+//! The limits for kernels, with one line each in `budget.tsv`. They are compared with what the
+//! kernels need.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -6,23 +7,23 @@ use std::path::Path;
 use super::assembler::Need;
 use crate::TaskError;
 
-/// Registers and spilled bytes of a thread, at most.
+/// The maximum number of registers and of spilled bytes for each thread.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Limit {
     pub(super) registers: u32,
     pub(super) spilled: u32,
 }
 
-/// The limits of all kernels of a directory.
+/// The limits for all kernels in a directory.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Budget(BTreeMap<String, Limit>);
 
 impl Budget {
-    /// Reads the file.
+    /// Reads a file of limits.
     ///
     /// # Errors
     ///
-    /// If it cannot be read, or a line is invalid, or a kernel has two.
+    /// Fails if the file cannot be read, if a line is invalid, or if a kernel has two limits.
     pub(super) fn read(file: &Path) -> Result<Self, TaskError> {
         let text = std::fs::read_to_string(file)
             .map_err(|error| format!("{}: {error}", file.display()))?;
@@ -40,12 +41,12 @@ impl Budget {
         Ok(Self(limits))
     }
 
-    /// Returns the limit of a kernel.
+    /// Returns the limit for a kernel.
     pub(super) fn of(&self, kernel: &str) -> Option<Limit> {
         self.0.get(kernel).copied()
     }
 
-    /// Returns the reason why the needs of a kernel are above its limit; `None` if they are not.
+    /// Returns the reason why a kernel needs more than its limit, or `None` if it does not.
     pub(super) fn complaint(&self, need: &Need) -> Option<String> {
         let Need { kernel, registers, spilled, .. } = need;
         let Some(limit) = self.of(kernel) else {
@@ -61,7 +62,7 @@ impl Budget {
         None
     }
 
-    /// Returns the limits that are for none of these kernels.
+    /// Returns the limits that belong to none of these kernels.
     pub(super) fn without_kernel<'b>(
         &'b self,
         kernels: &'b [&str],
@@ -70,7 +71,7 @@ impl Budget {
     }
 }
 
-/// Parses `kernel`, registers, spilled bytes, with tabs between.
+/// Parses the kernel's name, the registers and the spilled bytes, separated by tabs.
 fn parse_line(line: &str) -> Option<(String, Limit)> {
     let fields: Vec<&str> = line.split('\t').collect();
     let [kernel, registers, spilled] = fields[..] else { return None };

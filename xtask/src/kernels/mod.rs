@@ -1,10 +1,11 @@
-//! `cargo xtask kernels`: the PTX of the CUDA kernels, compiled from their sources or compared with
-//! them.
+//! `cargo xtask kernels`: compiles the CUDA kernels to PTX, or compares the committed PTX with the
+//! sources.
 //!
-//! Each directory holds sources and the PTX of each. Each also has a budget, except for those of
-//! crates that stand for other people's crates. NVRTC makes the PTX, and `ptxas` checks that a
-//! device accepts it and prints the needs of a kernel there. Both are pinned, so the same source
-//! gives the same bytes everywhere. The last line is `N passed, N failed, N skipped`.
+//! Each directory contains sources and the PTX of each source. Each also contains a budget, except
+//! for directories of crates that represent other people's crates. NVRTC generates the PTX. `ptxas`
+//! checks that a device accepts it, and prints what each kernel needs on that device. The versions
+//! of both are pinned, so the same source produces the same bytes everywhere. The last line is
+//! `N passed, N failed, N skipped`.
 
 mod assembler;
 mod budget;
@@ -22,18 +23,18 @@ use source::{Source, Sources};
 use crate::TaskError;
 use tasks::workspace::{self, Workspace};
 
-/// The directories of kernels, from the root of the workspace.
+/// The directories that contain kernels, relative to the root of the workspace.
 const DIRECTORIES: &[&str] = &["testing/pool-kernels/cuda"];
 
-/// Those of crates that stand for other people's crates: compiled and compared alike, and without a
-/// budget.
+/// The directories of crates that represent other people's crates. They are compiled and compared
+/// in the same way, but have no budget.
 const OF_OTHERS: &[&str] = &["testing/cudarc-user/kernels"];
 
-/// The architectures that the PTX is assembled for: the oldest device of data centres that is still
-/// common, and the one that the tests have run on.
+/// The architectures for which the PTX is assembled: the oldest data-centre device that is still
+/// common, and the device on which the tests have run.
 const ARCHITECTURES: [&str; 2] = ["sm_80", "sm_90"];
 
-/// The compiler's options for all sources.
+/// The compiler options for all sources.
 const OPTIONS: [&str; 2] = ["--gpu-architecture=compute_75", "--std=c++17"];
 
 /// The arguments of `cargo xtask kernels`.
@@ -51,12 +52,12 @@ struct Tally {
     complaints: Vec<String>,
 }
 
-/// Compiles everything, writes or compares it, and assembles it.
+/// Compiles all sources, writes or compares the PTX, and assembles it.
 ///
 /// # Errors
 ///
-/// If a compiler cannot be used, or if a source does not compile. PTX that differs, or kernels
-/// above their budget, are counted, and set the exit code.
+/// Fails if a compiler cannot be used, or if a source does not compile. PTX that differs and
+/// kernels that exceed their budget are counted, and set the exit code.
 pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, TaskError> {
     let Workspace { root, target_directory, .. } = workspace::describe()?;
     let toolkit = match Toolkit::obtain(&target_directory)? {
@@ -80,7 +81,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, TaskError> {
     Ok(tally.close())
 }
 
-/// Compiles the sources of a directory, and writes or compares the PTX of each.
+/// Compiles the sources in a directory, and writes or compares the PTX of each source.
 fn compile(
     compiler: &Compiler,
     directory: &Path,
@@ -98,11 +99,11 @@ fn compile(
     Ok(sources)
 }
 
-/// Returns the PTX of a source.
+/// Returns the PTX for a source.
 ///
 /// # Errors
 ///
-/// The compiler's complaint, with file and line.
+/// Returns the compiler's message with the file and the line.
 fn ptx(compiler: &Compiler, source: &Source, headers: &[Source]) -> Result<String, TaskError> {
     let pairs = headers.iter().map(|header| (header.name.as_str(), header.text.as_str()));
     let pairs: Vec<(&str, &str)> = pairs.collect();
@@ -113,7 +114,7 @@ fn ptx(compiler: &Compiler, source: &Source, headers: &[Source]) -> Result<Strin
     Ok(ptx)
 }
 
-/// Returns the difference if `check` is set; else writes the PTX.
+/// Returns the difference if `check` is set. Otherwise writes the PTX.
 fn write_or_compare(module: &Source, ptx: &str, check: bool) -> Result<Option<String>, TaskError> {
     if !check {
         std::fs::write(&module.ptx, ptx)?;
@@ -129,7 +130,7 @@ fn write_or_compare(module: &Source, ptx: &str, check: bool) -> Result<Option<St
     }))
 }
 
-/// Returns the first line in which two texts differ.
+/// Returns the first line that differs between two texts.
 fn difference(committed: &str, given: &str) -> Option<String> {
     if committed == given {
         return None;
@@ -142,7 +143,7 @@ fn difference(committed: &str, given: &str) -> Option<String> {
     })
 }
 
-/// Assembles the modules, prints the needs of their kernels, and compares them with the budget.
+/// Assembles the modules, prints what their kernels need, and compares this with the budget.
 fn weigh(
     toolkit: &Toolkit,
     sources: &Sources,
@@ -222,7 +223,8 @@ mod tests {
         assert!(difference("", "a\n").is_some());
     }
 
-    /// Without a compiler nothing else would notice a source whose PTX was never made.
+    /// On a machine without a compiler, no other test detects a source whose PTX was never
+    /// generated.
     #[test]
     fn every_source_has_its_ptx_and_its_budget() {
         let workspace: Workspace = workspace::describe().unwrap();

@@ -1,25 +1,25 @@
-//! The files of a directory of kernels.
+//! The files in a directory of kernels.
 
 use std::path::{Path, PathBuf};
 
 use crate::TaskError;
 
-/// A file of C++.
+/// A C++ file.
 #[derive(Clone, Debug)]
 pub(super) struct Source {
-    /// Its name, as other files include it.
+    /// The name by which other files include this file.
     pub(super) name: String,
     pub(super) text: String,
-    /// The path of its PTX.
+    /// The path of the file's PTX.
     pub(super) ptx: PathBuf,
 }
 
-/// All files of a directory, each kind in the order of names.
+/// All files in a directory. The files of each kind are ordered by name.
 #[derive(Clone, Debug)]
 pub(super) struct Sources {
     pub(super) modules: Vec<Source>,
     pub(super) headers: Vec<Source>,
-    /// PTX that no module gives.
+    /// PTX files that belong to no module.
     pub(super) left_over: Vec<PathBuf>,
 }
 
@@ -28,7 +28,7 @@ impl Sources {
     ///
     /// # Errors
     ///
-    /// If it cannot be read, or if there is no module in it.
+    /// Fails if the directory cannot be read, or if it contains no module.
     pub(super) fn read(directory: &Path) -> Result<Self, TaskError> {
         let entries = std::fs::read_dir(directory)?.collect::<Result<Vec<_>, _>>()?;
         let mut paths: Vec<PathBuf> = entries.iter().map(std::fs::DirEntry::path).collect();

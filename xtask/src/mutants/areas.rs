@@ -1,31 +1,33 @@
-//! The mutated code, as data: the directories where a mistake could give the same memory to two
-//! users, and the tests that can notice one.
+//! The code that is mutated: directories in which a mistake could give the same memory to two
+//! users, and the tests that can detect such a mistake.
 
-/// A directory, and the tests that judge a mutant of it.
+/// A directory, and the tests that are run on its mutants.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Area {
-    /// The directory of the sources, from the root of the workspace.
+    /// The directory of the sources, relative to the root of the workspace.
     pub(super) directory: &'static str,
-    /// The crate that they are of.
+    /// The crate to which the sources belong.
     pub(super) package: &'static str,
-    /// The crates whose tests judge a mutant.
+    /// The crates whose tests are run.
     pub(super) tested_by: &'static [&'static str],
     pub(super) default_features: bool,
-    /// Further features that the tests need, of the crate itself: cargo-mutants builds it alone,
-    /// too.
+    /// Additional features of the crate that the tests need. cargo-mutants also builds the crate by
+    /// itself.
     pub(super) features: &'static [&'static str],
-    /// Tests that are left out, by what their names contain.
+    /// Tests that are skipped, given by a part of their names.
     pub(super) without: &'static [&'static str],
-    /// `POOL_TEST_CASES`: enough random programs that a noticeable mutant is noticed.
+    /// The value of `POOL_TEST_CASES`, large enough that random programs detect every detectable
+    /// mutant.
     pub(super) cases: u32,
-    /// The compiler's optimisation level: either the compiler or the tests take most of the time.
+    /// The compiler's optimisation level. It depends on whether compiling or testing takes more
+    /// time.
     pub(super) opt_level: &'static str,
-    /// The seconds that a mutant takes on two cores, building and testing.
+    /// The number of seconds to build and test a mutant on two cores.
     pub(super) seconds: u32,
 }
 
-/// Crates that test `pool-core`: its own tests, and those that look at it from outside. The
-/// facade's tests are about code of others that comes back into a pool.
+/// The crates that test `pool-core`: its own tests, and those that use it from outside. The facade
+/// tests what happens when foreign code calls back into a pool.
 const AROUND_THE_CORE: &[&str] = &["pool-core", "pool-conformance", "pool-cpu", "pool-facade"];
 
 /// All areas.
@@ -35,10 +37,10 @@ pub(super) const AREAS: &[Area] = &[
         package: "pool-core",
         tested_by: AROUND_THE_CORE,
         default_features: true,
-        // The events for a subscriber.
+        // The events that are sent to a subscriber.
         features: &["pool-core/tracing"],
-        // They check a compiler's messages about wrong programs, for as long as all others
-        // together.
+        // These tests check compiler messages for incorrect programs, and take as long as all other
+        // tests together.
         without: &["diagnostics::"],
         cases: 200,
         opt_level: "0",
@@ -49,10 +51,10 @@ pub(super) const AREAS: &[Area] = &[
         package: "pool-core",
         tested_by: AROUND_THE_CORE,
         default_features: true,
-        // The events for a subscriber.
+        // The events that are sent to a subscriber.
         features: &["pool-core/tracing"],
-        // They check a compiler's messages about wrong programs, for as long as all others
-        // together.
+        // These tests check compiler messages for incorrect programs, and take as long as all other
+        // tests together.
         without: &["diagnostics::"],
         cases: 200,
         opt_level: "0",
@@ -62,7 +64,8 @@ pub(super) const AREAS: &[Area] = &[
         directory: "crates/pool-graph/src/book",
         package: "pool-graph",
         tested_by: &["pool-graph"],
-        // The book does not use CUDA, and its bindings take longer to build than all else.
+        // This module does not use CUDA, and the bindings take longer to build than everything
+        // else.
         default_features: false,
         features: &[],
         without: &[],
@@ -76,7 +79,8 @@ pub(super) const AREAS: &[Area] = &[
         tested_by: &["pool-plan"],
         default_features: true,
         features: &[],
-        // They are about the solvers, for half a minute; small problems ask more of the validator.
+        // These tests check the solvers and take half a minute. Small problems test the validator
+        // better.
         without: &["traces::", "solving::", "captures::"],
         cases: 200,
         opt_level: "1",
@@ -85,7 +89,7 @@ pub(super) const AREAS: &[Area] = &[
 ];
 
 impl Area {
-    /// Returns the name of the area in reports.
+    /// Returns the name of the area, as printed in reports.
     pub(super) fn name(&self) -> String {
         let last = self.directory.rsplit('/').next().unwrap_or_default();
         format!("{}-{last}", self.package)

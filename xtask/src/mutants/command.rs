@@ -1,4 +1,4 @@
-//! The commands of `cargo mutants`: the list of mutants, and the test of those that were drawn.
+//! The `cargo mutants` commands that list mutants and test the selected ones.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -8,14 +8,14 @@ use super::outcomes::{self, Mutant, Outcomes};
 use crate::TaskError;
 use tasks::programs::{cargo, output};
 
-/// The version whose output is read here.
+/// The version of cargo-mutants whose output this code reads.
 const VERSION: &str = "27";
 
-/// Guesses at how to make a value of an unknown type. They fit none of the types here, and half of
-/// a sample would be mutants that do not compile.
+/// Guesses at how to create a value of an unknown type. They match none of the types in this
+/// repository, so half of a sample would consist of mutants that do not compile.
 const GUESSES: &str = r"with .*\w::(new|from|from_iter)\(";
 
-/// A test with which a mutant fails needs no smallest example, and no trace.
+/// A test that fails for a mutant needs no minimal example and no trace.
 const ENVIRONMENT: &[(&str, &str)] = &[
     ("PROPTEST_MAX_SHRINK_ITERS", "0"),
     ("RUST_BACKTRACE", "0"),
@@ -23,14 +23,15 @@ const ENVIRONMENT: &[(&str, &str)] = &[
     ("CARGO_PROFILE_TEST_DEBUG", "0"),
 ];
 
-/// Seconds after which the tests of a mutant count as hanging, at least. The time measured without
-/// a mutant is that of the first crate's tests; all of them together take some times as long.
+/// The minimum number of seconds after which the tests of a mutant are treated as hanging.
+/// cargo-mutants measures only the first crate's tests without a mutant, and all tests together
+/// take several times as long.
 const PATIENCE: &str = "90";
 
-/// Exit codes of runs that have outcomes: nothing survived, something did, something hung.
+/// The exit codes of runs that produce outcomes: no mutant survived, some survived, some hung.
 const FINISHED: &[i32] = &[0, 2, 3];
 
-/// Returns the reason why it cannot be run here; `None` if it can.
+/// Returns the reason why cargo-mutants cannot run, or `None` if it can.
 pub(super) fn missing() -> Option<String> {
     if tasks::programs::installed("cargo-mutants").is_some() {
         return None;
@@ -39,21 +40,21 @@ pub(super) fn missing() -> Option<String> {
     Some(format!("cargo-mutants is not installed here: {install}"))
 }
 
-/// Lists all mutants of an area.
+/// Lists all mutants in an area.
 ///
 /// # Errors
 ///
-/// If they are not listed.
+/// Fails if cargo-mutants does not list them.
 pub(super) fn list(area: &Area) -> Result<Vec<Mutant>, TaskError> {
     let mut list = of(area);
     outcomes::listed(&output(list.args(["--list", "--json"]))?)
 }
 
-/// Tries these mutants of an area, in a copy of the tree, and reads their outcomes.
+/// Tests these mutants of an area in a copy of the source tree, and reads the outcomes.
 ///
 /// # Errors
 ///
-/// If the tests fail without a mutant, or if not all mutants are finished.
+/// Fails if the tests fail without a mutant, or if some mutants were not finished.
 pub(super) fn run(
     area: &Area,
     mutants: &[Mutant],
@@ -66,7 +67,7 @@ pub(super) fn run(
     run.arg("--output").arg(&reports).args(arguments(area, mutants, jobs));
     run.envs(ENVIRONMENT.iter().copied()).env("POOL_TEST_CASES", area.cases.to_string());
     run.env("CARGO_PROFILE_DEV_OPT_LEVEL", area.opt_level);
-    // Each copy of the tree has a build directory of its own.
+    // Each copy of the tree has its own build directory.
     run.env_remove("CARGO_TARGET_DIR").stdin(Stdio::null());
     let status = run.status()?;
     if !status.code().is_some_and(|code| FINISHED.contains(&code)) {
@@ -76,7 +77,7 @@ pub(super) fn run(
     Outcomes::read(&reports.join("mutants.out/outcomes.json"), mutants)
 }
 
-/// Returns the common part of the two: the choice of mutants.
+/// Returns the part that both commands share: which mutants exist.
 fn of(area: &Area) -> Command {
     let mut command = cargo();
     command.args(["mutants", "--no-config", "--colors", "never", "--package", area.package]);
@@ -84,7 +85,7 @@ fn of(area: &Area) -> Command {
     command
 }
 
-/// Returns the arguments that select the mutants to try, and their tests.
+/// Returns the arguments that select the mutants and their tests.
 fn arguments(area: &Area, mutants: &[Mutant], jobs: usize) -> Vec<String> {
     let option = |name: &str, value: &str| [name.to_owned(), value.to_owned()];
     let mut arguments = Vec::new();
@@ -100,13 +101,13 @@ fn arguments(area: &Area, mutants: &[Mutant], jobs: usize) -> Vec<String> {
     for mutant in mutants {
         arguments.extend(option("--re", &format!("^{}$", escaped(&mutant.name))));
     }
-    // Examples in the documentation take longer than all else, and are no tests of what is inside.
+    // Documentation examples take longer than everything else and do not test internals.
     arguments.extend(["--", "--lib", "--tests", "--"].map(str::to_owned));
     arguments.extend(area.without.iter().flat_map(|part| option("--skip", part)));
     arguments
 }
 
-/// Returns a regular expression that matches a text literally.
+/// Returns a regular expression that matches the text literally.
 fn escaped(text: &str) -> String {
     let mut expression = String::with_capacity(text.len() * 2);
     for letter in text.chars() {

@@ -1,16 +1,18 @@
-//! Survivors that no test can notice, with the reason: the table of `docs/mutants.md`.
+//! Surviving mutants that no test can detect, with the reasons, from the table in
+//! `docs/mutants.md`.
 //!
-//! A mutant is identified by its file and the replaced text in a function, without its line, which
-//! moves. Each row explains one survivor, so that a second one of the same text is seen.
+//! A mutant is identified by its file, its function and the replaced text. The line is ignored,
+//! because it changes. Each row explains one survivor, so a second survivor with the same text is
+//! reported.
 
 use std::path::Path;
 
 use crate::TaskError;
 
-/// The path of the table, from the root of the workspace.
+/// The path of the table, relative to the root of the workspace.
 const PAGE: &str = "docs/mutants.md";
 
-/// The rows of the table that have not explained a survivor yet.
+/// The rows of the table that have not been matched with a survivor yet.
 #[derive(Debug)]
 pub(super) struct Explained(Vec<Row>);
 
@@ -22,11 +24,11 @@ struct Row {
 }
 
 impl Explained {
-    /// Reads the page.
+    /// Reads the table.
     ///
     /// # Errors
     ///
-    /// If there is none.
+    /// Fails if the page has no such table.
     pub(super) fn read(root: &Path) -> Result<Self, TaskError> {
         Ok(Self::parse(&std::fs::read_to_string(root.join(PAGE))?))
     }
@@ -35,7 +37,7 @@ impl Explained {
         Self(page.lines().filter_map(row).collect())
     }
 
-    /// Returns the reason why a mutant survives, if there is one that explains no other.
+    /// Returns the reason why a mutant survives, if a row exists that explains no other mutant.
     pub(super) fn take(&mut self, name: &str) -> Option<String> {
         let (file, change) = without_place(name)?;
         let place = self.0.iter().position(|row| row.file == file && row.change == change)?;
@@ -43,10 +45,10 @@ impl Explained {
     }
 }
 
-/// Parses a row with a source file in its first cell: `| file | change | reason |`, the first two
-/// as code.
+/// Parses a row whose first cell is a source file: `| file | change | reason |`. The first two
+/// cells are code.
 fn row(line: &str) -> Option<Row> {
-    // In a table a bar is escaped, in code as elsewhere.
+    // In a table, a vertical bar is escaped, even in code.
     let line = line.strip_prefix("| `crates/")?.strip_suffix(" |")?.replace("\\|", "\u{1}");
     let [file, change, reason] = line.split(" | ").collect::<Vec<_>>().try_into().ok()?;
     let own = |cell: &str| cell.replace('\u{1}', "|");
@@ -55,7 +57,7 @@ fn row(line: &str) -> Option<Row> {
     Some(Row { file, change: own(change), reason: own(reason) })
 }
 
-/// Returns `file:line:column: change` without line and column.
+/// Returns `file:line:column: change` without the line and column.
 fn without_place(name: &str) -> Option<(&str, &str)> {
     let mut parts = name.splitn(4, ':');
     let (file, change) = (parts.next()?, parts.nth(2)?);

@@ -1,10 +1,10 @@
-//! `cargo xtask mutants`: small faults planted into the sources, one at a time, to see whether a test
-//! notices.
+//! `cargo xtask mutants`: introduces small faults into the sources, one at a time, and checks that
+//! a test detects each of them.
 //!
-//! The crate cargo-mutants plants them, in a copy of the tree. This task selects the directories,
-//! the share of the mutants, and the tests that judge them. The last line is
-//! `N passed, N failed, N skipped`. It takes hours and is no part of `cargo xtask test`. How to
-//! read it: `docs/mutants.md`.
+//! The program cargo-mutants changes a copy of the source tree. This task selects the directories,
+//! the share of mutants, and the tests that run on them. The last line is
+//! `N passed, N failed, N skipped`. The task takes hours and is not part of `cargo xtask test`.
+//! `docs/mutants.md` explains how to read the results.
 
 mod areas;
 mod command;
@@ -27,39 +27,39 @@ use tasks::workspace::{self, Workspace};
 /// The arguments of `cargo xtask mutants`.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Arguments {
-    /// Draw other mutants. The same seed draws the same ones.
+    /// Select other mutants. The same seed selects the same mutants.
     #[arg(long, value_name = "SEED", default_value_t = 0)]
     seed: u64,
-    /// Draw the number of mutants that two cores try in this time.
+    /// Select as many mutants as two cores can test in this time.
     #[arg(long, value_name = "MINUTES", default_value_t = 120)]
     minutes: u64,
-    /// Draw this share of all, however long it takes.
+    /// Select this share of all mutants, however long it takes.
     #[arg(long, value_name = "PERCENT", conflicts_with = "minutes")]
     share: Option<f64>,
-    /// Draw only in directories whose paths contain this.
+    /// Select only from directories whose paths contain this text.
     #[arg(long, value_name = "TEXT")]
     only: Option<String>,
-    /// Try this number of mutants at a time, each in a copy of the tree.
+    /// Test this many mutants at the same time, each in its own copy of the source tree.
     #[arg(long, value_name = "N", default_value_t = 1)]
     jobs: usize,
-    /// List the drawn mutants, and try none.
+    /// List the selected mutants without testing them.
     #[arg(long)]
     list: bool,
 }
 
-/// An area with its mutants, and those that were drawn.
+/// An area with all its mutants and the selected ones.
 struct Drawn {
     area: Area,
     all: usize,
     mutants: Vec<Mutant>,
 }
 
-/// Draws mutants, tries them, and prints those that survive.
+/// Selects mutants, tests them, and prints the survivors.
 ///
 /// # Errors
 ///
-/// If the tests fail without a mutant, or cargo-mutants fails. A survivor is no such error: it is
-/// counted, and sets the exit code.
+/// Fails if the tests fail without a mutant, or if cargo-mutants fails. A survivor is not an error
+/// of this kind: it is counted, and sets the exit code.
 pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, TaskError> {
     if let Some(why) = command::missing() {
         println!("SKIPPED: {why}\n\n0 passed, 0 failed, 1 skipped");
@@ -84,7 +84,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, TaskError> {
     Ok(close(&judged, explained, arguments.seed))
 }
 
-/// Draws the mutants to try: the same share of every selected area.
+/// Selects the mutants to test. The share is the same in each selected area.
 fn draw(arguments: &Arguments) -> Result<Vec<Drawn>, TaskError> {
     let wanted = |area: &&Area| {
         arguments.only.as_ref().is_none_or(|part| area.directory.contains(part.as_str()))

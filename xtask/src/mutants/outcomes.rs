@@ -1,4 +1,4 @@
-//! The outcomes of `cargo mutants`, read from its `outcomes.json`.
+//! Reads the outcomes of `cargo mutants` from its `outcomes.json`.
 
 use std::path::Path;
 
@@ -6,22 +6,22 @@ use serde::Deserialize;
 
 use crate::TaskError;
 
-/// The outcomes of the mutants of an area.
+/// The outcomes for the mutants in an area.
 #[derive(Debug, Default, PartialEq)]
 pub(super) struct Outcomes {
-    /// Mutants that a test failed for.
+    /// The number of mutants for which a test failed.
     pub(super) caught: usize,
-    /// The names of mutants whose tests did not end: that is noticed, too.
+    /// The names of mutants whose tests did not finish. Such a mutant counts as detected.
     pub(super) hung: Vec<String>,
     /// The number of mutants that do not compile.
     pub(super) unviable: usize,
-    /// The names of mutants with which all tests pass.
+    /// The names of mutants for which all tests passed.
     pub(super) survived: Vec<String>,
-    /// The seconds that building and testing them took.
+    /// The number of seconds that building and testing the mutants took.
     pub(super) seconds: f64,
 }
 
-/// The part of the file that is read.
+/// The part of the file that this code reads.
 #[derive(Deserialize)]
 struct Report {
     outcomes: Vec<Entry>,
@@ -36,12 +36,12 @@ struct Entry {
 
 #[derive(Deserialize)]
 enum Scenario {
-    /// The sources as they are.
+    /// The unmodified sources.
     Baseline,
     Mutant(Mutant),
 }
 
-/// The name of a mutant: `file:line:column: what is replaced`.
+/// The name of a mutant: `file:line:column: change`.
 #[derive(Clone, Debug, Deserialize, PartialEq, Eq)]
 pub(super) struct Mutant {
     pub(super) name: String,
@@ -63,12 +63,12 @@ struct Phase {
 }
 
 impl Outcomes {
-    /// Reads the outcomes of the drawn mutants from the file.
+    /// Reads the outcomes of the selected mutants from the file.
     ///
     /// # Errors
     ///
-    /// If it is missing or of another form, if the tests fail without any mutant, or if a drawn
-    /// mutant is missing or has no clear outcome.
+    /// Fails if the file is missing or has another form, if the tests fail without a mutant, or if
+    /// a selected mutant is missing or has no clear outcome.
     pub(super) fn read(file: &Path, drawn: &[Mutant]) -> Result<Self, TaskError> {
         let outcomes = Self::parse(&std::fs::read_to_string(file)?, drawn)?;
         if outcomes.count() == drawn.len() {
@@ -87,7 +87,7 @@ impl Outcomes {
                 }
                 continue;
             };
-            // Version 27.1.0 deletes fields of structs even if they are not among the given names.
+            // Version 27.1.0 also removes struct fields that are not among the given names.
             if !drawn.contains(&mutant) {
                 continue;
             }
@@ -112,11 +112,11 @@ impl Outcomes {
     }
 }
 
-/// Returns the mutants that `cargo mutants --list --json` prints.
+/// Parses the mutants that `cargo mutants --list --json` prints.
 ///
 /// # Errors
 ///
-/// If it prints something else.
+/// Fails if the output has another form.
 pub(super) fn listed(json: &[u8]) -> Result<Vec<Mutant>, TaskError> {
     Ok(serde_json::from_slice(json)?)
 }
@@ -127,10 +127,10 @@ mod tests {
 
     use super::{Entry, Mutant, Outcomes, Report, Scenario, listed};
 
-    /// A part of what version 27.1.0 wrote.
+    /// A part of a file that version 27.1.0 has written.
     const SAMPLE: &str = include_str!("sample.json");
 
-    /// Returns all mutants in it.
+    /// Returns all mutants in the sample.
     fn drawn() -> Vec<Mutant> {
         let report: Report = serde_json::from_str(SAMPLE).unwrap();
         let mutant = |entry: Entry| match entry.scenario {

@@ -1,4 +1,4 @@
-//! The output at the end of a run: a line for each area, the survivors, and the counts.
+//! The output at the end of a run: one line for each area, the survivors, and the counts.
 
 use comfy_table::{CellAlignment, Table, TableComponent, presets};
 
@@ -6,16 +6,16 @@ use super::areas::Area;
 use super::explained::Explained;
 use super::outcomes::Outcomes;
 
-/// An area after its run.
+/// An area after its mutants have been tested.
 #[derive(Debug)]
 pub(super) struct Judged {
     pub(super) area: Area,
-    /// The number of mutants, tried or not.
+    /// The number of mutants, including those that were not tested.
     pub(super) all: usize,
     pub(super) outcomes: Outcomes,
 }
 
-/// The counts of the closing line.
+/// The counts in the last line.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Tally {
     pub(super) passed: usize,
@@ -57,9 +57,9 @@ pub(super) fn table(areas: &[Judged]) -> Table {
     table
 }
 
-/// Returns the lines below the table, and the counts. A mutant that is caught or hangs the tests
-/// has passed; one that survives has failed. One that does not compile is skipped, and so is a
-/// survivor that is explained.
+/// Returns the lines below the table, and the counts. A mutant that is detected or makes the tests
+/// hang counts as passed, and a survivor as failed. A mutant that does not compile counts as
+/// skipped, and so does a survivor that is explained.
 pub(super) fn close(areas: &[Judged], mut explained: Explained) -> (Vec<String>, Tally) {
     let (mut lines, mut tally) = (Vec::new(), Tally::default());
     for Judged { outcomes, .. } in areas {

@@ -1,27 +1,27 @@
-//! The mutants that are tried: a share of all, drawn by a seed. The same seed draws the same ones
-//! as long as the sources stay.
+//! Selects the mutants to test, which are a share of all mutants. As long as the sources do not
+//! change, a seed always selects the same mutants.
 
 use super::areas::Area;
 
-/// The seconds that a run needs once for an area before the first mutant: a build of all that is
-/// tested, and the tests without any mutant.
+/// The number of seconds that an area needs before its first mutant is tested: for building the
+/// tested crates, and for running the tests without a mutant.
 const SET_UP: u64 = 150;
 
-/// The parts of one hundred thousand that are tried of every area.
+/// The share of mutants to test in each area, in units of one hundred-thousandth.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Share(u64);
 
 const WHOLE: u64 = 100_000;
 
 impl Share {
-    /// Returns the share of a percentage; all of it if that is 100 or more.
+    /// Returns the share for a percentage. 100 or more selects everything.
     pub(super) fn of_percent(percent: f64) -> Self {
         #[expect(clippy::cast_possible_truncation, reason = "clamped; what is no number becomes 0")]
         let parts = (percent.clamp(0.0, 100.0) / 100.0 * WHOLE as f64).round() as u64;
         Self(parts)
     }
 
-    /// Returns the share that fits into this number of minutes, for areas with these numbers of
+    /// Returns the share that can be tested in this many minutes, for areas with these numbers of
     /// mutants.
     pub(super) fn within(minutes: u64, areas: &[(Area, usize)]) -> Self {
         let cost = |(area, mutants): &(Area, usize)| u64::from(area.seconds) * *mutants as u64;
@@ -30,14 +30,14 @@ impl Share {
         Self(there.saturating_mul(WHOLE).checked_div(all).unwrap_or(WHOLE).min(WHOLE))
     }
 
-    /// Returns how many of `all` to try: at least one, if there is one.
+    /// Returns how many of `all` mutants to test. The result is at least one if there are any.
     pub(super) fn of(self, all: usize) -> usize {
         let parts = all as u64 * self.0;
         usize::try_from(parts.div_ceil(WHOLE)).unwrap_or(all).max(1).min(all)
     }
 }
 
-/// Draws this number of these by the seed, and keeps their order.
+/// Selects `count` elements with the seed, and keeps their order.
 pub(super) fn draw<T>(mut from: Vec<T>, count: usize, seed: u64) -> Vec<T> {
     let mut places: Vec<usize> = (0..from.len()).collect();
     fastrand::Rng::with_seed(seed).shuffle(&mut places);
@@ -82,7 +82,7 @@ mod tests {
         assert!(seen.iter().all(|&seen| seen));
     }
 
-    /// The lists of older reports stay readable: what a seed draws is not to change.
+    /// Lists in older reports must stay valid, so a seed must always select the same mutants.
     #[test]
     fn a_seed_draws_what_it_drew() {
         assert_eq!(draw((0..10).collect::<Vec<u32>>(), 4, 0), [4, 5, 6, 8]);

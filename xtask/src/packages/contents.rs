@@ -1,4 +1,4 @@
-//! The files that a package must have, and those that it must not have.
+//! Checks which files a package contains, and which it must not contain.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -7,25 +7,25 @@ use std::path::Path;
 use crate::TaskError;
 use tasks::checks::{Checks, same};
 
-/// The most bytes of a package, unpacked: a crate of only sources stays below it.
+/// The maximum unpacked size of a package in bytes. A crate that only contains sources is smaller.
 const AT_MOST: u64 = 1 << 20;
 
-/// The files of every package at its top beside `src`, including those that cargo adds.
+/// The files at the top level of every package next to `src`, including the files that cargo adds.
 const EXPECTED: &[&str] =
     &["Cargo.lock", "Cargo.toml", "Cargo.toml.orig", "LICENSE-APACHE", "LICENSE-MIT", "README.md"];
 
 const SOURCES: &[&str] = &["src"];
-/// The simulated driver tells the linker its name.
+/// The simulated driver has a build script that passes the library's name to the linker.
 const WITH_BUILD_SCRIPT: &[&str] = &["build.rs", "src"];
 
 /// The file that cargo adds if the sources are under version control.
 const OF_VERSION_CONTROL: &str = ".cargo_vcs_info.json";
 
-/// Checks one package.
+/// Checks the files of one package.
 ///
 /// # Errors
 ///
-/// If its files cannot be read.
+/// Fails if the package's files cannot be read.
 pub(super) fn check(name: &str, package: &Path, checks: &mut Checks) -> Result<(), TaskError> {
     let mut found = BTreeSet::new();
     for entry in fs::read_dir(package)? {

@@ -1,11 +1,13 @@
-//! `cargo xtask packages`: what would be published, and whether a user can build with it.
+//! `cargo xtask packages`: creates the packages that would be published, and checks that a user can
+//! build with them.
 //!
-//! Cargo packages every crate that is published, in the order of their dependencies; with `--full`
-//! it also builds each as a registry would. The packages are unpacked in an empty directory,
-//! outside of this workspace. A user's crate is built there that depends only on them, and another
-//! one, whose tests run on the simulated driver. The crates of the planner's and the simulator's
-//! workspaces are packaged too; with `--full` their command is installed and run. Each assertion is
-//! one line, and the last line counts them. It needs the crates of the registry.
+//! Cargo packages every published crate in dependency order. With `--full`, it also builds each
+//! package like a registry would. The packages are unpacked in an empty directory outside this
+//! workspace. The task then builds a user's crate there that depends only on the packages, and
+//! another crate whose tests run on the simulated driver. The crates in the planner's and
+//! simulator's workspaces are also packaged. With `--full`, the planner's command is installed and
+//! run. Each assertion prints one line, and the last line counts them. The task needs the crates
+//! from the registry.
 
 mod contents;
 mod simulated;
@@ -27,22 +29,22 @@ use tasks::workspace::{self, Workspace};
 /// The arguments of `cargo xtask packages`.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Arguments {
-    /// Build every package by itself, as a registry would.
+    /// Build each package by itself, like a registry would.
     #[arg(long)]
     full: bool,
 }
 
-/// The planner's workspace.
+/// The directory of the planner's workspace.
 const PLANNER_DIRECTORY: &str = "planner";
-/// The simulator's workspace.
+/// The directory of the simulator's workspace.
 const SIMULATOR_DIRECTORY: &str = "sim";
 
-/// Packages everything and tries it.
+/// Packages all crates and tests the packages.
 ///
 /// # Errors
 ///
-/// If a file cannot be written or unpacked. An assertion that does not hold is no such error: it
-/// sets the exit code.
+/// Fails if a file cannot be written or unpacked. A failed assertion is not an error of this kind:
+/// it sets the exit code.
 pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, TaskError> {
     let workspace: Workspace = workspace::describe()?;
     let mut checks = Checks::default();
@@ -76,10 +78,10 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, TaskError> {
     Ok(checks.exit_code())
 }
 
-/// Packages the crates, with every check of a publication, and without the upload.
+/// Packages the crates with every check of a publication, but without the upload.
 fn publish_dry_run(full: bool, workspace: &Workspace) -> Result<Result<(), String>, TaskError> {
     let mut publish = cargo();
-    // Uncommitted files are packaged, too: this checks the present tree.
+    // Uncommitted files are also packaged, because this checks the current tree.
     publish.args(["publish", "--workspace", "--dry-run", "--allow-dirty", "--quiet"]);
     if !full {
         publish.arg("--no-verify");
@@ -88,7 +90,7 @@ fn publish_dry_run(full: bool, workspace: &Workspace) -> Result<Result<(), Strin
     Ok(if status.success() { Ok(()) } else { Err(format!("it ended with {status}")) })
 }
 
-/// Packages crates of a workspace in a place where they are kept: a dry run deletes its packages.
+/// Packages crates of a workspace and keeps the packages. A dry run would delete them.
 fn package(workspace: &Workspace, names: &[&str], settings: &[&str]) -> Result<(), TaskError> {
     let mut package = cargo();
     package.args(["package", "--allow-dirty", "--quiet", "--no-verify"]);
@@ -98,9 +100,10 @@ fn package(workspace: &Workspace, names: &[&str], settings: &[&str]) -> Result<(
     if status.success() { Ok(()) } else { Err(format!("cargo package ended with {status}").into()) }
 }
 
-/// Packages the planner's crates. Their solver, which is in this workspace, is in no registry yet.
+/// Packages the planner's crates. The solver that they depend on belongs to this workspace and is
+/// not in a registry yet.
 fn package_planner(planner: &Workspace, unpacked: &Unpacked) -> Result<(), TaskError> {
-    // Cargo notes the patch in the lock file of the workspace, where nothing else needs it.
+    // Cargo records the patch in the workspace's lock file, where nothing else needs it.
     let lock = planner.root.join("Cargo.lock");
     let before = fs::read(&lock)?;
     let packaged = package(planner, PLANNER, &[&patch(unpacked, "pool-plan")?]);
@@ -108,13 +111,13 @@ fn package_planner(planner: &Workspace, unpacked: &Unpacked) -> Result<(), TaskE
     packaged
 }
 
-/// Returns cargo's setting that replaces a crate of the registry by a package.
+/// Returns the cargo setting that replaces a registry crate with a package.
 fn patch(unpacked: &Unpacked, name: &str) -> Result<String, TaskError> {
     let path = unpacked.get(name).ok_or_else(|| format!("no package of {name}"))?;
     Ok(format!("patch.crates-io.{name}.path={path:?}"))
 }
 
-/// Installs the command of the planner from the packages, and runs it.
+/// Installs the planner's command from the packages and runs it.
 fn install_command(
     planner: &Workspace,
     directory: &Path,

@@ -1,8 +1,8 @@
-//! A user's crate whose tests run on the published simulated driver: they pass, and fail where the
-//! crate has a race.
+//! A user's crate whose tests run on the published simulated driver. The tests pass, and they fail
+//! if the crate contains a race.
 //!
-//! The crate is `testing/cudarc-user`, copied to an empty place, with the packages in place of the
-//! registry's.
+//! The crate is `testing/cudarc-user`. It is copied to an empty directory and uses the packages
+//! instead of the registry.
 
 use std::fmt::Write;
 use std::fs;
@@ -17,15 +17,15 @@ use tasks::files::copy;
 use tasks::programs::cargo;
 use tasks::workspace::Workspace;
 
-/// The path of the crate, and its name for the simulator there.
+/// The path of the crate, and the name under which it depends on the simulator.
 const CRATE: &str = "testing/cudarc-user";
 const BY_PATH: &str = ", path = \"../../sim/cuda-sim-test\"";
 
-/// The start of the line at the end of a process in which something was found.
+/// The start of the line that a process prints at its end if there are findings.
 const FOUND: &str = "cuda-sim-test: the simulated CUDA driver found";
 
-/// A mistake that the crate makes with a feature, and the printed texts: the kernel, both accesses,
-/// the missing order.
+/// Mistakes that the crate makes with a feature, and the texts that are printed: the kernel, both
+/// accesses, and the missing order.
 const PLANTED: &[(&str, &[&str])] = &[
     (
         "planted-race",
@@ -50,21 +50,22 @@ const PLANTED: &[(&str, &[&str])] = &[
     ),
 ];
 
-/// A variable with an invalid value, which is printed.
+/// A variable with an invalid value. The error contains both.
 const WRONG: (&str, &str) = ("CUDA_SIM_DEVICES", "9");
 const TOLD: &str = "CUDA_SIM_DEVICES=\"9\": it takes a whole number from 1 to 4";
 
-/// The copy, and its build directory.
+/// The copy of the crate and its build directory.
 struct Copy {
     crate_directory: PathBuf,
     target: PathBuf,
 }
 
-/// Copies the crate, and runs its tests: as it is, with each mistake, and with a wrong variable.
+/// Copies the crate and runs its tests: unmodified, with each mistake, and with an invalid
+/// variable.
 ///
 /// # Errors
 ///
-/// If it cannot be copied, or if cargo cannot be started.
+/// Fails if the crate cannot be copied, or if cargo cannot be started.
 pub(super) fn check(
     workspace: &Workspace,
     directory: &Path,
@@ -89,14 +90,14 @@ pub(super) fn check(
 }
 
 impl Copy {
-    /// Checks that its tests pass, and nothing was found.
+    /// Checks that the tests pass and that nothing is found.
     fn is_green(&self) -> Result<Outcome, TaskError> {
         let (passed, output) = self.test(&[], None)?;
         let is_green = passed && !output.contains(FOUND);
         Ok(if is_green { Ok(()) } else { Err(format!("its tests end with\n{output}")) })
     }
 
-    /// Checks that its tests fail with these texts.
+    /// Checks that the tests fail and print these texts.
     fn is_red(
         &self,
         arguments: &[&str],
@@ -110,7 +111,7 @@ impl Copy {
         Ok(parts.iter().try_for_each(|part| says(&output, part)))
     }
 
-    /// Runs its tests. Returns whether they pass, and their output.
+    /// Runs the tests. Returns whether they passed, and their output.
     fn test(
         &self,
         arguments: &[&str],
@@ -125,7 +126,7 @@ impl Copy {
     }
 }
 
-/// Returns the manifest with the packages in place of the registry's.
+/// Returns the manifest, which uses the packages instead of the registry.
 fn with_packages(manifest: &str, unpacked: &Unpacked) -> Result<String, TaskError> {
     if !manifest.contains(BY_PATH) {
         return Err(format!("the manifest of {CRATE} does not have {BY_PATH:?}").into());

@@ -9,10 +9,10 @@ use flate2::read::GzDecoder;
 use crate::TaskError;
 use tasks::workspace::Workspace;
 
-/// The directories of the unpacked packages, by the names of their crates.
+/// The directories of unpacked packages, by crate name.
 pub(super) type Unpacked = BTreeMap<&'static str, PathBuf>;
 
-/// Unpacks the packages that cargo made of a workspace.
+/// Unpacks the packages that cargo has created for a workspace.
 pub(super) fn unpack(
     workspace: &Workspace,
     names: &[&'static str],

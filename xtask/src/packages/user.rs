@@ -1,4 +1,4 @@
-//! A user's crate that depends only on the packages: built and run in an empty directory.
+//! A user's crate that only depends on the packages. It is built and run in an empty directory.
 
 use std::fmt::Write;
 use std::fs;
@@ -11,7 +11,7 @@ use tasks::checks::{Checks, Outcome, says};
 use tasks::programs::cargo;
 use tasks::workspace::Workspace;
 
-/// The source of such a user. A device is used if there is one, and there is none in this test.
+/// The source of the user's crate. It uses a device if there is one, but this test has none.
 const SOURCE: &str = r#"
 use pool_facade::prelude::*;
 
@@ -69,7 +69,7 @@ fn main() {
 }
 "#;
 
-/// The features of each build, and a line that its run prints.
+/// The features for each build, and a line that the program prints.
 const BUILDS: &[(&str, &str)] = &[
     ("default", "norm 5"),
     ("ndarray", "trace 3"),
@@ -77,14 +77,15 @@ const BUILDS: &[(&str, &str)] = &[
     ("graph,ndarray", "a block of "),
 ];
 
-/// Another build, which has wgpu: it takes longer than all of these.
+/// A build that includes wgpu, and takes longer than the other builds.
 const LARGE_BUILD: (&str, &str) = ("wgpu", "stream: ");
 
-/// Writes the crate, and builds and runs it with each set of features; with `full` also with wgpu.
+/// Writes the crate, and builds and runs it with each set of features. With `full`, wgpu is
+/// included.
 ///
 /// # Errors
 ///
-/// If it cannot be written, or if cargo cannot be started.
+/// Fails if the crate cannot be written, or if cargo cannot be started.
 pub(super) fn check(
     workspace: &Workspace,
     directory: &Path,
@@ -96,7 +97,7 @@ pub(super) fn check(
     fs::create_dir_all(package.join("src"))?;
     fs::write(package.join("src/main.rs"), SOURCE)?;
     fs::write(package.join("Cargo.toml"), manifest(unpacked)?)?;
-    // The versions of all other crates are those of the workspace.
+    // All other crates have the versions that the workspace uses.
     fs::copy(workspace.root.join("Cargo.lock"), package.join("Cargo.lock"))?;
     let target = workspace.target_directory.join("xtask/packages");
     for (features, line) in BUILDS.iter().chain(full.then_some(&LARGE_BUILD)) {
@@ -120,7 +121,7 @@ fn run(package: &Path, target: &Path, features: &str, line: &str) -> Result<Outc
     Ok(says(&String::from_utf8_lossy(&answer.stdout), line))
 }
 
-/// Returns the manifest, with the packages in place of the registry's crates.
+/// Returns the manifest, which uses the packages instead of the registry's crates.
 fn manifest(unpacked: &Unpacked) -> Result<String, TaskError> {
     let mut text = String::from(
         "[package]\nname = \"user\"\nversion = \"0.0.0\"\nedition = \"2024\"\n\n[workspace]\n\n\

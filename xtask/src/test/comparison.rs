@@ -1,15 +1,14 @@
-//! Checks the comparison of the README against `docs/comparison.md`: each row there names tests of
-//! the claims in our column, and those tests exist.
+//! Compares the README's comparison with `docs/comparison.md`. Each row of that page must name
+//! existing tests of the claims in this project's column.
 
 use tasks::workspace::{self, Workspace};
 
-/// Returns the rows of the first table of a page after `heading`: first cell, and the rest of the
-/// line.
+/// Returns the rows of the first table after `heading`, as the first cell and the rest of the line.
 fn rows<'p>(page: &'p str, heading: &str) -> Vec<(&'p str, &'p str)> {
     let lines = page.lines().skip_while(|line| *line != heading);
     let table =
         lines.skip_while(|line| !line.starts_with('|')).take_while(|line| line.starts_with('|'));
-    // The head, and the line below it.
+    // The table header and the line below it are skipped.
     let rows = table.skip(2);
     rows.filter_map(|line| line.strip_prefix("| ")?.split_once(" | ")).collect()
 }

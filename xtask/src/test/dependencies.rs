@@ -1,5 +1,5 @@
-//! Checks `docs/dependencies.md` against the manifests. A dependency without a reason fails here,
-//! and so does one whose row does not name the crates that have it.
+//! Compares `docs/dependencies.md` with the manifests. Each dependency needs a reason, and its row
+//! must name the crates that use it.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -21,14 +21,14 @@ struct Package {
 #[derive(Deserialize)]
 struct Dependency {
     name: String,
-    /// Set for the crates of this workspace, which need no reason.
+    /// Set for crates of this workspace, for which no reason is needed.
     path: Option<String>,
 }
 
-/// For each dependency, the names of the crates that have it.
+/// For each dependency, the names of the crates that use it.
 type Users = BTreeMap<String, BTreeSet<String>>;
 
-/// Returns the packages of this workspace, the planner's and the simulator's.
+/// Returns the packages in this workspace, the planner's and the simulator's.
 fn packages(workspace: &Workspace) -> Vec<Package> {
     let described = |directory: &str| -> Manifests {
         workspace::describe_at(&workspace.root.join(directory)).unwrap()
@@ -36,7 +36,7 @@ fn packages(workspace: &Workspace) -> Vec<Package> {
     [".", "planner", "sim"].into_iter().flat_map(|one| described(one).packages).collect()
 }
 
-/// Returns the external dependencies of packages, under every feature, for every target, and for
+/// Returns the external dependencies of packages for all features and targets, including those of
 /// their tests.
 fn declared(packages: &[Package]) -> Users {
     let mut declared = Users::new();
@@ -48,13 +48,13 @@ fn declared(packages: &[Package]) -> Users {
     declared
 }
 
-/// Returns the rows of the tables: a name in backticks, and the crates among `known` that the
-/// second column names.
+/// Returns the rows of the tables: a name in backticks, and the crates in `known` that the second
+/// column names.
 fn explained(page: &str, known: &BTreeSet<&str>) -> Users {
     let row = |line: &str| {
         let (name, rest) = line.strip_prefix("| `")?.split_once("` | ")?;
         let (place, _) = rest.split_once(" | ")?;
-        // A command, such as `xtask bench`, stands for its crate.
+        // A command such as `xtask bench` represents its crate.
         let quoted = place.split('`').skip(1).step_by(2).filter_map(|text| text.split(' ').next());
         let users = quoted.filter(|user| known.contains(user)).map(str::to_owned).collect();
         Some((name.to_owned(), users))
@@ -80,8 +80,8 @@ fn every_dependency_has_a_reason_and_the_names_of_its_users() {
     }
 }
 
-/// Returns the crates that a crate is built from with these features, without its tests:
-/// `cargo tree`.
+/// Returns the crates from which a crate is built with these features, without its tests, as
+/// `cargo tree` lists them.
 fn tree(package: &str, features: &str) -> BTreeSet<String> {
     let arguments = ["tree", "--edges", "normal,build", "--prefix", "none", "--package", package];
     let answer = std::process::Command::new("cargo")

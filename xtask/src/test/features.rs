@@ -1,11 +1,13 @@
-//! The feature sets that are checked, as data.
+//! Lists of the feature sets that are checked.
 //!
-//! Never `--all-features`: the CUDA version features of one crate exclude each other. A unit test
-//! below holds the list against the manifests, so that a new feature cannot be forgotten.
+//! `--all-features` is never used, because a crate's features for different CUDA versions exclude
+//! each other. A unit test below compares the lists with the manifests, so a new feature cannot be
+//! forgotten.
 
 use tasks::features::FeatureSet;
 
-/// What clippy sees, one run each, beside the whole workspace with all features that go together.
+/// The sets that clippy checks in separate runs, in addition to the whole workspace with all
+/// compatible features.
 pub(crate) const CLIPPY_SETS: &[FeatureSet] = &[
     with("pool-core", &[]),
     with("pool-core", &["std"]),
@@ -22,7 +24,8 @@ pub(crate) const CLIPPY_SETS: &[FeatureSet] = &[
     with_defaults("pool-examples"),
 ];
 
-/// What it sees besides with `--full`: other features by themselves, and what is built nowhere else.
+/// The sets that clippy also checks with `--full`: other features by themselves, and code that no
+/// other step builds.
 pub(crate) const CLIPPY_SETS_IN_FULL: &[FeatureSet] = &[
     with("pool-core", &["allocator-api2"]),
     with("pool-core", &["half"]),
@@ -53,7 +56,8 @@ pub(crate) const CLIPPY_SETS_IN_FULL: &[FeatureSet] = &[
     with("pool-examples", &["wgpu"]),
 ];
 
-/// Features of programs that no other build needs: one takes in a tokenizer, others allocators written in C.
+/// Features of programs that no other build needs. One includes a tokenizer, and others include
+/// allocators written in C.
 #[cfg(test)]
 const NOT_TESTED: &[&str] = &[
     "pool-encoder/bytes",
@@ -63,7 +67,7 @@ const NOT_TESTED: &[&str] = &[
     "pool-stream/mimalloc",
 ];
 
-/// Features that a whole-workspace command turns on: all that go together.
+/// The features that commands for the whole workspace enable. They are all compatible.
 pub(crate) const ALL_FEATURES: &[&str] = &[
     "pool-core/allocator-api2",
     "pool-core/std",
@@ -106,18 +110,18 @@ pub(crate) const ALL_FEATURES: &[&str] = &[
     "pool-examples/wgpu",
 ];
 
-/// Those of [`ALL_FEATURES`] that belong to one crate, without its name.
+/// Returns the features in [`ALL_FEATURES`] that belong to a crate, without the crate's name.
 pub(crate) fn all_features_of(package: &str) -> Vec<&'static str> {
     let of_package = |feature: &&'static str| feature.strip_prefix(package)?.strip_prefix('/');
     ALL_FEATURES.iter().filter_map(of_package).collect()
 }
 
-/// Whether a feature of [`ALL_FEATURES`] is one of this crate.
+/// Returns `true` if a feature in [`ALL_FEATURES`] belongs to this crate.
 pub(crate) fn belongs(feature: &str, package: &str) -> bool {
     feature.strip_prefix(package).is_some_and(|rest| rest.starts_with('/'))
 }
 
-/// What is built where there is no standard library.
+/// The crates and features that are built without the standard library.
 pub(crate) const NO_STD_SETS: &[FeatureSet] = &[
     with("pool-core", &[]),
     with("pool-core", &["allocator-api2", "half", "complex", "tracing"]),
@@ -125,7 +129,7 @@ pub(crate) const NO_STD_SETS: &[FeatureSet] = &[
     with("pool-cpu", &["ndarray"]),
 ];
 
-/// Crates of this workspace that are published.
+/// The published crates in this workspace.
 pub(crate) const LIBRARIES: &[&str] = &[
     "pool-core",
     "pool-conformance",
@@ -139,21 +143,22 @@ pub(crate) const LIBRARIES: &[&str] = &[
     "pool-wgpu",
 ];
 
-/// Crates of the simulator's workspace that are published.
+/// The published crates in the simulator's workspace.
 pub(crate) const SIMULATOR: &[&str] = &["cuda-sim", "cuda-sim-test"];
 
-/// Crates of the planner's workspace that are published.
+/// The published crates in the planner's workspace.
 pub(crate) const PLANNER: &[&str] = &["pool-plan-cli", "pool-replay"];
 
-/// What builds wgpu, the largest of all dependencies: a crate, and the feature that takes it in. A step that builds all
-/// libraries in a way of its own does so with `--full` alone.
+/// A crate and a feature that build wgpu, the largest dependency. A step that builds all libraries
+/// in its own build directory only includes them with `--full`.
 pub(crate) const WITH_WGPU: &[&str] = &["pool-wgpu", "pool-facade/wgpu"];
 
-/// Of these, those whose default features leave out code that the whole workspace has.
+/// The libraries whose default features leave out code that a build of the whole workspace
+/// includes.
 pub(crate) const WITH_PLAIN_DEFAULTS: &[&str] = &["pool-core", "pool-cpu", "pool-facade"];
 
-/// What needs a newer compiler than the oldest supported one, because cudarc, dlpark and wgpu do: the crates, and the
-/// features that take one in.
+/// The crates and features that need a newer compiler than the oldest supported one, because of
+/// cudarc, dlpark or wgpu.
 pub(crate) const MSRV_EXEMPT: &[&str] = &[
     "pool-cuda",
     "pool-dlpack",
@@ -169,18 +174,19 @@ pub(crate) const MSRV_EXEMPT: &[&str] = &[
     "pool-facade/wgpu",
 ];
 
-/// Crates whose unsafe code runs under Miri and the sanitizers.
+/// The crates whose unsafe code runs under Miri and the sanitizers.
 pub(crate) const MIRI_CRATES: &[&str] =
     &["pool-core", "pool-cpu", "pool-dlpack", "pool-facade", "pool-conformance"];
 
-/// Of these, those that run under Tree Borrows without `--full`: their tests drive the unsafe code of `pool-core` on real
-/// memory, which its own suite drives on the memory of tests.
+/// The crates that also run under Tree Borrows without `--full`. Their tests run the unsafe code of
+/// `pool-core` on real memory, whereas the crate's own suite uses memory made for tests.
 pub(crate) const TREE_BORROWS_CRATES: &[&str] = &["pool-cpu", "pool-conformance"];
 
-/// Of these, the one that is about threads: its pools are a thread's, and their settings, numbers and ends are shared.
+/// The crate that tests threads: each pool belongs to a thread, but settings, counters and shutdown
+/// are shared.
 pub(crate) const CRATES_OF_THREADS: &[&str] = &["pool-facade"];
 
-/// Crates whose arithmetic on lengths must also hold where overflow is not checked.
+/// The crates whose arithmetic on lengths must also be correct without overflow checks.
 pub(crate) const RELEASE_TESTED: &[&str] = &["pool-core", "pool-conformance", "pool-cpu"];
 
 const fn with(package: &'static str, features: &'static [&'static str]) -> FeatureSet {
@@ -215,11 +221,12 @@ mod tests {
     struct Package {
         name: String,
         features: BTreeMap<String, Vec<String>>,
-        /// The registries it may go to: none at all for `publish = false`.
+        /// The registries to which the crate may be published. The list is empty for
+        /// `publish = false`.
         publish: Option<Vec<String>>,
     }
 
-    /// The crates of the workspace that hold library code, as their manifests stand.
+    /// Returns the library crates in the workspace, with the contents of their manifests.
     fn crates() -> Vec<Package> {
         let manifests: Manifests = workspace::describe().unwrap();
         manifests
@@ -229,7 +236,7 @@ mod tests {
             .collect()
     }
 
-    /// Each feature as `crate/feature`, but for `default`.
+    /// Returns each feature as `crate/feature`, except `default`.
     fn features(crates: &[Package]) -> BTreeSet<String> {
         let of_crate = |package: &Package| {
             let name = &package.name;
@@ -254,10 +261,11 @@ mod tests {
     #[test]
     fn every_feature_of_the_manifests_is_linted_and_tested() {
         let mut declared = features(&crates());
-        // Ways of loading the driver exclude each other; `cargo xtask cuda-versions` builds with them.
+        // Features that load the driver in different ways exclude each other.
+        // `cargo xtask cuda-versions` builds with them.
         declared.retain(|feature| !feature.ends_with("dynamic-loading"));
         declared.retain(|feature| !feature.ends_with("dynamic-linking"));
-        // For nightly compilers; the step `published-pages` builds with it.
+        // This feature needs a nightly compiler. The step `published-pages` builds with it.
         declared.retain(|feature| !feature.ends_with("/nightly"));
         assert!(!declared.is_empty());
         assert_eq!(&named(CLIPPY_SETS) | &named(CLIPPY_SETS_IN_FULL), declared);

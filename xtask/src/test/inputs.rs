@@ -1,13 +1,14 @@
-//! The files that each step of `cargo xtask test` reads, as data.
+//! Lists of the files that each step of `cargo xtask test` reads.
 //!
-//! `--changed-since` leaves out the steps that read no changed file: [`tasks::steps::inputs`] has the patterns. Files that
-//! decide for all steps are named nowhere, so that a change of one runs everything: the root manifest and lock file,
-//! `.cargo/`, `.ci/`, `tools/` and `xtask/` among them. The tests below compare the table with the steps, with the crates
-//! that they build, and with the documents that sources include.
+//! `--changed-since` skips the steps for which no file has changed; [`tasks::steps::inputs`]
+//! describes the patterns. Files that affect all steps are not listed, so a change to one of them
+//! runs everything. They include the root manifest and lock file, `.cargo/`, `.ci/`, `tools/` and
+//! `xtask/`. The tests below compare the table with the steps, with the crates that the steps
+//! build, and with the documents that sources include.
 
 use tasks::steps::inputs::Inputs;
 
-/// The code of the workspace, with the document that a test of the facade includes.
+/// The code in the workspace, and a document that a test of the facade includes.
 const CODE: &[&str] = &[
     "crates/",
     "sim/",
@@ -24,7 +25,7 @@ const CODE: &[&str] = &[
     "crates/pool-facade/src/compiler_errors.md",
 ];
 
-/// The documents that libraries include as documentation.
+/// The documents that libraries include in their documentation.
 const PAGES: &[&str] = &[
     "crates/pool-facade/src/compiler_errors.md",
     "crates/pool-facade/README.md",
@@ -33,13 +34,13 @@ const PAGES: &[&str] = &[
     "docs/guide.md",
 ];
 
-/// The document that a test on the simulated driver reads.
+/// A document that a test on the simulated driver reads.
 const GRAPHS: &[&str] = &["docs/graphs.md"];
 
-/// The published crates of this workspace.
+/// The published crates in this workspace.
 const PUBLISHED: &[&str] = &["crates/"];
 
-/// The crates of pools in host memory.
+/// The crates for pools in host memory.
 const HOST: &[&str] = &[
     "crates/pool-core/",
     "crates/pool-cpu/",
@@ -49,11 +50,11 @@ const HOST: &[&str] = &[
     "crates/pool-facade/src/compiler_errors.md",
 ];
 
-/// The memory of graphs, without CUDA.
+/// The crate for graph memory, without CUDA.
 const GRAPH: &[&str] =
     &["crates/pool-core/", "crates/pool-conformance/", "crates/pool-graph/", "crates/pool-plan/"];
 
-/// What each step reads.
+/// The files that each step reads.
 pub(crate) const INPUTS: &[Inputs] = &[
     ("formatting", &[&["*"]]),
     ("clippy", &[CODE]),
@@ -124,7 +125,7 @@ mod tests {
     };
     use crate::test::steps::STEPS;
 
-    /// The steps that run after any change.
+    /// The steps that run after every change.
     const ALWAYS: [&str; 3] = ["formatting", "links", "words"];
 
     fn after(file: &str) -> Vec<&'static str> {
@@ -193,7 +194,7 @@ mod tests {
         optional: bool,
     }
 
-    /// These crates and those that they are always built or tested with.
+    /// Returns these crates together with the crates that are always built or tested with them.
     fn closure(packages: &[Package], of: &[&str]) -> BTreeSet<String> {
         let mut reached: BTreeSet<String> = of.iter().copied().map(str::to_owned).collect();
         loop {
@@ -240,7 +241,8 @@ mod tests {
         }
     }
 
-    /// The documents that the sources below a directory include, from the root.
+    /// Collects the documents that sources below a directory include, as paths relative to the
+    /// root.
     fn included(root: &Path, directory: &Path, found: &mut BTreeSet<String>) {
         for entry in fs::read_dir(directory).unwrap() {
             let path = entry.unwrap().path();

@@ -1,4 +1,5 @@
-//! `cargo xtask test`: every check of the repository, in order, with one closing line of counts.
+//! `cargo xtask test`: runs every check of the repository in order, and ends with one line of
+//! counts.
 
 #[cfg(test)]
 mod comparison;
@@ -19,12 +20,12 @@ use steps::STEPS;
 
 use crate::TaskError;
 
-/// Runs the steps; the last line that it prints is `N passed, N failed, N skipped`.
+/// Runs the steps. The last line of the output is `N passed, N failed, N skipped`.
 ///
 /// # Errors
 ///
-/// If the run could not be made at all. A failed step is no such error: it is counted, and sets the
-/// exit code.
+/// Fails if the run cannot be started. A failed step is not an error of this kind: it is counted,
+/// and sets the exit code.
 pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, TaskError> {
     let detect = || Setting::detect(arguments.full, arguments.changed_since.clone());
     tasks::steps::run(arguments, STEPS, INPUTS, detect)

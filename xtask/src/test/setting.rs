@@ -1,4 +1,5 @@
-//! The facts of this run that the steps need: the workspace, the toolchains, and the extent.
+//! What the steps need to know about a run: the workspace, the toolchains, and how thorough the run
+//! is.
 
 use std::process::{Command, Stdio};
 
@@ -8,77 +9,83 @@ use tasks::workspace::{self, Workspace};
 
 use crate::TaskError;
 
-/// Random programs per property test, natively: the count that `POOL_TEST_CASES` carries.
+/// The number of random programs for each native property test: `POOL_TEST_CASES`.
 const CASES: u32 = 2_000;
-/// The same with `--full`.
+/// The number of random programs with `--full`.
 const CASES_IN_FULL: u32 = 20_000;
-/// The same under a sanitizer, where a program takes several times as long.
+/// The number of random programs under a sanitizer, where a program takes several times as long.
 const CASES_UNDER_SANITIZERS: u32 = 500;
-/// The same under Miri, where a program takes a second. Each borrow model has programs of its own.
+/// The number of random programs under Miri, where a program takes a second. Each borrow model uses
+/// different programs.
 const CASES_UNDER_MIRI: u32 = 6;
-/// The same with `--full`.
+/// The number of random programs under Miri with `--full`.
 const CASES_UNDER_MIRI_IN_FULL: u32 = 50;
-/// Random shapes per kernel and type of elements on the simulated driver, which interprets it:
-/// `POOL_KERNEL_CASES`.
+/// The number of random shapes for each kernel and element type on the simulated driver, which
+/// interprets kernels: `POOL_KERNEL_CASES`.
 const KERNEL_CASES: u32 = 100;
-/// The same with `--full`.
+/// The number of random shapes with `--full`.
 const KERNEL_CASES_IN_FULL: u32 = 2_000;
-/// Random captures on the simulated driver, on each of 1, 2, 4 and 8 streams: `POOL_GRAPH_CAPTURES`.
+/// The number of random captures on the simulated driver, on 1, 2, 4 and 8 streams each:
+/// `POOL_GRAPH_CAPTURES`.
 const CAPTURES: u32 = 5;
-/// The same with `--full`.
+/// The number of random captures with `--full`.
 const CAPTURES_IN_FULL: u32 = 250;
-/// Replays of a sentence encoder's short graphs on the simulated driver: `POOL_ENCODER_REPLAYS`.
+/// The number of replays of a sentence encoder's short graphs on the simulated driver:
+/// `POOL_ENCODER_REPLAYS`.
 const ENCODER_REPLAYS: u32 = 50;
-/// The same with `--full`.
+/// The number of replays of short graphs with `--full`.
 const ENCODER_REPLAYS_IN_FULL: u32 = 1_000;
-/// The same of its long graphs, each of which takes an interpreter tens of times longer than a
-/// short one: `POOL_ENCODER_LONG_REPLAYS`.
+/// The number of replays of the encoder's long graphs, which take the interpreter tens of times
+/// longer than short graphs: `POOL_ENCODER_LONG_REPLAYS`.
 const ENCODER_LONG_REPLAYS: u32 = 8;
-/// The same with `--full`.
+/// The number of replays of long graphs with `--full`.
 const ENCODER_LONG_REPLAYS_IN_FULL: u32 = 1_000;
-/// The stride of the test of the encoder's exponential function on the host, over 1.1 thousand
-/// million numbers: `POOL_ENCODER_STRIDE`.
+/// The stride with which the encoder's exponential function is tested on the host, over 1.1 billion
+/// numbers: `POOL_ENCODER_STRIDE`.
 const ENCODER_STRIDE: u32 = 1_009;
-/// With `--full` every number is tried, which takes a minute of processor time.
+/// With `--full`, every number is tested, which takes a minute of processor time.
 const ENCODER_STRIDE_IN_FULL: u32 = 1;
 
-/// Nodes of the graphs that the verifier is timed on with `--full`: `POOL_VERIFIED_NODES`.
+/// The number of nodes in the graphs with which the verifier is timed with `--full`:
+/// `POOL_VERIFIED_NODES`.
 const VERIFIED_NODES_IN_FULL: u32 = 200_000;
 
-/// Seconds for a test on the simulated driver.
+/// The time limit in seconds for a test on the simulated driver.
 const PATIENCE: u32 = 300;
-/// The same with `--full`.
+/// The time limit in seconds with `--full`.
 const PATIENCE_IN_FULL: u32 = 3_600;
 
 /// The number of orders in which a test on the simulated driver runs.
 const ORDERS: u32 = 20;
-/// The same with `--full`.
+/// The number of orders with `--full`.
 const ORDERS_IN_FULL: u32 = 200;
 
-/// Steps that each test of random attacks on the device half takes: `POOL_ATTACK_STEPS`.
+/// The number of steps in each test that attacks the device code at random: `POOL_ATTACK_STEPS`.
 const ATTACK_STEPS: u32 = 10_000;
-/// The same with `--full`.
+/// The number of steps with `--full`.
 const ATTACK_STEPS_IN_FULL: u32 = 1_000_000;
 
-/// Programs of each kind with every ordering call that fails, with `--full`: `POOL_SWEEP_PROGRAMS`. Without the variable
-/// a few programs have a sample of those failures.
+/// The number of programs of each kind that are run with every ordering call failing, with
+/// `--full`: `POOL_SWEEP_PROGRAMS`. Without the variable, a few programs run with a sample of these
+/// failures.
 const SWEEP_PROGRAMS_IN_FULL: u32 = 40;
 
-/// Seeds with which the tests of the device half run with `--full`, each in [`ORDERS`] orders.
+/// The number of seeds with which the tests of the device code run with `--full`, each in
+/// [`ORDERS`] orders.
 const SEEDS_IN_FULL: u32 = 20;
 
-/// Facts that hold for a whole run.
+/// What is known about a run.
 #[derive(Debug)]
 pub(crate) struct Setting {
-    /// The workspace: its directories, and its crates.
+    /// The workspace, with its directories and crates.
     pub(crate) workspace: Workspace,
     /// The oldest supported Rust release, from the manifest of this task.
     pub(crate) oldest_rust: &'static str,
-    /// The toolchains that rustup has.
+    /// The toolchains that rustup has installed.
     pub(crate) toolchains: Toolchains,
-    /// The run is with `--full`.
+    /// `true` if the run uses `--full`.
     pub(crate) full: bool,
-    /// The revision of `--changed-since`.
+    /// The revision given with `--changed-since`.
     pub(crate) changed_since: Option<String>,
 }
 
@@ -89,11 +96,11 @@ impl steps::Setting for Setting {
 }
 
 impl Setting {
-    /// Detects the facts of this run.
+    /// Determines the settings of this run.
     ///
     /// # Errors
     ///
-    /// If cargo cannot describe the workspace.
+    /// Fails if cargo cannot describe the workspace.
     pub(crate) fn detect(full: bool, changed_since: Option<String>) -> Result<Self, TaskError> {
         Ok(Self {
             workspace: workspace::describe()?,
@@ -104,22 +111,23 @@ impl Setting {
         })
     }
 
-    /// Returns the random programs per property test.
+    /// Returns the number of random programs for each property test.
     pub(crate) fn cases(&self) -> String {
         if self.full { CASES_IN_FULL } else { CASES }.to_string()
     }
 
-    /// Returns the same under a sanitizer.
+    /// Returns the number of random programs for each property test under a sanitizer.
     pub(crate) fn cases_under_sanitizers(&self) -> String {
         if self.full { CASES_IN_FULL } else { CASES_UNDER_SANITIZERS }.to_string()
     }
 
-    /// Returns the seconds after which a test on the simulated driver is stopped.
+    /// Returns the number of seconds after which a test on the simulated driver is stopped.
     pub(crate) fn patience(&self) -> String {
         if self.full { PATIENCE_IN_FULL } else { PATIENCE }.to_string()
     }
 
-    /// Returns the programs of each kind in the whole sweep over ordering calls that fail.
+    /// Returns the number of programs of each kind in the complete sweep over failing ordering
+    /// calls.
     pub(crate) fn sweep_programs_in_full() -> String {
         SWEEP_PROGRAMS_IN_FULL.to_string()
     }
@@ -129,57 +137,57 @@ impl Setting {
         if self.full { ORDERS_IN_FULL } else { ORDERS }.to_string()
     }
 
-    /// Returns the random shapes per kernel on the simulated driver.
+    /// Returns the number of random shapes for each kernel on the simulated driver.
     pub(crate) fn kernel_cases(&self) -> String {
         if self.full { KERNEL_CASES_IN_FULL } else { KERNEL_CASES }.to_string()
     }
 
-    /// Returns the replays of a sentence encoder's short graphs on the simulated driver.
+    /// Returns the number of replays of a sentence encoder's short graphs on the simulated driver.
     pub(crate) fn encoder_replays(&self) -> String {
         if self.full { ENCODER_REPLAYS_IN_FULL } else { ENCODER_REPLAYS }.to_string()
     }
 
-    /// Returns the replays of its long graphs there.
+    /// Returns the number of replays of the encoder's long graphs on the simulated driver.
     pub(crate) fn encoder_long_replays(&self) -> String {
         if self.full { ENCODER_LONG_REPLAYS_IN_FULL } else { ENCODER_LONG_REPLAYS }.to_string()
     }
 
-    /// Returns the stride of the numbers with which its exponential function is tried.
+    /// Returns the stride of the numbers with which the encoder's exponential function is tested.
     pub(crate) fn encoder_stride(&self) -> String {
         if self.full { ENCODER_STRIDE_IN_FULL } else { ENCODER_STRIDE }.to_string()
     }
 
-    /// Returns the random captures on each number of streams on the simulated driver.
+    /// Returns the number of random captures for each number of streams on the simulated driver.
     pub(crate) fn captures(&self) -> String {
         if self.full { CAPTURES_IN_FULL } else { CAPTURES }.to_string()
     }
 
-    /// Returns the steps of each test of random attacks on the device half.
+    /// Returns the number of steps in each test that attacks the device code at random.
     pub(crate) fn attack_steps(&self) -> String {
         if self.full { ATTACK_STEPS_IN_FULL } else { ATTACK_STEPS }.to_string()
     }
 
-    /// Returns the number of seeds for the tests of the device half, if it is more than one.
+    /// Returns the number of seeds for the tests of the device code with `--full`.
     pub(crate) fn seeds_in_full() -> String {
         SEEDS_IN_FULL.to_string()
     }
 
-    /// Returns the number of orders in which a test runs with each of those seeds.
+    /// Returns the number of orders in which a test runs with each seed.
     pub(crate) fn orders_of_a_seed() -> String {
         ORDERS.to_string()
     }
 
-    /// Returns the nodes of the graphs that the verifier is timed on.
+    /// Returns the number of nodes in the graphs with which the verifier is timed.
     pub(crate) fn verified_nodes_in_full() -> String {
         VERIFIED_NODES_IN_FULL.to_string()
     }
 
-    /// Returns the random programs per property test under Miri.
+    /// Returns the number of random programs for each property test under Miri.
     pub(crate) fn cases_under_miri(&self) -> String {
         if self.full { CASES_UNDER_MIRI_IN_FULL } else { CASES_UNDER_MIRI }.to_string()
     }
 
-    /// Returns the tag of the last release before this commit; else the reason why there is none.
+    /// Returns the tag of the last release before this commit, or the reason why there is none.
     pub(crate) fn last_release(&self) -> Result<String, String> {
         let mut describe = Command::new("git");
         describe.args(["describe", "--tags", "--abbrev=0", "--match", "v[0-9]*"]);
@@ -189,8 +197,8 @@ impl Setting {
         if tag.is_empty() { Err("no release has a tag yet".to_owned()) } else { Ok(tag) }
     }
 
-    /// Returns a build directory of its own, so that runs with other flags do not rebuild each
-    /// other.
+    /// Returns a separate build directory, so that runs with different flags do not rebuild each
+    /// other's results.
     pub(crate) fn own_target_directory(&self, name: &str) -> String {
         self.workspace.target_directory.join(name).display().to_string()
     }

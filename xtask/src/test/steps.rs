@@ -1,8 +1,8 @@
-//! The steps of `cargo xtask test`: those that share a build directory, in the order in which they run, cheap ones
-//! first; and those that run beside them, the longest first.
+//! The steps of `cargo xtask test`. The steps that share a build directory run in the listed order,
+//! the fastest first. The other steps run at the same time, the longest first.
 //!
-//! A step plans its cargo commands from the [`Setting`], or says why it cannot run here. Nothing
-//! else decides to skip: a step that plans commands runs all of them.
+//! A step plans its cargo commands from the [`Setting`], or returns the reason why it cannot run.
+//! If it plans commands, all of them run.
 
 use super::features::{
     ALL_FEATURES, CLIPPY_SETS, CLIPPY_SETS_IN_FULL, CRATES_OF_THREADS, LIBRARIES, MIRI_CRATES,
@@ -54,9 +54,10 @@ pub(crate) const STEPS: &[Step<Setting>] = &[
     Step::in_turn("release-tests", "the same without overflow checks", release_tests),
     Step::in_turn("assembly", "an acquire is a few instructions", assembly),
     Step::in_turn("examples", "every example runs to its end", examples),
-    // Beside the others, as many at once as there are cores: Miri keeps one core busy, and builds of a few crates that
-    // depend on each other hardly more. The longest first, so that the short ones fill what is left. Those that wait
-    // for cargo's lock of the build directory come last, when the steps above have ended.
+    // These steps run at the same time as the others, one for each core. Miri uses one core, and
+    // building a few crates that depend on each other uses little more. The longest steps come
+    // first, so that short ones fill the remaining time. Steps that wait for cargo's lock on the
+    // build directory come last, when the steps above have finished.
     Step::beside("miri-tree-borrows", "no undefined behaviour, Tree Borrows", miri_tree),
     Step::beside("miri-stacked-borrows", "no undefined behaviour, Stacked Borrows", miri_stacked),
     Step::beside("miri-32-bit", "no undefined behaviour, i686", miri_32_bit).in_full(),
@@ -134,10 +135,10 @@ pub(crate) const STEPS: &[Step<Setting>] = &[
     .in_full(),
 ];
 
-/// Sanitizers are run where rustc has had them longest.
+/// The sanitizers run on the target that rustc has supported longest.
 const SANITIZED_TARGET: &str = "x86_64-unknown-linux-gnu";
 
-/// The memory of graphs on addresses alone: nothing of CUDA is built.
+/// The arguments for graph memory without CUDA, which only computes addresses.
 const GRAPH_WITHOUT_CUDA: [&str; 3] = ["--package", "pool-graph", "--no-default-features"];
 
 fn formatting(_: &Setting) -> Result<Vec<Invocation>, String> {
@@ -158,7 +159,8 @@ fn documentation(_: &Setting) -> Result<Vec<Invocation>, String> {
     Ok(vec![document.with(everything()).variable("RUSTDOCFLAGS", "-D warnings")])
 }
 
-/// Unit tests that read documents: a change of a document alone runs these, and no other test of code.
+/// Runs the unit tests that read documents. If only a document has changed, no other code tests
+/// run.
 fn document_tests(_: &Setting) -> Result<Vec<Invocation>, String> {
     let tasks = Invocation::tests("test --package xtask --bins --");
     let tasks = tasks.with([
@@ -169,8 +171,8 @@ fn document_tests(_: &Setting) -> Result<Vec<Invocation>, String> {
     Ok(vec![tasks])
 }
 
-/// The smallest crate; with `--full` all of them, which takes as long as their tests do. Where the registry cannot be
-/// reached, the task says so and counts it.
+/// Runs the task on the smallest crate. With `--full`, it runs on all crates, which takes as long
+/// as the crates' tests. If the registry cannot be reached, the task prints this and counts it.
 fn adopt(setting: &Setting) -> Result<Vec<Invocation>, String> {
     let adopt = Invocation::counted_task("xtask adopt");
     let adopt = if setting.full { adopt } else { adopt.with(["--only-small"]) };
@@ -179,7 +181,7 @@ fn adopt(setting: &Setting) -> Result<Vec<Invocation>, String> {
     Ok(vec![adopt, measure.variable("CARGO_TARGET_DIR", directory)])
 }
 
-/// Where Python or its packages cannot be had, the task says so and counts it.
+/// If Python or its packages are not available, the task prints this and counts it.
 fn dlpack(setting: &Setting) -> Result<Vec<Invocation>, String> {
     let check = Invocation::counted_task("xtask dlpack");
     Ok(vec![if setting.full { check.with(["--full"]) } else { check }])
@@ -190,7 +192,7 @@ fn packages_alone(setting: &Setting) -> Result<Vec<Invocation>, String> {
     Ok(vec![if setting.full { check.with(["--full"]) } else { check }])
 }
 
-/// Against the last tag, by `cargo semver-checks` where it is installed.
+/// Compares the API with the last tag, if `cargo semver-checks` is installed.
 fn semver(setting: &Setting) -> Result<Vec<Invocation>, String> {
     installed("cargo-semver-checks").ok_or("cargo-semver-checks is not installed")?;
     let tag = setting.last_release()?;
@@ -198,7 +200,7 @@ fn semver(setting: &Setting) -> Result<Vec<Invocation>, String> {
     Ok(vec![check.with(packages(LIBRARIES))])
 }
 
-/// What needs which feature is marked there, by means that nightly alone has.
+/// The documentation shows which features an item needs. Only nightly compilers support this.
 fn published_pages(setting: &Setting) -> Result<Vec<Invocation>, String> {
     let nightly = setting.toolchains.nightly_with(&[])?;
     let document = Invocation::check("doc --no-deps --lib").on(&nightly);
@@ -210,8 +212,8 @@ fn published_pages(setting: &Setting) -> Result<Vec<Invocation>, String> {
     Ok(vec![document.variable("RUSTDOCFLAGS", "--cfg docsrs -D warnings"), unstable])
 }
 
-/// Without the programs of the examples, which clippy compiles and the step `examples` runs: linking them takes longer
-/// than all their tests.
+/// Runs all tests except the example programs, because linking them takes longer than running their
+/// tests. clippy compiles them, and the step `examples` runs them.
 fn tests(setting: &Setting) -> Result<Vec<Invocation>, String> {
     let whole = Invocation::tests("test --workspace --lib --bins --tests --benches --no-fail-fast");
     let whole = whole.variable("POOL_ENCODER_STRIDE", setting.encoder_stride());
@@ -232,14 +234,15 @@ fn wgpu_under_layers() -> Invocation {
     test.with(["--", "--test-threads=1"]).variable("POOL_VULKAN_LAYERS", "1")
 }
 
-/// The simulator takes a driver's place by the name inside its file, which other loaders ignore.
+/// The simulator replaces the driver through the name in its file, which other dynamic loaders
+/// ignore.
 fn simulated_driver(setting: &Setting) -> Result<Vec<Invocation>, String> {
     if !cfg!(all(target_os = "linux", target_env = "gnu")) {
         return Err("the simulated driver is loaded by the GNU loader of Linux only".to_owned());
     }
     let test = Invocation::counted_task("xtask sim-test --workspace --patience");
     let test = test.with([setting.patience()]);
-    // Attacks, under many seeds, each with other random programs.
+    // The attacks run with many seeds, and each seed uses other random programs.
     let attacks = test.clone().with(["--package", "device-tests", "--seeds"]);
     let attacks = attacks.with([Setting::seeds_in_full()]);
     let attacks = attacks.variable("POOL_SIM_ORDERS", Setting::orders_of_a_seed());
@@ -257,13 +260,15 @@ fn simulated_driver(setting: &Setting) -> Result<Vec<Invocation>, String> {
     })
 }
 
-/// What may not depend on how a driver answers what NVIDIA's documentation leaves open, with the other answers.
+/// Tests whose result must not depend on choices that NVIDIA's documentation leaves open. They run
+/// with the opposite choices.
 fn under_other_answers() -> Vec<Invocation> {
     let run = Invocation::counted_task("xtask sim-test --package device-tests");
     vec![run.variable("CUDA_SIM_OTHER_ANSWERS", "1")]
 }
 
-/// What the tests before it have built is packed, as it is; with `--full` also what is built for devices.
+/// Packs what the preceding tests have built. With `--full`, programs built for devices are also
+/// packed.
 fn gpu_archive(setting: &Setting) -> Result<Vec<Invocation>, String> {
     simulated_driver(setting)?;
     let as_tests = Invocation::counted_task("xtask gpu-archive");
@@ -271,17 +276,17 @@ fn gpu_archive(setting: &Setting) -> Result<Vec<Invocation>, String> {
     Ok(if setting.full { vec![as_tests, for_devices] } else { vec![as_tests] })
 }
 
-/// Where the compilers cannot be had, the task says so and counts it.
+/// If the compilers are not available, the task prints this and counts it.
 fn kernels(_: &Setting) -> Result<Vec<Invocation>, String> {
     Ok(vec![Invocation::counted_task("xtask kernels --check")])
 }
 
-/// In a build of its own: all that is built for it is built with `cfg(loom)`.
+/// Uses its own build directory, because everything is built with `cfg(loom)`.
 fn interleavings(setting: &Setting) -> Result<Vec<Invocation>, String> {
     let test = Invocation::tests("test --test interleavings");
     let directory = setting.own_target_directory("loom");
     let test = test.variable("RUSTFLAGS", "--cfg loom").variable("CARGO_TARGET_DIR", directory);
-    // They run for a second: building them is what takes time.
+    // The tests run for a second, so most of the time goes into building them.
     let test = test.variable("CARGO_PROFILE_DEV_OPT_LEVEL", "0");
     let lists = test.clone().with(["--package", "pool-core"]);
     Ok(vec![lists, test.with(GRAPH_WITHOUT_CUDA)])
@@ -298,8 +303,8 @@ fn simulator_sanitizers(setting: &Setting) -> Result<Vec<Invocation>, String> {
     Ok(["address", "thread"].map(run).into())
 }
 
-/// Without `--full` nothing is optimised, which is most of what a release build takes: what is asked is whether lengths
-/// are right where nothing checks them.
+/// Without `--full`, nothing is optimised, because optimisation takes most of a release build's
+/// time. The tests check that lengths are correct without overflow checks.
 fn release_tests(setting: &Setting) -> Result<Vec<Invocation>, String> {
     let test = Invocation::tests("test --release --lib --tests --no-fail-fast");
     let test = test.with(packages(RELEASE_TESTED)).variable("POOL_TEST_CASES", setting.cases());
@@ -310,7 +315,7 @@ fn release_tests(setting: &Setting) -> Result<Vec<Invocation>, String> {
     }
     let large = Invocation::tests("test --release --test large_graphs").with(GRAPH_WITHOUT_CUDA);
     let large = large.variable("POOL_VERIFIED_NODES", Setting::verified_nodes_in_full());
-    // How long the verifier takes says something of an optimised build alone.
+    // The verifier's run time is only meaningful in an optimised build.
     Ok(vec![test, large])
 }
 
@@ -321,8 +326,9 @@ fn assembly(_: &Setting) -> Result<Vec<Invocation>, String> {
     Ok(vec![Invocation::check("xtask assembly")])
 }
 
-/// As the tests are built, because that takes longer than what they do; with `--full` those of the host as a user would
-/// run them. Those that bring a device with all features of their crate, so that they run on each device there is.
+/// Runs the examples as the tests are built, because building takes longer than running. With
+/// `--full`, the host examples are built like a user's program. Examples that need a device have
+/// all features of their crate, so they run on each available device.
 fn examples(setting: &Setting) -> Result<Vec<Invocation>, String> {
     let run = |example: Example<'_>| {
         let is_plain = example.required_features.is_empty();
@@ -345,15 +351,17 @@ fn nightly_doc_tests(setting: &Setting) -> Result<Vec<Invocation>, String> {
     Ok(vec![test.with(of_libraries(setting))])
 }
 
-/// Where there is no operating system: a server's processor, and a microcontroller with 32 bits and no atomics of 64.
+/// Targets without an operating system: a server processor, and a 32-bit microcontroller without
+/// 64-bit atomics.
 const NO_STD_TARGETS: &[&str] = &["x86_64-unknown-none", "thumbv7em-none-eabihf"];
 
-/// Besides, with `--full`: another microcontroller of that kind.
+/// Another microcontroller of this kind, which is only checked with `--full`.
 const NO_STD_TARGETS_IN_FULL: &[&str] = &["riscv32imac-unknown-none-elf"];
 
 fn no_std(setting: &Setting) -> Result<Vec<Invocation>, String> {
     let nightly = setting.toolchains.nightly_with(&["rust-src"])?;
-    // What a target lacks, such as an atomic type, is found without code being made for it.
+    // A check is sufficient to find what a target lacks, such as an atomic type. No code is
+    // generated.
     let check = |target| {
         let check = Invocation::check("check -Z build-std=core,alloc").on(&nightly);
         check.with(["--target", target])
@@ -372,7 +380,7 @@ fn oldest_rust(setting: &Setting) -> Result<Vec<Invocation>, String> {
     Ok(vec![check.with(packages(&old)), with_features])
 }
 
-/// The crates that [`MSRV_EXEMPT`] leaves out of that step, each with the compiler that its manifest names.
+/// Checks the crates in [`MSRV_EXEMPT`], each with the compiler version in its manifest.
 fn oldest_rust_for_devices(setting: &Setting) -> Result<Vec<Invocation>, String> {
     let check = |name: &str| {
         let oldest = setting.workspace.oldest_rust_of(name);
@@ -388,9 +396,10 @@ fn cuda_versions(setting: &Setting) -> Result<Vec<Invocation>, String> {
     Ok(vec![if setting.full { check.with(["--full"]) } else { check }])
 }
 
-/// Versions of CUDA, first of the bindings that tests are built with, then of the simulated driver: the oldest for
-/// graphs before the oldest of all, whose tests of graphs are skipped; in between; the newest of the locked cudarc;
-/// and the oldest build on the newest driver. Those of the workspace are the other steps'.
+/// Pairs of CUDA versions: the version of the bindings with which tests are built, and the version
+/// of the simulated driver. The list covers the oldest version for graphs, the oldest version of
+/// all, whose graph tests are skipped, versions in between, the newest version of the locked
+/// cudarc, and the oldest build on the newest driver. Other steps use the workspace's own versions.
 const VERSIONS: &[(&str, &str)] = &[
     ("12030", "12030"),
     ("12030", "12000"),
@@ -411,17 +420,17 @@ fn driver_versions(setting: &Setting) -> Result<Vec<Invocation>, String> {
     Ok(VERSIONS.iter().map(run).collect())
 }
 
-/// The planner's workspace, by its own tasks; its counts are in the closing line.
+/// Runs the planner's workspace with its own tasks. Its counts are included in the last line.
 fn planner(setting: &Setting) -> Result<Vec<Invocation>, String> {
     Ok(workspace("planner", setting))
 }
 
-/// The simulator's workspace, in the same way.
+/// Runs the simulator's workspace with its own tasks.
 fn sim(setting: &Setting) -> Result<Vec<Invocation>, String> {
     Ok(workspace("sim", setting))
 }
 
-/// All checks of the workspace in a directory.
+/// Runs all checks of the workspace in a directory.
 fn workspace(directory: &'static str, setting: &Setting) -> Vec<Invocation> {
     let test = Invocation::counted_task("xtask test").inside(directory);
     let test = match &setting.changed_since {
@@ -431,7 +440,7 @@ fn workspace(directory: &'static str, setting: &Setting) -> Vec<Invocation> {
     vec![if setting.full { test.with(["--full"]) } else { test }]
 }
 
-/// In a workspace of its own, for the sake of its dependencies.
+/// The cookbook has its own workspace because of its dependencies.
 fn cookbook(setting: &Setting) -> Result<Vec<Invocation>, String> {
     let manifest = ["--manifest-path", "testing/cookbook/Cargo.toml"];
     let format = Invocation::check("fmt --check").with(manifest);
@@ -440,7 +449,7 @@ fn cookbook(setting: &Setting) -> Result<Vec<Invocation>, String> {
     Ok(vec![format, test])
 }
 
-/// What a target lacks is found without code being made for it.
+/// A check is sufficient to find what a target lacks. No code is generated.
 fn web(setting: &Setting) -> Result<Vec<Invocation>, String> {
     let nightly = setting.toolchains.nightly_with(&["rust-src"])?;
     let check = |target, package| {
@@ -448,13 +457,13 @@ fn web(setting: &Setting) -> Result<Vec<Invocation>, String> {
         check.with(["--target", target, "--package", package])
     };
     let browser = |set| check("wasm32-unknown-unknown", "pool-facade").with(["--features", set]);
-    // Metal, and Direct3D 12.
+    // These systems use Metal and Direct3D 12.
     let systems = ["aarch64-apple-darwin", "x86_64-pc-windows-msvc"];
     let systems = systems.map(|target| check(target, "pool-wgpu"));
     Ok(["ndarray,half,complex", "wgpu"].map(browser).into_iter().chain(systems).collect())
 }
 
-/// In Chromium, which computes WebGPU on the processor.
+/// Runs the tests in Chromium, which computes WebGPU on the processor.
 fn browser(setting: &Setting) -> Result<Vec<Invocation>, String> {
     find_chromium()?;
     setting.toolchains.nightly_with(&["rust-src"])?;
@@ -463,16 +472,16 @@ fn browser(setting: &Setting) -> Result<Vec<Invocation>, String> {
 }
 
 fn miri_stacked(setting: &Setting) -> Result<Vec<Invocation>, String> {
-    // Numbers and texts are as good natively.
+    // Tests of numbers and texts give the same results natively.
     let natively = ["--", "--skip", "plans::", "--skip", "reports::"];
     let graph_memory = miri(setting, "")?.with(GRAPH_WITHOUT_CUDA).with(natively);
     let pools = miri(setting, "")?.with(old_features_in(MIRI_CRATES));
     Ok(vec![if setting.full { pools } else { pools.with(SECOND_RUNS_UNDER_MIRI) }, graph_memory])
 }
 
-/// Tests that Miri runs with `--full` alone: each runs code under Miri that another test runs there too. They are the
-/// conformance cases of slots on other backends than that of pool-cpu, and the modules of slots' tests over stacks, whose
-/// own tests and random programs Miri runs.
+/// Tests that Miri only runs with `--full`, because another test runs the same code under Miri.
+/// They are the conformance cases of slots on backends other than pool-cpu's, and the modules of
+/// the slot tests that use stacks. Miri runs the stacks' own tests and random programs.
 const SECOND_RUNS_UNDER_MIRI: [&str; 9] = [
     "--",
     "--skip",
@@ -485,8 +494,8 @@ const SECOND_RUNS_UNDER_MIRI: [&str; 9] = [
     "over_stacks::",
 ];
 
-/// Runs other random programs than under Stacked Borrows. Tests that take long, and repeat calls of the programs, run
-/// under both models with `--full` alone.
+/// Runs other random programs than under Stacked Borrows. Slow tests that repeat calls of these
+/// programs only run under both models with `--full`.
 fn miri_tree(setting: &Setting) -> Result<Vec<Invocation>, String> {
     let miri = miri(setting, " -Zmiri-tree-borrows")?.variable("POOL_TEST_SEED", "1");
     let crates = if setting.full { MIRI_CRATES } else { TREE_BORROWS_CRATES };
@@ -500,24 +509,24 @@ fn miri_32_bit(setting: &Setting) -> Result<Vec<Invocation>, String> {
     Ok(vec![miri.with(packages(&["pool-core"]))])
 }
 
-/// Addresses keep their provenance, and alignment that is only luck is an error.
+/// Requires strict provenance, and treats alignment that only occurs by chance as an error.
 ///
-/// Without the tests of the examples: they are about results, which Miri varies in their last bits,
-/// and take it minutes.
+/// The tests of the examples are left out. They check results, whose last bits Miri varies, and
+/// take minutes under Miri.
 fn miri(setting: &Setting, more_flags: &str) -> Result<Invocation, String> {
     let nightly = setting.toolchains.nightly_with(&["miri", "rust-src"])?;
-    // Of the environment Miri shows a program what it is told to.
+    // Miri only shows a program the environment variables that are listed.
     let flags = "-Zmiri-strict-provenance -Zmiri-symbolic-alignment-check \
                  -Zmiri-env-forward=POOL_TEST_CASES -Zmiri-env-forward=POOL_TEST_SEED";
     Ok(Invocation::tests("miri test --lib --test * --no-fail-fast")
         .on(&nightly)
         .variable("MIRIFLAGS", format!("{flags}{more_flags}"))
-        // A trace takes Miri seconds, for each panic that a test plans.
+        // For each planned panic, printing a trace takes Miri several seconds.
         .variable("RUST_BACKTRACE", "0")
         .variable("POOL_TEST_CASES", setting.cases_under_miri()))
 }
 
-/// Without the backends that are wrong on purpose, some of which leak.
+/// Leaves out the backends that are incorrect on purpose, because some of them leak.
 fn address_sanitizer(setting: &Setting) -> Result<Vec<Invocation>, String> {
     let nightly = setting.toolchains.nightly_with(&[])?;
     let test = sanitized(setting, "address", "test --lib --tests")?.on(&nightly);
@@ -525,9 +534,10 @@ fn address_sanitizer(setting: &Setting) -> Result<Vec<Invocation>, String> {
     Ok(vec![test.variable("ASAN_OPTIONS", "detect_leaks=1")])
 }
 
-/// The standard library is built with it: threads and locks of an uninstrumented one look racy, and
-/// rustc refuses to mix the two. Without the examples: rayon's queues use fences, which it does not
-/// know and reports. The crates whose pools are nobody's are left to `--full`: few of their tests have a second thread.
+/// The standard library is built with the sanitizer, because uninstrumented threads and locks look
+/// like races and rustc refuses to mix both. The examples are left out: rayon's queues use fences,
+/// which the sanitizer does not know and reports. Crates whose pools have no owning thread only run
+/// with `--full`, because few of their tests use a second thread.
 fn thread_sanitizer(setting: &Setting) -> Result<Vec<Invocation>, String> {
     let nightly = setting.toolchains.nightly_with(&["rust-src"])?;
     let test = sanitized(setting, "thread", "test --lib --test *")?.on(&nightly);
@@ -544,7 +554,7 @@ fn sanitized(setting: &Setting, sanitizer: &str, words: &str) -> Result<Invocati
     if !cfg!(all(target_os = "linux", target_arch = "x86_64", target_env = "gnu")) {
         return Err(format!("sanitizers are run on {SANITIZED_TARGET}"));
     }
-    // One directory for both: what runs on the host while they are built is built once.
+    // Both sanitizers share a directory, so what runs on the host during the build is built once.
     let directory = setting.own_target_directory("sanitizers");
     Ok(Invocation::tests(words)
         .with(["--no-fail-fast", "--target", SANITIZED_TARGET])
@@ -557,7 +567,7 @@ fn packages(names: &[&str]) -> Vec<String> {
     names.iter().flat_map(|name| ["--package".to_owned(), (*name).to_owned()]).collect()
 }
 
-/// These packages, with all their features that go together.
+/// Returns arguments for these packages with all their compatible features.
 fn everything_in(names: &[&str]) -> Vec<String> {
     let of_these = |feature: &&&str| names.iter().any(|name| belongs(feature, name));
     let features: Vec<&str> = ALL_FEATURES.iter().filter(of_these).copied().collect();
@@ -565,7 +575,8 @@ fn everything_in(names: &[&str]) -> Vec<String> {
     packages(names).into_iter().chain(features).collect()
 }
 
-/// The libraries with all their features, but those of [`WITH_WGPU`] with `--full` alone.
+/// Returns arguments for the libraries with all their features. Those in [`WITH_WGPU`] are only
+/// included with `--full`.
 fn of_libraries(setting: &Setting) -> Vec<String> {
     let left_out = if setting.full { &[] } else { WITH_WGPU };
     let names: Vec<&str> =
@@ -573,12 +584,12 @@ fn of_libraries(setting: &Setting) -> Vec<String> {
     everything_but(left_out, &names)
 }
 
-/// These packages, with all their features but those of [`MSRV_EXEMPT`].
+/// Returns arguments for these packages with all their features except those in [`MSRV_EXEMPT`].
 fn old_features_in(names: &[&str]) -> Vec<String> {
     everything_but(MSRV_EXEMPT, names)
 }
 
-/// These packages, with all their features but some.
+/// Returns arguments for these packages with all their features except `left_out`.
 fn everything_but(left_out: &[&str], names: &[&str]) -> Vec<String> {
     let mut arguments = everything_in(names);
     if let Some(features) = arguments.last_mut() {

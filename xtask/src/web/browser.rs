@@ -1,4 +1,4 @@
-//! Chromium without a window, driven through its debugging protocol over two pipes.
+//! Chromium without a window, controlled by its debugging protocol through two pipes.
 
 use std::collections::VecDeque;
 use std::fs::{self, File};
@@ -17,17 +17,17 @@ use tempfile::TempDir;
 
 use crate::TaskError;
 
-/// The time that one response may take: a test of thousands of random programs takes long.
+/// The time limit for one response. A test with thousands of random programs takes long.
 const PATIENCE: Duration = Duration::from_secs(300);
 
-/// The names under which distributions have it.
+/// The names under which distributions install Chromium.
 const NAMES: [&str; 4] = ["chromium", "chromium-browser", "google-chrome", "google-chrome-stable"];
 
 /// Returns the path of Chromium.
 ///
 /// # Errors
 ///
-/// If it is not installed; the text says how to install it.
+/// Fails if Chromium is not installed. The text explains how to install it.
 pub(crate) fn find_chromium() -> Result<PathBuf, String> {
     let found = NAMES.iter().find_map(|name| installed(name));
     found.ok_or_else(|| {
@@ -35,41 +35,41 @@ pub(crate) fn find_chromium() -> Result<PathBuf, String> {
     })
 }
 
-/// A browser with one page.
+/// A browser with a single page.
 pub(crate) struct Browser {
     process: Child,
     commands: ChildStdin,
     messages: Receiver<Value>,
-    /// Messages that were no responses, such as errors of the page.
+    /// Messages that are not responses, such as errors of the page.
     events: VecDeque<Value>,
-    /// The page.
+    /// The session of the page.
     session: Option<String>,
     last_command: u64,
     pictures: PathBuf,
-    /// Removed with the browser.
+    /// The profile directory, which is removed with the browser.
     _profile: TempDir,
 }
 
 impl Drop for Browser {
     fn drop(&mut self) {
-        // It ends in any case: the profile is removed.
+        // The process must end in any case, because its profile is removed.
         let _ = self.process.kill();
         let _ = self.process.wait();
     }
 }
 
 impl Browser {
-    /// Starts a browser whose WebGPU is computed on the processor, with a camera that shows a test picture. Its
-    /// pictures go into a directory.
+    /// Starts a browser that computes WebGPU on the processor and has a camera that shows a test
+    /// picture. Screenshots are written to a directory.
     ///
     /// # Errors
     ///
-    /// If it does not start.
+    /// Fails if the browser does not start.
     pub(crate) fn launch(chromium: &Path, pictures: &Path) -> Result<Self, TaskError> {
         fs::create_dir_all(pictures)?;
         let profile = tempfile::tempdir()?;
         let log = File::create(profile.path().join("log"))?;
-        // The protocol is on file descriptors 3 and 4.
+        // The protocol uses the file descriptors 3 and 4.
         let mut command = Command::new("sh");
         command.args(["-c", "exec \"$0\" \"$@\" 3<&0 4>&1 </dev/null >&2"]).arg(chromium);
         command.args([
@@ -112,11 +112,11 @@ impl Browser {
         Ok(browser)
     }
 
-    /// Opens a page, which all later commands go to. Closes the page before.
+    /// Opens a page for all later commands. The previous page is closed.
     ///
     /// # Errors
     ///
-    /// If the browser does not respond.
+    /// Fails if the browser does not respond.
     pub(crate) fn new_page(&mut self) -> Result<(), TaskError> {
         if self.session.is_some() {
             self.call("Page.close", &json!({}))?;
@@ -136,7 +136,7 @@ impl Browser {
     ///
     /// # Errors
     ///
-    /// As [`call`](Self::call).
+    /// Fails in the same cases as [`call`](Self::call).
     pub(crate) fn version(&mut self) -> Result<String, TaskError> {
         let session = self.session.take();
         let version = self.call("Browser.getVersion", &json!({}));
@@ -144,11 +144,11 @@ impl Browser {
         Ok(version?["product"].as_str().unwrap_or("an unknown browser").to_owned())
     }
 
-    /// Sends a command, and waits for its response.
+    /// Sends a command and waits for the response.
     ///
     /// # Errors
     ///
-    /// If the browser refuses the command, ends, or takes too long.
+    /// Fails if the browser refuses the command, ends, or takes too long.
     pub(crate) fn call(&mut self, method: &str, parameters: &Value) -> Result<Value, TaskError> {
         self.last_command += 1;
         let mut command =
@@ -176,22 +176,22 @@ impl Browser {
         }
     }
 
-    /// Opens an address, and waits until an expression of the page is true.
+    /// Opens an address and waits until a JavaScript expression on the page is true.
     ///
     /// # Errors
     ///
-    /// As [`call`](Self::call).
+    /// Fails in the same cases as [`call`](Self::call).
     pub(crate) fn open(&mut self, address: &str, is_ready: &str) -> Result<(), TaskError> {
         self.events.clear();
         self.call("Page.navigate", &json!({ "url": address }))?;
         self.wait_until(is_ready)
     }
 
-    /// Waits until an expression of the page is true.
+    /// Waits until a JavaScript expression on the page is true.
     ///
     /// # Errors
     ///
-    /// If it is not true within a minute.
+    /// Fails if the expression is not true within a minute.
     pub(crate) fn wait_until(&mut self, expression: &str) -> Result<(), TaskError> {
         let end = Instant::now() + Duration::from_secs(60);
         while self.evaluate(&format!("Boolean({expression})"))? != json!(true) {
@@ -204,11 +204,11 @@ impl Browser {
         Ok(())
     }
 
-    /// Returns the value of an expression of the page, or of its promise.
+    /// Returns the value of a JavaScript expression on the page. A promise is awaited.
     ///
     /// # Errors
     ///
-    /// As [`call`](Self::call), and if the expression throws.
+    /// Fails in the same cases as [`call`](Self::call), and if the expression throws.
     pub(crate) fn evaluate(&mut self, expression: &str) -> Result<Value, TaskError> {
         let command =
             json!({ "expression": expression, "awaitPromise": true, "returnByValue": true });
@@ -219,7 +219,7 @@ impl Browser {
         }
     }
 
-    /// Returns the page's complaints since it was opened: exceptions, errors and warnings.
+    /// Returns the exceptions, errors and warnings that the page has reported since it was opened.
     pub(crate) fn complaints(&mut self) -> Vec<String> {
         let events = std::mem::take(&mut self.events);
         events.iter().filter_map(complaint).collect()
@@ -229,7 +229,7 @@ impl Browser {
     ///
     /// # Errors
     ///
-    /// As [`call`](Self::call).
+    /// Fails in the same cases as [`call`](Self::call).
     pub(crate) fn press(&mut self, key: &str, code: u32, text: &str) -> Result<(), TaskError> {
         let event = |kind: &str| json!({ "type": kind, "key": key, "windowsVirtualKeyCode": code, "text": text });
         self.call("Input.dispatchKeyEvent", &event("keyDown"))?;
@@ -238,11 +238,11 @@ impl Browser {
         Ok(())
     }
 
-    /// Draws with the left button of the mouse along a line of points; of one point it is a click.
+    /// Draws along a line of points with the left mouse button. A single point is a click.
     ///
     /// # Errors
     ///
-    /// As [`call`](Self::call).
+    /// Fails in the same cases as [`call`](Self::call).
     pub(crate) fn draw(&mut self, points: &[(f64, f64)]) -> Result<(), TaskError> {
         let Some((first, last)) = points.first().zip(points.last()) else { return Ok(()) };
         self.mouse("mousePressed", *first)?;
@@ -260,11 +260,11 @@ impl Browser {
         Ok(())
     }
 
-    /// Shows the page in a window of this size, in light or dark colours.
+    /// Shows the page in a window of this size, with light or dark colours.
     ///
     /// # Errors
     ///
-    /// As [`call`](Self::call).
+    /// Fails in the same cases as [`call`](Self::call).
     pub(crate) fn show_as(&mut self, size: [u32; 2], is_dark: bool) -> Result<(), TaskError> {
         let size = json!({
             "width": size[0], "height": size[1], "deviceScaleFactor": 1, "mobile": false
@@ -276,11 +276,11 @@ impl Browser {
         Ok(())
     }
 
-    /// Writes a picture of the page. Returns its path.
+    /// Writes a screenshot of the page and returns its path.
     ///
     /// # Errors
     ///
-    /// As [`call`](Self::call), and if the picture cannot be written.
+    /// Fails in the same cases as [`call`](Self::call), and if the screenshot cannot be written.
     pub(crate) fn picture(&mut self, name: &str) -> Result<PathBuf, TaskError> {
         let answer = self.call("Page.captureScreenshot", &json!({ "format": "png" }))?;
         let bytes = STANDARD.decode(answer["data"].as_str().unwrap_or_default())?;
@@ -290,7 +290,7 @@ impl Browser {
     }
 }
 
-/// Returns the complaint in an event.
+/// Returns the error or warning that an event contains.
 fn complaint(event: &Value) -> Option<String> {
     let parameters = &event["params"];
     match event["method"].as_str()? {

@@ -1,4 +1,4 @@
-//! The files that the server serves: the page of example 19, and the tests.
+//! Builds the files that the server serves: the page of example 19, and the tests.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -10,21 +10,22 @@ use tasks::workspace::Workspace;
 
 use crate::TaskError;
 
-/// The target that browsers run.
+/// The target for browsers.
 const TARGET: &str = "wasm32-unknown-unknown";
 
-/// The program that writes the JavaScript around a module, a workspace of its own.
+/// The program that generates the JavaScript for a module. It has its own workspace.
 const BINDGEN: &str = "tools/web-bindgen";
 
-/// Flags of the tests: panics unwind, as they do elsewhere, streams can be made to err, and tests wait.
+/// The flags for the tests. Panics unwind as on other targets, tests can make streams fail, and
+/// tests can wait.
 const FLAGS: &str =
     "-Cpanic=unwind --cfg pool_browser_tests --cfg getrandom_backend=\"unsupported\"";
 
-/// Builds the page, the tests, or both. Returns the directory to serve.
+/// Builds the page, the tests, or both. Returns the directory that the server serves.
 ///
 /// # Errors
 ///
-/// If a part does not build, or a toolchain is missing.
+/// Fails if a part does not build, or if a toolchain is missing.
 pub(crate) fn site(
     workspace: &Workspace,
     with_page: bool,
@@ -58,7 +59,7 @@ fn bindgen(workspace: &Workspace, directory: &Path) -> Result<PathBuf, TaskError
     Ok(target.join("debug/web-bindgen"))
 }
 
-/// Builds the page's module with the toolchain that runs this task.
+/// Builds the module of the page with the toolchain that runs this task.
 fn page(workspace: &Workspace, target: &Path) -> Result<PathBuf, TaskError> {
     Toolchains::detect().target(TARGET)?;
     let mut build = cargo();
@@ -68,7 +69,7 @@ fn page(workspace: &Workspace, target: &Path) -> Result<PathBuf, TaskError> {
     Ok(target.join(TARGET).join("web/pool_browser.wasm"))
 }
 
-/// Builds the tests' module, with a standard library that unwinds.
+/// Builds the module of the tests with a standard library that supports unwinding.
 fn tests_for(workspace: &Workspace, nightly: &str, target: &Path) -> Result<PathBuf, TaskError> {
     let mut build = cargo();
     build.arg(format!("+{nightly}")).args(["build", "--quiet", "--locked"]);

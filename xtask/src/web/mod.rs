@@ -1,6 +1,6 @@
-//! `cargo xtask web`: the pools in a browser. It builds the page of example 19 for WebAssembly, and serves it on this
-//! machine. With `--test` Chromium runs the tests of other crates, and the page is driven by mouse and keyboard, without a
-//! window.
+//! `cargo xtask web`: runs the pools in a browser. It builds the page of example 19 for WebAssembly
+//! and serves it on this machine. With `--test`, Chromium runs the tests of other crates and the
+//! page without a window. The task then controls the page with mouse and keyboard events.
 
 mod browser;
 mod build;
@@ -22,25 +22,27 @@ pub(crate) use browser::find_chromium;
 /// The arguments of `cargo xtask web`.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Arguments {
-    /// Run the tests and drive the page in Chromium, without a window. The last line counts the checks.
+    /// Run the tests and control the page in Chromium, without a window. The last line counts the
+    /// checks.
     #[arg(long)]
     test: bool,
-    /// Run only tests whose names contain this; the page is driven if this is part of `page`.
+    /// Run only tests whose names contain this text. The page is tested if the text is part of
+    /// `page`.
     #[arg(long, value_name = "TEXT", requires = "test")]
     only: Option<String>,
-    /// Serve at this port; 0 takes a free one.
+    /// Serve on this port. 0 selects a free port.
     #[arg(long, default_value_t = 0)]
     port: u16,
-    /// Put the pictures of the page there.
+    /// Write screenshots of the page to this directory.
     #[arg(long, value_name = "DIRECTORY", requires = "test")]
     pictures: Option<PathBuf>,
 }
 
-/// Serves the page until it is stopped; with `--test` checks everything in a browser.
+/// Serves the page until the task is stopped. With `--test`, checks everything in a browser.
 ///
 /// # Errors
 ///
-/// If something cannot be built, no port is free, or there is no Chromium for `--test`.
+/// Fails if something cannot be built, if no port is free, or if Chromium is missing for `--test`.
 pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, TaskError> {
     let workspace: Workspace = workspace::describe()?;
     let chromium = if arguments.test { Some(find_chromium()?) } else { None };

@@ -1,4 +1,5 @@
-//! The page of example 19, driven as a person does: by mouse and keyboard, in light and dark colours, on a narrow screen.
+//! Tests the page of example 19 like a person would use it: with mouse and keyboard, in light and
+//! dark colours, and on a narrow screen.
 
 use serde_json::{Value, json};
 use tasks::checks::{Checks, same};
@@ -6,15 +7,15 @@ use tasks::checks::{Checks, same};
 use super::browser::Browser;
 use crate::TaskError;
 
-/// Sizes of the window: a desktop's, and a telephone's.
+/// The window sizes of a desktop and of a telephone.
 const WIDE: [u32; 2] = [1_200, 1_000];
 const NARROW: [u32; 2] = [380, 1_600];
 
-/// Opens the page, and checks what it shows and does.
+/// Opens the page, and checks what it shows and how it responds.
 ///
 /// # Errors
 ///
-/// If the browser fails.
+/// Fails if the browser fails.
 pub(crate) fn run(
     browser: &mut Browser,
     address: &str,
@@ -55,20 +56,20 @@ impl Page<'_> {
         found.as_f64().ok_or_else(|| format!("{expression} is {found}, no number").into())
     }
 
-    /// Waits for this number of further frames.
+    /// Waits until this number of further frames has been shown.
     fn frames(&mut self, count: u32) -> Result<(), TaskError> {
         let end = self.number("pool.frames")? + f64::from(count);
         self.browser.wait_until(&format!("pool.frames >= {end}"))
     }
 
-    /// Checks that the page has no complaint so far.
+    /// Checks that the page has reported no error so far.
     fn is_silent(&mut self, name: &str) {
         let said = self.browser.complaints();
         self.checks.that(name, same(&said, &Vec::new()));
     }
 
-    /// Runs both ways of the video filter in turns, chosen by keyboard. Prints what they create,
-    /// and the host's time for a frame.
+    /// Runs both variants of the video filter alternately, selected with the keyboard. Prints what
+    /// they create, and the host's time for a frame.
     fn figures(&mut self) -> Result<(), TaskError> {
         const FRAMES: u32 = 60;
 
@@ -110,7 +111,7 @@ impl Page<'_> {
                 self.assert(&format!("round {round}: {name}"), is_right, (buffers, groups, frames));
             }
         }
-        // The frame of one way is not the other's by accident.
+        // The frames of the two variants are not equal by chance.
         self.browser.press("ArrowUp", 38, "")?;
         self.frames(2)
     }
@@ -124,7 +125,7 @@ impl Page<'_> {
         Ok([self.number(&of("buffers"))?, self.number(&of("bind_groups"))?])
     }
 
-    /// Draws into the heat equation.
+    /// Draws into the simulation of the heat equation.
     fn heat(&mut self) -> Result<(), TaskError> {
         const WARMTH: &str = "document.getElementById('heat-plane').getContext('2d')\
             .getImageData(0, 0, 192, 192).data.reduce((sum, byte) => sum + byte, 0)";
@@ -159,7 +160,7 @@ impl Page<'_> {
         Ok(())
     }
 
-    /// Takes pictures of the page, and checks that it fits into each window.
+    /// Takes screenshots of the page, and checks that it fits each window.
     fn appearance(&mut self) -> Result<(), TaskError> {
         for (name, size, is_dark) in
             [("light", WIDE, false), ("dark", WIDE, true), ("narrow", NARROW, false)]
@@ -176,7 +177,7 @@ impl Page<'_> {
         self.browser.show_as(WIDE, false)
     }
 
-    /// Checks the camera, which shows the browser's test picture.
+    /// Checks the camera, which shows the test picture of the browser.
     fn camera(&mut self) -> Result<(), TaskError> {
         self.browser.evaluate("document.getElementById('camera').click()")?;
         self.browser.wait_until("pool.hasCamera !== undefined")?;
@@ -187,7 +188,8 @@ impl Page<'_> {
         Ok(())
     }
 
-    /// Prints the host's figures, and checks that many scopes do not grow the instance's memory.
+    /// Prints the host's figures, and checks that many scopes do not increase the memory of the
+    /// instance.
     fn host(&mut self) -> Result<(), TaskError> {
         for round in 1..=2 {
             self.browser.evaluate("document.getElementById('measure').click()")?;
@@ -211,7 +213,7 @@ impl Page<'_> {
         self.frames(2)
     }
 
-    /// Checks that a page which another one hid goes on when it is shown again.
+    /// Checks that a page that was hidden by another page continues when it is shown again.
     fn hidden(&mut self) -> Result<(), TaskError> {
         let created = self.created(true)?;
         let other = self.browser.call("Target.createTarget", &json!({ "url": "about:blank" }))?;
@@ -228,7 +230,7 @@ impl Page<'_> {
         Ok(())
     }
 
-    /// Checks pending reads when the device is lost, or when all pools are dropped.
+    /// Checks pending reads when the device is lost, and when all pools are dropped.
     fn endings(&mut self) -> Result<(), TaskError> {
         self.browser.evaluate(
             "pool.isPaused = true; pool.pending = pool.video.frame(new Uint8Array(256 * 256), true)\
@@ -251,7 +253,7 @@ impl Page<'_> {
         Ok(())
     }
 
-    /// Checks a browser without WebGPU.
+    /// Checks the page in a browser without WebGPU.
     fn without_webgpu(&mut self, address: &str) -> Result<(), TaskError> {
         self.browser.new_page()?;
         self.browser.show_as(WIDE, false)?;

@@ -1,4 +1,4 @@
-//! A server of files, for this machine alone.
+//! A file server that is only reachable from this machine.
 
 use std::fs::File;
 use std::net::{Ipv4Addr, SocketAddr};
@@ -11,18 +11,18 @@ use tiny_http::{Header, Request, Response};
 
 use crate::TaskError;
 
-/// The files of a directory, served on a thread of its own.
+/// Serves the files in a directory on its own thread.
 pub(crate) struct Server {
     address: String,
     thread: thread::JoinHandle<()>,
 }
 
 impl Server {
-    /// Serves a directory at a port of 127.0.0.1.
+    /// Serves a directory on a port of 127.0.0.1.
     ///
     /// # Errors
     ///
-    /// If the port is in use.
+    /// Fails if the port is in use.
     pub(crate) fn start(port: u16, directory: PathBuf) -> Result<Self, TaskError> {
         let local = SocketAddr::from((Ipv4Addr::LOCALHOST, port));
         let server = tiny_http::Server::http(local).map_err(|error| format!("{local}: {error}"))?;
@@ -36,7 +36,7 @@ impl Server {
         Ok(Self { address, thread })
     }
 
-    /// Returns the address of the root, with a slash at its end.
+    /// Returns the address of the root, with a trailing slash.
     pub(crate) fn address(&self) -> &str {
         &self.address
     }
@@ -45,14 +45,14 @@ impl Server {
     ///
     /// # Errors
     ///
-    /// If the server has failed.
+    /// Fails if the server has failed.
     pub(crate) fn serve_until_stopped(self) -> Result<ExitCode, TaskError> {
         self.thread.join().map_err(|_| "the server has failed")?;
         Ok(ExitCode::SUCCESS)
     }
 }
 
-/// Responds to one request. A browser that has disconnected needs no response.
+/// Responds to one request. If the browser has disconnected, the failed response is ignored.
 fn serve(request: Request, directory: &Path) {
     let file = file_of(request.url(), directory);
     let _ = match file.as_ref().and_then(|path| Some((path, File::open(path).ok()?))) {
@@ -64,7 +64,7 @@ fn serve(request: Request, directory: &Path) {
     };
 }
 
-/// Returns the file that an address names, below the directory.
+/// Returns the file below the directory to which an address refers.
 fn file_of(url: &str, directory: &Path) -> Option<PathBuf> {
     let path = url.split(['?', '#']).next()?.trim_start_matches('/');
     let is_below = |part| matches!(part, Component::Normal(_));
@@ -72,8 +72,8 @@ fn file_of(url: &str, directory: &Path) -> Option<PathBuf> {
     Some(if below.is_dir() { below.join("index.html") } else { below })
 }
 
-/// Returns the headers for the type of a file. Browsers must keep nothing, because the next build
-/// has the same names.
+/// Returns the headers for a file of this type. Browsers must not cache files, because the next
+/// build uses the same names.
 fn headers(path: &Path) -> Vec<Header> {
     let kind = match path.extension().and_then(|extension| extension.to_str()) {
         Some("html") => "text/html; charset=utf-8",

@@ -1,4 +1,4 @@
-//! The tests of other crates' suites, in the browser: a check each.
+//! Runs the tests of other crates in the browser, with one check for each test.
 
 use serde_json::json;
 use tasks::checks::Checks;
@@ -6,11 +6,12 @@ use tasks::checks::Checks;
 use super::browser::Browser;
 use crate::TaskError;
 
-/// Runs the tests whose names have `only` in them.
+/// Runs the tests whose names contain `only`.
 ///
 /// # Errors
 ///
-/// If the browser fails. A test that fails is no such error: it is a check.
+/// Fails if the browser fails. A failed test is not an error of this kind: it is counted as a
+/// check.
 pub(crate) fn run(
     browser: &mut Browser,
     address: &str,

@@ -1,4 +1,4 @@
-//! Work between calls: closures that a test runs before one of them, and graphs inside captures.
+//! Closures that a test runs before a call of the driver, and graphs inside captures.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -23,7 +23,7 @@ fn work_is_done_before_the_call_that_it_waits_for() {
     simulator.before_call("cuStreamSynchronize", 2, move || {
         assert_eq!(std::thread::current().id(), own);
         place.store(simulator.calls("cuStreamSynchronize"), Ordering::SeqCst);
-        // Another thread may make the same call: the closure runs once.
+        // Another thread may make the same call, because the closure only runs once.
         std::thread::spawn(move || other.synchronize().unwrap()).join().unwrap();
     });
     stream.synchronize().unwrap();
@@ -39,7 +39,7 @@ fn a_graph_that_is_launched_in_a_capture_is_a_node_of_it() {
     let simulator = start();
     let stream = CudaContext::new(0).unwrap().new_stream().unwrap();
     let mut slice = stream.alloc_zeros::<u8>(64).unwrap();
-    // SAFETY: one stream alone uses the slice.
+    // SAFETY: only one stream uses the slice.
     unsafe { stream.context().disable_event_tracking() };
     stream.begin_capture(RELAXED).unwrap();
     stream.memset_zeros(&mut slice).unwrap();
@@ -47,25 +47,26 @@ fn a_graph_that_is_launched_in_a_capture_is_a_node_of_it() {
     stream.begin_capture(RELAXED).unwrap();
     child.launch().unwrap();
     let mut graph = std::ptr::null_mut();
-    // SAFETY: the stream is live, and the place outlives the call.
+    // SAFETY: the stream is live, and the output variable outlives the call.
     let ended = unsafe { sys::cuStreamEndCapture(stream.cu_stream(), &raw mut graph) };
     ended.result().unwrap();
     let (mut node, mut count, mut kind) = (std::ptr::null_mut(), 1, 0_u32);
-    // SAFETY: the graph is live, with room for one node.
+    // SAFETY: the graph is live.
+    // The output has room for one node.
     let asked = unsafe { sys::cuGraphGetNodes(graph, &raw mut node, &raw mut count) };
     asked.result().unwrap();
-    // SAFETY: the node is the graph's, and the place outlives the call.
+    // SAFETY: the node belongs to the live graph, and the output variable outlives the call.
     let asked = unsafe { sys::cuGraphNodeGetType(node, (&raw mut kind).cast()) };
     asked.result().unwrap();
     assert_eq!((count, kind), (1, sys::CUgraphNodeType::CU_GRAPH_NODE_TYPE_GRAPH as u32));
     let mut executable = std::ptr::null_mut();
-    // SAFETY: the graph is live, and the place outlives the call.
+    // SAFETY: the graph is live, and the output variable outlives the call.
     let made = unsafe { sys::cuGraphInstantiateWithFlags(&raw mut executable, graph, 0) };
     made.result().unwrap();
-    // SAFETY: both are live, and the slice, too.
+    // SAFETY: the executable graph, the stream and the slice that the graph uses are live.
     unsafe { sys::cuGraphLaunch(executable, stream.cu_stream()) }.result().unwrap();
     stream.synchronize().unwrap();
-    // SAFETY: no other code uses it.
+    // SAFETY: no other code uses the executable graph.
     unsafe { sys::cuGraphExecDestroy(executable) }.result().unwrap();
     // SAFETY: no other code uses the graph.
     unsafe { sys::cuGraphDestroy(graph) }.result().unwrap();

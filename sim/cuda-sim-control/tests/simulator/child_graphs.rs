@@ -1,4 +1,4 @@
-//! Child graphs: nested ones run in the order of their nodes, races in them are reported, and
+//! Child graphs: nested graphs run in the order of their nodes, races in them are reported, and
 //! updates compare them.
 
 use cuda_sim_control::Mistake;
@@ -34,7 +34,8 @@ fn kinds(graph: &Graph) -> Vec<Kind> {
     graph.nodes().unwrap().iter().map(|node| node.kind().unwrap()).collect()
 }
 
-/// Nested graphs copy parts of a span in order: each part gets the previous part's bytes.
+/// Nested graphs copy parts of a span in order, so each part receives the bytes of the previous
+/// part.
 #[test]
 #[ignore = "needs a process of its own: cargo xtask sim-test"]
 fn graphs_in_graphs_run_in_order() {
@@ -43,8 +44,8 @@ fn graphs_in_graphs_run_in_order() {
         let device = with_seed(simulator, seed);
         let (stream, span) = (Stream::non_blocking().unwrap(), filled(4 * BYTES, 0).unwrap());
         let part = |number: usize| span.part(number * BYTES, BYTES);
-        // Parts 1 to 2, in a nested graph, with nodes on both sides of each; and an empty graph in
-        // between.
+        // Copies parts 1 to 2 in a nested graph. There are nodes before and after each nested
+        // graph, and an empty graph in between.
         let inner = copy(&stream, part(2), part(1));
         let middle = Graph::new().unwrap();
         let first = middle.add_empty(&[]).unwrap();
@@ -59,7 +60,8 @@ fn graphs_in_graphs_run_in_order() {
         let nested = third.child_graph().unwrap();
         assert_eq!(kinds(&nested), [Kind::Empty, Kind::Child, Kind::Child, Kind::Empty]);
         assert_eq!(nested.edges().unwrap().len(), 3);
-        // It runs first alone, and then as a node of a capture, after all others were destroyed.
+        // The graph first runs by itself. It then runs as a node of a capture, after all other
+        // graphs have been destroyed.
         let exec = graph.instantiate().unwrap();
         let again = launched(&stream, &exec);
         for graph in [inner, middle, graph] {
@@ -105,7 +107,7 @@ fn branches_of_child_graphs_race() {
     assert_eq!(ordered, 0);
 }
 
-/// Captures of a launch contain the executable graph's current contents, updates included.
+/// A captured launch contains the current contents of the executable graph, including updates.
 #[test]
 #[ignore = "needs a process of its own: cargo xtask sim-test"]
 fn updates_look_into_child_graphs() {
@@ -137,7 +139,7 @@ fn updates_look_into_child_graphs() {
     simulator.assert_clean();
 }
 
-/// A graph with memory nodes cannot become a child graph of a capture; the capture goes on.
+/// A graph with memory nodes cannot become a child graph of a capture. The capture continues.
 #[test]
 #[ignore = "needs a process of its own: cargo xtask sim-test"]
 fn memory_nodes_are_not_launched_in_a_capture() {

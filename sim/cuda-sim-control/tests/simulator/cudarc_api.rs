@@ -1,4 +1,4 @@
-//! cudarc's safe interface, unmodified, with correct data in many orders.
+//! Uses cudarc's unmodified safe interface and checks that data is correct in many orders.
 
 use std::sync::Arc;
 
@@ -9,7 +9,7 @@ use crate::support::{settings, start};
 
 const SEEDS: u64 = 25;
 
-/// Runs a program under many seeds. Each run must be without reports and leaks.
+/// Runs a program with many seeds. No run may produce reports or leaks.
 fn in_many_orders(program: impl Fn(&Arc<CudaContext>) -> Result<(), DriverError>) {
     let simulator: Simulator = start();
     for seed in 0..SEEDS {
@@ -132,7 +132,7 @@ fn a_query_gets_somewhere() {
 fn pinned_memory() {
     in_many_orders(|context| {
         let stream = context.new_stream()?;
-        // SAFETY: it is written before it is read.
+        // SAFETY: the memory is written before it is read.
         let mut host = unsafe { context.alloc_pinned::<u32>(100) }?;
         host.as_mut_slice()?.fill(5);
         let slice = stream.clone_htod(&host)?;
@@ -146,7 +146,7 @@ fn pinned_memory() {
 #[ignore = "needs a process of its own: cargo xtask sim-test"]
 fn capture_and_replay() {
     in_many_orders(|context| {
-        // SAFETY: all work on the slices is on one stream, or joined to it.
+        // SAFETY: all work on the slices is on one stream, or is joined to that stream.
         unsafe { context.disable_event_tracking() };
         let (stream, branch) = (context.new_stream()?, context.new_stream()?);
         let mut from = stream.clone_htod(&[1_u32; 64])?;
@@ -180,7 +180,8 @@ fn tracked_slices_cannot_be_captured() {
     let mut slice = stream.alloc_zeros::<u32>(64).unwrap();
     stream.memset_zeros(&mut slice).unwrap();
     stream.begin_capture(sys::CUstreamCaptureMode::CU_STREAM_CAPTURE_MODE_RELAXED).unwrap();
-    // The slice's events were recorded before: waiting for them invalidates the capture.
+    // The slice's events were recorded outside the capture, so waiting for them invalidates the
+    // capture.
     let refused = stream.memset_zeros(&mut slice);
     let ended = stream.end_capture(sys::CUgraphInstantiate_flags(0));
     assert!(refused.is_err() || ended.is_err());

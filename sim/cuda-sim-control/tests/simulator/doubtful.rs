@@ -1,4 +1,4 @@
-//! Choices that NVIDIA's documentation leaves open: the assumed one and the opposite.
+//! Choices that NVIDIA's documentation leaves open. Both alternatives are tested.
 
 use cuda_sim_control::{Settings, Simulator};
 use driver_conformance::codes;
@@ -42,8 +42,8 @@ fn each_doubtful_question_has_two_answers() {
     assert_eq!(answers_of(simulator, true), [Ok(()), Ok(()), Ok(()), refused(invalid)]);
 }
 
-/// Returns the number of edges of a graph whose stream filled, waited for a later branch, and
-/// filled again.
+/// Returns the number of edges in a captured graph. Its stream fills, waits for a branch that
+/// started later, and fills again.
 fn edges_behind_a_branch(simulator: Simulator, other_answers: bool) -> usize {
     assert!(simulator.reset(Settings { other_answers, ..settings(0) }));
     Device::open_hardware_or_simulator().unwrap();

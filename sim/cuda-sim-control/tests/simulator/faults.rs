@@ -1,4 +1,4 @@
-//! Planned failures, counts and the log.
+//! Planned failures, call counts and the log.
 
 use std::ptr::null_mut;
 
@@ -27,7 +27,7 @@ fn the_nth_call_of_a_name_fails() {
     assert_eq!(codes, [0, 0, 2, 0, 0]);
 }
 
-/// A typical program, which returns errors to its caller.
+/// A typical program that returns errors to its caller.
 fn program() -> Result<Vec<u32>, DriverError> {
     let context = CudaContext::new(0)?;
     let (stream, other) = (context.new_stream()?, context.new_stream()?);
@@ -52,8 +52,8 @@ fn every_call_of_a_program_may_fail() {
         let outcome = program();
         let calls = simulator.all_calls();
         simulator.forget_failures();
-        // cudarc continues after a failed record of an event, so a free may race then. No failure
-        // makes it use an invalid address or handle.
+        // If recording an event fails, cudarc continues, so a later free may race. No failure leads
+        // cudarc to use an invalid address or handle.
         for report in simulator.reports() {
             assert_eq!(report.mistake(), Mistake::Race, "call {nth}: {report}");
         }
@@ -75,7 +75,7 @@ fn a_call_that_is_not_modelled_says_so() {
     with_seed(simulator, 0);
     assert!(simulator.models("cuLaunchKernel") && !simulator.models("cuLaunchCooperativeKernel"));
     let (function, stream, none) = (null_mut(), null_mut(), null_mut());
-    // SAFETY: the call reads no argument and refuses.
+    // SAFETY: the call is refused before it reads any argument.
     let refused = unsafe {
         cudarc::driver::sys::cuLaunchCooperativeKernel(function, 1, 1, 1, 1, 1, 1, 0, stream, none)
     };

@@ -1,4 +1,4 @@
-//! Graphs beyond cudarc's safe interface: updates, memory nodes, orders of replay.
+//! Graph features that cudarc's safe interface lacks: updates, memory nodes, and replay orders.
 
 use std::collections::BTreeSet;
 use std::ptr;
@@ -8,7 +8,7 @@ use driver_conformance::driver::{self, Graph, Mode, Outcome, Span, Stream};
 
 use crate::support::{filled, join, start, with_order_of, with_seed};
 
-/// A capture of one fill.
+/// Captures a single fill.
 fn captured_fill(stream: &Stream, span: Span, value: u8) -> Outcome<Graph> {
     stream.begin_capture(Mode::ThreadLocal)?;
     driver::fill_behind(stream, span, value)?;
@@ -45,11 +45,12 @@ fn independent_nodes_run_in_many_orders() {
     assert!(orders.len() > 12);
 }
 
-/// Returns the code of a call of the driver, as a number.
+/// Returns the result code of a driver call as a number.
 macro_rules! answer {
     ($call:ident($($argument:expr),*)) => {{
-        // SAFETY: streams and graphs are live, spans have the stated length, places outlive the
-        // call.
+        // SAFETY: streams and graphs are live.
+        // Spans have the stated length.
+        // Output variables outlive the call.
         let code = unsafe { sys::$call($($argument),*) };
         code as u32
     }};
@@ -62,7 +63,7 @@ fn an_executable_graph_is_updated() {
     let context = cudarc::driver::CudaContext::new(0).unwrap();
     let stream = context.new_stream().unwrap();
     let raw = stream.cu_stream();
-    // SAFETY: nothing reads it before it is written.
+    // SAFETY: the memory is not read before it is written.
     let slice = unsafe { stream.alloc::<u8>(64) }.unwrap();
     let address = slice.leak();
     let capture = |value: u8, twice: bool| {
@@ -155,7 +156,7 @@ fn copies_are_read_back_and_added_by_hand() {
     let stream = context.new_stream().unwrap();
     let raw = stream.cu_stream();
     let from = stream.clone_htod(&[3_u8; 64]).unwrap().leak();
-    // SAFETY: nothing reads it before it is written.
+    // SAFETY: the memory is not read before it is written.
     let to = unsafe { stream.alloc::<u8>(64) }.unwrap().leak();
     stream.synchronize().unwrap();
     let mode = sys::CUstreamCaptureMode::CU_STREAM_CAPTURE_MODE_RELAXED;
@@ -166,11 +167,11 @@ fn copies_are_read_back_and_added_by_hand() {
     assert_eq!(answer!(cuGraphGetNodes(captured, &raw mut node, &raw mut count)), 0);
     let mut told = std::mem::MaybeUninit::<sys::CUDA_MEMCPY3D>::uninit();
     assert_eq!(answer!(cuGraphMemcpyNodeGetParams(node, told.as_mut_ptr())), 0);
-    // SAFETY: the call succeeded, so it has written it.
+    // SAFETY: the call succeeded, so it has initialised the value.
     let mut told = unsafe { told.assume_init() };
     assert_eq!((told.srcDevice, told.dstDevice, told.WidthInBytes), (from, to, 64));
 
-    // The same explicitly, for the second half alone.
+    // Adds the same copy explicitly, but only for the second half.
     (told.srcXInBytes, told.dstXInBytes, told.WidthInBytes) = (32, 32, 32);
     let (mut graph, mut exec) = (ptr::null_mut(), ptr::null_mut());
     let (none, current) = (ptr::null(), context.cu_ctx());
@@ -186,7 +187,7 @@ fn copies_are_read_back_and_added_by_hand() {
     simulator.assert_clean();
 }
 
-/// Returns the number of nodes that the next one of a captured stream depends on.
+/// Returns the number of nodes on which the next node of a captured stream depends.
 fn ends(stream: sys::CUstream) -> usize {
     let mut status = sys::CUstreamCaptureStatus::CU_STREAM_CAPTURE_STATUS_NONE;
     let (mut nodes, mut edges, mut count) = (ptr::null(), ptr::null(), usize::MAX);
@@ -228,11 +229,11 @@ fn a_stream_of_a_capture_is_set_behind_other_nodes() {
     assert_eq!(update(&mut [], 2), sys::CUresult::CUDA_ERROR_INVALID_VALUE as u32);
     let stranger = &mut [ptr::without_provenance_mut(1)];
     assert_eq!(update(stranger, 0), sys::CUresult::CUDA_ERROR_INVALID_VALUE as u32);
-    // It depends on nothing, so it is beside the first fill; then it is joined again.
+    // The fill depends on nothing, so it is unordered with the first fill. It is joined afterwards.
     assert_eq!(answer!(cuMemsetD8Async(span + 32, 2, 32, side)), 0);
     stream.join(&other).unwrap();
     assert_eq!(ends(raw), 2);
-    // A stream without dependencies need not be joined.
+    // A stream without dependencies does not have to be joined.
     other.join(&stream).unwrap();
     assert_eq!(update(&mut [], 1), 0);
     let mut graph = ptr::null_mut();
@@ -283,7 +284,8 @@ fn a_capture_tells_its_ends() {
     let (mut only, mut all) = (ptr::null_mut(), 1);
     assert_eq!(answer!(cuGraphGetNodes(graph, &raw mut only, &raw mut all)), 0);
     assert_eq!(count, 1);
-    // SAFETY: the array has one entry, and no call on the stream was made since.
+    // SAFETY: the array has one entry.
+    // No call has been made on the stream since the query.
     assert_eq!(unsafe { *nodes }, only);
     assert_eq!(answer!(cuStreamEndCapture(raw, &raw mut graph)), 0);
     simulator.assert_clean();

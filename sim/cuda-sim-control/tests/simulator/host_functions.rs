@@ -7,9 +7,9 @@ use cudarc::driver::{CudaContext, sys};
 
 use crate::support::{start, with_seed};
 
-/// Waits for a message.
+/// Blocks until a message arrives.
 extern "C" fn wait(receiver: *mut c_void) {
-    // SAFETY: the test keeps the receiver until it has waited for the stream.
+    // SAFETY: the test keeps the receiver until the stream has been synchronized.
     let receiver = unsafe { &*receiver.cast_const().cast::<Receiver<()>>() };
     let _ = receiver.recv();
 }
@@ -25,13 +25,13 @@ fn a_query_does_not_run_a_host_function_on_the_thread_that_asks() {
         let (sender, receiver) = channel::<()>();
         let raw = stream.cu_stream();
         let place: *const Receiver<()> = &raw const receiver;
-        // SAFETY: the stream is live, and the receiver lives until the stream was waited for.
+        // SAFETY: the stream is live.
+        // The receiver lives until the stream has been synchronized.
         let put = unsafe { sys::cuLaunchHostFunc(raw, Some(wait), place.cast_mut().cast()) };
         assert_eq!(put as u32, 0);
         for _ in 0..3 {
             // If the function ran on this thread, it would wait forever.
-            // SAFETY: the stream is
-            // live.
+            // SAFETY: the stream is live.
             let answer = unsafe { sys::cuStreamQuery(raw) };
             assert_eq!(answer, sys::CUresult::CUDA_ERROR_NOT_READY);
         }

@@ -1,6 +1,7 @@
-//! Calls with invalid arguments: each returns, and none breaks the simulator.
+//! Calls with invalid arguments. Each call returns, and none leaves the simulator in an invalid
+//! state.
 //!
-//! Pointers to host memory are valid all the same: no driver could check those.
+//! Pointers to host memory are always valid, because no driver could check them.
 
 use std::ffi::CStr;
 use std::ptr;
@@ -11,13 +12,13 @@ use proptest::prelude::{Strategy, any, prop_oneof};
 use crate::programs::for_all;
 use crate::support::{start, with_seed};
 
-/// A number that may stand for a handle, an address or a length.
+/// A number that is used as a handle, an address or a length.
 #[derive(Clone, Copy, Debug)]
 enum Value {
     Plain(u64),
-    /// One of the values that calls have returned so far.
+    /// A value that an earlier call has returned.
     Given(usize),
-    /// The same, plus a small offset.
+    /// A value that an earlier call has returned, plus a small offset.
     Beside(usize, u64),
 }
 
@@ -46,33 +47,35 @@ fn calls() -> impl Strategy<Value = Vec<Call>> {
     proptest::collection::vec(call, 1..120)
 }
 
-/// Converts a number to a handle of cudarc's type.
+/// Converts a number into a handle of cudarc's type.
 fn handle<T>(number: u64) -> *mut T {
     ptr::without_provenance_mut(usize::try_from(number).unwrap())
 }
 
-/// Makes calls and keeps their results.
+/// Makes calls and stores the handles and addresses that they return.
 #[derive(Default)]
 struct Caller {
     given: Vec<u64>,
 }
 
-/// Makes a call whose first argument is the place for a handle, and keeps the handle.
+/// Makes a call whose first argument receives a handle, and stores the handle.
 macro_rules! making {
     ($self:ident, $call:ident($($argument:expr),*)) => {{
         let mut made = ptr::null_mut();
-        // SAFETY: the simulator looks handles and addresses up; the places outlive the call.
+        // SAFETY: the simulator checks handles and addresses before it uses them.
+        // The output variables outlive the call.
         if unsafe { sys::$call(&raw mut made, $($argument),*) } == sys::CUresult::CUDA_SUCCESS {
             $self.given.push(made.addr() as u64);
         }
     }};
 }
 
-/// The same for an address.
+/// Makes a call whose first argument receives an address, and stores the address.
 macro_rules! allocating {
     ($self:ident, $call:ident($($argument:expr),*)) => {{
         let mut made = 0;
-        // SAFETY: as in `making`.
+        // SAFETY: the simulator checks handles and addresses before it uses them.
+        // The output variables outlive the call.
         if unsafe { sys::$call(&raw mut made, $($argument),*) } == sys::CUresult::CUDA_SUCCESS {
             $self.given.push(made);
         }
@@ -81,22 +84,24 @@ macro_rules! allocating {
 
 macro_rules! calling {
     ($call:ident($($argument:expr),*)) => {{
-        // SAFETY: as in `making`.
+        // SAFETY: the simulator checks handles and addresses before it uses them.
+        // The output variables outlive the call.
         let _ = unsafe { sys::$call($($argument),*) };
     }};
 }
 
-/// Launches a kernel on an address.
+/// Launches a kernel with an address as its parameter.
 fn launch(kernel: sys::CUfunction, stream: sys::CUstream, mut address: u64) {
     let (mut value, none) = (1_u64, ptr::null_mut());
     let mut places = [ptr::from_mut(&mut address).cast(), ptr::from_mut(&mut value).cast()];
     calling!(cuLaunchKernel(kernel, 2, 1, 1, 3, 1, 1, 0, stream, places.as_mut_ptr(), none));
 }
 
-/// The number of calls that `make` knows.
+/// The number of different calls that `make` can choose from.
 const CALLS: usize = 41;
 
-/// A module with a variable and a kernel that adds to the number at its parameter.
+/// A module with a variable, and with a kernel that adds to the number at the address in its
+/// parameter.
 const MODULE: &CStr = c"
 .version 8.0
 .target sm_80
@@ -203,6 +208,6 @@ fn no_call_breaks_the_simulator() {
         if log.len() == calls.len() { Ok(()) } else { Err("calls were lost".to_owned()) }
     });
     println!("{} calls, {} of them successful", all.get(), well.get());
-    // A test in which all calls are refused would show little.
+    // If all calls were refused, the test would show little.
     assert!(well.get() > all.get() / 10);
 }

@@ -1,6 +1,6 @@
-//! The simulated driver under test, through unmodified cudarc and through single calls.
+//! Tests the simulated driver, through unmodified cudarc and through single calls.
 //!
-//! Each test needs a separate process: `cargo xtask sim-test` runs them.
+//! Each test needs its own process, so `cargo xtask sim-test` runs them.
 
 #![allow(clippy::unwrap_used, clippy::panic, reason = "this is how tests fail")]
 

@@ -1,4 +1,4 @@
-//! Planted mistakes: each must be found, in every order that a seed draws.
+//! Deliberate mistakes. Each must be found in every order that a seed can produce.
 
 use cuda_sim_control::{Mistake, Report, Settings};
 use cudarc::driver::{CudaContext, DevicePtrMut, result, sys};
@@ -8,7 +8,7 @@ use crate::support::{filled, join, seeds_with, start};
 
 const SEEDS: u64 = 50;
 
-/// A producer and a consumer on two streams, with or without the event between them.
+/// Runs a producer and a consumer on two streams, with or without an event between them.
 fn producer_and_consumer(joined: bool) -> Outcome<Vec<u8>> {
     let (first, second) = (Stream::non_blocking()?, Stream::non_blocking()?);
     let (from, to) = (filled(4096, 1)?, filled(4096, 2)?);
@@ -36,8 +36,8 @@ fn a_missing_join_is_reported_whatever_the_data() {
     });
     println!("reported in {reported} of {SEEDS} seeds, data wrong in {}", wrong.get());
     assert_eq!(reported, SEEDS);
-    // Both orders must occur, or the order is not adversarial; a background thread may always have
-    // one.
+    // Both orders must occur, otherwise the seeds do not cover them. With a background thread, the
+    // same order may occur every time.
     assert!(Settings::default().background || (1..50).contains(&wrong.get()));
 }
 
@@ -82,7 +82,7 @@ fn use_after_a_free_in_stream_order() {
 fn a_copy_out_of_bounds() {
     let reported = seeds_with(start(), SEEDS, Mistake::OutOfBounds, |_| {
         let (small, large) = (filled(1000, 1)?, filled(1001, 2)?);
-        // SAFETY: the simulator looks addresses up, and refuses this one.
+        // SAFETY: the simulator checks addresses, and refuses this one.
         let refused = unsafe { sys::cuMemcpyDtoD_v2(small.address(), large.address(), 1001) };
         assert_eq!(refused, sys::CUresult::CUDA_ERROR_INVALID_VALUE);
         assert_eq!(driver::download(small)?, [1; 1000]);
@@ -183,7 +183,7 @@ fn a_graph_that_replays_into_freed_memory() {
         stream.synchronize()?;
         driver::free(span)?;
         exec.launch(&stream)?;
-        // The device accesses the address when the launch runs, and the context breaks.
+        // The device accesses the address when the launch runs, and the context becomes unusable.
         assert!(stream.synchronize().is_err());
         Ok(())
     });
@@ -197,7 +197,8 @@ fn a_small_copy_from_pageable_memory_is_not_awaited() {
         let stream = Stream::non_blocking()?;
         let span = driver::allocate(64)?;
         driver::upload(span, &[1; 64])?;
-        // The copy was ordered after the legacy stream, which this stream does not wait for.
+        // The copy is ordered after the legacy stream, and this stream does not wait for the legacy
+        // stream.
         driver::fill_behind(&stream, span, 2)?;
         stream.synchronize()
     });
@@ -220,7 +221,7 @@ fn two_streams_that_write_one_pinned_buffer() {
 }
 
 /// Frees page-locked memory while a stream, a graph launch or a stream of another device copies
-/// from it.
+/// from the memory.
 #[test]
 #[ignore = "needs a process of its own: cargo xtask sim-test"]
 fn a_pinned_buffer_that_is_freed_under_its_copy() {
@@ -236,11 +237,12 @@ fn a_pinned_buffer_that_is_freed_under_its_copy() {
         stream.synchronize().unwrap();
         let owner = CudaContext::new(0).unwrap();
         owner.bind_to_thread().unwrap();
-        // SAFETY: no other code uses it yet.
+        // SAFETY: no other code uses the memory yet.
         let host = unsafe { result::malloc_host(64, sys::CU_MEMHOSTALLOC_PORTABLE) }.unwrap();
         context.bind_to_thread().unwrap();
         let (address, handle) = (to.device_ptr_mut(&stream).0, stream.cu_stream());
-        // SAFETY: both have 64 bytes; the host's initial bytes do not matter.
+        // SAFETY: both allocations have 64 bytes.
+        // The initial bytes on the host do not matter.
         let copy = || unsafe { sys::cuMemcpyHtoDAsync_v2(address, host, 64, handle) }.result();
         let graph = by_graph.then(|| {
             stream.begin_capture(sys::CUstreamCaptureMode::CU_STREAM_CAPTURE_MODE_RELAXED).unwrap();
@@ -255,7 +257,8 @@ fn a_pinned_buffer_that_is_freed_under_its_copy() {
             stream.synchronize().unwrap();
         }
         owner.bind_to_thread().unwrap();
-        // SAFETY: the simulator keeps the memory; the early free is what it must report.
+        // SAFETY: the simulator keeps the memory.
+        // It must report the premature free.
         unsafe { result::free_host(host) }.unwrap();
         let mistakes: Vec<_> = simulator.reports().iter().map(Report::mistake).collect();
         let expected: &[Mistake] = if waits { &[] } else { &[Mistake::UseAfterFree] };
@@ -268,7 +271,7 @@ fn a_pinned_buffer_that_is_freed_under_its_copy() {
 fn a_handle_of_something_destroyed() {
     let reported = seeds_with(start(), 1, Mistake::StaleHandle, |_| {
         let stream = Stream::non_blocking()?;
-        // SAFETY: the simulator never dereferences a handle; it looks it up.
+        // SAFETY: the simulator never dereferences a handle, but checks it.
         let again = unsafe { stream.alias() };
         stream.destroy()?;
         assert!(again.synchronize().is_err());
@@ -289,16 +292,17 @@ fn a_free_that_waits_for_its_own_device_alone() {
     let from = driver::allocate(64).unwrap();
     driver::upload(from, &[1; 64]).unwrap();
     Stream::legacy().synchronize().unwrap();
-    // SAFETY: the stream is live; the simulator keeps what the copy reads.
+    // SAFETY: the stream is live.
+    // The simulator keeps the memory that the copy reads.
     let copied = unsafe { sys::cuMemcpyDtoDAsync_v2(to, from.address(), 64, other.cu_stream()) };
     assert_eq!(copied, sys::CUresult::CUDA_SUCCESS);
     driver::free(from).unwrap();
     assert_eq!(simulator.reports()[0].mistake(), Mistake::Race);
 }
 
-/// Signals through a channel that a stream has come so far.
+/// Sends a message through a channel when the stream reaches this function.
 extern "C" fn tell(channel: *mut std::ffi::c_void) {
-    // SAFETY: its caller keeps the channel until it has received the message.
+    // SAFETY: the test keeps the channel until it has received the message.
     let channel = unsafe { &*channel.cast_const().cast::<std::sync::mpsc::Sender<()>>() };
     let _ = channel.send(());
 }
@@ -313,10 +317,10 @@ fn what_a_host_function_tells_is_known() {
         let (sender, receiver) = std::sync::mpsc::channel::<()>();
         let place: *const _ = &raw const sender;
         let raw = first.cu_stream();
-        // SAFETY: stream and memory are live, and the channel lives until the context was waited
-        // for.
+        // SAFETY: the stream and the memory are live.
         assert_eq!(unsafe { sys::cuMemsetD8Async(span.address(), 1, 64, raw) } as u32, 0);
-        // SAFETY: as above.
+        // SAFETY: the stream is live.
+        // The channel lives until the context has been synchronized.
         let put = unsafe { sys::cuLaunchHostFunc(raw, Some(tell), place.cast_mut().cast()) };
         assert_eq!(put as u32, 0);
         while receiver.try_recv().is_err() {

@@ -1,4 +1,4 @@
-//! Random programs over several streams: as data, and run with or without the order that they need.
+//! Random programs over several streams. A program can run with or without the waits that it needs.
 
 use std::cell::Cell;
 
@@ -9,7 +9,7 @@ pub(crate) const STREAMS: usize = 4;
 pub(crate) const BUFFERS: usize = 4;
 const BYTES: usize = 256;
 
-/// An action of a program; streams and buffers by their numbers.
+/// An action of a program. Streams and buffers are given by their numbers.
 #[derive(Clone, Debug)]
 pub(crate) enum Action {
     Fill {
@@ -38,13 +38,13 @@ pub(crate) enum Action {
     Query {
         stream: usize,
     },
-    /// Allocates in stream order, fills, copies to a buffer, and frees.
+    /// Allocates memory in stream order, fills it, copies it to a buffer, and frees it.
     Temporary {
         stream: usize,
         buffer: usize,
         value: u8,
     },
-    /// Captures these on a stream and a branch of it, and launches them.
+    /// Captures these actions on a stream and on a branch, then launches the graph.
     Graph {
         stream: usize,
         inside: Vec<(bool, Inside)>,
@@ -59,12 +59,12 @@ pub(crate) enum Inside {
     Copy { to: usize, from: usize },
 }
 
-/// The end of a program.
+/// The outcome of a program.
 #[derive(Debug)]
 pub(crate) struct Ended {
-    /// The contents of the buffers.
+    /// The contents of the buffers at the end.
     pub(crate) seen: Vec<Vec<u8>>,
-    /// Their contents if all actions run in the order of the program.
+    /// The contents that the buffers have if all actions run in program order.
     pub(crate) expected: Vec<Vec<u8>>,
 }
 
@@ -98,34 +98,34 @@ fn inside() -> impl Strategy<Value = Inside> {
     ]
 }
 
-/// The needed waits that a program makes.
+/// Which of the needed waits a program performs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Waits {
     All,
     None,
-    /// All but the n-th, counted from 0.
+    /// All waits except the n-th, counted from 0.
     AllBut(usize),
 }
 
-/// The events after which a buffer may be read and written.
+/// The events after which a buffer may be read or written.
 #[derive(Debug, Default)]
 struct Use {
     written: Option<Event>,
     read: Vec<Event>,
 }
 
-/// A program in execution.
+/// A program that is being executed.
 struct Run {
     streams: Vec<Stream>,
     buffers: Vec<Span>,
     uses: Vec<Use>,
     expected: Vec<Vec<u8>>,
     waits: Waits,
-    /// The number of waits needed so far.
+    /// The number of waits that were needed so far.
     needed: Cell<usize>,
 }
 
-/// Runs a program. Without the needed waits, its data may be arbitrary.
+/// Runs a program. If needed waits are left out, the contents may be arbitrary.
 pub(crate) fn run(actions: &[Action], waits: Waits) -> Outcome<Ended> {
     let streams = [Stream::non_blocking()?, Stream::non_blocking()?, Stream::blocking()?];
     let mut buffers = Vec::new();
@@ -208,7 +208,7 @@ impl Run {
             Action::Download { stream, buffer, pinned } => self.download(*stream, *buffer, *pinned),
             Action::Synchronize { stream } => self.streams[*stream].synchronize(),
             Action::Query { stream } => {
-                // `NOT_READY` is accepted, too.
+                // The result `NOT_READY` is also accepted.
                 let _ = self.streams[*stream].query();
                 Ok(())
             }
@@ -273,7 +273,7 @@ impl Run {
         exec.destroy()
     }
 
-    /// Captures the steps on the stream and one branch, which events order.
+    /// Captures the steps on the stream and on one branch, which are ordered by events.
     fn capture(&self, stream: usize, inside: &[(bool, Inside)]) -> Outcome<Exec> {
         let (trunk, branch) = (&self.streams[stream], Stream::non_blocking()?);
         let mut uses: Vec<Use> = (0..BUFFERS).map(|_| Use::default()).collect();

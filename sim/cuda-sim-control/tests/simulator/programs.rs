@@ -1,4 +1,5 @@
-//! Random programs: correct ones are never reported, wrong ones never break the simulator.
+//! Random programs. Correct programs are never reported, and incorrect programs never break the
+//! simulator.
 
 use proptest::strategy::Strategy;
 use proptest::test_runner::{Config, RngAlgorithm, TestCaseError, TestError, TestRng, TestRunner};
@@ -8,7 +9,7 @@ use crate::support::{start, with_order_of, with_seed};
 
 const PROGRAMS: u32 = 1000;
 
-/// Checks a property for inputs that are the same in every run.
+/// Checks a property for inputs that are the same in each run.
 pub(crate) fn for_all<T: std::fmt::Debug>(
     inputs: impl Strategy<Value = T>,
     property: impl Fn(u64, &T) -> Result<(), String>,

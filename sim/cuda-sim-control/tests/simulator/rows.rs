@@ -1,7 +1,7 @@
-//! Copies and fills of several rows: accessed bytes, races, and refusals.
+//! Copies and fills of several rows: which bytes they access, which races they cause, and refusals.
 //!
-//! Random copies are compared with a model of bytes, and their races with the bytes that the model
-//! accessed.
+//! Random copies are compared with a model. The model predicts the resulting bytes, and the races
+//! from the bytes that each copy accesses.
 
 use std::collections::BTreeSet;
 use std::ptr;
@@ -17,7 +17,7 @@ use crate::support::{filled, join, seeds_with, settings, start, with_seed};
 
 const BYTES: usize = 2048;
 
-/// A generator of numbers.
+/// A generator of pseudorandom numbers.
 struct Draw(u64);
 
 impl Draw {
@@ -27,7 +27,7 @@ impl Draw {
         usize::try_from(self.0 >> 33).unwrap() % end
     }
 
-    /// Returns a box of this size in a span of `BYTES`, or one that is cut to fit.
+    /// Returns a box of this size in a span of `BYTES`, or a smaller one if it does not fit.
     fn rows(&mut self, span: driver::Span, [bytes, rows, planes]: [usize; 3]) -> RowBox {
         let [x, y, z] = [self.below(9), self.below(3), self.below(2)];
         let (pitch, height) = (x + bytes + self.below(9), y + rows + self.below(3));
@@ -41,7 +41,7 @@ impl Draw {
     }
 }
 
-/// Returns the places of the bytes of a box, row by row.
+/// Returns the positions of the bytes in a box, row by row.
 fn places(rows: RowBox, [bytes, count, planes]: [usize; 3]) -> Vec<usize> {
     let start = usize::try_from(rows.address() - rows.span.address()).unwrap();
     let mut places = Vec::new();
@@ -54,7 +54,7 @@ fn places(rows: RowBox, [bytes, count, planes]: [usize; 3]) -> Vec<usize> {
     places
 }
 
-/// A step of a random program: a copy from one of two spans to the other, or a fill of one.
+/// A step of a random program: a copy between two spans, or a fill of one span.
 struct StepOfRows {
     to: RowBox,
     from: Option<RowBox>,
@@ -82,7 +82,7 @@ impl StepOfRows {
         }
     }
 
-    /// Returns the accessed places: the span's address, the offset, and `true` for a write.
+    /// Returns the accessed positions: the span's address, the offset, and `true` for a write.
     fn touched(&self) -> BTreeSet<(u64, usize, bool)> {
         let ends = [Some((self.to, true)), self.from.map(|from| (from, false))];
         let named = |(rows, writes): (RowBox, bool)| {
@@ -113,17 +113,18 @@ impl StepOfRows {
     }
 }
 
-/// Returns the number of programs: three times the variable `POOL_SIM_ORDERS`, else 60.
+/// Returns the number of programs: three times the value of `POOL_SIM_ORDERS`, or 60 if it is not
+/// set.
 fn rounds() -> u64 {
     3 * std::env::var("POOL_SIM_ORDERS").map_or(20, |number| number.parse().unwrap())
 }
 
-/// Returns the numbers of a program, which differ in each run.
+/// Returns the random numbers for a program. They differ in each run.
 fn draw(seed: u64) -> Draw {
     Draw(settings(seed).seed)
 }
 
-/// Each program runs on a stream, and again as a graph: all bytes equal the model's.
+/// Each program runs on a stream, and again as a graph. All bytes equal those of the model.
 #[test]
 #[ignore = "needs a process of its own: cargo xtask sim-test"]
 fn random_rows_are_the_models() {
@@ -154,8 +155,8 @@ fn random_rows_are_the_models() {
     }
 }
 
-/// Two steps on two streams, or on two branches of a graph, race exactly if the model has a byte
-/// that both access.
+/// Two steps on two streams, or on two branches of a graph, race exactly if the model contains a
+/// byte that both access.
 #[test]
 #[ignore = "needs a process of its own: cargo xtask sim-test"]
 fn random_rows_race_where_bytes_meet() {
@@ -190,7 +191,7 @@ fn random_rows_race_where_bytes_meet() {
     println!("FIGURE: {races} pairs of steps that race, {clean} that do not");
 }
 
-/// Interleaved rows have no byte in common; the first byte of the gap belongs to the other.
+/// Interleaved rows share no byte. The first byte of a gap belongs to the other rows.
 #[test]
 #[ignore = "needs a process of its own: cargo xtask sim-test"]
 fn rows_race_with_rows_and_not_with_gaps() {
@@ -210,7 +211,8 @@ fn rows_race_with_rows_and_not_with_gaps() {
     assert_eq!(program(9), 20);
 }
 
-/// A box whose last row ends beyond its allocation is out of bounds; one whose gap does is not.
+/// A box is out of bounds if its last row ends past the allocation. If only the gap after that row
+/// ends there, the box is valid.
 #[test]
 #[ignore = "needs a process of its own: cargo xtask sim-test"]
 fn the_last_row_ends_in_the_allocation() {
@@ -218,12 +220,12 @@ fn the_last_row_ends_in_the_allocation() {
     for (height, beyond) in [(4, false), (5, true)] {
         with_seed(simulator, 0);
         let (stream, span) = (Stream::non_blocking().unwrap(), filled(56, 0).unwrap());
-        // The test can describe the box, because the simulator sees the allocation's own end.
+        // The test can describe such a box, because the simulator knows where the allocation ends.
         let mut copy = copy_of(MemoryType::CU_MEMORYTYPE_DEVICE, MemoryType::CU_MEMORYTYPE_DEVICE);
         let source = filled(128, 7).unwrap();
         (copy.srcDevice, copy.dstDevice) = (source.address(), span.address());
         (copy.srcPitch, copy.dstPitch, copy.WidthInBytes, copy.Height) = (16, 16, 8, height);
-        // SAFETY: the call accesses the simulator's memory alone, which refuses an access out of
+        // SAFETY: the call only accesses the simulator's memory, which refuses an access out of
         // bounds.
         let code = unsafe { sys::cuMemcpy3D_v2(&raw const copy) };
         stream.synchronize().unwrap();
@@ -264,21 +266,22 @@ fn copy_of(source: MemoryType, target: MemoryType) -> sys::CUDA_MEMCPY3D {
     }
 }
 
-/// Returns 64 sevens in host memory that is never freed.
+/// Returns 64 bytes of value 7 in host memory that is never freed.
 fn host_memory(pinned: bool) -> *mut u8 {
     if !pinned {
         return Box::leak(Box::new([7_u8; 64])).as_mut_ptr();
     }
     let mut place = ptr::null_mut();
-    // SAFETY: the place outlives the call.
+    // SAFETY: the output variable outlives the call.
     unsafe { sys::cuMemHostAlloc(&raw mut place, 64, 0) }.result().unwrap();
-    // SAFETY: 64 bytes of ours.
+    // SAFETY: the test owns these 64 bytes.
     unsafe { place.cast::<[u8; 64]>().write([7; 64]) };
     place.cast()
 }
 
-/// Copies from and to the host, pageable and page-locked, by its address and as unified memory.
-/// Bytes between the rows are not accessed. The call waits if one of a single row does.
+/// Copies to and from pageable and page-locked host memory, given by a host address and as unified
+/// memory. Bytes between the rows are not accessed. The call waits in the same cases as a copy of a
+/// single row.
 #[test]
 #[ignore = "needs a process of its own: cargo xtask sim-test"]
 fn rows_of_the_host() {
@@ -303,33 +306,35 @@ fn rows_of_the_host() {
         (down.srcDevice, down.srcPitch, down.dstXInBytes, down.dstPitch) =
             (span.address(), 8, 8, 16);
         (down.WidthInBytes, down.Height) = (6, 3);
-        // SAFETY: 64 bytes of the host and of a device, which are never freed.
+        // SAFETY: the copy stays within 64 bytes of host memory and 64 bytes of device memory,
+        // which are never freed.
         unsafe { sys::cuMemcpy3D_v2(&raw const up) }.result().unwrap();
-        // SAFETY: as above.
+        // SAFETY: the copy stays within 64 bytes of host memory and 64 bytes of device memory,
+        // which are never freed.
         unsafe { sys::cuMemcpy3D_v2(&raw const down) }.result().unwrap();
         stream.synchronize().unwrap();
         let mut expected = [7_u8; 64];
         for row in 0..3 {
             expected[row * 16 + 12..row * 16 + 14].fill(1);
         }
-        // SAFETY: 64 bytes, which no other code uses any more.
+        // SAFETY: the memory has 64 bytes, and no other code uses them any more.
         let bytes = unsafe { host.cast::<[u8; 64]>().read() };
         assert_eq!(bytes, expected, "pinned: {pinned}, unified: {unified}");
         if pinned {
-            // SAFETY: three rows of two elements in the 64 bytes.
+            // SAFETY: the three rows of two elements lie within the 64 bytes.
             let code = unsafe { sys::cuMemsetD2D16_v2(up.srcDevice + 4, 16, 0x0908, 2, 3) };
             code.result().unwrap();
             for row in 0..3 {
                 expected[row * 16 + 4..row * 16 + 8].copy_from_slice(&[8, 9, 8, 9]);
             }
-            // SAFETY: as above; the fill of host memory was waited for.
+            // SAFETY: the memory has 64 bytes, and the fill of host memory has finished.
             assert_eq!(unsafe { host.cast::<[u8; 64]>().read() }, expected);
         }
         simulator.assert_clean();
     }
 }
 
-/// Arrays are refused by name, invalid memory types by their code.
+/// Arrays are refused by name, and invalid memory types with their own code.
 #[test]
 #[ignore = "needs a process of its own: cargo xtask sim-test"]
 fn arrays_are_refused_by_name() {
@@ -338,18 +343,18 @@ fn arrays_are_refused_by_name() {
     let span = filled(64, 1).unwrap();
     let mut copy = copy_of(MemoryType::CU_MEMORYTYPE_ARRAY, MemoryType::CU_MEMORYTYPE_DEVICE);
     (copy.dstDevice, copy.WidthInBytes, copy.Height) = (span.address(), 4, 1);
-    // SAFETY: refused before any argument is read.
+    // SAFETY: the call is refused before it reads any memory.
     let code = unsafe { sys::cuMemcpy3D_v2(&raw const copy) };
     assert_eq!(code, sys::CUresult::CUDA_ERROR_NOT_SUPPORTED);
     let mut copy = copy_of(MemoryType::CU_MEMORYTYPE_DEVICE, MemoryType::CU_MEMORYTYPE_DEVICE);
     (copy.srcDevice, copy.dstDevice) = (span.address(), span.address() + 32);
     (copy.WidthInBytes, copy.Height, copy.srcLOD) = (4, 1, 1);
-    // SAFETY: as above.
+    // SAFETY: the call is refused before it reads any memory.
     let code = unsafe { sys::cuMemcpy3D_v2(&raw const copy) };
     assert_eq!(code, sys::CUresult::CUDA_ERROR_INVALID_VALUE);
 }
 
-/// The offsets of a captured copy are read back unchanged, or added to the addresses.
+/// The offsets of a captured copy are either read back unchanged or added to the addresses.
 #[test]
 #[ignore = "needs a process of its own: cargo xtask sim-test"]
 fn offsets_come_back_either_way() {

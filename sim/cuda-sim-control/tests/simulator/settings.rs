@@ -1,4 +1,4 @@
-//! Seeds, limits and devices; and no state of one test reaches the next.
+//! Seeds, limits and devices. No state of one test is visible in the next.
 
 use cuda_sim_control::{LoadError, Settings, Simulator};
 use cudarc::driver::{CudaContext, sys};
@@ -14,7 +14,7 @@ fn one_process_starts_it_once() {
     assert!(matches!(again, Err(LoadError::StartedBefore)));
 }
 
-/// Four streams without order between them, so that many orders are possible.
+/// Enqueues unordered work on four streams, so many orders are possible.
 fn unordered_work() -> Outcome<()> {
     let streams: Vec<Stream> = (0..4).map(|_| Stream::non_blocking()).collect::<Outcome<_>>()?;
     let span = filled(64, 0)?;
@@ -54,12 +54,12 @@ fn a_device_has_as_much_memory_as_is_said() {
     assert_eq!(context.total_mem().unwrap(), 64 << 20);
     // SAFETY: uninitialised memory is never read.
     let half = unsafe { stream.alloc::<u8>(32 << 20) }.unwrap();
-    // SAFETY: as above.
+    // SAFETY: uninitialised memory is never read.
     let refused = unsafe { stream.alloc::<u8>(48 << 20) }.unwrap_err();
     assert_eq!(refused.0, sys::CUresult::CUDA_ERROR_OUT_OF_MEMORY);
     drop(half);
     stream.synchronize().unwrap();
-    // SAFETY: as above.
+    // SAFETY: uninitialised memory is never read.
     assert!(unsafe { stream.alloc::<u8>(48 << 20) }.is_ok());
 }
 
@@ -153,7 +153,7 @@ fn a_context_takes_what_is_left_with_it() {
     drop((stream, context));
     assert!(simulator.leaks().join("\n").contains("of 100 bytes"), "{:?}", simulator.leaks());
     let context = CudaContext::new(0).unwrap();
-    // SAFETY: the simulator looks the address up, and refuses it.
+    // SAFETY: the simulator checks the address, and refuses it.
     let refused = unsafe { cudarc::driver::result::memset_d8_sync(address, 0, 100) };
     assert!(refused.is_err());
     assert_eq!(simulator.reports()[0].mistake(), cuda_sim_control::Mistake::UseAfterFree);
@@ -166,11 +166,11 @@ fn a_graph_that_frees_by_itself_is_none_that_the_device_launches() {
     let simulator = start();
     let _context = CudaContext::new(0).unwrap();
     let (mut graph, mut executable) = (std::ptr::null_mut(), std::ptr::null_mut());
-    // SAFETY: the place outlives the call.
+    // SAFETY: the output variable outlives the call.
     assert_eq!(unsafe { sys::cuGraphCreate(&raw mut graph, 0) } as u32, 0);
     // `CUDA_GRAPH_INSTANTIATE_FLAG_AUTO_FREE_ON_LAUNCH` and `…_DEVICE_LAUNCH`.
     let flags = 1 | 4;
-    // SAFETY: the place outlives the call, and the graph is live.
+    // SAFETY: the output variable outlives the call, and the graph is live.
     let answer = unsafe { sys::cuGraphInstantiateWithFlags(&raw mut executable, graph, flags) };
     assert_eq!(answer, sys::CUresult::CUDA_ERROR_INVALID_VALUE);
     simulator.assert_clean();

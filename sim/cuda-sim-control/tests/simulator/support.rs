@@ -1,4 +1,4 @@
-//! Helpers of several tests: a simulator, a device, memory.
+//! Helpers that several tests share: a simulator, a device, and memory.
 
 use cuda_sim_control::{Mistake, Settings, Simulator};
 use driver_conformance::driver::{self, Device, Event, Outcome, Span, Stream};
@@ -8,26 +8,27 @@ pub(crate) fn start() -> Simulator {
     Simulator::start(Settings::default()).unwrap()
 }
 
-/// Returns settings. The seeds of a run differ from those of the next run.
+/// Returns the settings for a seed. They differ between runs of the test suite.
 pub(crate) fn settings(seed: u64) -> Settings {
     let run = Settings::default();
     Settings { seed: run.seed.wrapping_mul(1_000_003).wrapping_add(seed), ..run }
 }
 
-/// Starts anew with a seed and without background work: the seed alone determines the order.
+/// Restarts the simulator with a seed and without background work, so only the seed determines the
+/// order.
 pub(crate) fn with_order_of(simulator: Simulator, seed: u64) {
     assert!(simulator.reset(Settings { background: false, ..settings(seed) }));
     Device::open_hardware_or_simulator().unwrap();
 }
 
-/// Starts anew with a seed and opens the device.
+/// Restarts the simulator with a seed, and opens the device.
 pub(crate) fn with_seed(simulator: Simulator, seed: u64) -> Device {
     assert!(simulator.reset(settings(seed)));
     Device::open_hardware_or_simulator().unwrap()
 }
 
-/// Runs a program under each seed, and returns the number of seeds that reported this mistake. Any
-/// other report fails the test.
+/// Runs a program with each seed, and returns the number of seeds for which this mistake was
+/// reported. Any other report fails the test.
 pub(crate) fn seeds_with(
     simulator: Simulator,
     seeds: u64,
@@ -46,7 +47,7 @@ pub(crate) fn seeds_with(
     (0..seeds).filter(reported).count() as u64
 }
 
-/// Returns memory in which every byte has this value, without pending work.
+/// Returns memory in which every byte has this value. No work is pending on it.
 pub(crate) fn filled(bytes: usize, value: u8) -> Outcome<Span> {
     let span = driver::allocate(bytes)?;
     driver::fill(span, value)?;

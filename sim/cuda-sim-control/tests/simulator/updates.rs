@@ -1,5 +1,5 @@
-//! Updates of executable graphs that CUDA allows a driver to refuse: the simulator refuses them
-//! all.
+//! Updates of executable graphs that CUDA allows a driver to refuse. The simulator refuses all of
+//! them.
 
 use driver_conformance::codes;
 use driver_conformance::driver::{
@@ -14,7 +14,7 @@ const PARAMETERS_CHANGED: u32 = 5;
 
 const BYTES: usize = 64;
 
-/// Returns a graph of one node.
+/// Returns a graph with a single node.
 fn memset(device: &Device, span: Span, set: Memset) -> Graph {
     let graph = Graph::new().unwrap();
     graph.add_memset(device, span, set, &[]).unwrap();
@@ -33,7 +33,8 @@ fn download(stream: &Stream, to: &HostBuffer, from: Span) -> Graph {
     stream.end_capture().unwrap()
 }
 
-/// Checks that the update is refused, with the only node of the other graph.
+/// Checks that the update is refused, and that the refusal contains the only node of the other
+/// graph.
 fn assert_refused(exec: &Exec, graph: &Graph, what: &str) {
     let (answer, told) = exec.update(graph);
     assert_eq!(answer, Err(Refusal::Code(codes::UPDATE_FAILURE)), "{what}");

@@ -1,7 +1,7 @@
-//! Processes with the simulated driver: end, exit code and output.
+//! Runs processes with the simulated driver and checks their end, exit code and output.
 //!
-//! The programs are the ignored tests of `programs`. Each test here runs one in a separate process,
-//! as `cargo test` would, and checks the outcome.
+//! The programs are the ignored tests in `programs`. Each test in this file runs one program in its
+//! own process, like `cargo test`, and checks the outcome.
 
 #![cfg(all(target_os = "linux", target_env = "gnu"))]
 #![allow(missing_docs, clippy::unwrap_used, clippy::panic, reason = "tests")]
@@ -10,7 +10,7 @@ mod programs;
 
 use std::process::{Command, Output};
 
-/// The end of a program: its exit code and its output.
+/// The outcome of a program: its exit code and its output.
 struct Ended {
     code: Option<i32>,
     text: String,
@@ -50,7 +50,7 @@ impl Ended {
     }
 }
 
-/// Programs that end early leak objects.
+/// Programs that end early leave objects unfreed.
 const TWO_DEVICES: &[(&str, &str)] = &[("CUDA_SIM_DEVICES", "2"), ("CUDA_SIM_LEAKS", "ignore")];
 const FAILED: i32 = cuda_sim_test::EXIT_CODE;
 const OF_LIBTEST: i32 = 101;
@@ -159,7 +159,7 @@ fn a_wrong_variable_ends_the_process_before_main() {
     }
     run("clean", &[("CUDA_SIM_START", "yes")])
         .is(FAILED, &["CUDA_SIM_START=\"yes\": it takes 0 or 1"]);
-    // Without that variable, the test that starts it prints the error.
+    // Without that variable, the test that starts the simulator prints the error.
     let ended = run("clean", &[("CUDA_SIM_DRIVER_VERSION", "12.8")]);
     ended.is(OF_LIBTEST, &["CUDA_SIM_DRIVER_VERSION=\"12.8\": it takes a CUDA version"]);
 }

@@ -1,4 +1,5 @@
-//! Programs with one way to end each: tests that run one at a time, in separate processes.
+//! Programs that each end in a different way. They are tests that run one at a time, in separate
+//! processes.
 
 mod printing;
 
@@ -10,7 +11,7 @@ use cuda_sim_test::StartError;
 use cudarc::driver::{CudaContext, CudaStream, LaunchConfig, PushKernelArg, result, sys};
 use cudarc::nvrtc::Ptx;
 
-/// `mark` writes 1 to its first number, `endless` does not end, and `prints` prints its thread's
+/// `mark` writes 1 to its first number, `endless` never ends, and `prints` prints its thread
 /// number.
 const KERNELS: &str = "
 .version 7.0
@@ -57,15 +58,15 @@ fn context() -> Arc<CudaContext> {
     CudaContext::new(0).unwrap()
 }
 
-/// Returns two streams of a context in which cudarc orders nothing implicitly.
+/// Returns two streams of a context in which cudarc inserts no implicit order.
 fn unordered() -> (Arc<CudaStream>, Arc<CudaStream>) {
     let context = context();
-    // SAFETY: these programs test the unordered accesses.
+    // SAFETY: these programs exist to test unordered accesses.
     unsafe { context.disable_event_tracking() };
     (context.new_stream().unwrap(), context.new_stream().unwrap())
 }
 
-/// Fills on one stream and copies on the other, without order.
+/// Fills on one stream and copies on the other, without ordering them.
 fn fill_and_copy() {
     let (first, second) = unordered();
     let mut numbers = first.alloc_zeros::<f32>(1024).unwrap();
@@ -131,7 +132,7 @@ fn pending() {
     let one = LaunchConfig { grid_dim: (1, 1, 1), block_dim: (1, 1, 1), shared_mem_bytes: 0 };
     for stream in [&first, &second] {
         let mut launch = stream.launch_builder(&mark);
-        // SAFETY: the kernel writes one number, and the buffer has one.
+        // SAFETY: the kernel writes one number, and the buffer holds one number.
         unsafe { launch.arg(&mut number).launch(one) }.unwrap();
     }
     process::exit(0);
@@ -150,7 +151,7 @@ fn stale() {
     let stream = context().default_stream();
     let address = stream.alloc_zeros::<f32>(1024).unwrap().leak();
     stream.synchronize().unwrap();
-    // SAFETY: the address is not used by any other code.
+    // SAFETY: no other code uses the address.
     unsafe { result::free_sync(address) }.unwrap();
     // SAFETY: this program tests the driver's return code for a freed address.
     let answer = unsafe { result::memset_d8_sync(address, 0, 4096) };
@@ -175,14 +176,14 @@ fn exit_with_seven() {
 #[ignore = "a program"]
 fn fork() {
     let _address = context().default_stream().alloc_zeros::<f32>(1024).unwrap().leak();
-    // SAFETY: the child ends at once, and calls nothing that another thread may be in the middle
-    // of.
+    // SAFETY: the child ends immediately.
+    // It calls nothing that another thread may be in the middle of.
     let child = unsafe { libc::fork() };
     if child == 0 {
         process::exit(0);
     }
     let mut status = -1;
-    // SAFETY: the place is valid during the call.
+    // SAFETY: the output variable is valid during the call.
     unsafe { libc::waitpid(child, &raw mut status, 0) };
     println!("the child ended with {status}");
 }
@@ -230,7 +231,8 @@ fn asks_the_loader() {
 fn both_names() {
     cuda_sim_test::start();
     let address_of = |name: &CStr| {
-        // SAFETY: the name ends with a zero byte, and only an already loaded library is opened.
+        // SAFETY: the name ends with a zero byte.
+        // The call only opens a library that is already loaded.
         let library = unsafe { libc::dlopen(name.as_ptr(), libc::RTLD_NOW | libc::RTLD_NOLOAD) };
         assert!(!library.is_null(), "{name:?}");
         // SAFETY: the library is loaded, and the name ends with a zero byte.
@@ -254,11 +256,11 @@ fn version() {
     cuda_sim_test::start();
     result::init().unwrap();
     let mut version = 0;
-    // SAFETY: the place is valid during the call.
+    // SAFETY: the output variable is valid during the call.
     unsafe { sys::cuDriverGetVersion(&raw mut version) }.result().unwrap();
     println!("driver {version}");
     let mut limit = 0;
-    // SAFETY: the place is valid during the call.
+    // SAFETY: the output variable is valid during the call.
     let refused = unsafe { sys::cuCtxGetLimit(&raw mut limit, sys::CUlimit::CU_LIMIT_STACK_SIZE) };
     println!("{refused:?}");
 }
@@ -276,7 +278,7 @@ fn endless() {
     assert_eq!(answer.0, sys::CUresult::CUDA_ERROR_LAUNCH_TIMEOUT);
 }
 
-/// Returns the result of a copy that no event orders after its source's write: ones or zeros.
+/// Returns the result of a copy that is not ordered after the write to its source: ones or zeros.
 fn unordered_copy() -> u32 {
     let (first, second) = unordered();
     let ones = first.clone_htod(&vec![1_u32; 1 << 15]).unwrap();

@@ -5,8 +5,9 @@ use crate::code::{Code, Outcome};
 /// The last attribute of CUDA 13.0.
 const LAST: u32 = 147;
 
-/// Returns an attribute of a device, by its number in CUDA. Textures, surfaces and caches are not
-/// modelled: their extents are 0. Attributes that serve those alone are not supported.
+/// Returns the value of a device attribute, which is given by its number in CUDA. Textures,
+/// surfaces and caches are not modelled: their extents are 0. Attributes that only concern them are
+/// not supported.
 pub(super) fn of_device(number: u32, device: i32) -> Outcome<i32> {
     if number == 0 || number > LAST {
         return Err(Code::INVALID_VALUE);

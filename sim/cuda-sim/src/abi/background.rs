@@ -1,4 +1,5 @@
-//! A thread that runs all work that can run, as a device does. No seed reproduces its order.
+//! A thread that runs all work that is ready, like a device. No seed reproduces the order in which
+//! it runs the work.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
@@ -9,10 +10,10 @@ use crate::world::Step;
 static WANTED: AtomicBool = AtomicBool::new(false);
 static STARTED: AtomicBool = AtomicBool::new(false);
 
-/// The pause after a round without work.
+/// The pause after a round in which no work was ready.
 const PAUSE: Duration = Duration::from_micros(50);
 
-/// Lets the thread run or pause. Returns `true` if there is such a thread.
+/// Starts or pauses the thread. Returns `false` if the thread cannot be started.
 pub(super) fn set(wanted: bool) -> bool {
     WANTED.store(wanted, Ordering::SeqCst);
     if !wanted || STARTED.swap(true, Ordering::SeqCst) {
@@ -25,7 +26,7 @@ pub(super) fn set(wanted: bool) -> bool {
     spawned.is_ok()
 }
 
-/// Runs one unit at a time, so that a caller of the driver gets the lock in between.
+/// Runs one unit at a time. Between two units, other callers of the driver can take the lock.
 fn work() {
     loop {
         let idle = !WANTED.load(Ordering::SeqCst) || {

@@ -8,7 +8,7 @@ use super::{
 };
 use crate::code::Code;
 
-/// The modelled calls, file by file.
+/// The modelled calls, grouped by file.
 const FILES: &[&[Entry]] = &[
     CALLS,
     context::CALLS,
@@ -78,15 +78,15 @@ driver_calls! {
     }
 
     fn cuGetExportTable(place: Out<*const ()>, table: In<[u8; 16]>) |_session| {
-        // These are tables of functions that NVIDIA does not document. A driver without a table
-        // returns this code.
+        // These identify tables of functions that NVIDIA does not document. A driver that lacks a
+        // table returns this code.
         table.get()?;
         place.put(std::ptr::null())?;
         Err(Code::INVALID_VALUE)
     }
 }
 
-/// Returns `true` if the driver has the call, but in a newer version than the caller asks for.
+/// Returns `true` if the driver provides the call, but in a newer version than the caller requests.
 fn is_newer(symbol: &str, version: i32, driver_version: i32) -> bool {
     versions::form(symbol, version).is_none() && versions::form(symbol, driver_version).is_some()
 }

@@ -67,7 +67,7 @@ driver_calls! {
 
     fn cuDevicePrimaryCtxRelease_v2(device: i32) |session| {
         let index = session.device(device)?;
-        // The last holder ends the context, which waits for its work first.
+        // When the last holder releases the context, the call first waits for the context's work.
         if session.has_one_holder(index) {
             let goal = session.end_of_device(index);
             session.reach(goal)?;

@@ -1,7 +1,7 @@
 //! The calls by which a test controls the simulator and reads its findings.
 //!
-//! Their names start with `simcuda_`, which no driver of NVIDIA has. A program recognises the
-//! simulator by the first of them.
+//! Their names start with `simcuda_`, a prefix that no NVIDIA driver uses. A program recognises the
+//! simulator by the first of these calls.
 
 use super::foreign::{Out, Text};
 use super::session::{lock, real_host};
@@ -15,14 +15,14 @@ macro_rules! control_calls {
             &[$(crate::abi::entry::Entry::new(stringify!($name), $name as *const ())),*];
         $(
             $(#[$about])*
-            // SAFETY: no other library has calls of this name.
+            // SAFETY: no other library defines a function of this name.
             #[unsafe(no_mangle)]
             extern "C" fn $name($($argument: $type),*) -> $answer $body
         )*
     };
 }
 
-/// Options of a start.
+/// Option bits for starting the simulator.
 const NO_PEERS: u32 = 1;
 const OTHER_ANSWERS: u32 = 2;
 const PRINT_REPORTS: u32 = 4;
@@ -31,13 +31,13 @@ control_calls! {
     /// Identifies the library as this simulator.
     fn simcuda_is_simulator() -> u32 { 1 }
 
-    /// Returns 1 if a call of this name is modelled, else 0.
+    /// Returns 1 if the simulator models the named call, otherwise 0.
     fn simcuda_models(name: Text) -> u32 {
         u32::from(name.get().is_ok_and(|name| super::calls::is_modelled(&name)))
     }
 
-    /// Starts anew: all earlier handles and addresses become invalid. Returns 0 while a host
-    /// function runs.
+    /// Restarts the simulator: all earlier handles and addresses become invalid. Returns 0 and
+    /// changes nothing while a host function runs.
     fn simcuda_reset(
         seed: u64,
         devices: u32,
@@ -70,30 +70,31 @@ control_calls! {
         1
     }
 
-    /// Lets a thread run all work that can run, unforced. Returns 0 if no such thread can be
-    /// started.
+    /// Sets whether a background thread runs all work that is ready, without waiting for a call
+    /// that forces the work. Returns 0 if the thread cannot be started.
     fn simcuda_background(wanted: u32) -> u32 { u32::from(super::background::set(wanted != 0)) }
 
-    /// Lets the n-th call from now fail. An empty name matches any call.
+    /// Makes the n-th call from now fail. An empty name matches any call.
     fn simcuda_fail(name: Text, nth: u64, code: u32) -> u32 {
         let Ok(name) = name.get() else { return 0 };
         lock().log.fail(&name, nth, Code(code));
         1
     }
 
-    /// Calls a function with `data` before the n-th call of a name, counted from now.
+    /// Registers a function that is called with `data` before the n-th call of the given name,
+    /// counted from now.
     fn simcuda_before(name: Text, nth: u64, function: u64, data: u64) -> u32 {
         let Ok(name) = name.get() else { return 0 };
         super::hook::add(name, nth, HostCall::of(function, data));
         1
     }
 
-    /// Returns the number of calls of a name. An empty name matches any call.
+    /// Returns how many calls of the given name were made. An empty name matches any call.
     fn simcuda_calls(name: Text) -> u64 {
         name.get().map_or(0, |name| lock().log.count(&name))
     }
 
-    /// Forgets reports (1), logged calls (2) and planned failures (4).
+    /// Clears the selected lists: reports (1), logged calls (2) and planned failures (4).
     fn simcuda_forget(topics: u32) -> u32 {
         let mut world = lock();
         if topics & 1 != 0 {

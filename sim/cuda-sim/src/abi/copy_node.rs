@@ -1,4 +1,5 @@
-//! Graph nodes that copy or call the host: added explicitly, and read back.
+//! Graph nodes that copy memory or call a host function: adding them explicitly, and reading them
+//! back.
 
 use super::copy_rows::copy_of_planes;
 use super::foreign::{In, Out};
@@ -7,7 +8,7 @@ use super::sys::{self, MEMORY_OF_DEVICE, MEMORY_OF_HOST};
 use crate::code::{Code, Outcome};
 use crate::world::{Copy, Corner, End, HostCall, Volume, Work};
 
-/// `CUDA_HOST_NODE_PARAMS`, its pointers as numbers.
+/// `CUDA_HOST_NODE_PARAMS`, with pointers represented as numbers.
 #[derive(Clone, Copy)]
 #[repr(C)]
 struct HostNode {

@@ -1,8 +1,8 @@
 //! Copies and fills of several rows (driver API, "Memory Management": `cuMemcpy2D`, `cuMemcpy3D`, `cuMemsetD2D8`).
 //!
-//! Arrays are not modelled: a call with one is refused by name. Every pitch is accepted. CUDA's
-//! limit "may fail for pitches not computed by `cuMemAllocPitch()`" is one of devices, and this
-//! device does not have it.
+//! Arrays are not modelled: a call that passes one is refused by name. Every pitch is accepted.
+//! CUDA documents that calls "may fail for pitches not computed by `cuMemAllocPitch()`", but this
+//! limit depends on the device, and the simulated device does not have it.
 
 use super::foreign::{In, Out};
 use super::session::Session;
@@ -36,8 +36,8 @@ impl NamedEnd {
     }
 }
 
-/// Builds a copy between two described ends. One row that begins at both base addresses is an
-/// ordinary copy.
+/// Builds a copy between two described ends. A single row that begins at both base addresses
+/// becomes an ordinary copy.
 fn copy(to: &NamedEnd, from: &NamedEnd, size: [usize; 3]) -> Outcome<Copy> {
     let [bytes, height, depth] = size;
     let (source, target) = (from.end()?, to.end()?);
@@ -48,7 +48,7 @@ fn copy(to: &NamedEnd, from: &NamedEnd, size: [usize; 3]) -> Outcome<Copy> {
     Ok(if is_row { Copy::row(copy.to, copy.from, bytes) } else { copy })
 }
 
-/// Builds a copy of the rows of one plane.
+/// Builds a copy of the rows in one plane.
 fn copy_of_rows(wanted: &sys::CUDA_MEMCPY2D) -> Outcome<Copy> {
     let corner = |x, y, pitch| Corner { x, y, z: 0, pitch, height: 0 };
     let from = NamedEnd {
@@ -66,8 +66,8 @@ fn copy_of_rows(wanted: &sys::CUDA_MEMCPY2D) -> Outcome<Copy> {
     copy(&to, &from, [wanted.WidthInBytes, wanted.Height, 1])
 }
 
-/// Builds a copy of planes of rows. "srcLOD and dstLOD members of the `CUDA_MEMCPY3D` structure
-/// must be set to 0."
+/// Builds a copy of the rows in several planes. "srcLOD and dstLOD members of the `CUDA_MEMCPY3D`
+/// structure must be set to 0."
 pub(super) fn copy_of_planes(wanted: &sys::CUDA_MEMCPY3D) -> Outcome<Copy> {
     if wanted.srcLOD != 0 || wanted.dstLOD != 0 {
         return Err(Code::INVALID_VALUE);
@@ -99,7 +99,8 @@ pub(super) fn copy_of_planes(wanted: &sys::CUDA_MEMCPY3D) -> Outcome<Copy> {
     copy(&to, &from, [wanted.WidthInBytes, wanted.Height, wanted.Depth])
 }
 
-/// Builds a copy between contexts, which this driver identifies by their addresses.
+/// Builds a copy between two contexts. The contexts are checked, but the addresses alone determine
+/// the memory.
 fn copy_of_peers(session: &mut Session, wanted: &sys::CUDA_MEMCPY3D) -> Outcome<Copy> {
     let own = |kind| kind == MEMORY_OF_DEVICE;
     let contexts =

@@ -1,4 +1,4 @@
-//! The control's calls for a Rust program that links the simulator, without C in between.
+//! The control interface for Rust programs that link the simulator, without a detour through C.
 
 use std::sync::TryLockError;
 use std::thread;
@@ -11,30 +11,32 @@ use super::{background, control, environment, unmodelled};
 use crate::settings::{Fault, Settings};
 use crate::world::Step;
 
-/// The pause between attempts to take a lock that another thread holds.
+/// The pause between attempts to take a lock while another thread holds it.
 const GLANCE: Duration = Duration::from_millis(1);
 
-/// Mistakes of a program that the simulator found.
+/// Mistakes that the simulator found in a program.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Findings {
-    /// Races, stale accesses and the other mistakes, one line each: `race: …`, `use after free: …`.
+    /// Races, stale accesses and other mistakes, with one line for each: `race: …`, `use after
+    /// free: …`.
     pub reports: Vec<String>,
-    /// Objects that were created and not freed, one line each.
+    /// Objects that were created and not freed, with one line for each.
     pub leaks: Vec<String>,
 }
 
-/// Returns the driver's calls by their names in CUDA, and the calls of the C control interface.
-/// Each comes with the address of its function in this program.
+/// Returns the names and addresses of all functions: the driver's calls under their CUDA names, and
+/// the calls of the C control interface. The addresses are valid in this program.
 ///
-/// A caller of such an address calls a C function. It must keep CUDA's documented rules for that
-/// call.
+/// Code that calls such an address calls a C function, and must follow the rules that CUDA
+/// documents for that call.
 pub fn symbols() -> impl Iterator<Item = (&'static str, *const ())> {
     let refused = unmodelled::CALLS.iter().chain(control::CALLS);
     calls().chain(refused).map(|call| (call.name(), call.address()))
 }
 
-/// Starts anew: all earlier handles and addresses become invalid; reports and logs are emptied.
+/// Restarts the simulator: all earlier handles and addresses become invalid, and reports and logs
+/// are emptied.
 ///
 /// Returns `false` and changes nothing while a host function runs, or if the background thread
 /// cannot be started.
@@ -53,41 +55,41 @@ pub fn start_anew(settings: &Settings) -> bool {
     true
 }
 
-/// Draws with another seed from now on. Only the order of asynchronous work changes.
+/// Restarts the random generator with another seed. Only the order of asynchronous work changes.
 pub fn draw_anew(seed: u64) {
     lock().draw_anew(seed);
 }
 
-/// Lets one call fail, counted from now.
+/// Makes one call fail. The call is counted from now.
 pub fn fail_call(fault: &Fault) {
     plan_faults(&mut lock(), std::slice::from_ref(fault));
 }
 
-/// Returns the mistakes found so far, each once, one line each.
+/// Returns the mistakes found so far, with one line for each distinct mistake.
 #[must_use]
 pub fn reports() -> Vec<String> {
     lines(&lock().reports.text())
 }
 
-/// Returns the objects that were created and not freed so far, one line each.
+/// Returns the objects that were created so far and not freed, with one line for each.
 #[must_use]
 pub fn leaks() -> Vec<String> {
     lines(&lock().leaks())
 }
 
-/// Forgets the reports so far.
+/// Discards the reports collected so far.
 pub fn forget_reports() {
     lock().reports.clear();
 }
 
-/// Returns `true` once the driver's `cuInit` was called.
+/// Returns `true` if the driver's `cuInit` has been called.
 #[must_use]
 pub fn is_initialized() -> bool {
     lock().device_count().is_ok()
 }
 
-/// Runs pending work and returns the findings. Host functions, and work ordered after them, do not
-/// run.
+/// Runs pending work and returns the findings. Host functions do not run, nor does work that is
+/// ordered after them.
 ///
 /// Returns `None` if another thread holds the simulator for longer than `patience`.
 #[must_use]

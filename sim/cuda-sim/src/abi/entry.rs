@@ -1,6 +1,6 @@
 //! A call that the library exports: its name and its address.
 
-/// A call that the library exports, under its exported name.
+/// A call that the library exports, under the name that the symbol table contains.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Entry {
     name: &'static str,

@@ -3,7 +3,7 @@
 use super::foreign::Out;
 use crate::code::{Code, unmodelled};
 
-/// `CU_EVENT_INTERPROCESS`. `CU_EVENT_BLOCKING_SYNC`, which is 1, only chooses how the host waits.
+/// `CU_EVENT_INTERPROCESS`. The flag 1, `CU_EVENT_BLOCKING_SYNC`, only selects how the host waits.
 const INTERPROCESS: u32 = 4;
 
 /// `CU_EVENT_RECORD_EXTERNAL` and `CU_EVENT_WAIT_EXTERNAL`.

@@ -1,10 +1,10 @@
-//! Faults: which calls fail, counted from now.
+//! Faults: calls that the test has selected to fail, counted from now.
 
 use crate::code::Code;
 use crate::settings::Fault;
 use crate::world::World;
 
-/// Lets the calls of `faults` fail, counted from now.
+/// Makes the calls listed in `faults` fail, counted from now.
 pub(super) fn plan_faults(world: &mut World, faults: &[Fault]) {
     for Fault { call, nth, code } in faults {
         let call = if call == "*" { "" } else { call };

@@ -1,4 +1,4 @@
-//! Whole graphs: creating, reading, instantiating, launching.
+//! Calls for whole graphs: creating, reading, instantiating and launching them.
 
 use super::foreign::{In, Out};
 use super::session::Session;
@@ -15,8 +15,8 @@ pub(super) fn edge_data(data: EdgeData) -> sys::CUgraphEdgeData {
     }
 }
 
-/// Writes edges up to the caller's capacity, zeros into the rest, and the true count. Without
-/// arrays it only counts.
+/// Writes edges up to the caller's capacity, fills the rest with zeros, and writes the actual
+/// number of edges. If the caller passed no arrays, only the number is written.
 fn put_edges(
     edges: &[(u64, u64, EdgeData)],
     (from, to, data): (Out<u64>, Out<u64>, Out<sys::CUgraphEdgeData>),
@@ -137,8 +137,7 @@ driver_calls! {
         place: Out<[u64; 3]>,
     ) |session| {
         let updated = session.update_exec(exec, graph)?;
-        // `CUgraphExecUpdateResultInfo`: the result is the first number of the structure; the nodes
-        // follow.
+        // The result is the first field of `CUgraphExecUpdateResultInfo`, and the nodes follow.
         let told = match &updated {
             Ok(()) => [0; 3],
             Err(refused) => [u64::from(refused.result), refused.node, refused.from],

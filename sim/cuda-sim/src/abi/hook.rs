@@ -1,6 +1,6 @@
-//! Functions of a test that run right before a call of the driver. The calling thread runs them,
-//! outside the lock, so that they may call the driver. A test uses them to act between two calls of
-//! a program, reproducibly.
+//! Test functions that run right before a call of the driver. The calling thread runs them without
+//! holding the lock, so they may call the driver. A test uses them to act between two calls of a
+//! program reproducibly.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -10,29 +10,29 @@ use crate::world::HostCall;
 
 /// A function that runs once.
 struct Hook {
-    /// The name of the call that it precedes.
+    /// The name of the call before which the function runs.
     name: String,
-    /// The number of earlier calls of that name to let pass.
+    /// The number of calls of that name that still pass before the function runs.
     left: u64,
     work: HostCall,
 }
 
 static HOOKS: Mutex<Vec<Hook>> = Mutex::new(Vec::new());
-/// The number of waiting hooks. A call looks at the list only if it is not 0.
+/// The number of registered hooks. A call searches the list only if this is not 0.
 static WAITING: AtomicUsize = AtomicUsize::new(0);
 
 fn hooks() -> MutexGuard<'static, Vec<Hook>> {
     HOOKS.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Registers a function for the n-th call of this name from now.
+/// Registers a function that runs before the n-th call of this name, counted from now.
 pub(super) fn add(name: String, nth: u64, work: HostCall) {
     let mut hooks = hooks();
     hooks.push(Hook { name, left: nth.saturating_sub(1), work });
     WAITING.store(hooks.len(), Ordering::Release);
 }
 
-/// Runs the hooks of a call of this name, which is about to start.
+/// Runs the hooks that are due before a call of this name.
 pub(super) fn before(name: &str) {
     if WAITING.load(Ordering::Acquire) == 0 {
         return;

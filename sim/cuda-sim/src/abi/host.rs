@@ -1,7 +1,7 @@
-//! The host's memory and functions, which callers of the driver name by address.
+//! The host's memory and functions, which callers of the driver pass by address.
 //!
-//! The driver cannot check such an address. By CUDA's documentation, its caller keeps it valid
-//! until the work that uses it is done.
+//! The driver cannot check such an address. By CUDA's documentation, the caller keeps the address
+//! valid until the work that uses it has finished.
 
 use std::alloc::{Layout, alloc_zeroed};
 use std::cell::Cell;
@@ -17,26 +17,27 @@ use crate::world::{HostCall, HostMemory};
 #[derive(Debug)]
 pub(super) struct Host(());
 
-/// Page-locked memory that was allocated. It is never freed to the system. So a program that uses
-/// it after its end is reported, and touches no memory of another owner.
+/// Page-locked memory that has been allocated. It is never returned to the system. If a program
+/// uses the memory after freeing it, the simulator reports the mistake, and no other owner's memory
+/// is touched.
 static GIVEN: Mutex<Option<HashMap<u64, usize>>> = Mutex::new(None);
 
-/// Output of kernels, to be written once the driver's lock is free.
+/// Kernel output that is written once the driver's lock has been released.
 static PRINTED: Mutex<Vec<u8>> = Mutex::new(Vec::new());
 
 thread_local! {
-    /// `true` if a call of this thread has shown output of kernels and not written it yet.
+    /// `true` if a call of this thread has collected kernel output that has not been written yet.
     static HAS_PRINTED: Cell<bool> = const { Cell::new(false) };
 }
 
-/// The alignment of page-locked memory: a page.
+/// The alignment of page-locked memory: one page.
 const ALIGN: usize = 4096;
 
 impl Host {
     /// # Safety
     ///
-    /// Every address that callers of the driver pass must be valid for as long as CUDA requires. So
-    /// the world that gets this host must be driven through the C interface alone.
+    /// Every address that callers pass to the driver must be valid for as long as CUDA requires.
+    /// The world that receives this host must therefore only be called through the C interface.
     pub(super) unsafe fn new() -> Self {
         Self(())
     }
@@ -45,20 +46,23 @@ impl Host {
 impl HostMemory for Host {
     fn read(&self, address: u64, into: &mut [u8]) {
         let from = pointer(address);
-        // SAFETY: the caller of the driver promises that number of bytes there (`Host::new`), and
-        // they do not overlap a buffer of ours.
+        // SAFETY: the caller of the driver promises that this many bytes can be read at the address
+        // (`Host::new`).
+        // The caller's memory does not overlap a buffer of the simulator.
         unsafe { ptr::copy_nonoverlapping(from.cast_const(), into.as_mut_ptr(), into.len()) }
     }
 
     fn write(&self, address: u64, from: &[u8]) {
         let to = pointer(address);
-        // SAFETY: as in `read`.
+        // SAFETY: the caller of the driver promises that this many bytes can be written at the
+        // address (`Host::new`).
+        // The caller's memory does not overlap a buffer of the simulator.
         unsafe { ptr::copy_nonoverlapping(from.as_ptr(), to, from.len()) }
     }
 
     fn allocate(&self, bytes: usize) -> Option<u64> {
         let layout = Layout::from_size_align(bytes.max(1), ALIGN).ok()?;
-        // SAFETY: the layout is not empty.
+        // SAFETY: the size of the layout is not 0.
         let start = unsafe { alloc_zeroed(layout) };
         if start.is_null() {
             return None;
@@ -70,7 +74,7 @@ impl HostMemory for Host {
     }
 
     fn free(&self, address: u64, bytes: usize) {
-        // A late reader finds the pattern of freed memory.
+        // If a program reads the memory later, it finds this pattern of freed memory.
         self.write(address, &vec![0xDD; bytes]);
     }
 
@@ -80,20 +84,21 @@ impl HostMemory for Host {
     }
 }
 
-/// Writes the output of kernels to the standard output, in order, if a call of this thread has
-/// shown some.
+/// Writes the output of kernels to the standard output in order, if a call of this thread has
+/// collected some.
 ///
-/// Holders of the driver's lock must not call it. A holder of the output, or a reader of its pipe,
-/// may have to call the driver before the write can end. For the same reason a call that has shown
-/// nothing does not write the output of another thread.
+/// Code that holds the driver's lock must not call this function. Another thread may hold the
+/// standard output, or read from its pipe, and may have to call the driver before the write can
+/// finish. For the same reason, a call that has collected nothing does not write the output of
+/// another thread.
 pub(super) fn write_printed() {
     if !HAS_PRINTED.take() {
         return;
     }
     let mut output = std::io::stdout().lock();
-    // The holder of the output takes the text, so later text is not written earlier.
+    // The text is taken while the standard output is locked, so later text cannot be written first.
     let text = std::mem::take(&mut *printed());
-    // As with `printf` of C, output without a reader is lost.
+    // As with `printf` in C, output that nobody reads is lost.
     let _ = output.write_all(&text).and_then(|()| output.flush());
 }
 
@@ -109,15 +114,15 @@ fn pointer(address: u64) -> *mut u8 {
 pub(super) fn call(call: HostCall) {
     let address: *mut c_void = pointer(call.function).cast();
     if let Some(stream) = call.stream {
-        // SAFETY: a caller of `cuStreamAddCallback` passed a function of this type there, and null
-        // was refused.
+        // SAFETY: a caller of `cuStreamAddCallback` passed a function of this type, and null was
+        // refused.
         let function: extern "C" fn(*mut c_void, u32, *mut c_void) =
             unsafe { std::mem::transmute(address) };
         let success = 0;
         return function(pointer(stream).cast(), success, pointer(call.data).cast());
     }
-    // SAFETY: a caller of `cuLaunchHostFunc` passed a function of this type there, and null was
-    // refused; or the simulator's control passed one.
+    // SAFETY: a caller of `cuLaunchHostFunc` or of the simulator's control interface passed a
+    // function of this type, and null was refused.
     let function: extern "C" fn(*mut c_void) = unsafe { std::mem::transmute(address) };
     function(pointer(call.data).cast());
 }

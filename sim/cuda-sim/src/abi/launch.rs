@@ -1,4 +1,4 @@
-//! Kernel launches, on streams and as nodes of graphs.
+//! Kernel launches, on streams and as graph nodes.
 
 use super::foreign::{In, Out};
 use super::node::check_context;
@@ -6,7 +6,7 @@ use super::session::Session;
 use crate::code::{Code, Outcome};
 use crate::world::{KernelCall, Shape, Work};
 
-/// Parameters: one address each, or one buffer for all.
+/// The parameters of a launch: an array with one address for each, or one packed buffer.
 #[derive(Clone, Copy)]
 struct Parameters {
     each: In<In<u8>>,
@@ -58,7 +58,7 @@ const IGNORED: u32 = 0;
 const PROGRAMMATIC: u32 = 6;
 const PRIORITY: u32 = 8;
 
-/// Returns the bytes of the parameters in the kernel's layout.
+/// Packs the parameters according to the kernel's layout and returns their bytes.
 fn gather(session: &mut Session, function: u64, from: Parameters) -> Outcome<Vec<u8>> {
     let (places, size) = session.parameters_of(function)?;
     let mut bytes = vec![0; size];
@@ -81,7 +81,7 @@ fn gather(session: &mut Session, function: u64, from: Parameters) -> Outcome<Vec
     Ok(bytes)
 }
 
-/// Returns the buffer that a list of keys and values names.
+/// Returns the buffer that is described by a list of keys and values.
 fn packed(list: In<In<u8>>) -> Outcome<Vec<u8>> {
     let (mut buffer, mut bytes) = (None, None);
     for pair in 0.. {
@@ -183,7 +183,7 @@ driver_calls! {
 
     fn cuGraphKernelNodeGetParams_v2(node: u64, place: Out<KernelNode<u64>>) |session| {
         let (call, parameters) = session.show_parameters(node)?;
-        // The array is valid until the next query of the node, or until its graph is destroyed.
+        // The array is valid until the node is queried again or its graph is destroyed.
         let each = parameters.as_ptr().expose_provenance() as u64;
         let launch = &call.launch;
         let shared = u32::try_from(launch.dynamic_shared).map_err(|_| Code::UNKNOWN)?;

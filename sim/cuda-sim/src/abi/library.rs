@@ -5,7 +5,7 @@ use crate::code::{Code, Outcome};
 
 /// `CU_LIBRARY_HOST_UNIVERSAL_FUNCTION_AND_DATA_TABLE`.
 const TABLE_OF_THE_HOST: u32 = 0;
-/// `CU_LIBRARY_BINARY_IS_PRESERVED`: a promise that the simulator does not use.
+/// `CU_LIBRARY_BINARY_IS_PRESERVED`: a promise of the caller that the simulator does not need.
 const PRESERVED: u32 = 1;
 
 fn check(options: &[u32]) -> Outcome<()> {
@@ -38,7 +38,7 @@ driver_calls! {
             return Err(Code::INVALID_VALUE);
         }
         check(&options.array(count as usize)?)?;
-        // Machine code is not a text.
+        // Machine code is not text.
         let text = image.get().map_err(|_| Code::INVALID_IMAGE)?;
         place.put(session.load_library(&text)?)
     }
@@ -104,7 +104,7 @@ driver_calls! {
     }
 
     fn cuKernelGetFunction(place: Out<u64>, kernel: u64) |session| {
-        // A function is not a kernel, though a launch takes both.
+        // A launch accepts both, but a function is not a kernel of a library.
         session.library_of_kernel(kernel)?;
         let thread = session.thread;
         place.put(session.function_to_launch(thread, kernel)?)

@@ -5,7 +5,7 @@ use super::session::Session;
 use crate::code::{Code, Outcome};
 use crate::world::{Input, Log};
 
-/// The values of `CUjit_option` that return something to the caller.
+/// The values of `CUjit_option` through which a call returns something to the caller.
 const WALL_TIME: u32 = 2;
 const INFORMATION_LENGTH: u32 = 4;
 const ERRORS: u32 = 5;
@@ -13,13 +13,14 @@ const ERRORS_LENGTH: u32 = 6;
 /// The first number that is not an option.
 const OPTIONS: u32 = 35;
 
-/// Inputs that cannot be linked, by their number in `CUjitInputType`; all but PTX.
+/// The names of inputs that cannot be linked, by their number in `CUjitInputType`. Every kind
+/// except PTX is listed.
 const KINDS: [&str; 6] =
     ["machine code", "", "fat binaries", "object files", "archives of object files", "NVVM's code"];
 const MACHINE_CODE: u32 = 0;
 const PTX: u32 = 1;
 
-/// Returns the caller's buffer for the error log. The other options are about compiling.
+/// Returns the caller's buffer for the error log. The other options only concern compilation.
 fn log(count: u32, options: In<u32>, values: Out<u64>) -> Outcome<Log> {
     let mut log = Log::default();
     for (index, option) in options.array(count as usize)?.into_iter().enumerate() {
@@ -30,7 +31,7 @@ fn log(count: u32, options: In<u32>, values: Out<u64>) -> Outcome<Log> {
                 log.bytes = usize::try_from(value & 0xFFFF_FFFF).unwrap_or_default();
                 log.length = Some(values.address_of(index));
             }
-            // Errors alone are logged, and times have no meaning here.
+            // Only errors are logged, and times have no meaning in a simulation.
             WALL_TIME | INFORMATION_LENGTH => values.put_at(index, 0)?,
             _ if option >= OPTIONS => return Err(Code::INVALID_VALUE),
             _ => {}
@@ -39,7 +40,7 @@ fn log(count: u32, options: In<u32>, values: Out<u64>) -> Outcome<Log> {
     Ok(log)
 }
 
-/// Reads an input of a link: text, or the machine code that another link has made.
+/// Reads one input of a link: text, or the machine code that an earlier link produced.
 fn input(kind: u32, bytes: &[u8]) -> Outcome<Input> {
     let kind_name = KINDS.get(kind as usize).ok_or(Code::INVALID_VALUE)?;
     let end = bytes.iter().position(|byte| *byte == 0).unwrap_or(bytes.len());

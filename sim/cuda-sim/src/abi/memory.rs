@@ -1,14 +1,14 @@
-//! Allocating and freeing memory.
+//! Calls that allocate and free memory.
 
 use super::foreign::Out;
 use crate::code::Code;
 use crate::world::Fact;
 
-/// `CU_MEMHOSTREGISTER_PORTABLE` and `CU_MEMHOSTREGISTER_DEVICEMAP`: all page-locked memory here
-/// has both properties.
+/// `CU_MEMHOSTREGISTER_PORTABLE` and `CU_MEMHOSTREGISTER_DEVICEMAP`: in the simulator, all
+/// page-locked memory has both properties.
 const PORTABLE: u32 = 1;
 const MAPPED: u32 = 2;
-/// `CU_MEMHOSTALLOC_WRITECOMBINED`: a hint for the host's caches.
+/// `CU_MEMHOSTALLOC_WRITECOMBINED`: a hint about the host's caches.
 const WRITE_COMBINED: u32 = 4;
 
 driver_calls! {

@@ -1,7 +1,8 @@
-//! The C interface: the driver's calls, and the calls by which tests control the simulator.
+//! The C interface: the driver's calls, and the calls with which tests control the simulator.
 //!
-//! Unsafe code is in [`foreign`] (pointers from callers) and [`host`] (the host's memory and
-//! functions) alone. Each call is counted, may fail by plan, takes the one lock and translates.
+//! Only [`foreign`] (pointers from callers) and [`host`] (the host's memory and functions) contain
+//! unsafe code. Each call is counted, fails if a test planned that, takes the single lock, and
+//! translates its arguments.
 
 macro_rules! driver_calls {
     ($(fn $name:ident($($argument:ident: $type:ty),* $(,)?) |$session:ident| $body:block)*) => {
@@ -9,7 +10,7 @@ macro_rules! driver_calls {
         pub(super) const CALLS: &[$crate::abi::entry::Entry] =
             &[$($crate::abi::entry::Entry::new(stringify!($name), $name as *const ())),*];
         $(
-            // SAFETY: the name is CUDA's, and this library exists to define it.
+            // SAFETY: CUDA defines this name, and this library exists to provide it.
             #[unsafe(no_mangle)]
             #[allow(non_snake_case, clippy::too_many_arguments, reason = "CUDA's signatures")]
             extern "C" fn $name($($argument: $type),*) -> u32 {

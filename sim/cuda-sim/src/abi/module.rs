@@ -10,7 +10,7 @@ fn load(session: &mut Session, place: Out<u64>, image: &Text) -> Outcome<()> {
     }
     let thread = session.thread;
     session.current(thread)?;
-    // Machine code is not a text.
+    // Machine code is not text.
     let text = image.get().map_err(|_| Code::INVALID_IMAGE)?;
     place.put(session.load_module(thread, &text)?)
 }
@@ -25,7 +25,7 @@ driver_calls! {
         _options: Out<u32>,
         _values: Out<u64>,
     ) |session| {
-        // Options are about compiling. A report names the error of a module.
+        // Options only concern compilation. A report describes the error in a module.
         load(session, place, &image)
     }
 
@@ -90,7 +90,7 @@ driver_calls! {
         shared: usize,
         flags: u32,
     ) |session| {
-        // `CU_OCCUPANCY_DISABLE_CACHING_OVERRIDE` is about caches.
+        // `CU_OCCUPANCY_DISABLE_CACHING_OVERRIDE` only concerns caches.
         if flags > 1 {
             return Err(Code::INVALID_VALUE);
         }

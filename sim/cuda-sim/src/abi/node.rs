@@ -30,7 +30,7 @@ fn fill_parameters(fill: Fill) -> Outcome<sys::CUDA_MEMSET_NODE_PARAMS> {
     })
 }
 
-/// Checks the context of a node. Only a context of the graph's device is allowed.
+/// Checks the context passed for a node. Only a context on the graph's device is allowed.
 pub(super) fn check_context(session: &Session, context: u64) -> Outcome<()> {
     if context == 0 {
         return Ok(());
@@ -50,7 +50,8 @@ struct AllocationNode {
 }
 
 /// `CUgraphNodeParams` of a conditional node, up to the end of that variant. Enumerations are
-/// numbers, because a caller may pass other values than the bindings' enums have.
+/// represented as numbers, because a caller may pass values that the enums of the bindings do not
+/// contain.
 #[derive(Clone, Copy, Debug)]
 #[repr(C)]
 struct ConditionalNode {
@@ -73,7 +74,7 @@ struct ChildNode {
     ownership: u32,
 }
 
-/// Adds a node of the kind that its parameters name.
+/// Adds a node whose kind is given in its parameters.
 fn add_node(
     session: &mut Session,
     graph: u64,
@@ -85,7 +86,7 @@ fn add_node(
     const SIGNAL: u32 = NodeKind::ExternalSignal as u32;
     const WAIT: u32 = NodeKind::ExternalWait as u32;
     const BATCH: u32 = NodeKind::BatchOperations as u32;
-    // Other kinds of nodes have fewer parameters. So the rest is read once the kind is known.
+    // Other kinds of nodes have fewer parameters, so the rest is only read once the kind is known.
     match parameters.of::<u32>().get()? {
         CHILD => {
             let ChildNode { child, ownership, .. } = parameters.of::<ChildNode>().get()?;

@@ -1,4 +1,4 @@
-//! Virtual memory: addresses and pages, managed separately.
+//! Virtual memory: address ranges and physical pages, which are managed separately.
 
 use super::foreign::{In, Out};
 use super::pool::{Location, check_allocation};
@@ -10,7 +10,8 @@ const NONE: u32 = 0;
 const READ: u32 = 1;
 const READ_AND_WRITE: u32 = 3;
 
-/// `CU_MEM_ALLOC_GRANULARITY_RECOMMENDED`. The minimum is 0, and means the same number of bytes.
+/// `CU_MEM_ALLOC_GRANULARITY_RECOMMENDED`. The minimum granularity, flag 0, is the same number of
+/// bytes.
 const RECOMMENDED: u32 = 1;
 
 /// `CUmemAllocationProp`.

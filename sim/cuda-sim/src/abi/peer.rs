@@ -1,4 +1,4 @@
-//! Memory of other devices: contexts and pools with peer access.
+//! Access to the memory of other devices, for contexts and for pools.
 
 use super::foreign::{In, Out};
 use super::pages::AccessDescription;

@@ -1,5 +1,5 @@
-//! Memory pools. The structures are those of CUDA 13.0, laid out here because later bindings rename
-//! fields.
+//! Memory pools. The structures follow CUDA 13.0 and are declared here, because later bindings
+//! rename some fields.
 
 use super::foreign::{In, Out};
 use crate::code::{Code, Outcome};
@@ -14,7 +14,7 @@ const MANAGED: u32 = 2;
 /// `CU_MEM_LOCATION_TYPE_DEVICE`.
 const ON_DEVICE: u32 = 1;
 
-/// Refuses memory that is not pinned, and memory shared with other processes.
+/// Refuses memory that is not pinned, and memory that is shared with other processes.
 pub(super) fn check_allocation(allocation_type: u32, handle_types: u32) -> Outcome<()> {
     match allocation_type {
         PINNED => {}
@@ -48,8 +48,8 @@ pub(super) struct Location {
 }
 
 impl Properties {
-    /// Returns the device of the memory. Only pinned memory of a device, for this process alone, is
-    /// modelled.
+    /// Returns the device that holds the memory. Only pinned device memory, used by this process
+    /// alone, is modelled.
     pub(super) fn device(self) -> Outcome<i32> {
         check_allocation(self.allocation_type, self.handle_types)?;
         if self.reserved != [0; 56] {
@@ -58,7 +58,7 @@ impl Properties {
         self.location.device()
     }
 
-    /// Returns pinned memory on a device.
+    /// Returns the properties of pinned memory on a device.
     pub(super) fn of_device(device: i32) -> Self {
         Self {
             allocation_type: PINNED,
@@ -72,7 +72,7 @@ impl Properties {
 }
 
 impl Location {
-    /// Returns the device. No other location is modelled.
+    /// Returns the device. Other locations are not modelled.
     pub(super) fn device(self) -> Outcome<i32> {
         if self.kind == ON_DEVICE {
             Ok(self.id)

@@ -1,6 +1,6 @@
-//! For tests: input from callers that the simulator ignores. Each such parameter of a call or field
-//! of a structure has a row in `docs/simulator.md`. The row has the reason for which it changes
-//! nothing.
+//! For tests: lists the input from callers that the simulator ignores. Each such parameter of a
+//! call or field of a structure has a row in `docs/simulator.md`, which explains why ignoring it
+//! changes nothing.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -9,7 +9,7 @@ use std::path::Path;
 /// A call or a structure of CUDA, and the name of a parameter or field.
 type Item = (String, String);
 
-/// Returns the text of every file of this directory but this one.
+/// Returns the text of every file in this directory except this one.
 fn sources() -> Vec<String> {
     let directory = Path::new(env!("CARGO_MANIFEST_DIR")).join("src/abi");
     let files = fs::read_dir(directory).unwrap().map(|entry| entry.unwrap().path());
@@ -21,12 +21,12 @@ fn is_of_name(letter: char) -> bool {
     letter.is_alphanumeric() || letter == '_'
 }
 
-/// Returns the name at the start of a text.
+/// Returns the name with which a text starts.
 fn name(text: &str) -> &str {
     text.split(|letter| !is_of_name(letter)).next().unwrap_or_default()
 }
 
-/// Returns the parameters of calls whose names mark them as unread.
+/// Returns the parameters of calls that are marked as unused by their names.
 fn unused_parameters(source: &str) -> BTreeSet<Item> {
     let calls = source.split("\n    fn cu").skip(1);
     let parameters = |call: &str| {
@@ -42,7 +42,7 @@ fn unused_parameters(source: &str) -> BTreeSet<Item> {
     calls.flat_map(parameters).collect()
 }
 
-/// Returns `true` if some file reads a field, by a dot or by a pattern of `let`.
+/// Returns `true` if any file reads a field, with a dot or in a `let` pattern.
 fn is_read(field: &str, structure: &str, sources: &[String]) -> bool {
     let of_structure = sources.iter().filter(|source| source.contains(structure));
     let is_word = |text: &str| name(text) == field;
@@ -55,8 +55,8 @@ fn is_read(field: &str, structure: &str, sources: &[String]) -> bool {
     })
 }
 
-/// Returns the fields of structures that no file reads. A structure has CUDA's name, the first of
-/// its documentation.
+/// Returns the structure fields that no file reads. A structure is listed under its CUDA name,
+/// which is the first name in its documentation.
 fn unused_fields(sources: &[String]) -> BTreeSet<Item> {
     let mut unused = BTreeSet::new();
     for source in sources {
@@ -107,7 +107,7 @@ fn what_nothing_reads_is_in_the_table() {
     let documented = documented();
     let missing: Vec<&Item> = unused.difference(&documented).collect();
     assert!(missing.is_empty(), "docs/simulator.md does not have {missing:?}");
-    // Input that is read and changes nothing has a row, too, by its number or by its name in CUDA.
+    // Input that is read but changes nothing also has a row, by its number or by its name in CUDA.
     let others: Vec<&Item> = documented.difference(&unused).collect();
     let text = sources.concat();
     for (owner, part) in others {

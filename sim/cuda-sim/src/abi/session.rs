@@ -1,4 +1,5 @@
-//! One call from entry to return: counted, failed where a test plans it, under the lock.
+//! One call from entry to return: it is counted, fails if a test planned that, and runs under the
+//! lock.
 
 use std::cell::Cell;
 use std::ops::{Deref, DerefMut};
@@ -14,22 +15,22 @@ use super::versions;
 use crate::code::{Code, Outcome};
 use crate::world::{Goal, HostCall, Step, World};
 
-/// The time that a query waits for a host function that it started.
+/// How long a query waits for a host function that it has started.
 const HOST_FUNCTION: Duration = Duration::from_millis(20);
 
-/// The one simulated driver of a process.
+/// The single simulated driver of a process.
 struct Driver {
     world: Mutex<World>,
     /// Signals that a host function has returned.
     returned: Condvar,
 }
 
-/// A call that holds the lock, but not while it calls the host.
+/// A call in progress. It holds the lock except while it calls the host.
 pub(super) struct Session {
     world: Option<MutexGuard<'static, World>>,
     /// The thread that makes the call.
     pub(super) thread: u64,
-    /// The devices whose work the call waited for, or that got work from it.
+    /// The devices on which the call has waited for work or enqueued work.
     concerned: Vec<usize>,
 }
 
@@ -49,11 +50,11 @@ fn driver() -> &'static Driver {
 }
 
 pub(super) fn real_host() -> Box<Host> {
-    // SAFETY: the world is driven through the C interface alone.
+    // SAFETY: the world is only called through the C interface.
     Box::new(unsafe { Host::new() })
 }
 
-/// Takes the lock, for calls that are not calls of the driver.
+/// Takes the lock, for functions that are not calls of the driver.
 pub(super) fn lock() -> MutexGuard<'static, World> {
     driver().world.lock().unwrap_or_else(PoisonError::into_inner)
 }
@@ -64,7 +65,7 @@ pub(super) fn try_lock()
     driver().world.try_lock()
 }
 
-/// Makes a call of the driver.
+/// Runs a call of the driver.
 pub(super) fn call(name: &'static str, body: impl FnOnce(&mut Session) -> Outcome<()>) -> u32 {
     hook::before(name);
     let mut session = Session::with(lock());
@@ -80,9 +81,9 @@ pub(super) fn call(name: &'static str, body: impl FnOnce(&mut Session) -> Outcom
     code.0
 }
 
-/// Returns `true` for calls at which CUDA shows the output of kernels on the devices concerned.
-/// These are calls that wait, copies that do, calls about modules, and launches, which run nothing
-/// before.
+/// Returns `true` for calls at which CUDA shows kernel output of the devices concerned. These are
+/// calls that wait, copies that wait, calls about modules, and launches. A launch shows the output
+/// without running earlier work first.
 fn shows_printed(name: &str) -> bool {
     name.ends_with("Synchronize")
         || (name.starts_with("cuMemcpy") && !name.contains("Async"))
@@ -92,13 +93,13 @@ fn shows_printed(name: &str) -> bool {
         || name.starts_with("cuModuleUnload")
 }
 
-/// Returns `true` for calls that show the output of all devices. A library is a module of each
-/// device.
+/// Returns `true` for calls that show the output of all devices. Library calls do, because a
+/// library is loaded as a module on each device.
 fn shows_all_printed(name: &str) -> bool {
     name.starts_with("cuLibraryLoad") || name.starts_with("cuLibraryUnload")
 }
 
-/// Refuses, with a message, a call that a driver of the simulated version lacks.
+/// Refuses a call that the simulated driver version lacks, and prints a message.
 fn has(session: &Session, name: &str) -> Outcome<()> {
     let (since, version) = (versions::since(name), session.driver_version);
     if since <= version {
@@ -117,7 +118,7 @@ fn this_thread() -> u64 {
 }
 
 impl Session {
-    /// Starts work that no call requested.
+    /// Starts a session for work that no call has requested.
     pub(super) fn of_the_device() -> Self {
         Self::with(lock())
     }
@@ -126,7 +127,7 @@ impl Session {
         Self { world: Some(world), thread: this_thread(), concerned: Vec::new() }
     }
 
-    /// Notes that the call concerns a device other than that of the current context.
+    /// Records that the call concerns a device other than the current context's device.
     pub(super) fn concerns(&mut self, device: usize) {
         self.concerned.push(device);
     }
@@ -146,7 +147,7 @@ impl Session {
         concerned.into_iter().for_each(|device| self.show_printed(device));
     }
 
-    /// Runs one unit of work, the host's included.
+    /// Runs one unit of work, including work of the host.
     pub(super) fn step_once(&mut self, goal: &mut Goal) -> Step {
         let step = self.step(goal);
         if let Step::Call(stream, call) = step {
@@ -155,8 +156,8 @@ impl Session {
         step
     }
 
-    /// Runs the work that the goal needs, and other work that the seed draws, until the goal is
-    /// reached.
+    /// Runs the work that the goal requires, and other work chosen by the seed, until the goal has
+    /// been reached.
     pub(super) fn reach(&mut self, mut goal: Goal) -> Outcome<()> {
         loop {
             match self.step(&mut goal) {
@@ -172,8 +173,8 @@ impl Session {
         }
     }
 
-    /// Returns `true` if the goal is reached; else runs one step of it. A host function runs on a
-    /// thread of the driver, because it may wait for the calling thread.
+    /// Returns `true` if the goal has been reached; otherwise runs one step towards the goal. Host
+    /// functions run on a thread of the driver, because they may wait for the calling thread.
     pub(super) fn ask(&mut self, mut goal: Goal) -> Outcome<()> {
         let (answer, step) = World::ask(self, &mut goal);
         if let Some(Step::Call(stream, call)) = step {
@@ -182,13 +183,13 @@ impl Session {
         answer
     }
 
-    /// The call goes on once the function has returned, or after a time limit. So a seed gives the
-    /// same order each time for functions that do not wait.
+    /// The call continues when the function returns or a time limit expires. If no function waits,
+    /// a seed therefore always produces the same order.
     fn call_host_elsewhere(&mut self, stream: usize, call: HostCall) {
         let work = move || Self::of_the_device().call_host(stream, call);
         let name = "cuda-sim host function".to_owned();
         if std::thread::Builder::new().name(name).spawn(work).is_err() {
-            // Without a new thread, this one runs the function.
+            // If no thread can be started, the current thread runs the function.
             return self.call_host(stream, call);
         }
         if let Some(world) = self.world.take() {
@@ -198,7 +199,7 @@ impl Session {
         }
     }
 
-    /// Calls the function without the lock. It may not call the driver.
+    /// Calls the function without holding the lock. The function must not call the driver.
     fn call_host(&mut self, stream: usize, call: HostCall) {
         if call.stream.is_some() {
             self.show_printed_before_callback(stream);

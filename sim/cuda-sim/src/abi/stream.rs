@@ -98,7 +98,7 @@ driver_calls! {
             return Err(Code::INVALID_VALUE);
         }
         let ended = session.end_capture(thread, stream);
-        // An invalidated capture leaves no graph.
+        // An invalidated capture returns no graph.
         place.put(*ended.as_ref().unwrap_or(&0))?;
         ended.map(drop)
     }
@@ -138,7 +138,7 @@ driver_calls! {
     ) |session| {
         let thread = session.thread;
         let (state, id, captured) = session.capture_facts(thread, stream)?;
-        // The arrays are valid until the next call on this stream, as CUDA documents.
+        // As CUDA documents, the arrays are valid until the next call on this stream.
         let (tail, plain) = session.show_tail(thread, stream)?;
         status.put(state as u32)?;
         number.put_if_wanted(id);

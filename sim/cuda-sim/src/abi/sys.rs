@@ -1,8 +1,8 @@
-//! CUDA's structures that calls take and fill, in the layout of `cuda.h` on 64 bits.
+//! CUDA's structures that calls read and write, with the layout of `cuda.h` on 64-bit systems.
 //!
-//! They do not come from a crate of bindings, so that users of the simulator may choose bindings
-//! and their version. Pointers and enumerations are numbers: a caller may pass any, and a host
-//! handle is only a number to a driver. A test compares the layouts with cudarc's.
+//! They do not come from a crate of bindings, so users of the simulator can choose any bindings and
+//! any version. Pointers and enumerations are represented as numbers. A caller may pass any value,
+//! and a host handle is only a number to a driver. A test compares the layouts with cudarc's.
 
 #![allow(non_snake_case, non_camel_case_types, reason = "CUDA's names")]
 
@@ -15,7 +15,7 @@ pub(super) const MEMORY_OF_ARRAY: u32 = 3;
 /// `CU_MEMORYTYPE_UNIFIED`.
 pub(super) const MEMORY_OF_EITHER: u32 = 4;
 
-/// Data of an edge of a graph besides its ends.
+/// The data of a graph edge, without its two ends.
 #[derive(Clone, Copy, Debug)]
 #[repr(C)]
 pub(super) struct CUgraphEdgeData {
@@ -25,7 +25,7 @@ pub(super) struct CUgraphEdgeData {
     pub(super) reserved: [u8; 5],
 }
 
-/// A fill of memory as a node of a graph.
+/// A memory fill as a graph node.
 #[derive(Clone, Copy, Debug)]
 #[repr(C)]
 pub(super) struct CUDA_MEMSET_NODE_PARAMS {
@@ -59,7 +59,7 @@ pub(super) struct CUDA_MEMCPY2D {
     pub(super) Height: usize,
 }
 
-/// A copy of planes of rows, by a call or as a node of a graph. `CUDA_MEMCPY3D_PEER` has contexts
+/// A copy of planes of rows, made by a call or as a graph node. `CUDA_MEMCPY3D_PEER` has contexts
 /// in place of the reserved fields.
 #[derive(Clone, Copy, Debug, Default)]
 #[repr(C)]

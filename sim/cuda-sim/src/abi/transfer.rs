@@ -6,7 +6,7 @@ fn copy(to: End, from: End, bytes: usize) -> Copy {
     Copy::row(to, from, bytes)
 }
 
-/// Returns an end of a copy for an address of the device or the host. No address is both.
+/// Returns the end of a copy for a device or host address. No address belongs to both.
 pub(super) fn anywhere(address: u64) -> End {
     if is_device_address(address) { End::Device(address) } else { End::Host(address) }
 }

@@ -1,6 +1,7 @@
-//! Calls that are known and not modelled: each is refused, with its name in a message.
+//! Calls that are known but not modelled. Each is refused with a message that contains its name.
 //!
-//! A call that is missing here is a missing symbol. cudarc panics for it, and names it too.
+//! A call that this list lacks is a missing symbol. cudarc panics in this case, and its message
+//! contains the name.
 
 macro_rules! unmodelled {
     ($($name:ident)*) => {
@@ -8,8 +9,9 @@ macro_rules! unmodelled {
         pub(super) const CALLS: &[crate::abi::entry::Entry] =
             &[$(crate::abi::entry::Entry::new(stringify!($name), $name as *const ())),*];
         $(
-            // SAFETY: the name is CUDA's. In the C conventions of every system that CUDA supports,
-            // the caller removes the arguments, so none need be declared.
+            // SAFETY: CUDA defines this name.
+            // In the C calling convention of every system that CUDA supports, the caller removes
+            // the arguments, so this function need not declare any.
             #[unsafe(no_mangle)]
             #[allow(non_snake_case, reason = "CUDA's names")]
             extern "C" fn $name() -> u32 {

@@ -3,13 +3,13 @@
 use std::collections::HashMap;
 use std::sync::OnceLock;
 
-/// All calls of the newest known version.
+/// All calls of the newest CUDA version that the simulator knows.
 const TABLE: &str = include_str!("versions.txt");
 
-/// The oldest supported version: every supported driver has the calls of this version.
+/// The oldest supported version. Every supported driver provides the calls of this version.
 const OLDEST: i32 = 12_000;
 
-/// One call with all its forms.
+/// A call and all its forms.
 #[derive(Debug)]
 struct Call {
     /// The version that introduced each form.
@@ -17,11 +17,11 @@ struct Call {
     has_per_thread_form: bool,
 }
 
-/// The table, read once.
+/// The parsed table, which is read once.
 #[derive(Debug, Default)]
 struct Versions {
     calls: HashMap<&'static str, Call>,
-    /// Versions by exported name.
+    /// The version that introduced each call, by its exported name.
     since: HashMap<String, i32>,
 }
 
@@ -43,19 +43,20 @@ fn versions() -> &'static Versions {
     })
 }
 
-/// Returns the name under which a library exports a form. The first form has the name of the call.
+/// Returns the name under which a library exports a form. The first form is exported under the
+/// call's own name.
 fn export(symbol: &str, index: usize) -> String {
     if index == 0 { symbol.to_owned() } else { format!("{symbol}_v{}", index + 1) }
 }
 
-/// Returns the oldest version that has an exported call. Calls older than all supported versions
-/// count as the oldest.
+/// Returns the oldest version that provides an exported call. Calls that are older than all
+/// supported versions count as part of the oldest one.
 pub(super) fn since(name: &str) -> i32 {
     versions().since.get(name).copied().unwrap_or(OLDEST)
 }
 
-/// Returns the exported name of a call in the form of a version, or `None` if the version has none.
-/// The name of a form denotes that form.
+/// Returns the exported name of the form that a call has in a version, or `None` if that version
+/// lacks the call. The name of a form selects that form.
 pub(super) fn form(symbol: &str, version: i32) -> Option<String> {
     let Some(call) = versions().calls.get(symbol) else {
         let since = *versions().since.get(symbol)?;

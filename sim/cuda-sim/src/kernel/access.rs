@@ -1,5 +1,5 @@
-//! Loads, stores and atomic operations: checks of bounds, alignment and races, then the access to
-//! the bytes.
+//! Loads, stores and atomic operations. Each access is checked for bounds, alignment and races
+//! before it reads or writes bytes.
 
 use super::cells::Orders;
 use super::engine::Engine;
@@ -13,11 +13,11 @@ use crate::ptx::Space;
 use crate::ptx::op::{Atomic, Change, Transfer, from_generic};
 use crate::report::Mistake;
 
-/// Accesses that the accessing thread is ordered after.
+/// Accesses that happen before the current access.
 struct Knowledge<'a> {
     me: Stamp,
     lane: usize,
-    /// `true` for memory that each block has for itself.
+    /// `true` for memory that is private to each block.
     own: bool,
     ticks: &'a Ticks,
     order: &'a Order,
@@ -42,7 +42,7 @@ impl Orders for Knowledge<'_> {
     }
 }
 
-/// The location of bytes.
+/// The memory that contains the accessed bytes.
 #[derive(Clone, Copy, Debug)]
 enum Found {
     Global { taken: usize, offset: usize },
@@ -51,7 +51,7 @@ enum Found {
     Parameter(usize),
 }
 
-/// The kind of an access.
+/// The properties of an access.
 #[derive(Clone, Copy, Debug)]
 struct Manner {
     writes: bool,
@@ -140,7 +140,7 @@ impl Engine<'_> {
         Ok(())
     }
 
-    /// Reads memory at a generic address for a function of the driver, on behalf of a thread.
+    /// Reads memory at a generic address for a driver function that a thread calls.
     pub(super) fn look(
         &mut self,
         warp: &mut Warp,
@@ -165,7 +165,7 @@ impl Engine<'_> {
             Space::Generic => from_generic(address),
             space => (space, address),
         };
-        // Elements and vectors of them have sizes that are powers of two.
+        // The sizes of elements and of vectors are powers of two.
         if address & (bytes as u64 - 1) != 0 {
             let what = format!("{bytes} bytes at {address:#x}, which is not aligned to them");
             let kind = (Code::MISALIGNED_ADDRESS, Mistake::KernelFault);
@@ -195,7 +195,7 @@ impl Engine<'_> {
         })
     }
 
-    /// Compares an access with earlier ones.
+    /// Compares an access with earlier accesses and records it.
     fn note(
         &mut self,
         warp: &mut Warp,
@@ -231,8 +231,8 @@ impl Engine<'_> {
         }
     }
 
-    /// Publishes an access order: a fence before a strong access releases it to later strong
-    /// accesses of that place.
+    /// Propagates order through memory: a fence before a strong access releases earlier accesses to
+    /// later strong accesses to the same bytes.
     fn hand_on(
         &mut self,
         warp: &mut Warp,
@@ -261,7 +261,7 @@ impl Engine<'_> {
             Found::Parameter(start) => (&self.launch.parameters, start),
         };
         let start = start + skip;
-        // Accesses of four bytes are by far the most common.
+        // Four-byte accesses are by far the most common.
         if let (4, Some(&[a, b, c, d])) = (bytes, all.get(start..start + 4)) {
             return u32::from_le_bytes([a, b, c, d]).into();
         }
@@ -290,7 +290,7 @@ impl Engine<'_> {
     }
 }
 
-/// Returns the value sign-extended to 64 bits.
+/// Returns the value after sign extension to 64 bits.
 fn extended(value: u64, bytes: usize) -> u64 {
     let free = 64 - 8 * bytes;
     let signed = i64::from_ne_bytes((value << free).to_ne_bytes()) >> free;

@@ -1,4 +1,4 @@
-//! Failed assertions of a kernel: their output, as CUDA prints it, and the end of the launch.
+//! Failed assertions in a kernel: they print the same text as CUDA, and end the launch.
 
 use super::engine::{Engine, place, size};
 use super::launch::Fault;
@@ -7,11 +7,11 @@ use crate::code::Code;
 use crate::ptx::op::AssertFail;
 use crate::report::Mistake;
 
-/// The bytes after which a longer text is cut off.
+/// The number of bytes after which a text is cut off.
 const LONGEST_TEXT: u64 = 4096;
 
 impl Engine<'_> {
-    /// Keeps a line for each thread, and returns the fault that ends the launch.
+    /// Stores one message line for each thread, and returns the fault that ends the launch.
     pub(super) fn assertion_failed(
         &mut self,
         warp: &mut Warp,
@@ -28,7 +28,7 @@ impl Engine<'_> {
         self.fault(kind, warp, lane, at, "an assertion does not hold")
     }
 
-    /// Returns the text that CUDA prints.
+    /// Returns the text that CUDA would print.
     fn assertion(&mut self, warp: &mut Warp, wanted: &AssertFail, lane: usize) -> String {
         let argument = |warp: &mut Warp, start: usize, bytes: usize| {
             let mut value = [0; 8];
@@ -47,7 +47,7 @@ impl Engine<'_> {
         )
     }
 
-    /// Returns a zero-terminated text of the module, up to its first unreadable byte.
+    /// Returns a zero-terminated text from the module, up to the first byte that cannot be read.
     fn text_at(&mut self, address: u64) -> String {
         let mut text = Vec::new();
         for address in address..address.saturating_add(LONGEST_TEXT) {

@@ -1,4 +1,4 @@
-//! A block of threads: its warps run in drawn turns, and meet at its barriers.
+//! A block of threads. Its warps run alternately in a random order, and meet at barriers.
 
 use std::sync::Arc;
 
@@ -10,7 +10,7 @@ use crate::code::Code;
 use crate::ptx::op::{BarrierVote, Kind, Question};
 use crate::report::Mistake;
 
-/// The longest turn of a warp, in instructions.
+/// The largest number of instructions that a warp runs before another warp may run.
 const TURN: usize = 512;
 
 impl Engine<'_> {
@@ -32,7 +32,7 @@ impl Engine<'_> {
         }
     }
 
-    /// Runs instructions of a warp, until its turn is over or none of its threads can go on.
+    /// Runs instructions of a warp until its time slice ends or none of its threads can continue.
     fn run_warp(&mut self, warp: &mut Warp, mut turn: u32) -> Result<(), Fault> {
         let program = Arc::clone(&self.program);
         while turn > 0 {
@@ -51,7 +51,7 @@ impl Engine<'_> {
                     if active == 0 { Flow::Next } else { self.step(warp, &step.kind, at, active)? };
                 match flow {
                     Flow::Next => at += 1,
-                    // At a later instruction it may reach threads that it must join.
+                    // After a jump backwards, the group may reach threads that it must join.
                     Flow::Jump(to) if active == lanes && to <= at && !group.alone => {
                         warp.place(lanes, to);
                         break;
@@ -76,14 +76,14 @@ impl Engine<'_> {
         Ok(())
     }
 
-    /// Reports a warp that has exceeded its limit of instructions.
+    /// Reports that a warp has exceeded its instruction limit.
     pub(super) fn without_end(&self, warp: &Warp, lane: usize, at: usize) -> Fault {
         let what = format!("{} instructions, and no end", self.instructions);
         self.fault((Code::LAUNCH_TIMEOUT, Mistake::KernelFault), warp, lane, at, &what)
     }
 
-    /// Releases the barrier once no thread can go on. All remaining threads must wait for it, or
-    /// the block is stuck.
+    /// Releases the barrier once no thread can continue. All remaining threads must be waiting at
+    /// the barrier; otherwise the block is stuck.
     fn pass_barrier(&mut self, warps: &mut [Warp]) -> Result<(), Fault> {
         if let Some(warp) = warps.iter().find(|warp| warp.parked != 0) {
             let lane = first(warp.parked);
@@ -118,7 +118,7 @@ impl Engine<'_> {
         Ok(())
     }
 
-    /// Checks that all waiting threads wait at one instruction, and for one barrier.
+    /// Checks that all waiting threads wait at the same instruction and for the same barrier.
     fn compare_places(&self, warps: &[Warp]) -> Result<(), Fault> {
         let mut places = warps.iter().flat_map(|warp| {
             lanes(warp.waiting).map(move |lane| {

@@ -1,37 +1,37 @@
-//! Accesses of a launch by address. Each cell, of 4 bytes or of fewer where accesses are shorter,
-//! has its last write and the reads that a later write could race with.
+//! The accesses of a launch, by address. Each cell covers 4 bytes, or fewer if accesses are
+//! shorter. A cell stores its last write, and the reads that could race with a later write.
 
 use std::ops::Range;
 
 use super::stamp::Stamp;
 use super::stamps::Stamps;
 
-/// The largest interval that fits a stamp.
+/// The largest interval that a stamp can store.
 pub(super) const LAST_INTERVAL: u32 = (1 << 28) - 1;
 
-/// The order of earlier accesses, as seen by the accessing thread.
+/// The earlier accesses that happen before the current access.
 pub(super) trait Orders {
     /// Returns `true` if an earlier access happens before this one.
     fn knows(&self, old: Stamp) -> bool;
-    /// Returns the first interval of this block of threads.
+    /// Returns the first interval of the current block of threads.
     fn first_interval(&self) -> u32;
 }
 
-/// The cells of one piece of memory.
+/// The cells that cover one range of memory.
 #[derive(Debug)]
 pub(super) struct Cells {
     bytes: usize,
-    /// Log2 of the bytes of a cell.
+    /// The base-2 logarithm of a cell's size in bytes.
     shift: u32,
     writes: Stamps,
     reads: Stamps,
-    /// A read by another thread in the interval of `reads`.
+    /// A read by another thread in the same interval as `reads`.
     others: Stamps,
     /// A read by another block of threads.
     foreign: Stamps,
 }
 
-/// A race: the earlier access, and `true` if it wrote.
+/// A race, described by the earlier access. The flag is `true` if that access was a write.
 pub(super) type Race = (Stamp, bool);
 
 impl Cells {
@@ -40,7 +40,7 @@ impl Cells {
         Self { bytes, shift: 2, writes, reads, others, foreign }
     }
 
-    /// Notes an access, and returns an earlier one that it races with.
+    /// Records an access, and returns an earlier access with which it races.
     pub(super) fn access(
         &mut self,
         start: usize,
@@ -72,7 +72,8 @@ impl Cells {
             race = Some((old, true));
         }
         for list in [&mut self.reads, &mut self.others, &mut self.foreign] {
-            // An access ordered after the write is ordered after the earlier reads, too.
+            // An access that is ordered after the write is also ordered after the reads before the
+            // write.
             let old = list.take(cell);
             if race.is_none() && races(old, stamp, orders) {
                 race = Some((old, false));
@@ -96,7 +97,7 @@ impl Cells {
         race
     }
 
-    /// Keeps two of several readers in one interval, of two warps if possible.
+    /// Keeps two readers of an interval, from different warps if possible.
     fn read_beside(&mut self, cell: usize, first: Stamp, stamp: Stamp) {
         let second = self.others.get(cell);
         let is_stale = second.interval() != stamp.interval();
@@ -113,15 +114,16 @@ impl Cells {
         }
     }
 
-    /// Returns the ranges that were read and not written later, and those that were written.
+    /// Returns the ranges that were read but not written afterwards, and the ranges that were
+    /// written.
     pub(super) fn touched(&self) -> [Vec<Range<usize>>; 2] {
         [self.ranges(&self.reads), self.ranges(&self.writes)]
     }
 
-    /// Returns the bytes of the cells that have a stamp.
+    /// Returns the byte ranges of the cells that have a stamp.
     fn ranges(&self, list: &Stamps) -> Vec<Range<usize>> {
         let mut ranges: Vec<Range<usize>> = Vec::new();
-        // The last cell may have halves beyond the end.
+        // Parts of the last cell may lie past the end.
         let within = |cell: &usize| cell << self.shift < self.bytes;
         for cell in list.cells().take_while(within) {
             let bytes = cell << self.shift..((cell + 1) << self.shift).min(self.bytes);
@@ -142,8 +144,8 @@ fn races(old: Stamp, new: Stamp, orders: &impl Orders) -> bool {
 mod tests {
     use super::{Cells, Orders, Stamp};
 
-    /// Orders of a thread that is after its own accesses and all intervals before its own, from the
-    /// first on.
+    /// The knowledge of a thread that is ordered after its own accesses, and after all earlier
+    /// intervals since the first.
     struct Plain {
         me: Stamp,
         first: u32,
@@ -191,7 +193,7 @@ mod tests {
             }
             assert!(access(&mut cells, (12, 4), true, (1, 1, writer)));
         }
-        // A reader of another block is kept beside the readers of this block.
+        // A reader from another block is stored in addition to the readers of this block.
         let mut cells = Cells::new(64);
         assert!(!access(&mut cells, (0, 4), false, (1, 1, 0)));
         assert!(!access(&mut cells, (0, 4), false, (2, 2, 0)));

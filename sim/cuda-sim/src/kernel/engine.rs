@@ -1,4 +1,4 @@
-//! A launch in progress: its memory, the order of its blocks, and its reports.
+//! A launch in progress: its memory, the order in which its blocks run, and its reports.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -26,20 +26,22 @@ pub(super) struct Engine<'a> {
     pub(super) shared: Vec<u8>,
     pub(super) shared_cells: Cells,
     pub(super) order: Order,
-    /// Counts barriers and blocks: all accesses of a block between two barriers share one number.
+    /// A counter of barriers and blocks. All accesses of a block between two barriers share one
+    /// number.
     pub(super) interval: u32,
-    /// The running block, by its number.
+    /// The number of the block that is running.
     pub(super) block: u64,
     pub(super) steps: u64,
-    /// The instructions that a warp may execute in one block.
+    /// The number of instructions that a warp may execute in one block.
     pub(super) instructions: u64,
     reports: Vec<(Mistake, String)>,
-    /// Output of failed assertions.
+    /// Lines that failed assertions have printed.
     pub(super) messages: Vec<String>,
-    /// Output of threads, in order.
+    /// Output that threads have printed, in order.
     pub(super) printed: Buffer,
     reported: HashSet<(Option<usize>, usize, &'static str)>,
-    /// Invalid conversions, by the place of the call and their text.
+    /// The invalid conversions that were reported, identified by the position of the call and their
+    /// text.
     pub(super) conversions: HashSet<(usize, Vec<u8>)>,
 }
 
@@ -93,7 +95,8 @@ impl<'a> Engine<'a> {
             .collect();
         warps.iter_mut().for_each(|warp| self.fill_specials(warp));
         let count: u64 = self.launch.grid.iter().map(|extent| u64::from(*extent)).product();
-        // Runs every block once, in a drawn order: the stride has no common divisor with the count.
+        // Every block runs once in a random order, because the stride and the count have no common
+        // divisor.
         let (start, stride) = (self.draw(count), self.stride(count));
         let mut block = start;
         for _ in 0..count {
@@ -120,7 +123,7 @@ impl<'a> Engine<'a> {
         self.block = block;
         self.next_interval();
         self.order.begin(self.interval, block);
-        // No block may rely on the contents that another block left.
+        // No block may rely on what another block left in shared memory.
         self.shared.fill(0xA5);
         let place = place(block, self.launch.grid);
         for warp in warps {
@@ -133,7 +136,7 @@ impl<'a> Engine<'a> {
         }
     }
 
-    /// Fills the special registers of a warp. The block's number follows when the block starts.
+    /// Fills the special registers of a warp. The block number is filled in when the block starts.
     fn fill_specials(&self, warp: &mut Warp) {
         for (register, special) in &self.program.specials {
             for (lane, value) in warp.registers[*register].iter_mut().enumerate() {
@@ -168,13 +171,13 @@ impl<'a> Engine<'a> {
         })
     }
 
-    /// The stamp of an access by a thread of a warp.
+    /// Returns the stamp for an access by a thread of a warp.
     pub(super) fn stamp(&self, warp: &Warp, lane: usize, strong: bool, at: usize) -> Stamp {
         let thread = warp.first_thread + size(lane);
         Stamp::new(self.interval, thread, warp.ticks.now(), strong, at)
     }
 
-    /// Describes block, thread and instruction.
+    /// Describes a block, a thread and an instruction.
     pub(super) fn who(&self, block: u64, thread: u32, step: Option<usize>) -> String {
         let [x, y, z] = place(block, self.launch.grid);
         let [i, j, k] = place(thread.into(), self.launch.block);
@@ -182,7 +185,7 @@ impl<'a> Engine<'a> {
         format!("block ({x}, {y}, {z}), thread ({i}, {j}, {k}), {step}")
     }
 
-    /// Reports the fault that ends the launch, at a thread's instruction.
+    /// Reports a fault at a thread's instruction. The fault ends the launch.
     pub(super) fn fault(
         &self,
         (code, mistake): (Code, Mistake),
@@ -202,7 +205,7 @@ impl<'a> Engine<'a> {
         self.fault(kind, warp, lane, at, &wrong.text)
     }
 
-    /// Reports two racing accesses of this launch, once for each pair of instructions.
+    /// Reports two accesses of this launch that race, once for each pair of instructions.
     pub(super) fn report_race(
         &mut self,
         (old, old_writes): Race,
@@ -233,7 +236,7 @@ impl<'a> Engine<'a> {
         }
     }
 
-    /// Reports a mistake even if the same instruction was reported before.
+    /// Reports a mistake, even if it was already reported for the same instruction.
     pub(super) fn report_again(&mut self, mistake: Mistake, text: String) {
         self.reports.push((mistake, text));
     }
@@ -246,13 +249,13 @@ impl std::fmt::Debug for Engine<'_> {
     }
 }
 
-/// Converts a linear number into coordinates along three axes.
+/// Converts a linear number into coordinates on three axes.
 pub(super) fn place(number: u64, extents: [u32; 3]) -> [u32; 3] {
     let [x, y, _] = extents.map(|extent| u64::from(extent.max(1)));
     [number % x, number / x % y, number / x / y].map(|axis| u32::try_from(axis).unwrap_or(0))
 }
 
-/// Converts a size that is known to be small.
+/// Converts a size that is known to fit 32 bits.
 pub(super) fn size(size: usize) -> u32 {
     u32::try_from(size).unwrap_or(u32::MAX)
 }

@@ -1,10 +1,11 @@
-//! Global memory during a launch: the allocations that it has accessed, borrowed from the device.
+//! Global memory during a launch. The allocations that the launch has accessed are borrowed from
+//! the device.
 
 use super::cells::Cells;
 use super::launch::{GlobalMemory, Touched, Wrong};
 use crate::report::Mistake;
 
-/// A range of addresses, and the bytes borrowed for it.
+/// An address range, and the bytes borrowed for it.
 #[derive(Clone, Copy, Debug)]
 struct Window {
     start: u64,
@@ -12,7 +13,7 @@ struct Window {
     taken: usize,
 }
 
-/// The bytes of a block, and the accesses to them.
+/// The bytes of a memory block, and the accesses to these bytes.
 #[derive(Debug)]
 pub(super) struct Taken {
     pub(super) block: usize,
@@ -20,11 +21,11 @@ pub(super) struct Taken {
     pub(super) cells: Cells,
 }
 
-/// The global memory that a launch has accessed.
+/// The global memory that a launch has accessed so far.
 pub(super) struct Global<'a> {
     memory: &'a mut dyn GlobalMemory,
     windows: Vec<Window>,
-    /// The allocation of the last access, where the next access often is.
+    /// The allocation that was accessed last. The next access often uses it again.
     last: usize,
     pub(super) taken: Vec<Taken>,
 }
@@ -34,7 +35,8 @@ impl<'a> Global<'a> {
         Self { memory, windows: Vec::new(), last: 0, taken: Vec::new() }
     }
 
-    /// Finds the borrowed allocation of an address, and the offset in it.
+    /// Finds the borrowed allocation that contains an address, and the offset within the
+    /// allocation.
     pub(super) fn locate(&mut self, address: u64, bytes: usize) -> Result<(usize, usize), Wrong> {
         let end = address.saturating_add(bytes as u64);
         let holds = |window: &Window| window.start <= address && end <= window.end;

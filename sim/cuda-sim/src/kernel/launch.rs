@@ -1,4 +1,4 @@
-//! The input of a launch, the memory that it reaches, and its outcome.
+//! The input of a launch, the memory that it can access, and its outcome.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -8,7 +8,7 @@ use crate::code::Code;
 use crate::ptx::Program;
 use crate::report::Mistake;
 
-/// A kernel with all inputs of a launch.
+/// A kernel, together with all inputs of its launch.
 #[derive(Clone, Debug)]
 pub(crate) struct Launch {
     pub(crate) program: Arc<Program>,
@@ -22,18 +22,18 @@ pub(crate) struct Launch {
 #[derive(Debug, Default)]
 pub(crate) struct Ending {
     pub(crate) reports: Vec<(Mistake, String)>,
-    /// Output of its threads, in the order of blocks and threads.
+    /// The output of the threads, ordered by block and thread.
     pub(crate) printed: Vec<Printed>,
-    /// The driver's own output for failed assertions: one line for each failing thread.
+    /// Messages of the driver about failed assertions, with one line for each failing thread.
     pub(crate) messages: Vec<String>,
-    /// The error that ended the launch and broke its context.
+    /// The error that ended the launch and made its context unusable.
     pub(crate) fault: Option<Code>,
     pub(crate) touched: Vec<Touched>,
-    /// The number of warp instructions.
+    /// The number of instructions that the warps executed.
     pub(crate) steps: u64,
 }
 
-/// The bytes of a block of memory that a launch has read, and those that it has written.
+/// The byte ranges of a memory block that a launch has read, and those that it has written.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Touched {
     pub(crate) block: usize,
@@ -46,7 +46,7 @@ pub(crate) struct Touched {
 pub(crate) struct Extent {
     pub(crate) start: u64,
     pub(crate) bytes: usize,
-    /// The block that owns the bytes.
+    /// The memory block that contains the bytes.
     pub(crate) block: usize,
 }
 
@@ -57,17 +57,17 @@ pub(crate) struct Wrong {
     pub(crate) text: String,
 }
 
-/// The global memory that a launch can reach.
+/// The global memory that a launch can access.
 pub(crate) trait GlobalMemory {
-    /// Returns the allocation that contains all these bytes.
+    /// Returns the allocation that contains all of these bytes.
     fn around(&mut self, address: u64, bytes: usize) -> Result<Extent, Wrong>;
-    /// Lends the bytes of a block to the launch.
+    /// Lends the bytes of a memory block to the launch.
     fn take(&mut self, block: usize) -> Vec<u8>;
-    /// Takes the bytes back.
+    /// Receives the bytes back from the launch.
     fn give(&mut self, block: usize, bytes: Vec<u8>);
 }
 
-/// The reason that ends a launch.
+/// The reason why a launch ends early.
 #[derive(Debug)]
 pub(super) struct Fault {
     pub(super) code: Code,

@@ -1,8 +1,10 @@
-//! Execution of kernels: blocks run one after the other in a drawn order, their warps in turns.
+//! The execution of kernels. Blocks run one after the other in a random order, and the warps of a
+//! block run alternately.
 //!
-//! Threads of a warp at the same instruction execute it together. Diverged threads reconverge where
-//! their paths join. Every access passes the memory's bounds checks and the race detectors. The
-//! accessed ranges of global memory are returned, for comparison with other work.
+//! Threads of a warp that have reached the same instruction execute it together. Diverged threads
+//! reconverge where their paths join. Every access is checked for bounds and races. A launch
+//! returns the ranges of global memory that it has accessed, which are then compared with other
+//! work.
 
 #![forbid(unsafe_code)]
 
@@ -31,8 +33,8 @@ use crate::random::Random;
 pub(crate) use launch::{Ending, Extent, GlobalMemory, Launch, Touched, Wrong};
 pub(crate) use printed::Buffer;
 
-/// Runs a launch to its end. A warp that executes more instructions than `instructions` in one
-/// block counts as one without an end.
+/// Runs a launch to its end. A warp that executes more than `instructions` instructions in one
+/// block is treated as an endless loop.
 pub(crate) fn run(
     launch: &Launch,
     memory: &mut dyn GlobalMemory,

@@ -1,60 +1,61 @@
-//! Order by fences and atomics: the accesses of one thread that happen before those of another.
+//! Order through fences and atomics: which accesses of one thread happen before those of another.
 //!
-//! A thread that writes memory by a strong access after a fence releases all accesses that it is
-//! ordered after to that place. These include the accesses of its block before the last barrier. A
-//! thread that accesses the place by a strong access and then passes a fence acquires them. Across
-//! blocks, the acquiring block counts as one: its threads are not distinguished.
+//! A thread releases accesses at a position in memory by passing a fence and then writing there
+//! with a strong access. It releases all accesses that happen before the write, including its
+//! block's accesses before the last barrier. A thread acquires them by reading the position with a
+//! strong access and then passing a fence. Across blocks, the acquiring block is treated as a unit:
+//! its threads are not distinguished.
 
 use std::collections::{HashMap, HashSet};
 
 use super::stamp::Stamp;
 
-/// Bytes of a block of memory, or of shared memory, by where they start.
+/// A position in a memory block or in shared memory: the block, and the offset of the first byte.
 pub(super) type Place = (Option<usize>, usize);
 
-/// Order after a block of threads: all accesses before an interval, and in it those of these
-/// threads.
+/// The accesses of a block that are ordered before the current one: all accesses before an
+/// interval, and those of the listed threads in that interval.
 type Known = (u32, HashSet<u32>);
 
-/// Order after threads of the running block: the moment of their warp up to which their accesses
-/// are ordered.
+/// Threads of the running block, each with the moment of its warp up to which its accesses are
+/// ordered.
 type Moments = HashMap<u32, u16>;
 
-/// The accesses that an acquire at a place is ordered after.
+/// The accesses that an acquire at this position is ordered after.
 #[derive(Debug, Default)]
 struct Released {
-    /// Blocks by their number in the order of running.
+    /// Accesses of blocks, by the position of the block in the execution order.
     blocks: HashMap<usize, Known>,
     interval: u32,
-    /// The same for threads in that interval.
+    /// Accesses of threads in the interval of the release.
     threads: Moments,
     /// The number of releases.
     count: u64,
 }
 
-/// All releases by place, and the orders that threads acquired.
+/// All releases by position, and the order that threads have acquired.
 #[derive(Debug, Default)]
 pub(super) struct Order {
-    /// The first interval of each executed block, and the block.
+    /// The first interval of each executed block, with the block's number.
     blocks: Vec<(u32, u64)>,
-    /// The other blocks' accesses that the running block is ordered after.
+    /// The accesses of other blocks that happen before those of the running block.
     seen: HashMap<usize, Known>,
-    /// The order among its threads since the last barrier.
+    /// The order among threads of the running block since the last barrier.
     inside: HashMap<u32, Moments>,
     released: HashMap<Place, Released>,
-    /// The last release that a thread has acquired: a waiting loop acquires it once.
+    /// The last release that a thread has acquired. A loop that polls acquires a release only once.
     acquired: HashMap<(u32, Place), u64>,
 }
 
 impl Order {
-    /// Begins another block at this interval.
+    /// Begins the next block at this interval.
     pub(super) fn begin(&mut self, interval: u32, block: u64) {
         self.blocks.push((interval, block));
         self.seen.clear();
         self.pass_barrier();
     }
 
-    /// Orders all threads of the block after all earlier accesses.
+    /// Orders all threads of the block after all of its earlier accesses.
     pub(super) fn pass_barrier(&mut self) {
         self.inside.clear();
         self.acquired.clear();
@@ -64,7 +65,7 @@ impl Order {
         self.blocks.last().map_or(0, |(interval, _)| *interval)
     }
 
-    /// Returns the number, in the order of execution, of the block that an interval belongs to.
+    /// Returns the position, in execution order, of the block that an interval belongs to.
     fn owner(&self, interval: u32) -> usize {
         self.blocks.partition_point(|(first, _)| *first <= interval).saturating_sub(1)
     }
@@ -73,7 +74,7 @@ impl Order {
         self.blocks.get(self.owner(stamp.interval())).map_or(0, |(_, block)| *block)
     }
 
-    /// Returns `true` if an access of another block is ordered before.
+    /// Returns `true` if an access by another block happens before the current access.
     pub(super) fn knows_of_another_block(&self, old: Stamp) -> bool {
         if self.seen.is_empty() {
             return false;
@@ -84,8 +85,8 @@ impl Order {
         })
     }
 
-    /// Returns `true` if a thread is ordered after an access of another thread of its block, in the
-    /// same interval.
+    /// Returns `true` if an access by another thread of the same block and interval happens before
+    /// the given thread's current access.
     pub(super) fn knows_of_another_thread(&self, thread: u32, old: Stamp) -> bool {
         let known = self.inside.get(&thread).and_then(|known| known.get(&old.thread()));
         known.is_some_and(|moment| old.tick() <= *moment)

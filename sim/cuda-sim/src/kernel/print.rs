@@ -1,4 +1,4 @@
-//! `vprintf`, which `printf` of CUDA C++ calls with the addresses of a format and of its arguments.
+//! `vprintf`, which `printf` in CUDA C++ calls with the addresses of the format and the arguments.
 
 use super::engine::{Engine, size};
 use super::launch::Fault;
@@ -8,17 +8,17 @@ use crate::printf::{Argument, BUFFER, Conversion, Piece, pieces};
 use crate::ptx::op::Print;
 use crate::report::Mistake;
 
-/// The limit of printed arguments. Conversions beyond it are printed as they are written.
+/// The largest number of arguments that are printed. Conversions beyond this limit are printed
+/// unchanged.
 const MOST_ARGUMENTS: usize = 32;
 
-/// The bytes of printed text that count as one instruction. An instruction is counted for 32
-/// threads, too.
+/// The number of printed bytes that count as one instruction. Like an instruction, the count covers
+/// 32 threads.
 const BYTES_OF_A_STEP: usize = 32;
-/// The limit of invalid conversions reported in a launch.
+/// The largest number of invalid conversions reported for one launch.
 const MOST_CONVERSIONS: usize = 32;
 
-/// The position of the next argument. Arguments lie one after the other, each at a multiple of its
-/// size.
+/// Reads arguments one after the other. Each argument is aligned to a multiple of its size.
 struct Reader {
     next: u64,
     lane: usize,
@@ -26,8 +26,8 @@ struct Reader {
 }
 
 impl Engine<'_> {
-    /// Prints for each thread. Each gets the number of arguments that it printed, or -1 without a
-    /// format.
+    /// Prints for each thread. Each thread receives the number of arguments that it printed, or -1
+    /// if the format cannot be read.
     pub(super) fn print(
         &mut self,
         warp: &mut Warp,
@@ -71,7 +71,7 @@ impl Engine<'_> {
                 Piece::Conversion(conversion, written) => {
                     let arguments =
                         conversion.counts() + usize::from(conversion.argument() != Argument::None);
-                    // The arguments of later conversions are further away still.
+                    // The arguments of later conversions lie even further away.
                     is_full |= count + arguments > MOST_ARGUMENTS;
                     if is_full && arguments > 0 {
                         text.extend(written);
@@ -130,13 +130,13 @@ impl Engine<'_> {
         reader: &mut Reader,
     ) -> Result<u64, Fault> {
         let rest = bytes as u64 - 1;
-        // Addresses wrap around to 0, which is invalid.
+        // The address wraps around to 0, which is invalid.
         let address = reader.next.wrapping_add(rest) & !rest;
         reader.next = address.wrapping_add(bytes as u64);
         self.look(warp, address, bytes, (reader.lane, reader.at))
     }
 
-    /// Reads a text that ends with a zero byte, or at a limit of bytes.
+    /// Reads a text up to its zero byte or to a limit.
     fn text(
         &mut self,
         warp: &mut Warp,
@@ -161,7 +161,7 @@ impl Engine<'_> {
         Ok(text)
     }
 
-    /// Counts text as instructions, so that a kernel that prints without end is stopped.
+    /// Counts the text as instructions, so a kernel that prints forever is stopped.
     fn count_bytes(
         &mut self,
         warp: &mut Warp,

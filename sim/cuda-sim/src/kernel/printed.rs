@@ -1,10 +1,10 @@
-//! Output of kernels, until the driver takes it.
+//! Kernel output that the driver has not collected yet.
 
 use std::collections::VecDeque;
 
 use crate::printf::BUFFER;
 
-/// Output of one call by one thread.
+/// The output of one call by one thread.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Printed {
     pub(crate) block: u64,
@@ -12,7 +12,7 @@ pub(crate) struct Printed {
     pub(crate) text: Vec<u8>,
 }
 
-/// The buffer that kernels print into. A full buffer drops its oldest output.
+/// The buffer that kernels print into. When it is full, the oldest output is dropped.
 #[derive(Debug, Default)]
 pub(crate) struct Buffer {
     all: VecDeque<Printed>,
@@ -20,7 +20,7 @@ pub(crate) struct Buffer {
 }
 
 impl Buffer {
-    /// An empty text is not stored, so that any number of them takes no memory.
+    /// Empty texts are not stored, so they take no memory.
     pub(crate) fn push(&mut self, printed: Printed) {
         if printed.text.is_empty() {
             return;
@@ -33,7 +33,7 @@ impl Buffer {
         }
     }
 
-    /// Empties the buffer, and returns its contents, oldest first.
+    /// Empties the buffer and returns its contents, oldest first.
     pub(crate) fn take(&mut self) -> Vec<Printed> {
         self.bytes = 0;
         std::mem::take(&mut self.all).into()

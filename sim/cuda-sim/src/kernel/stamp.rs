@@ -1,6 +1,6 @@
-//! An access in one word.
+//! A record of one access, packed into one word.
 
-/// An access: its barrier interval, thread, moment in the warp, strength and instruction.
+/// An access: its barrier interval, thread, moment within the warp, strength and instruction.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Stamp(u64);
 
@@ -8,7 +8,7 @@ const STEP: u64 = 0x7FFF;
 const STRONG: u64 = 1 << 15;
 
 impl Stamp {
-    /// The interval is never 0, which marks the absence of an access.
+    /// The interval is never 0, because 0 means that there was no access.
     pub(super) fn new(interval: u32, thread: u32, tick: u16, strong: bool, step: usize) -> Self {
         let step = (step as u64).min(STEP);
         let parts = u64::from(interval) << 36 | u64::from(thread & 0x3FF) << 26;
@@ -35,7 +35,7 @@ impl Stamp {
         self.0 & STRONG != 0
     }
 
-    /// Returns the instruction, or `None` if its number did not fit.
+    /// Returns the instruction, or `None` if its number does not fit the stamp.
     pub(super) fn step(self) -> Option<usize> {
         usize::try_from(self.0 & STEP).ok().filter(|step| *step as u64 != STEP)
     }
@@ -44,7 +44,7 @@ impl Stamp {
         self.thread() / 32
     }
 
-    /// Returns `true` if interval and thread are the same.
+    /// Returns `true` if both the interval and the thread are equal.
     pub(super) fn same_place(self, other: Self) -> bool {
         self.0 >> 26 == other.0 >> 26
     }

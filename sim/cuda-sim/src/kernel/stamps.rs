@@ -1,22 +1,22 @@
-//! A stamp for each cell of a piece of memory, stored for the parts that a launch accesses. A
-//! launch touches little of a large allocation, and each launch creates, searches and drops its
-//! stamps.
+//! One stamp for each cell of a memory range. Stamps are only stored for the pages that a launch
+//! accesses. A launch usually touches little of a large allocation, and each launch creates,
+//! searches and drops its stamps.
 
 use super::stamp::Stamp;
 
-/// Log2 of the cells of a page.
+/// The base-2 logarithm of the number of cells in a page.
 const SHIFT: u32 = 9;
 const PAGE: usize = 1 << SHIFT;
 
-/// Stamps by the number of their cell. A cell without one reads as no access.
+/// The stamps, indexed by the number of their cell. A cell without a stamp reads as "no access".
 #[derive(Debug, Default)]
 pub(super) struct Stamps {
-    /// The pages up to the last one with a stamp.
+    /// The pages, up to the last page that contains a stamp.
     pages: Vec<Option<Box<[Stamp; PAGE]>>>,
 }
 
 impl Stamps {
-    /// Returns the stamp of a cell.
+    /// Returns the stamp of the given cell.
     pub(super) fn get(&self, cell: usize) -> Stamp {
         let page = self.pages.get(cell >> SHIFT).and_then(Option::as_deref);
         page.map_or(Stamp::default(), |page| page[cell % PAGE])
@@ -38,7 +38,7 @@ impl Stamps {
         page.map_or(Stamp::default(), |page| std::mem::take(&mut page[cell % PAGE]))
     }
 
-    /// Splits each cell into two with the same stamp.
+    /// Splits each cell into two cells that share its stamp.
     pub(super) fn double(&mut self) {
         let pages = std::mem::take(&mut self.pages);
         self.pages = pages.into_iter().flat_map(|page| halves(page.as_deref())).collect();
@@ -56,7 +56,7 @@ impl Stamps {
     }
 }
 
-/// Returns the two pages that a page splits into: each cell twice.
+/// Returns the two pages into which a page is split. Each cell appears twice.
 fn halves(page: Option<&[Stamp; PAGE]>) -> [Option<Box<[Stamp; PAGE]>>; 2] {
     let half = |first: usize| {
         let page = page?;

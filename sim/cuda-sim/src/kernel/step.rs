@@ -1,4 +1,4 @@
-//! Executes one instruction for some threads of a warp.
+//! Executes one instruction for several threads of a warp.
 
 use super::engine::Engine;
 use super::launch::Fault;
@@ -8,16 +8,16 @@ use crate::code::Code;
 use crate::ptx::op::{Call, Carry, Compare, ComparePair, Guard, Kind, Register};
 use crate::report::Mistake;
 
-/// The place where the threads go on.
+/// How the threads continue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Flow {
     Next,
     Jump(usize),
-    /// The instruction set the place of each thread.
+    /// The instruction has set the program counter of each thread.
     Placed,
 }
 
-/// Calls a function for each lane of a mask, which most often is full.
+/// Calls a function for each lane of a mask. Most masks are full.
 #[inline(always)]
 fn each(mask: u32, mut function: impl FnMut(usize)) {
     if mask == u32::MAX {
@@ -135,7 +135,7 @@ impl Engine<'_> {
         self.fault((Code::LAUNCH_FAILED, Mistake::KernelFault), warp, lane, at, what)
     }
 
-    /// Returns to the callers; a return of the kernel itself ends the thread.
+    /// Returns each thread to its caller. If the kernel itself returns, the thread ends.
     fn end_call(&mut self, warp: &mut Warp, active: u32) {
         let program = std::sync::Arc::clone(&self.program);
         for lane in lanes(active) {

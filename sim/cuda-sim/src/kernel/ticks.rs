@@ -1,18 +1,20 @@
-//! Order among the threads of a warp: moments of the warp, counted by synchronising instructions.
+//! The order among the threads of a warp. It is measured in moments, which count synchronising
+//! instructions.
 
-/// Lanes of a warp.
+/// The number of lanes in a warp.
 pub(super) const LANES: usize = 32;
-/// The last moment. Later ones are counted as this, and as ordered, so that no false race is
-/// reported.
+/// The last moment that is counted. Later moments are treated as this one and as ordered, so no
+/// false race is reported.
 pub(super) const LAST: u16 = 1023;
 
-/// For each lane, the moment of every other lane up to which it is ordered.
+/// For each lane, the moment up to which it is ordered after each other lane.
 #[derive(Debug)]
 pub(super) struct Ticks {
     now: u16,
-    /// The moment up to which every lane is ordered after every other.
+    /// The moment up to which every lane is ordered after every other lane.
     floor: u16,
-    /// The pairs of lanes that are ordered further; empty until a part of a warp synchronises.
+    /// The moments of pairs of lanes that are ordered beyond `floor`. The list is empty until only
+    /// some lanes of a warp synchronise.
     pairs: Vec<[u16; LANES]>,
 }
 
@@ -21,29 +23,29 @@ impl Ticks {
         Self { now: 0, floor: 0, pairs: Vec::new() }
     }
 
-    /// Resets at a barrier of the block, which orders all earlier accesses.
+    /// Resets the moments at a block barrier, which orders all earlier accesses.
     pub(super) fn reset(&mut self) {
         (self.now, self.floor) = (0, 0);
         self.pairs.clear();
     }
 
-    /// Returns the moment of an access.
+    /// Returns the moment that the next access is recorded with.
     pub(super) fn now(&self) -> u16 {
         self.now
     }
 
-    /// Advances the moment: later accesses are after the released ones.
+    /// Advances the moment, so later accesses are distinguished from those already released.
     pub(super) fn advance(&mut self) {
         self.now = (self.now + 1).min(LAST);
     }
 
-    /// Returns `true` if a lane is ordered after another lane's moment.
+    /// Returns `true` if a lane is ordered after the given moment of another lane.
     pub(super) fn knows(&self, lane: usize, other: usize, moment: u16) -> bool {
         let pair = self.pairs.get(lane).map_or(0, |pairs| pairs[other]);
         moment >= LAST || self.floor.max(pair) > moment
     }
 
-    /// Synchronises these lanes; `all` are the lanes of the warp.
+    /// Synchronises the lanes in `lanes`. `all` contains every lane of the warp.
     pub(super) fn meet(&mut self, lanes: u32, all: u32) {
         self.now = (self.now + 1).min(LAST);
         if lanes == all {
@@ -79,7 +81,7 @@ mod tests {
         ticks.meet(0b0011, u32::MAX);
         assert!(ticks.knows(0, 1, 0) && ticks.knows(1, 0, 0));
         assert!(!ticks.knows(0, 2, 0) && !ticks.knows(2, 1, 0));
-        // Order passes through a third lane, too.
+        // Order also passes through a third lane.
         ticks.meet(0b0110, u32::MAX);
         assert!(ticks.knows(2, 0, 0) && !ticks.knows(0, 2, 0));
         assert!(!ticks.knows(2, 1, ticks.now()));

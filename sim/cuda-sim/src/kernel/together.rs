@@ -1,7 +1,7 @@
 //! Instructions of several threads of a warp: shuffles, votes and synchronisation.
 //!
-//! Such an instruction names its participants. It executes once all of them that have not ended
-//! reached it; the earlier ones wait.
+//! Such an instruction lists its participants. Threads that reach it early wait, and it executes
+//! once every participant that has not ended has reached it.
 
 use super::engine::Engine;
 use super::launch::Fault;
@@ -9,7 +9,8 @@ use super::step::Flow;
 use super::warp::{Warp, lanes};
 use crate::ptx::op::{Kind, Question, Register, Shuffle, ShuffleMode, Vote};
 
-/// The value that a lane reads from one that does not take part. PTX leaves it open.
+/// The value that a lane reads from a lane that does not take part. PTX leaves this value
+/// undefined.
 const NOBODY: u64 = 0xA5A5_A5A5;
 
 impl Engine<'_> {
@@ -66,7 +67,7 @@ fn mask_of(kind: &Kind) -> Option<Register> {
     }
 }
 
-/// Returns the threads that a lane waits for. Lanes outside the block do not count.
+/// Returns the threads that a lane waits for. Lanes outside the block are ignored.
 fn mask_bits(warp: &Warp, mask: Register, lane: usize) -> u32 {
     u32::try_from(warp.value(mask, lane) & 0xFFFF_FFFF).unwrap_or(0) & warp.all
 }
@@ -106,7 +107,7 @@ fn shuffle(warp: &mut Warp, wanted: &Shuffle, class: u32) {
     }
 }
 
-/// Returns the lane that a value comes from, and `true` if it is inside the segment, as PTX's
+/// Returns the source lane of a value, and `true` if that lane is inside the segment, as the PTX
 /// manual defines it.
 fn source(mode: ShuffleMode, lane: u64, b: u64, c: u64) -> (usize, bool) {
     let (clamp, segments) = (c & 31, c >> 8 & 31);
@@ -166,7 +167,7 @@ mod tests {
 
     #[test]
     fn shuffles_come_from_where_the_manual_says() {
-        // `__shfl_up_sync(.., 1)` of whole warps, then of segments of 8.
+        // `__shfl_up_sync(.., 1)` on whole warps, then on segments of 8.
         assert_eq!(source(ShuffleMode::Up, 5, 1, 0), (4, true));
         assert_eq!(source(ShuffleMode::Up, 0, 1, 0), (0, false));
         assert_eq!(source(ShuffleMode::Up, 8, 1, 0x1800), (8, false));

@@ -1,51 +1,51 @@
-//! A warp: its threads' registers, program counters and waits.
+//! A warp: the registers, program counters and wait states of its threads.
 
 use super::ticks::{LANES, Ticks};
 use crate::ptx::op::{Guard, Place, Program, Register};
 use crate::random::Random;
 
-/// Threads of a warp and their state; bit n of a mask is lane n.
+/// The threads of a warp and their state. Bit n of a mask stands for lane n.
 #[derive(Debug)]
 pub(super) struct Warp {
-    /// The number of its first thread in the block.
+    /// The number that the warp's first thread has in the block.
     pub(super) first_thread: u32,
     pub(super) registers: Vec<[u64; LANES]>,
     pub(super) at: [usize; LANES],
-    /// Lanes that the block fills.
+    /// Lanes that belong to a thread of the block.
     pub(super) all: u32,
     /// Lanes that have not ended.
     pub(super) alive: u32,
-    /// Lanes at a barrier of the block.
+    /// Lanes that wait at a barrier of the block.
     pub(super) waiting: u32,
-    /// Lanes at an instruction that other lanes of the warp must reach.
+    /// Lanes that wait at an instruction until other lanes of the warp reach it.
     pub(super) parked: u32,
     /// Lanes that have passed a fence.
     pub(super) fenced: u32,
     /// The call stack of each lane.
     pub(super) calls: Vec<Vec<usize>>,
-    /// The lanes' own memory, one after the other.
+    /// The local memory of the lanes, one lane after the other.
     pub(super) local: Vec<u8>,
     pub(super) ticks: Ticks,
-    /// Instructions executed so far.
+    /// The number of instructions executed so far.
     pub(super) steps: u64,
-    /// Bytes of printed text that do not fill a step yet.
+    /// The number of printed bytes that do not yet add up to an instruction.
     pub(super) printed: usize,
 }
 
-/// Threads at one instruction, and the next instruction where other threads are.
+/// Threads at the same instruction, and the next instruction at which other threads wait.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Group {
     pub(super) at: usize,
     pub(super) lanes: u32,
     pub(super) limit: usize,
-    /// `true` if no other thread of the warp may go on.
+    /// `true` if no other thread of the warp may run.
     pub(super) alone: bool,
 }
 
-/// One turn in this number goes to threads that are not the furthest back.
+/// One time in this number, a group runs that is not the furthest back.
 const DETOUR: usize = 16;
 
-/// Returns the lanes of a mask.
+/// Returns the lanes that a mask contains.
 pub(super) fn lanes(mask: u32) -> impl Iterator<Item = usize> {
     (0..LANES).filter(move |lane| mask >> lane & 1 == 1)
 }
@@ -74,14 +74,14 @@ impl Warp {
         }
     }
 
-    /// Starts a new block.
+    /// Prepares the warp for a new block.
     pub(super) fn reset(&mut self) {
         self.at = [0; LANES];
         self.alive = self.all;
         (self.waiting, self.parked, self.fenced, self.steps) = (0, 0, 0, 0);
         self.printed = 0;
         self.calls.iter_mut().for_each(Vec::clear);
-        // Memory that a thread has not written is not zero.
+        // Memory that a thread has not written is not zeroed.
         self.local.fill(0xA5);
         self.ticks.reset();
     }
@@ -90,8 +90,8 @@ impl Warp {
         self.alive & !self.waiting & !self.parked
     }
 
-    /// Picks the threads that run next: those furthest back, so that they reach the others. Now and
-    /// then it picks others, so that no thread waits forever.
+    /// Picks the threads that run next: those furthest back, so that they catch up with the others.
+    /// Occasionally it picks other threads, so no thread waits forever.
     pub(super) fn pick(&self, random: &mut Random) -> Option<Group> {
         let runnable = self.runnable();
         let first = lanes(runnable).next()?;
@@ -124,7 +124,7 @@ impl Warp {
         }
     }
 
-    /// Returns the lanes for which a guard holds.
+    /// Returns the lanes whose guard predicate is true.
     pub(super) fn holds(&self, guard: Guard) -> u32 {
         let values = &self.registers[guard.register];
         let mut mask = 0;
@@ -134,7 +134,7 @@ impl Warp {
         if guard.negated { !mask } else { mask }
     }
 
-    /// Ends these lanes. Lanes that wait for them check again.
+    /// Ends these lanes. Lanes that wait for them check their condition again.
     pub(super) fn end(&mut self, mask: u32) {
         self.alive &= !mask;
         self.parked = 0;

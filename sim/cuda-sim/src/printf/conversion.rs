@@ -1,15 +1,15 @@
-//! The pieces of a format, and a conversion with its argument.
+//! The parts of a format string: text and conversions.
 
 use super::BUFFER;
 
-/// A part of a format.
+/// A part of a format string.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Piece<'f> {
-    /// Literal text.
+    /// Text that is printed unchanged.
     Text(&'f [u8]),
-    /// A conversion, and its text.
+    /// A conversion, with the text from which it was parsed.
     Conversion(Conversion, &'f [u8]),
-    /// Text that begins like a conversion, and is not one.
+    /// Text that begins like a conversion, but is not one.
     Unknown(&'f [u8]),
 }
 
@@ -17,11 +17,11 @@ pub(crate) enum Piece<'f> {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Count {
     Number(usize),
-    /// `*`: an argument has the number.
+    /// `*`: the number is passed as an argument.
     Argument,
 }
 
-/// A conversion as it is written.
+/// A conversion as written in the format.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Conversion {
     pub(super) alternate: bool,
@@ -35,12 +35,12 @@ pub(crate) struct Conversion {
     pub(super) letter: u8,
 }
 
-/// The size of a whole number.
+/// The size of an integer argument.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Size {
     Short,
     Int,
-    /// `l` and `ll`, both of 64 bits.
+    /// `l` and `ll`, which both mean 64 bits.
     Long,
 }
 
@@ -50,11 +50,11 @@ pub(crate) enum Argument {
     Bytes(usize),
     /// The address of a text.
     Text,
-    /// `%%`.
+    /// `%%`, which takes no argument.
     None,
 }
 
-/// Splits a format into its pieces, in order.
+/// Splits a format into its parts, in order.
 pub(crate) fn pieces(format: &[u8]) -> Vec<Piece<'_>> {
     let (mut pieces, mut rest) = (Vec::new(), format);
     while !rest.is_empty() {
@@ -114,7 +114,7 @@ impl Reader<'_> {
         }
         found.width = self.count();
         if self.next_is(b'.') {
-            // A point without a number is a precision of 0.
+            // A point without a number means a precision of 0.
             found.precision = Some(self.count().unwrap_or(Count::Number(0)));
         }
         if self.next_is(b'h') {
@@ -149,14 +149,14 @@ impl Reader<'_> {
 }
 
 impl Conversion {
-    /// Returns the number of arguments for its width and precision. Each has 4 bytes and precedes
-    /// the conversion's own argument.
+    /// Returns the number of arguments for the width and the precision. Each has 4 bytes and
+    /// precedes the conversion's own argument.
     pub(crate) fn counts(&self) -> usize {
         let counts = [self.width, self.precision];
         counts.into_iter().filter(|count| *count == Some(Count::Argument)).count()
     }
 
-    /// Returns the kind of its argument.
+    /// Returns the kind of argument that the conversion takes.
     pub(crate) fn argument(&self) -> Argument {
         match self.letter {
             b'%' => Argument::None,
@@ -168,8 +168,8 @@ impl Conversion {
         }
     }
 
-    /// Replaces `*` by the numbers of arguments, in order. Returns `None` if one exceeds the
-    /// buffer.
+    /// Replaces each `*` by the number from the next argument. Returns `None` if a number exceeds
+    /// the size of the buffer.
     pub(crate) fn with_counts(mut self, counts: &[i32]) -> Option<Self> {
         let mut counts = counts.iter().copied();
         if self.width == Some(Count::Argument) {
@@ -187,7 +187,7 @@ impl Conversion {
         Some(self)
     }
 
-    /// Returns the written precision, or that of an argument.
+    /// Returns the precision that was written in the format or passed as an argument.
     pub(crate) fn precision(&self) -> Option<usize> {
         number(self.precision)
     }

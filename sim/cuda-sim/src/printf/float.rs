@@ -1,14 +1,14 @@
-//! Floating-point numbers: decimal, with an exponent, the shorter form, and in base 16.
+//! Floating-point numbers: decimal, with an exponent, in the shorter of both forms, and in base 16.
 
 use super::conversion::Conversion;
 
-/// The number of digits after which an `f64` has zeros alone.
+/// The number of digits after which an `f64` only has zeros.
 const DIGITS: usize = 1100;
-/// Bits of the fraction, and its digits in base 16.
+/// The number of bits in the fraction, and the number of its digits in base 16.
 const FRACTION: usize = 52;
 const HEX_DIGITS: usize = FRACTION / 4;
 
-/// Returns the sign and base in front, the digits, and `true` if the number is finite.
+/// Returns the leading sign and base, the digits, and `true` if the number is finite.
 pub(super) fn written(conversion: &Conversion, value: f64) -> (Vec<u8>, Vec<u8>, bool) {
     let sign = match () {
         () if value.is_sign_negative() => "-",
@@ -48,7 +48,7 @@ fn decimal(value: f64, precision: usize, alternate: bool) -> String {
     text + &"0".repeat(precision - exact)
 }
 
-/// Returns the digits in front of an exponent, and the exponent.
+/// Returns the digits before the exponent, and the exponent.
 fn scientific(value: f64, precision: usize) -> (String, i32) {
     let exact = precision.min(DIGITS);
     let text = format!("{value:.exact$e}");
@@ -69,7 +69,7 @@ fn with_exponent(digits: &str, exponent: i32) -> String {
     format!("{digits}e{sign}{:02}", exponent.unsigned_abs())
 }
 
-/// Formats for `%g`: with an exponent if that is below -4 or at least the precision.
+/// Formats for `%g`: uses an exponent if the exponent is below -4 or at least the precision.
 fn shorter(conversion: &Conversion, value: f64) -> String {
     let wanted = conversion.precision().unwrap_or(6).max(1);
     let (digits, exponent) = scientific(value, wanted - 1);
@@ -84,7 +84,7 @@ fn shorter(conversion: &Conversion, value: f64) -> String {
     with_exponent(&trimmed(digits, conversion.alternate), exponent)
 }
 
-/// Removes zeros from the end of a fraction.
+/// Removes trailing zeros from a fraction.
 fn trimmed(text: String, alternate: bool) -> String {
     if alternate || !text.contains('.') {
         return text;
@@ -92,7 +92,8 @@ fn trimmed(text: String, alternate: bool) -> String {
     text.trim_end_matches('0').trim_end_matches('.').to_owned()
 }
 
-/// Formats one digit, the fraction, and an exponent of 2. A subnormal number begins with 0.
+/// Formats one digit, the fraction, and an exponent of 2. A subnormal number begins with the digit
+/// 0.
 fn hexadecimal(conversion: &Conversion, value: f64) -> String {
     let bits = value.to_bits();
     let stored = i32::try_from(bits >> FRACTION).unwrap_or(0);

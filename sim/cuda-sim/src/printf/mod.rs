@@ -1,7 +1,7 @@
-//! Formatted output of a kernel's `printf`: C's conversions, as far as CUDA's guide lists them.
+//! Formatted output of a kernel's `printf`. It supports the C conversions that CUDA's guide lists.
 //!
-//! A conversion is `%[flags][width][.precision][size]type`. Flags are `#`, ` `, `0`, `+` and `-`.
-//! Width and precision are a number or `*`. Sizes are `h`, `l` and `ll`, types are
+//! A conversion is `%[flags][width][.precision][size]type`. The flags are `#`, ` `, `0`, `+` and
+//! `-`. Width and precision are a number or `*`. The sizes are `h`, `l` and `ll`, and the types are
 //! `cdiouxXpeEfgGaAs`.
 
 mod conversion;
@@ -14,10 +14,11 @@ mod tests;
 
 pub(crate) use conversion::{Argument, Conversion, Piece, pieces};
 
-/// The bytes of the buffer that kernels print into: CUDA's default. No text can be wider.
+/// The size in bytes of the buffer that kernels print into, which is CUDA's default. No field can
+/// be wider.
 pub(crate) const BUFFER: usize = 1 << 20;
 
-/// Pads to a width. The prefix stays in front of zeros that fill the width.
+/// Pads to a width. If zeros fill the width, the prefix stays in front of the zeros.
 fn padded(conversion: &Conversion, width: usize, prefix: &[u8], body: &[u8]) -> Vec<u8> {
     let fill = width.saturating_sub(prefix.len() + body.len());
     let [mut before, mut zeros, mut behind] = [0; 3];

@@ -1,8 +1,8 @@
-//! Conversions, compared with the C library's `snprintf` and with cases of CUDA's guide.
+//! Conversions, compared with the C library's `snprintf` and with examples from CUDA's guide.
 
 use super::{Argument, BUFFER, Conversion, Piece, pieces};
 
-/// Returns the only conversion of a format.
+/// Returns the single conversion that a format contains.
 fn conversion(format: &str) -> Conversion {
     match pieces(format.as_bytes()).as_slice() {
         [Piece::Conversion(conversion, written)] if *written == format.as_bytes() => {
@@ -35,7 +35,7 @@ fn what_the_guide_does_not_list_is_unknown_and_stays_as_it_is_written() {
         let found = pieces(format.as_bytes());
         assert!(matches!(found.first(), Some(Piece::Unknown(_))), "{format}: {found:?}");
     }
-    // No byte makes it panic.
+    // No byte causes a panic.
     for byte in 0..=u8::MAX {
         assert!(!pieces(&[b'%', byte]).is_empty());
     }
@@ -93,8 +93,8 @@ fn the_largest_widths_and_precisions_are_filled() {
     assert_eq!(number(&format!("%{BUFFER}d"), 7).len(), BUFFER);
 }
 
-/// Compares with glibc. Other C libraries differ where the standard allows it, such as in subnormal
-/// numbers in base 16.
+/// Compares with glibc. Other C libraries differ where the standard allows differences, for example
+/// for subnormal numbers in base 16.
 #[cfg(all(target_os = "linux", target_env = "gnu"))]
 mod beside_the_c_library {
     use std::ffi::{CString, c_char, c_int};
@@ -116,13 +116,14 @@ mod beside_the_c_library {
         let (format, capacity) = (text.as_ptr(), buffer.len());
         let is_float = b"eEfgGaA".contains(text.as_bytes().last().unwrap());
         let written = if is_float {
-            // SAFETY: the buffer has `capacity` bytes, the format ends with a zero byte and takes one
-            // `double`.
+            // SAFETY: the buffer has `capacity` bytes.
+            // The format is terminated by a zero byte and takes one `double`.
             unsafe { snprintf(place, capacity, format, f64::from_bits(bits)) }
         } else {
-            // SAFETY: as above. The format takes one whole number of at most 64 bits, passed as one
-            // of 64 bits. A smaller number is its low bits on all processors that the simulator is
-            // tested on.
+            // SAFETY: the buffer has `capacity` bytes, and the format is terminated by a zero byte.
+            // The format takes one integer of at most 64 bits, which is passed as a 64-bit integer.
+            // On all processors that the simulator is tested on, a smaller integer is read from the
+            // low bits.
             unsafe { snprintf(place, capacity, format, bits) }
         };
         let written = usize::try_from(written).unwrap();
@@ -141,7 +142,7 @@ mod beside_the_c_library {
         let size = select(vec!["", "h", "l", "ll"]);
         (flags, width, precision, size, select(letters)).prop_map(
             |(flags, width, precision, size, letter)| {
-                // A width does not begin with a flag.
+                // A width does not begin with a zero, which is a flag.
                 let width = width.trim_start_matches('0');
                 let size = if "eEfgGaAp".contains(letter) { "" } else { size };
                 format!("%{}{width}{precision}{size}{letter}", flags.concat())
@@ -195,8 +196,9 @@ mod beside_the_c_library {
             format in formats(&['e', 'E', 'f', 'g', 'G', 'a', 'A']),
             value in floats(),
         ) {
-            // There it loses the zeros that `#` keeps, where rounding carries into another digit:
-            // glibc writes 999999.5 as `1.e+06`. A test below covers the standard's rule for `#`.
+            // With `#`, glibc loses the zeros that must be kept if rounding carries into another
+            // digit: it writes 999999.5 as `1.e+06`. A test below covers the rule that the standard
+            // has for `#`.
             prop_assume!(!(format.contains('#') && format.to_ascii_lowercase().ends_with('g')));
             let bits = value.to_bits();
             let written = String::from_utf8(conversion(&format).number(bits)).unwrap();

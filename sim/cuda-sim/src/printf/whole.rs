@@ -1,8 +1,8 @@
-//! Whole numbers and pointers.
+//! Formats integers and pointers.
 
 use super::conversion::{Conversion, Size};
 
-/// Returns the sign or base in front, and the digits.
+/// Returns the leading sign or base, and the digits.
 pub(super) fn written(conversion: &Conversion, bits: u64) -> (Vec<u8>, Vec<u8>) {
     let letter = conversion.letter;
     if matches!(letter, b'd' | b'i') {
@@ -48,7 +48,7 @@ fn signed(size: Size, bits: u64) -> i64 {
     i64::from_ne_bytes((bits << unused).to_ne_bytes()) >> unused
 }
 
-/// Pads to the digits of the precision; 0 with a precision of 0 has none.
+/// Pads the digits to the precision. The value 0 with a precision of 0 has no digits.
 fn digits(conversion: &Conversion, text: String) -> Vec<u8> {
     let Some(precision) = conversion.precision() else { return text.into_bytes() };
     if precision == 0 && text == "0" {

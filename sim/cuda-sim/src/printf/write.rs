@@ -1,17 +1,17 @@
-//! Arguments formatted by a conversion.
+//! Formats the argument of a conversion.
 
 use super::conversion::{Conversion, number};
 use super::{float, padded, whole};
 
 impl Conversion {
-    /// Formats a number, in the low bits.
+    /// Formats a number that is stored in the low bits.
     pub(crate) fn number(&self, bits: u64) -> Vec<u8> {
         match self.letter {
             b'c' => self.plain(&bits.to_le_bytes()[..1]),
             b'p' if bits == 0 => self.plain(b"(nil)"),
             b'e' | b'E' | b'f' | b'g' | b'G' | b'a' | b'A' => {
                 let (prefix, body, is_finite) = float::written(self, f64::from_bits(bits));
-                // Infinity gets no leading zeros.
+                // Infinity is not padded with zeros.
                 let own = Self { zeros: self.zeros && is_finite, ..self.clone() };
                 padded(&own, number(self.width).unwrap_or(0), &prefix, &body)
             }
@@ -23,7 +23,7 @@ impl Conversion {
         }
     }
 
-    /// Formats a text; a null address has none.
+    /// Formats a text. `None` stands for a null address.
     pub(crate) fn text(&self, text: Option<&[u8]>) -> Vec<u8> {
         let text = text.unwrap_or(b"(null)");
         self.plain(&text[..self.precision().unwrap_or(usize::MAX).min(text.len())])

@@ -1,4 +1,4 @@
-//! Bodies of functions: declarations, labels, instructions and their operands.
+//! Function bodies: declarations, labels, instructions and their operands.
 
 use super::error::{PtxError, Reading};
 use super::lexer::Token;
@@ -7,7 +7,7 @@ use super::syntax::{Guard, Instruction, Linkage, Operand, Statement};
 use super::types::{Space, Type};
 
 impl Parser<'_> {
-    /// Parses a body, from its opening to its closing brace.
+    /// Parses a body from its opening brace to its closing brace.
     pub(super) fn body(&mut self) -> Reading<Vec<Statement>> {
         let start = self.line();
         self.expect('{')?;
@@ -107,7 +107,7 @@ impl Parser<'_> {
         Ok(Statement::Instruction(Instruction { line, guard, name, modifiers, operands }))
     }
 
-    /// Parses all operands of an instruction, and its end.
+    /// Parses the operands of an instruction, up to its end.
     fn operands(&mut self) -> Reading<Vec<Operand>> {
         let mut operands = Vec::new();
         while !self.accept(';') {
@@ -179,7 +179,7 @@ impl Parser<'_> {
         self.single_operand()
     }
 
-    /// Parses an operand outside braces: groups do not nest.
+    /// Parses an operand outside braces, because groups do not nest.
     fn single_operand(&mut self) -> Reading<Operand> {
         let line = self.line();
         match self.peek() {
@@ -206,7 +206,8 @@ impl Parser<'_> {
         Ok(operands)
     }
 
-    /// Parses a register, a component of a special one, a variable with an offset, or two results.
+    /// Parses a register, a component of a special register, a variable with an offset, or a pair
+    /// of results.
     fn named(&mut self) -> Reading<Operand> {
         let line = self.line();
         let mut name = self.word()?.to_owned();

@@ -1,10 +1,10 @@
-//! Additions and subtractions that pass a carry on, for whole numbers wider than a register.
+//! Additions and subtractions with a carry, for integers that are wider than a register.
 
 use super::integer::{Integer, by_integer};
 use super::op::Carried;
 use super::types::Type;
 
-/// Returns the sum of two numbers and a carry, and the carry out.
+/// Returns the sum of two numbers and a carry, together with the carry out.
 fn sum<I: Integer>(a: I, b: I, carry: u64) -> (u64, u64) {
     let whole = u128::from(a.bits()) + u128::from(b.bits()) + u128::from(carry & 1);
     let low = u64::try_from(whole & u128::from(u64::MAX)).unwrap_or(0);
@@ -15,7 +15,7 @@ fn add<I: Integer>(a: u64, b: u64, _: u64, carry: u64) -> (u64, u64) {
     sum(I::get(a), I::get(b), carry)
 }
 
-/// Subtracts; the carry is a borrow here, in and out.
+/// Subtracts with a borrow. The carry in and the carry out both represent the borrow.
 fn subtract<I: Integer>(a: u64, b: u64, _: u64, borrow: u64) -> (u64, u64) {
     let (a, b) = (I::get(a), I::get(b));
     let less = u128::from(b.bits()) + u128::from(borrow & 1);
@@ -31,8 +31,8 @@ fn multiply_high<I: Integer>(a: u64, b: u64, c: u64, carry: u64) -> (u64, u64) {
     sum(I::get(a).multiply_high(I::get(b)), I::get(c), carry)
 }
 
-/// Returns a function of three numbers and a carry, of a type of 32 or 64 bits. The name is that of
-/// PTX without the `c` of a carry.
+/// Returns a function of three numbers and a carry, for a type of 32 or 64 bits. The name is PTX's,
+/// without the `c` for the carry.
 pub(crate) fn function(name: &str, half: Option<&str>, ty: Type) -> Option<Carried> {
     if !matches!(ty, Type::U32 | Type::S32 | Type::U64 | Type::S64) {
         return None;

@@ -1,4 +1,4 @@
-//! Comparisons of whole numbers, and of floating-point numbers, which may be NaN.
+//! Comparisons of integers and of floating-point numbers, which may be NaN.
 
 use std::cmp::Ordering::{self, Equal, Greater, Less};
 
@@ -8,7 +8,7 @@ use super::op::Test;
 use super::types::Type;
 use half::{bf16, f16};
 
-/// A value that can be compared, read from a register.
+/// A value that is read from a register and can be compared.
 trait Comparable {
     fn order(a: u64, b: u64) -> Option<Ordering>;
 }
@@ -58,25 +58,26 @@ impl Comparable for Brain {
     }
 }
 
-/// The names of comparisons that a type has.
+/// The set of comparison names that a type supports.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Names {
-    /// Bits are equal or different.
+    /// Untyped bits are only compared for equality.
     Bits,
     Signed,
-    /// Unsigned numbers have separate names for less and greater.
+    /// Unsigned numbers have their own names for less and greater.
     Unsigned,
-    /// One side may be NaN.
+    /// For floats, either side may be NaN.
     Float,
 }
 
-/// Returns `true` if it is the name of a comparison.
+/// Returns `true` if the text is the name of a comparison.
 pub(crate) fn is_name(name: &str) -> bool {
     named::<Single>(name, Names::Float).is_some()
         || named::<Whole<u32>>(name, Names::Unsigned).is_some()
 }
 
-/// Returns a comparison by its name in PTX. Names that end in `u` also hold if one side is NaN.
+/// Returns a comparison by its PTX name. Comparisons whose names end in `u` also hold if one side
+/// is NaN.
 fn named<C: Comparable>(name: &str, names: Names) -> Option<Test> {
     Some(match name {
         "eq" => |a, b| C::order(a, b) == Some(Equal),
@@ -103,7 +104,7 @@ fn named<C: Comparable>(name: &str, names: Names) -> Option<Test> {
     })
 }
 
-/// Returns the comparison of a name and a type.
+/// Returns the comparison for a name and a type.
 pub(crate) fn test(name: &str, ty: Type, flush: bool) -> Option<Test> {
     match ty {
         Type::B16 => named::<Whole<u16>>(name, Names::Bits),

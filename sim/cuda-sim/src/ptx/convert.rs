@@ -1,4 +1,4 @@
-//! `cvt`: conversion between any two types, with a direction of rounding and saturation.
+//! `cvt`: conversions between any two types, with a rounding direction and saturation.
 
 #![expect(clippy::cast_possible_truncation, reason = "the low bits of a register are the number")]
 
@@ -14,14 +14,14 @@ pub(crate) struct Conversion {
     pub(crate) to: Type,
     pub(crate) from: Type,
     pub(crate) round: Round,
-    /// Rounds to a whole number: `.rni` and its variants.
+    /// `true` if the value is rounded to an integer, as with `.rni` and its variants.
     pub(crate) whole: bool,
     pub(crate) flush: bool,
     pub(crate) saturate: bool,
 }
 
 impl Conversion {
-    /// Returns the converted bits.
+    /// Converts the bits of a value.
     pub(crate) fn apply(self, bits: u64) -> u64 {
         match (self.from.is_float(), self.to.is_float()) {
             (false, false) => self.whole_to_whole(whole(self.from, bits)),
@@ -31,7 +31,8 @@ impl Conversion {
         }
     }
 
-    /// Returns `true` if `to` contains all whole numbers of `from`, so that nothing saturates.
+    /// Returns `true` if `to` can represent every integer of `from`, in which case nothing
+    /// saturates.
     pub(crate) fn is_within(from: Type, to: Type) -> bool {
         if from.is_float() || to.is_float() {
             return false;
@@ -66,7 +67,7 @@ impl Conversion {
             return 0;
         }
         let (least, greatest) = range(self.to);
-        // Rust's conversion limits to the range of 128 bits, and the clamp to that of the type.
+        // Rust's conversion clamps to the 128-bit range, and `clamp` to the range of the type.
         let value = (to_whole(value, self.round) as i128).clamp(least, greatest);
         put_whole(self.to, value)
     }
@@ -88,7 +89,7 @@ impl Conversion {
     }
 }
 
-/// Packs two `.f32` into a pair of short numbers; the first becomes the upper half.
+/// Packs two `.f32` into a pair of 16-bit floats. The first becomes the upper half.
 pub(crate) fn pair(to: Type, round: Round, upper: u64, lower: u64) -> u64 {
     let to = if to == Type::F16x2 { Type::F16 } else { Type::Bf16 };
     let conversion =
@@ -96,7 +97,7 @@ pub(crate) fn pair(to: Type, round: Round, upper: u64, lower: u64) -> u64 {
     conversion.apply(upper) << 16 | conversion.apply(lower)
 }
 
-/// Rounds a floating-point number to a whole number in a direction.
+/// Rounds a floating-point number to an integer in the given direction.
 fn to_whole(value: f64, round: Round) -> f64 {
     match round {
         Round::Nearest => value.round_ties_even(),
@@ -133,7 +134,7 @@ fn range(ty: Type) -> (i128, i128) {
     if ty.is_signed() { (-(1 << (bits - 1)), (1 << (bits - 1)) - 1) } else { (0, (1 << bits) - 1) }
 }
 
-/// Returns the whole number in the low bits.
+/// Returns the integer that is stored in the low bits.
 fn whole(ty: Type, bits: u64) -> i128 {
     let free = 64 - bit_count(ty);
     if ty.is_signed() {
@@ -143,7 +144,7 @@ fn whole(ty: Type, bits: u64) -> i128 {
     }
 }
 
-/// Returns the bits, sign-extended to the register.
+/// Returns the bits of the integer, sign-extended to the register's width.
 fn put_whole(ty: Type, value: i128) -> u64 {
     whole(ty, value as u64) as u64
 }

@@ -1,8 +1,8 @@
-//! `dp4a` and `dp2a`: sums of products of small numbers that share a register.
+//! `dp4a` and `dp2a`: dot products of small integers that are packed into registers.
 
 use super::function::Three;
 
-/// Returns a part of a register by its first bit and its width, signed or unsigned.
+/// Returns a bit field of a register by its first bit and its width, signed or unsigned.
 fn part<const SIGNED: bool>(bits: u64, first: u32, width: u32) -> i64 {
     let free = 64 - width;
     let raised = bits >> first << free;
@@ -28,7 +28,7 @@ fn two<const A: bool, const B: bool, const HIGH: bool>(a: u64, b: u64, c: u64) -
     low_word((0..2).map(product).sum::<i64>() + part::<true>(c, 0, 32))
 }
 
-/// Returns `dp4a`, by the signedness of its two sides.
+/// Returns `dp4a` for the signedness of its two operands.
 pub(crate) fn of_four(signs: (bool, bool)) -> Three {
     match signs {
         (false, false) => four::<false, false>,
@@ -38,7 +38,8 @@ pub(crate) fn of_four(signs: (bool, bool)) -> Three {
     }
 }
 
-/// Returns `dp2a`, by the same, and by the half of the second side that it reads.
+/// Returns `dp2a` for the signedness of its two operands, and for the half of the second operand
+/// that it reads.
 pub(crate) fn of_two(signs: (bool, bool), high: bool) -> Three {
     match (signs, high) {
         ((false, false), false) => two::<false, false, false>,

@@ -1,9 +1,9 @@
-//! Floating-point arithmetic of `.f32`, `.f64`, `.f16`, `.bf16` and pairs of the short ones, as
-//! functions on the bits of registers.
+//! Floating-point arithmetic on `.f32`, `.f64`, `.f16`, `.bf16` and pairs of 16-bit floats. Each
+//! operation is a function on the bits of registers.
 //!
-//! Sums, products, quotients, square roots and fused products are rounded once, to nearest unless
-//! the instruction has a direction. PTX's approximate instructions are rounded as precisely as the
-//! host can.
+//! Sums, products, quotients, square roots and fused multiply-adds are rounded once. They are
+//! rounded to nearest unless the instruction names a direction. PTX's approximate instructions are
+//! computed as precisely as the host can.
 
 #![expect(clippy::cast_possible_truncation, reason = "the low bits of a register are the number")]
 
@@ -23,7 +23,7 @@ trait Format {
     }
 }
 
-/// The type that arithmetic runs in.
+/// The type in which arithmetic is computed.
 trait Raw: Copy + PartialOrd {
     fn add(self, other: Self) -> Self;
     fn subtract(self, other: Self) -> Self;
@@ -33,10 +33,10 @@ trait Raw: Copy + PartialOrd {
     fn root(self) -> Self;
     fn negative(self) -> bool;
     fn turned(self) -> Self;
-    /// Applies a function of wider numbers.
+    /// Applies a function of a wider type.
     fn by(self, function: fn(f64) -> f64) -> Self;
     fn signed_as(self, other: Self) -> Self;
-    /// Clamps to 0 to 1; NaN becomes 0.
+    /// Clamps to the range from 0 to 1. NaN becomes 0.
     fn saturated(self) -> Self;
     fn is_number(self) -> bool;
     fn none() -> Self;
@@ -92,12 +92,12 @@ raw!(f32, |value, function: fn(f64) -> f64| function(f64::from(value)) as f32);
 raw!(f64, |value, function: fn(f64) -> f64| function(value));
 
 struct Single;
-/// Treats subnormal numbers as zeros, as operands and as results.
+/// Flushes subnormal operands and results to zero.
 struct Flushed;
 struct Double;
 struct Half;
 struct Brain;
-/// Clamps results to 0 to 1.
+/// Clamps results to the range from 0 to 1.
 struct Saturated<F>(F);
 
 fn flush(value: f32) -> f32 {
@@ -105,7 +105,7 @@ fn flush(value: f32) -> f32 {
 }
 
 fn single_bits(value: f32) -> u64 {
-    // PTX's only NaN.
+    // The only NaN that PTX produces.
     u64::from(if value.is_nan() { 0x7FFF_FFFF } else { value.to_bits() })
 }
 
@@ -139,8 +139,9 @@ impl Format for Double {
     }
 }
 
-// Sums, products and quotients of two short numbers are safe from a second rounding in 53 bits
-// (Figueroa, "When is double rounding innocuous?", 1995). Those of three numbers are not.
+// For two 16-bit operands, rounding a sum, product or quotient to 53 bits first does not change the
+// result (Figueroa, "When is double rounding innocuous?", 1995). This does not hold for three
+// operands.
 impl Format for Half {
     type Raw = f64;
     fn get(bits: u64) -> f64 {
@@ -176,12 +177,12 @@ impl<F: Format> Format for Saturated<F> {
         F::put(value.saturated())
     }
     fn fused(a: u64, b: u64, c: u64) -> u64 {
-        // Rounding is monotone, and 0 and 1 are numbers of every format.
+        // Rounding is monotone, and every format represents 0 and 1 exactly.
         Self::put(F::get(F::fused(a, b, c)))
     }
 }
 
-/// A function of one number, and of two.
+/// A function of one number, and a function of two.
 trait Unary {
     fn apply<R: Raw>(a: R) -> R;
 }
@@ -232,7 +233,7 @@ functions! { Binary:
     SignOf(a, b) = b.signed_as(a);
 }
 
-/// Returns the minimum. With one NaN it is the other number; -0 is less than +0.
+/// Returns the minimum. If one operand is NaN, the result is the other operand. -0 is less than +0.
 fn least<R: Raw>(a: R, b: R) -> R {
     if !a.is_number() || b < a || (a == b && b.negative()) {
         return if b.is_number() { b } else { a };
@@ -260,7 +261,7 @@ fn fused_pair<F: Format>(a: u64, b: u64, c: u64) -> u64 {
     F::fused(a, b, c) | F::fused(a >> 16, b >> 16, c >> 16) << 16
 }
 
-/// The modifiers for operands and results.
+/// The modifiers that apply to operands and results.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Style {
     pub(crate) flush: bool,
@@ -287,7 +288,7 @@ macro_rules! by_format {
     }};
 }
 
-/// Returns a function of one number, by its name in PTX.
+/// Returns a function of one number by its PTX name.
 pub(crate) fn unary(name: &str, ty: Type, style: Style) -> Option<One> {
     fn of<O: Unary>(ty: Type, style: Style) -> Option<One> {
         by_format!(ty, style, one, one_pair, O)
@@ -307,7 +308,7 @@ pub(crate) fn unary(name: &str, ty: Type, style: Style) -> Option<One> {
     }
 }
 
-/// Returns a function of two numbers, by its name in PTX; `min_nan` and `max_nan` are those with
+/// Returns a function of two numbers by its PTX name. `min_nan` and `max_nan` are the variants with
 /// `.NaN`.
 pub(crate) fn binary(name: &str, ty: Type, style: Style) -> Option<Two> {
     fn of<O: Binary>(ty: Type, style: Style) -> Option<Two> {
@@ -327,7 +328,7 @@ pub(crate) fn binary(name: &str, ty: Type, style: Style) -> Option<Two> {
     }
 }
 
-/// Returns the fused product and sum.
+/// Returns the fused multiply-add.
 pub(crate) fn fused(ty: Type, style: Style) -> Option<Three> {
     fn single<F: Format>(a: u64, b: u64, c: u64) -> u64 {
         F::fused(a, b, c)
@@ -335,7 +336,7 @@ pub(crate) fn fused(ty: Type, style: Style) -> Option<Three> {
     by_format!(ty, style, single, fused_pair)
 }
 
-/// Returns `rcp.approx.ftz.f64` or `rsqrt.approx.ftz.f64`, whose result has a low half of zero.
+/// Returns `rcp.approx.ftz.f64` or `rsqrt.approx.ftz.f64`. The low half of the result is zero.
 pub(crate) fn short_double(name: &str) -> Option<One> {
     const HIGH: u64 = 0xFFFF_FFFF_0000_0000;
     fn inverse(a: u64) -> u64 {
@@ -351,7 +352,7 @@ pub(crate) fn short_double(name: &str) -> Option<One> {
     }
 }
 
-/// Returns `ex2.approx.ftz` of `.bf16` and its pairs, whose results are never subnormal.
+/// Returns `ex2.approx.ftz` for `.bf16` and pairs of `.bf16`. The results are never subnormal.
 pub(crate) fn flushed_power(ty: Type) -> Option<One> {
     fn power(a: u64) -> u64 {
         let bits = one::<PowerOfTwo, Brain>(a);
@@ -386,7 +387,7 @@ pub(crate) fn test(name: &str, ty: Type) -> Option<One> {
     })
 }
 
-/// Reads a `.f32`, with subnormal numbers flushed to zero on demand.
+/// Reads an `.f32`. If `flush_it` is set, subnormal numbers become zero.
 pub(crate) fn single(bits: u64, flush_it: bool) -> f32 {
     if flush_it { Flushed::get(bits) } else { Single::get(bits) }
 }

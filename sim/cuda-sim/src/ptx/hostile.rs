@@ -1,5 +1,5 @@
-//! Texts that no compiler writes: each is read or refused with an error, without a panic or
-//! unbounded memory.
+//! Texts that no compiler produces. Each is accepted or refused with an error, without a panic and
+//! without unbounded memory use.
 
 use std::collections::HashMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -7,10 +7,10 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use super::error::Reading;
 use super::{initial_bytes, parse, programs};
 
-/// Kernels of this repository, to be mutated.
+/// Kernels from this repository, which the tests mutate.
 const KERNELS: &str =
     concat!(env!("CARGO_MANIFEST_DIR"), "/../../testing/pool-kernels/cuda/reduction.ptx");
-/// Replacements for a token.
+/// Texts that replace a token.
 const OTHERS: [&str; 24] = [
     "0",
     "1",
@@ -40,7 +40,7 @@ const OTHERS: [&str; 24] = [
 const SEED: u64 = 24;
 const CHANGED: usize = 400;
 
-/// Reads a module, decodes its kernels and makes the bytes of its small variables.
+/// Parses a module, decodes its kernels and creates the initial bytes of its small variables.
 fn read(text: &str) -> Reading<usize> {
     let module = parse(text)?;
     let addresses: HashMap<String, u64> =
@@ -65,7 +65,7 @@ fn below(state: &mut u64, end: usize) -> usize {
     usize::try_from(*state >> 16).unwrap_or(0) % end
 }
 
-/// Mutates the kernels: one to three tokens are replaced, left out or doubled.
+/// Mutates the kernels: replaces, removes or duplicates one to three tokens.
 fn changed(tokens: &[&str], state: &mut u64) -> String {
     let mut tokens = tokens.to_vec();
     for _ in 0..=below(state, 3) {
@@ -81,7 +81,7 @@ fn changed(tokens: &[&str], state: &mut u64) -> String {
     tokens.concat()
 }
 
-/// Splits into words, numbers, signs and the blanks between them.
+/// Splits a text into words, numbers, signs and the blanks between them.
 fn pieces(text: &str) -> Vec<&str> {
     let is_inside = |one: char| one.is_ascii_alphanumeric() || "_$%".contains(one);
     let mut pieces = Vec::new();

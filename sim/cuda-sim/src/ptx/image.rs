@@ -5,11 +5,11 @@ use std::collections::HashMap;
 use super::error::{PtxError, Reading};
 use super::syntax::{Initial, Variable};
 
-/// Returns the bytes of a variable, once the addresses of the others are known.
+/// Returns the initial bytes of a variable. The addresses of the other variables must be known.
 ///
 /// # Errors
 ///
-/// Fails if it contains the address of an unknown variable or of a function.
+/// Fails if the initial value contains the address of an unknown variable or of a function.
 pub(crate) fn bytes(variable: &Variable, addresses: &HashMap<String, u64>) -> Reading<Vec<u8>> {
     let mut bytes = vec![0; variable.bytes];
     let width = variable.element.bytes();

@@ -1,15 +1,15 @@
-//! Arithmetic on whole numbers and bits, as functions on the bits of registers.
+//! Integer and bit arithmetic, as functions on the bits of registers.
 
 #![expect(clippy::cast_possible_truncation, reason = "the low bits of a register are the number")]
 
 use super::function::{Four, One, Three, Two};
 use super::types::Type;
 
-/// A whole number of PTX.
+/// An integer type of PTX.
 pub(crate) trait Integer: Copy + Ord {
     const BITS: u32;
     fn get(bits: u64) -> Self;
-    /// Returns the bits, sign-extended: a wider register holds the same number.
+    /// Returns the sign-extended bits, so a wider register holds the same number.
     fn put(self) -> u64;
     fn add(self, other: Self) -> Self;
     fn subtract(self, other: Self) -> Self;
@@ -18,15 +18,16 @@ pub(crate) trait Integer: Copy + Ord {
     fn multiply(self, other: Self) -> Self;
     /// Returns the upper half of the product.
     fn multiply_high(self, other: Self) -> Self;
-    /// Returns the whole product.
+    /// Returns the full product, twice as wide.
     fn multiply_wide(self, other: Self) -> u64;
-    /// Divides. Division by 0 sets every bit, as on NVIDIA's devices; PTX leaves it open.
+    /// Divides. Division by 0 sets every bit, as on NVIDIA's devices; PTX leaves the result
+    /// undefined.
     fn divide(self, other: Self) -> Self;
     fn remainder(self, other: Self) -> Self;
     fn negate(self) -> Self;
     fn absolute(self) -> Self;
     fn shift_left(self, count: u32) -> Self;
-    /// Shifts right; signed numbers keep their sign.
+    /// Shifts to the right. Signed numbers keep their sign.
     fn shift_right(self, count: u32) -> Self;
     /// Returns the same bits as an unsigned number.
     fn bits(self) -> u64;
@@ -107,7 +108,7 @@ integer! {
     i64, u64, i128, |value: i64| value < 0, i64::wrapping_abs;
 }
 
-/// Calls a function for the integers of a type. Untyped bits count as unsigned.
+/// Calls a function with the Rust integer of a PTX type. Untyped bits are treated as unsigned.
 macro_rules! by_integer {
     ($type:expr, $function:ident) => {
         match $type {
@@ -134,7 +135,7 @@ macro_rules! two {
     }};
 }
 
-/// Returns a function of two whole numbers, by its name in PTX.
+/// Returns a function of two integers by its PTX name.
 pub(crate) fn binary(name: &str, ty: Type) -> Option<Two> {
     match name {
         "add" => two!(ty, a, b, a.add(b).put()),
@@ -152,7 +153,7 @@ pub(crate) fn binary(name: &str, ty: Type) -> Option<Two> {
     }
 }
 
-/// Returns a shift, whose distance always has 32 bits.
+/// Returns a shift. The distance always has 32 bits.
 pub(crate) fn shift(name: &str, ty: Type) -> Option<Two> {
     fn left<I: Integer>(a: u64, b: u64) -> u64 {
         I::get(a).shift_left(b as u32).put()
@@ -167,7 +168,7 @@ pub(crate) fn shift(name: &str, ty: Type) -> Option<Two> {
     })
 }
 
-/// Returns a bitwise function; a predicate is one bit.
+/// Returns a bitwise function. A predicate is a single bit.
 pub(crate) fn logic(name: &str) -> Option<Two> {
     Some(match name {
         "and" => |a, b| a & b,
@@ -177,7 +178,7 @@ pub(crate) fn logic(name: &str) -> Option<Two> {
     })
 }
 
-/// Returns a function of one whole number.
+/// Returns a function of one integer by its PTX name.
 pub(crate) fn unary(name: &str, ty: Type) -> Option<One> {
     macro_rules! one {
         ($a:ident, $body:expr) => {{
@@ -202,7 +203,7 @@ pub(crate) fn unary(name: &str, ty: Type) -> Option<One> {
         }),
         "bfind_shiftamt" => one!(a, {
             let bits = if a.is_negative() { I::get(!a.put()).bits() } else { a.bits() };
-            // The distance to the left that makes the found bit the highest.
+            // The distance of a left shift that moves the found bit to the highest position.
             let distance = bits.leading_zeros().wrapping_sub(64 - I::BITS);
             u64::from(if bits == 0 { u32::MAX } else { distance })
         }),
@@ -234,14 +235,14 @@ pub(crate) fn ternary(name: &str, ty: Type) -> Option<Three> {
     })
 }
 
-/// Returns `bfe`, which extracts a field by position and length.
+/// Returns `bfe`, which extracts a field given by its position and length.
 pub(crate) fn extract(ty: Type) -> Option<Three> {
     fn function<I: Integer>(a: u64, place: u64, len: u64) -> u64 {
         let (value, place, len) = (I::get(a), place as u32 & 0xFF, len as u32 & 0xFF);
         if len == 0 {
             return 0;
         }
-        // Bits beyond the end are copies of the sign.
+        // Bits past the end are copies of the sign bit.
         let field = value.shift_right(place.min(I::BITS));
         if len >= I::BITS {
             return field.put();
@@ -270,7 +271,7 @@ pub(crate) fn insert(ty: Type) -> Option<Four> {
     })
 }
 
-/// Computes `lop3`: any function of three bits, by its table.
+/// Computes `lop3`: any function of three bits, given by its truth table.
 pub(crate) fn three_bits(a: u64, b: u64, c: u64, table: u64) -> u64 {
     let row = |index: u64| {
         let pick = |value: u64, bit: u64| if index & bit == 0 { !value } else { value };
@@ -280,7 +281,7 @@ pub(crate) fn three_bits(a: u64, b: u64, c: u64, table: u64) -> u64 {
     rows.fold(0, |all, index| all | row(index)) & 0xFFFF_FFFF
 }
 
-/// Computes `prmt`: four bytes selected from eight.
+/// Computes `prmt`: selects four bytes out of eight.
 pub(crate) fn permute(a: u64, b: u64, selection: u64) -> u64 {
     let bytes = (a & 0xFFFF_FFFF) | b << 32;
     let byte = |index: u64| {
@@ -292,7 +293,8 @@ pub(crate) fn permute(a: u64, b: u64, selection: u64) -> u64 {
     (0..4).fold(0, |all, index| all | byte(index))
 }
 
-/// Returns `shf`: 32 bits of a shifted pair, by direction, with the count clamped or wrapped.
+/// Returns `shf`, which shifts a pair of registers and returns 32 bits. The arguments select the
+/// direction, and whether the count is clamped or wraps.
 pub(crate) fn funnel(left: bool, wraps: bool) -> Three {
     fn pair(a: u64, b: u64) -> u64 {
         (a & 0xFFFF_FFFF) | b << 32

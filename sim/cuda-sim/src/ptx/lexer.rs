@@ -1,8 +1,8 @@
-//! Words, numbers, texts and signs of PTX, each with its line.
+//! Splits PTX into words, numbers, texts and signs, each with its line.
 
 use super::error::{PtxError, Reading};
 
-/// A word with its sigil, a number as it is written, a text without its quotes, or a sign.
+/// A word with its sigil, a number as written, a text without its quotes, or a sign.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Token<'a> {
     Word(&'a str),
@@ -11,18 +11,18 @@ pub(crate) enum Token<'a> {
     Sign(char),
 }
 
-/// A token and its line, from 1.
+/// A token and its line, counted from 1.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Placed<'a> {
     pub(crate) token: Token<'a>,
     pub(crate) line: u32,
 }
 
-/// Splits a text that starts at this line into tokens; comments are dropped.
+/// Splits a text into tokens and drops comments. `line` is the number of the first line.
 ///
 /// # Errors
 ///
-/// Fails for a comment or text without an end, and for characters outside PTX.
+/// Fails for an unterminated comment or text, and for characters that PTX does not use.
 pub(crate) fn tokens(text: &str, line: u32) -> Reading<Vec<Placed<'_>>> {
     let mut lexer = Lexer { rest: text, line };
     let mut found = Vec::new();
@@ -91,7 +91,7 @@ fn is_word_start(first: char) -> bool {
     first.is_ascii_alphabetic() || matches!(first, '_' | '$' | '%')
 }
 
-/// Returns the length of digits and letters, and of a point followed by digits.
+/// Returns the length of a run of digits and letters, which may contain a point followed by digits.
 fn number_length(text: &str) -> usize {
     let bytes = text.as_bytes();
     let goes_on = |index: usize| {

@@ -1,8 +1,7 @@
-//! Links several modules into one: resolves declarations, and separates the names that each module
-//! has for itself.
+//! Links several modules into one: resolves declarations, and keeps module-local names apart.
 //!
-//! The result is one text, so that it can be returned to a caller and loaded later. Its first line
-//! marks it, and each module follows a line with its length.
+//! The result is a single text, so it can be returned to a caller and loaded later. Its first line
+//! marks it as linked. Each module follows a line that contains its length.
 
 use std::collections::{HashMap, HashSet};
 
@@ -11,14 +10,14 @@ use super::syntax::{Function, Initial, Linkage, Module, Operand, Statement, Vari
 
 /// The first line of a linked text.
 const LINKED: &str = "// PTX of several modules, linked by the simulated CUDA driver\n";
-/// The line before each of its modules, which ends with the number of bytes.
+/// The line before each module. It ends with the number of bytes in the module.
 const PIECE: &str = "// module of bytes: ";
 
-/// Returns the text of the linked modules. Earlier links among them are split first.
+/// Returns the text of the linked modules. Inputs that are already linked are split first.
 ///
 /// # Errors
 ///
-/// Fails if one of them is marked as linked and is malformed.
+/// Fails if an input is marked as linked but malformed.
 pub(crate) fn image(texts: &[String]) -> Reading<String> {
     let mut image = LINKED.to_owned();
     for text in texts {
@@ -30,8 +29,8 @@ pub(crate) fn image(texts: &[String]) -> Reading<String> {
     Ok(image)
 }
 
-/// Returns the modules of a linked text, each with the number of its first line, or `None` for any
-/// other text.
+/// Returns the modules of a linked text, each with the number of its first line. Returns `None` for
+/// any other text.
 pub(super) fn pieces(text: &str) -> Reading<Option<Vec<(&str, u32)>>> {
     let Some(mut rest) = text.strip_prefix(LINKED) else { return Ok(None) };
     let (mut pieces, mut line) = (Vec::new(), 2_u32);
@@ -53,7 +52,7 @@ pub(super) fn pieces(text: &str) -> Reading<Option<Vec<(&str, u32)>>> {
 ///
 /// # Errors
 ///
-/// Fails for a name that two of them define, and for one that they declare in different ways.
+/// Fails for a name that two modules define, and for a name that two modules declare differently.
 pub(super) fn link(mut pieces: Vec<Module>) -> Reading<Module> {
     rename_shared_names(&mut pieces)?;
     let mut whole = Module::default();
@@ -70,17 +69,17 @@ pub(super) fn link(mut pieces: Vec<Module>) -> Reading<Module> {
     }
 }
 
-/// The properties of a function or a variable that matter for linking.
+/// The properties of a function or variable that matter for linking.
 trait Linked {
     fn name(&self) -> &str;
     fn line(&self) -> u32;
     fn linkage(&self) -> Linkage;
-    /// Returns `true` if it is more than a declaration.
+    /// Returns `true` if this is a definition, and not only a declaration.
     fn is_defined(&self) -> bool;
     /// Merges the requirements of another declaration.
     fn join(&mut self, other: &Self);
     fn is_larger(&self, other: &Self) -> bool;
-    /// Returns `true` if declaration and definition match.
+    /// Returns `true` if the declaration and the definition match.
     fn fits(&self, other: &Self) -> bool;
 }
 
@@ -132,7 +131,7 @@ impl Linked for Variable {
     }
 
     fn join(&mut self, other: &Self) {
-        // Dynamic shared memory has the strictest alignment among its names.
+        // Dynamic shared memory has the strictest alignment that any of its names requires.
         self.align = self.align.max(other.align);
     }
 
@@ -153,7 +152,8 @@ fn clash(one: &impl Linked, what: &str) -> PtxError {
     PtxError::new(one.line(), format!("`{}` is {what}", one.name()))
 }
 
-/// Adds one. A definition replaces declarations, and a strong one replaces weak ones.
+/// Adds one function or variable. A definition replaces declarations, and a strong definition
+/// replaces weak ones.
 fn add<T: Linked>(all: &mut Vec<T>, new: T) -> Reading<()> {
     let Some(known) = all.iter_mut().find(|known| known.name() == new.name()) else {
         all.push(new);
@@ -179,7 +179,7 @@ fn add<T: Linked>(all: &mut Vec<T>, new: T) -> Reading<()> {
     Ok(())
 }
 
-/// Renames module-local names that several modules have.
+/// Renames module-local names that occur in several modules.
 fn rename_shared_names(pieces: &mut [Module]) -> Reading<()> {
     let mut owners: HashMap<String, HashSet<usize>> = HashMap::new();
     for (index, piece) in pieces.iter().enumerate() {
@@ -200,7 +200,7 @@ fn rename_shared_names(pieces: &mut [Module]) -> Reading<()> {
 }
 
 fn names(piece: &Module, wanted: impl Fn(Linkage) -> bool) -> HashSet<String> {
-    // A kernel is called by its name from outside.
+    // A kernel is called from outside by its name.
     let of_function = |one: &Function| if one.is_entry { Linkage::Visible } else { one.linkage };
     let functions = piece.functions.iter().map(|one| (&one.name, of_function(one)));
     let variables = piece.variables.iter().map(|one| (&one.name, one.linkage));
@@ -232,7 +232,7 @@ fn rename(piece: &mut Module, renamed: &HashMap<String, String>) -> Reading<()> 
     Ok(())
 }
 
-/// Returns a name that a function uses for a local object.
+/// Returns the name of a local object of the function that hides a renamed name, if there is one.
 fn hidden(function: &Function, renamed: &HashMap<String, String>) -> Option<String> {
     let parameters = function.parameters.iter().chain(&function.results).map(|one| &one.name);
     let inside = function.body.iter().flatten().flat_map(|statement| match statement {

@@ -1,7 +1,7 @@
-//! PTX: from the text of a module to kernels that can run.
+//! PTX: reads the text of a module and returns kernels that can run.
 //!
-//! `lexer`, `parser` and `body` read it; `decode` resolves names to numbers and instructions to
-//! functions on bits. Every unknown construct is an error here, before anything runs.
+//! `lexer`, `parser` and `body` parse the text. `decode` resolves names to numbers and instructions
+//! to functions on bits. Every unknown construct is reported here, before anything runs.
 
 #![forbid(unsafe_code)]
 
@@ -41,11 +41,11 @@ pub(crate) use op::Program;
 pub(crate) use syntax::{Linkage, Module, Variable};
 pub(crate) use types::Space;
 
-/// Reads a module, which may be linked from several.
+/// Parses a module. The text may contain several linked modules.
 ///
 /// # Errors
 ///
-/// Fails for text that is not PTX, or is not modelled.
+/// Fails if the text is not PTX, or uses features that are not modelled.
 pub(crate) fn parse(text: &str) -> Reading<Module> {
     let Some(pieces) = link::pieces(text)? else { return piece(text, 1) };
     let read = pieces.into_iter().map(|(text, line)| piece(text, line));
@@ -58,7 +58,7 @@ fn piece(text: &str, line: u32) -> Reading<Module> {
 }
 
 /// Decodes the kernels of a module whose variables have these addresses. Functions that no kernel
-/// calls are checked as well.
+/// calls are also checked.
 ///
 /// # Errors
 ///

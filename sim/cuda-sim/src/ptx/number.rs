@@ -1,14 +1,14 @@
-//! Numbers as PTX writes them: decimal, hexadecimal, octal, binary, and floats by their bits.
+//! Numbers as PTX writes them: decimal, hexadecimal, octal, binary, and floats given by their bits.
 
 use super::syntax::Operand;
 
-/// Returns the low 64 bits of a number and its sign.
+/// Returns the low 64 bits of a signed number.
 #[expect(clippy::cast_possible_truncation, reason = "the low bits are requested")]
 pub(super) fn low_bits(value: i128) -> u64 {
     value as u64
 }
 
-/// Parses a number of PTX, without its sign.
+/// Parses a PTX number without its sign.
 pub(super) fn number(text: &str) -> Option<Operand> {
     let hex = |digits: &str| u64::from_str_radix(digits, 16).ok();
     let lower = text.to_ascii_lowercase();

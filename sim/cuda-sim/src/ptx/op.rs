@@ -1,8 +1,8 @@
-//! A kernel ready to run: steps that name registers by number and places by index.
+//! A kernel that is ready to run. Its steps refer to registers by number and to positions by index.
 //!
-//! Constants and special registers are registers, too, filled before a block starts: every operand
-//! of every step is a register. A number is in the low bits of its register; the upper bits are
-//! undefined.
+//! Constants and special registers are also stored in registers, which are filled before a block
+//! starts. Every operand of every step is therefore a register. A number occupies the low bits of
+//! its register, and the upper bits are undefined.
 
 use std::sync::Arc;
 
@@ -16,7 +16,7 @@ pub(crate) type Register = usize;
 
 pub(crate) type Test = fn(u64, u64) -> bool;
 
-/// A kernel.
+/// A decoded kernel.
 #[derive(Debug)]
 pub(crate) struct Program {
     pub(crate) name: String,
@@ -26,25 +26,25 @@ pub(crate) struct Program {
     pub(crate) specials: Vec<(Register, Special)>,
     pub(crate) parameters: Vec<Parameter>,
     pub(crate) parameter_bytes: usize,
-    /// The start of dynamic shared memory, and its alignment there.
+    /// The start of dynamic shared memory, and the alignment required there.
     pub(crate) shared_bytes: usize,
     pub(crate) local_bytes: usize,
     pub(crate) most_threads: Option<[u32; 3]>,
     pub(crate) exact_threads: Option<[u32; 3]>,
-    /// `true` if it waits for the kernel that it programmatically depends on.
+    /// `true` if the kernel waits for the kernel that it programmatically depends on.
     pub(crate) waits_for_dependency: bool,
     pub(crate) version: u32,
     pub(crate) text: Arc<str>,
 }
 
-/// The place of a parameter among a kernel's parameters.
+/// The position of one parameter in a kernel's parameter memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Parameter {
     pub(crate) offset: usize,
     pub(crate) bytes: usize,
 }
 
-/// An instruction.
+/// A decoded instruction.
 #[derive(Debug)]
 pub(crate) struct Step {
     pub(crate) line: u32,
@@ -52,17 +52,17 @@ pub(crate) struct Step {
     pub(crate) kind: Kind,
 }
 
-/// The threads that take part.
+/// The predicate that selects the threads that execute an instruction.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Guard {
     pub(crate) register: Register,
     pub(crate) negated: bool,
 }
 
-/// A register that the device fills.
+/// A register whose value the device provides.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum Special {
-    /// A thread's coordinate in its block, along an axis.
+    /// The coordinate of a thread in its block, along one axis.
     Thread(usize),
     Threads(usize),
     Block(usize),
@@ -75,7 +75,7 @@ pub(crate) enum Special {
     LanesUpTo,
     LanesAbove,
     LanesFrom,
-    /// Always 0: one multiprocessor, one grid.
+    /// Always 0, because there is one multiprocessor and one grid.
     Zero,
     DynamicShared,
     TotalShared,
@@ -108,7 +108,7 @@ pub(crate) enum Kind {
         to: Register,
         sources: [Register; 4],
     },
-    /// A sum with a carry in and out.
+    /// An addition or subtraction with a carry in and a carry out.
     Carry(Box<Carry>),
     Select {
         to: Register,
@@ -130,7 +130,7 @@ pub(crate) enum Kind {
     },
     Compare(Box<Compare>),
     ComparePair(Box<ComparePair>),
-    /// Splits into parts of equal width, the lowest first.
+    /// Splits a register into parts of equal width, the lowest first.
     Pack {
         to: Register,
         parts: Box<[Register]>,
@@ -156,9 +156,9 @@ pub(crate) enum Kind {
         targets: Box<[usize]>,
     },
     Call(Box<Call>),
-    /// A failed assertion.
+    /// A call that reports a failed assertion.
     AssertFail(Box<AssertFail>),
-    /// `printf`.
+    /// A call of `printf`.
     Print(Box<Print>),
     Return,
     Exit,
@@ -199,13 +199,13 @@ pub(crate) struct Compare {
     pub(crate) b: Register,
     pub(crate) combine: Option<(Two, Guard)>,
     pub(crate) to: Register,
-    /// The value for true.
+    /// The bits that stand for true.
     pub(crate) truth: u64,
-    /// The register that gets the negated result.
+    /// The register that receives the negated result.
     pub(crate) other: Option<Register>,
 }
 
-/// An address: an optional register, and an offset.
+/// An address that consists of an optional register and an offset.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Place {
     pub(crate) base: Option<Register>,
@@ -214,31 +214,31 @@ pub(crate) struct Place {
     pub(crate) offset: i64,
 }
 
-/// A load or a store of one element or a vector.
+/// A load or store of one element or of a vector.
 #[derive(Debug)]
 pub(crate) struct Transfer {
     pub(crate) space: Space,
     pub(crate) place: Place,
-    /// Bytes of an element.
+    /// The size of an element in bytes.
     pub(crate) bytes: usize,
     pub(crate) signed: bool,
     pub(crate) registers: Vec<Register>,
-    /// Volatile, relaxed or stronger: two such accesses do not race.
+    /// `true` for volatile, relaxed or stronger accesses. Two such accesses do not race.
     pub(crate) strong: bool,
-    /// `.acquire` and `.release`.
+    /// `true` for `.acquire` and `.release`.
     pub(crate) orders: bool,
 }
 
-/// The new value of an atomic operation.
+/// How an atomic operation computes the new value.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Change {
     /// A function of the old value and the operand.
     By(Two),
-    /// The second operand, if the old value equals the first.
+    /// The second operand replaces the old value if the old value equals the first operand.
     IfEqual,
 }
 
-/// An atomic operation, which computes the new value from the old one and two operands.
+/// An atomic operation. It computes the new value from the old value and two operands.
 #[derive(Debug)]
 pub(crate) struct Atomic {
     pub(crate) space: Space,
@@ -246,44 +246,44 @@ pub(crate) struct Atomic {
     pub(crate) bytes: usize,
     pub(crate) signed: bool,
     pub(crate) change: Change,
-    /// The target of the old value; `None` for `red`.
+    /// The register that receives the old value; `None` for `red`.
     pub(crate) to: Option<Register>,
     pub(crate) a: Register,
     pub(crate) b: Register,
     pub(crate) orders: bool,
 }
 
-/// A move within a thread's own memory: source, target, length.
+/// A copy within a thread's local memory: source, target, length.
 pub(crate) type Move = (usize, usize, usize);
 
 /// A function of three numbers and a carry, which also returns the carry out.
 pub(crate) type Carried = fn(u64, u64, u64, u64) -> (u64, u64);
 
-/// An addition or subtraction that reads or leaves a carry.
+/// An addition or subtraction that reads or produces a carry.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Carry {
     pub(crate) function: Carried,
     pub(crate) to: Register,
     pub(crate) sources: [Register; 3],
-    /// The register of the carry in; a constant 0 without one.
+    /// The register of the carry in, or a constant 0 if there is none.
     pub(crate) carry: Register,
-    /// The target of the carry out.
+    /// The register that receives the carry out.
     pub(crate) out: Option<Register>,
 }
 
-/// A comparison of two pairs of short numbers, half by half.
+/// A comparison of two pairs of 16-bit floats, half by half.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct ComparePair {
     pub(crate) test: Test,
     pub(crate) a: Register,
     pub(crate) b: Register,
     pub(crate) to: Register,
-    /// The value of a half for which the comparison holds.
+    /// The bits of a half for which the comparison holds.
     pub(crate) truth: u64,
 }
 
-/// The places of a failed assertion's parameters in a thread's own memory: addresses of three
-/// texts, and a line.
+/// The positions of a failed assertion's parameters in the thread's local memory: the addresses of
+/// three texts, and a line.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct AssertFail {
     pub(crate) message: usize,
@@ -292,8 +292,8 @@ pub(crate) struct AssertFail {
     pub(crate) function: usize,
 }
 
-/// The places of the parameters of `vprintf` and its result in a thread's own memory: addresses of
-/// the format and of its arguments.
+/// The positions of the parameters and the result of `vprintf` in the thread's local memory. The
+/// parameters are the address of the format and the address of the arguments.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Print {
     pub(crate) format: usize,
@@ -301,7 +301,7 @@ pub(crate) struct Print {
     pub(crate) result: usize,
 }
 
-/// A call, which copies arguments to the function's parameters and results back.
+/// A call. It copies arguments to the function's parameters, and results back.
 #[derive(Debug)]
 pub(crate) struct Call {
     pub(crate) target: usize,
@@ -309,7 +309,7 @@ pub(crate) struct Call {
     pub(crate) results: Vec<Move>,
 }
 
-/// The reduction of a barrier.
+/// A reduction that is part of a barrier.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct BarrierVote {
     pub(crate) question: Question,
@@ -317,7 +317,7 @@ pub(crate) struct BarrierVote {
     pub(crate) to: Register,
 }
 
-/// A reduction over the predicates of many threads.
+/// A reduction over the predicates of several threads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Question {
     All,
@@ -348,7 +348,7 @@ pub(crate) struct Shuffle {
     pub(crate) mask: Register,
 }
 
-/// The choice of the source lane.
+/// How a shuffle selects the source lane.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum ShuffleMode {
     Up,
@@ -357,13 +357,13 @@ pub(crate) enum ShuffleMode {
     Index,
 }
 
-/// The base of generic addresses of a block's shared memory. No memory of a device is there.
+/// The base of generic addresses in a block's shared memory. No device memory uses these addresses.
 pub(crate) const SHARED_WINDOW: u64 = 0x00B0 << 48;
-/// The base of generic addresses of a thread's local memory, and of a kernel's parameters.
+/// The base of generic addresses for a thread's local memory and for a kernel's parameters.
 pub(crate) const LOCAL_WINDOW: u64 = 0x00B1 << 48;
 pub(crate) const PARAMETER_WINDOW: u64 = 0x00B2 << 48;
 
-/// Splits a generic address into its space and the address there.
+/// Splits a generic address into its state space and the address within that space.
 pub(crate) fn from_generic(address: u64) -> (Space, u64) {
     let inside = address & ((1 << 48) - 1);
     match address - inside {
@@ -375,7 +375,7 @@ pub(crate) fn from_generic(address: u64) -> (Space, u64) {
 }
 
 impl Program {
-    /// Returns the text of a step's instruction, with its line.
+    /// Returns the instruction text of a step, with its line.
     pub(crate) fn describe(&self, step: usize) -> String {
         let line = self.steps.get(step).map_or(0, |step| step.line);
         let index = usize::try_from(line).unwrap_or(0).wrapping_sub(1);

@@ -6,13 +6,14 @@ use super::number::{low_bits, number};
 use super::syntax::{Function, Initial, Linkage, Module, Operand, Variable};
 use super::types::{Space, Type};
 
-/// The strictest alignment of a variable here. NVIDIA's assembler has no such limit.
+/// The strictest alignment that the simulator accepts for a variable. NVIDIA's assembler has no
+/// such limit.
 const ALIGNMENT: usize = 1 << 16;
-/// The limit of registers that all functions of a module name. It is far above any real module, and
-/// fits in memory.
+/// The limit on the number of registers that all functions of a module name together. It is far
+/// above the needs of any real module, and the registers still fit in memory.
 const REGISTERS: usize = 1 << 22;
 
-/// A reader of a list of tokens.
+/// Reads a list of tokens.
 pub(super) struct Parser<'a> {
     tokens: &'a [Placed<'a>],
     at: usize,
@@ -117,7 +118,7 @@ impl<'a> Parser<'a> {
         number.parse().map_err(|_| PtxError::new(line, "a target is `sm_` and a number"))
     }
 
-    /// Parses alignment, type, name, extent and initial value, which follow the space.
+    /// Parses the alignment, type, name, extent and initial value, which follow the state space.
     pub(super) fn variable(
         &mut self,
         line: u32,
@@ -128,7 +129,7 @@ impl<'a> Parser<'a> {
         while self.accept('.') {
             match self.word()? {
                 "align" => align = self.size()?,
-                // The pointee of a parameter is a hint for compilers.
+                // The pointee type of a parameter is only a hint for compilers.
                 "ptr" => self.accept_pointer_space(),
                 "v2" => vector = 2,
                 "v4" => vector = 4,
@@ -232,7 +233,8 @@ impl<'a> Parser<'a> {
             match self.word()? {
                 "maxntid" => most_threads = Some(self.extents()?),
                 "reqntid" => exact_threads = Some(self.extents()?),
-                // Hints to an assembler, and a limit for clusters, which do not exist here.
+                // Hints for an assembler, and a limit for clusters, which the simulator does not
+                // model.
                 "minnctapersm" | "maxnreg" | "maxclusterrank" => drop(self.integer()?),
                 "noreturn" => {}
                 "pragma" => self.skip_to(';')?,
@@ -254,7 +256,7 @@ impl<'a> Parser<'a> {
         Ok(function)
     }
 
-    /// Counts registers that a function names.
+    /// Counts the registers that a function names.
     pub(super) fn add_registers(&mut self, count: usize) -> Reading<()> {
         self.registers = self.registers.saturating_add(count);
         if self.registers <= REGISTERS {
@@ -386,7 +388,7 @@ impl<'a> Parser<'a> {
         }
     }
 
-    /// Skips a debug section: a name and a block.
+    /// Skips a debug section, which consists of a name and a block.
     fn skip_block(&mut self) -> Reading<()> {
         self.skip_to('{')?;
         self.skip_to('}')

@@ -1,16 +1,16 @@
-//! Exact rounding to a binary format of IEEE 754 in any of PTX's directions, in integers.
+//! Exact rounding to a binary format of IEEE 754 in any direction that PTX defines, using integers.
 
-/// A direction of rounding.
+/// A rounding direction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Round {
-    /// To the nearest, ties to even.
+    /// To the nearest value, with ties to even.
     Nearest,
     Zero,
     Down,
     Up,
 }
 
-/// A format: the bits of its fraction and its exponent.
+/// A format, described by the number of bits in its fraction and its exponent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Layout {
     fraction: u32,
@@ -31,13 +31,13 @@ impl Layout {
         u64::from(negative) << (self.fraction + self.exponent)
     }
 
-    /// Returns PTX's only NaN: every bit but the sign.
+    /// Returns the only NaN that PTX produces: every bit is set except the sign.
     fn not_a_number(self) -> u64 {
         (1 << (self.fraction + self.exponent)) - 1
     }
 }
 
-/// Returns the bits of `magnitude * 2^scale` with a sign, rounded.
+/// Returns the bits of `magnitude * 2^scale` with a sign, after rounding.
 pub(crate) fn pack(
     negative: bool,
     magnitude: u64,
@@ -55,8 +55,9 @@ pub(crate) fn pack(
     let exponent = top.max(1 - bias);
     let shift = exponent - fraction - scale;
     let kept = rounded(magnitude, shift, negative, round);
-    // The leading bit of `kept` adds one to the exponent; without it the number is subnormal. A
-    // number that was rounded up to the next power of two carries there, too.
+    // The leading bit of `kept` adds one to the exponent. Without that bit, the number is
+    // subnormal. A number that was rounded up to the next power of two also carries into the
+    // exponent.
     let biased = u64::try_from(exponent + bias - 1).unwrap_or(0);
     let infinity = layout.infinity();
     let bits = biased
@@ -75,7 +76,7 @@ pub(crate) fn pack(
     sign | if away { infinity } else { infinity - 1 }
 }
 
-/// Returns `magnitude / 2^shift`, rounded; a negative shift multiplies.
+/// Returns `magnitude / 2^shift`, rounded. A negative shift multiplies.
 fn rounded(magnitude: u64, shift: i32, negative: bool, round: Round) -> u64 {
     if shift <= 0 {
         return magnitude << shift.unsigned_abs().min(63);
@@ -92,7 +93,7 @@ fn rounded(magnitude: u64, shift: i32, negative: bool, round: Round) -> u64 {
     u64::try_from(kept).unwrap_or(u64::MAX) + u64::from(up)
 }
 
-/// Returns the bits of a number in a narrower format, or in its own.
+/// Returns the bits of a number in a format that is at most as wide.
 pub(crate) fn narrow(value: f64, layout: Layout, round: Round) -> u64 {
     let negative = value.is_sign_negative();
     if value.is_nan() {
@@ -108,9 +109,9 @@ pub(crate) fn narrow(value: f64, layout: Layout, round: Round) -> u64 {
     pack(negative, fraction | hidden, biased.max(1) - 1075, layout, round)
 }
 
-/// Returns `a + b`, rounded to odd. A later rounding to a narrower format then gives the same
-/// result as a single rounding (Boldo and Melquiond, "Emulation of FMA and correctly rounded sums",
-/// 2008).
+/// Returns `a + b`, rounded to odd. If the result is later rounded to a narrower format, it is the
+/// same as after a single rounding (Boldo and Melquiond, "Emulation of FMA and correctly rounded
+/// sums", 2008).
 pub(crate) fn odd_sum(a: f64, b: f64) -> f64 {
     let sum = a + b;
     if !sum.is_finite() {
@@ -126,7 +127,7 @@ pub(crate) fn odd_sum(a: f64, b: f64) -> f64 {
     f64::from_bits(if outward { bits + 1 } else { bits - 1 })
 }
 
-/// Returns a count of bits as a signed number.
+/// Returns a bit count as a signed number.
 fn signed(count: u32) -> i32 {
     i32::try_from(count).unwrap_or(i32::MAX)
 }

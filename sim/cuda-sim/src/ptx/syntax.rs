@@ -1,4 +1,4 @@
-//! The syntax tree of a module: variables, functions, statements.
+//! The syntax tree of a module: variables, functions and statements.
 
 use std::collections::HashSet;
 
@@ -8,7 +8,7 @@ use super::types::{Space, Type};
 /// A module.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Module {
-    /// `.version`, times ten.
+    /// The `.version`, times ten.
     pub(crate) version: u32,
     /// The number in `.target`.
     pub(crate) target: u32,
@@ -17,11 +17,11 @@ pub(crate) struct Module {
 }
 
 impl Module {
-    /// Checks that each name is defined once; it may be declared any number of times.
+    /// Checks that no name is defined twice. A name may be declared any number of times.
     ///
     /// # Errors
     ///
-    /// Fails with the first name that has a second definition.
+    /// Fails with the first name that is defined a second time.
     pub(super) fn refuse_second_definitions(&self) -> Reading<()> {
         let variables = self.variables.iter().filter(|one| one.linkage != Linkage::External);
         let functions = self.functions.iter().filter(|one| one.body.is_some());
@@ -36,7 +36,7 @@ impl Module {
     }
 }
 
-/// A variable, or a parameter.
+/// A variable or a parameter.
 #[derive(Clone, Debug)]
 pub(crate) struct Variable {
     pub(crate) line: u32,
@@ -44,23 +44,24 @@ pub(crate) struct Variable {
     pub(crate) space: Space,
     pub(crate) element: Type,
     pub(crate) align: usize,
-    /// The bytes; 0 if the size is open.
+    /// The size in bytes, or 0 if it is not specified.
     pub(crate) bytes: usize,
     pub(crate) linkage: Linkage,
     pub(crate) initial: Vec<Initial>,
 }
 
-/// The visibility of a module's name.
+/// The visibility of a name defined in a module.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum Linkage {
-    /// Visible in the module alone.
+    /// Visible only within the module.
     #[default]
     Local,
-    /// Visible to every module that it is linked with.
+    /// Visible to every module with which this one is linked.
     Visible,
-    /// The same, unless another module defines it, too.
+    /// Visible to other modules, unless another module also defines the name.
     Weak,
-    /// Shared by all modules that declare it common, as large as the largest; a definition wins.
+    /// Shared by all modules that declare the name as common. It has the largest declared size, and
+    /// a definition takes precedence.
     Common,
     /// Defined in another module.
     External,
@@ -75,7 +76,7 @@ pub(crate) enum Initial {
     Address(String, i64),
 }
 
-/// A kernel or a function that kernels call.
+/// A kernel, or a function that kernels call.
 #[derive(Clone, Debug)]
 pub(crate) struct Function {
     pub(crate) line: u32,
@@ -84,14 +85,14 @@ pub(crate) struct Function {
     pub(crate) is_entry: bool,
     pub(crate) parameters: Vec<Variable>,
     pub(crate) results: Vec<Variable>,
-    /// `.maxntid` and `.reqntid`.
+    /// The limit set by `.maxntid` or `.reqntid`.
     pub(crate) most_threads: Option<[u32; 3]>,
     pub(crate) exact_threads: Option<[u32; 3]>,
-    /// `None` if it is declared and not defined.
+    /// `None` if the function is declared but not defined.
     pub(crate) body: Option<Vec<Statement>>,
 }
 
-/// A statement of a body.
+/// A statement in a body.
 #[derive(Clone, Debug)]
 pub(crate) enum Statement {
     Registers {
@@ -100,13 +101,13 @@ pub(crate) enum Statement {
     },
     Variable(Variable),
     Label(String),
-    /// A list of labels that `brx.idx` names.
+    /// A list of labels that `brx.idx` refers to.
     Targets {
         name: String,
         labels: Vec<String>,
     },
     Instruction(Instruction),
-    /// The start of a block; its names are valid until its end.
+    /// The start of a block. Names declared in the block are valid until its end.
     Open,
     Close,
 }
@@ -121,7 +122,7 @@ pub(crate) struct Instruction {
     pub(crate) operands: Vec<Operand>,
 }
 
-/// The predicate before an instruction.
+/// The predicate that precedes an instruction.
 #[derive(Clone, Debug)]
 pub(crate) struct Guard {
     pub(crate) name: String,
@@ -137,7 +138,7 @@ pub(crate) enum Operand {
     Integer(i128),
     Float32(u32),
     Float64(u64),
-    /// `[base+offset]`, or a number alone.
+    /// `[base+offset]`, or a number by itself.
     Address {
         base: Option<String>,
         offset: i64,

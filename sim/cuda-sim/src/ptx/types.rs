@@ -1,6 +1,6 @@
 //! The types and state spaces of PTX.
 
-/// The type that an instruction names.
+/// A type that an instruction can name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Type {
     U8,
@@ -24,18 +24,18 @@ pub(crate) enum Type {
     Pred,
 }
 
-/// The space of a variable or of an access.
+/// The state space of a variable or of an access.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Space {
     /// The address itself determines the space.
     Generic,
     Global,
-    /// Constant memory is in the same place as global memory; it is read only.
+    /// Constant memory. It is stored with global memory and is read-only.
     Const,
     Shared,
-    /// A thread's own memory.
+    /// The local memory of a thread.
     Local,
-    /// A kernel's parameters.
+    /// The parameters of a kernel.
     Param,
 }
 
@@ -78,18 +78,18 @@ impl Type {
         matches!(self, Self::S8 | Self::S16 | Self::S32 | Self::S64)
     }
 
-    /// Returns `true` if values are floats of 16 bits, or pairs of them. Only arithmetic,
-    /// comparisons and conversions have these types; other instructions use untyped bits.
+    /// Returns `true` if values are 16-bit floats or pairs of them. Only arithmetic, comparisons
+    /// and conversions use these types; other instructions use untyped bits.
     pub(crate) fn is_short(self) -> bool {
         matches!(self, Self::F16 | Self::F16x2 | Self::Bf16 | Self::Bf16x2)
     }
 
-    /// Returns `true` if a selection or a move may name it.
+    /// Returns `true` if a selection or a move may use this type.
     pub(crate) fn is_of_registers(self) -> bool {
         !self.is_short() && self.bytes() > 1
     }
 
-    /// Returns `true` if values are floats, one to a register.
+    /// Returns `true` if values are floats and each register holds one value.
     pub(crate) fn is_float(self) -> bool {
         matches!(self, Self::F16 | Self::Bf16 | Self::F32 | Self::F64)
     }

@@ -1,4 +1,4 @@
-//! Allocating and freeing: plain, page-locked, and stream-ordered.
+//! Allocates and frees memory: plain, page-locked, and stream-ordered.
 
 use std::sync::Arc;
 
@@ -28,7 +28,7 @@ impl World {
         Ok(address)
     }
 
-    /// First half of `cuMemFree`: returns the work to wait for. Freeing null waits for nothing.
+    /// The first half of `cuMemFree`. Returns the work to wait for; freeing null waits for nothing.
     pub(crate) fn begin_free(&mut self, thread: u64, address: u64) -> Outcome<Option<Goal>> {
         self.current(thread)?;
         self.refuse_unsafe_call(thread)?;
@@ -39,16 +39,16 @@ impl World {
         Ok(Some(self.end_of_device(device)))
     }
 
-    /// Second half of `cuMemFree`, once all work of the device is done.
+    /// The second half of `cuMemFree`, called once all work of the device has finished.
     pub(crate) fn finish_free(&mut self, address: u64) -> Outcome<()> {
-        // It is looked up again, because another thread may have freed it meanwhile.
+        // The region is looked up again, because another thread may have freed it during the wait.
         let region = self.freeable(address, "cuMemFree")?;
         self.note_end_by_host(region, "cuMemFree");
         self.memory.remove(address);
         match region.origin {
             Origin::Plain => self.give_back(region.device, region.len),
             Origin::Pool(pool) => self.pool_freed(pool, region, None),
-            // The bytes stay with the device's graphs until those are trimmed.
+            // The bytes remain reserved for the device's graphs until graph memory is trimmed.
             Origin::Graph => self.run_unit(Unit::Poison(region.block)),
             Origin::Mapped { .. } | Origin::Pinned | Origin::Registered | Origin::Module => {
                 return Err(Code::INVALID_VALUE);
@@ -60,8 +60,8 @@ impl World {
         Ok(())
     }
 
-    /// Notes that the host ends a region. The host waited for some work, which is done; other work,
-    /// such as that of another device's streams, may still use the region.
+    /// Records that the host ends a region. The work that the host has waited for is finished.
+    /// Other work may still use the region, for example on the streams of another device.
     pub(crate) fn note_end_by_host(&mut self, region: Region, what: &'static str) {
         let mut clock = self.host_clock.clone();
         let stamp = clock.tick(HOST);
@@ -94,7 +94,7 @@ impl World {
         Ok(address)
     }
 
-    /// First half of `cuMemFreeHost`.
+    /// The first half of `cuMemFreeHost`.
     pub(crate) fn begin_free_host(&mut self, thread: u64, address: u64) -> Outcome<Goal> {
         self.current(thread)?;
         self.refuse_unsafe_call(thread)?;
@@ -103,17 +103,18 @@ impl World {
         Ok(self.end_of_device(region.device))
     }
 
-    /// Second half of `cuMemFreeHost`.
+    /// The second half of `cuMemFreeHost`.
     pub(crate) fn finish_free_host(&mut self, address: u64) -> Outcome<()> {
         let region = self.pinned_region(address)?;
-        // Work that another thread added meanwhile, and work of a device that was not waited for.
+        // Another thread may have added work during the wait, and other devices have not been
+        // waited for.
         self.report_pending_use(region, "cuMemFreeHost");
         self.memory.remove(address);
         self.host.free(address, region.len);
         Ok(())
     }
 
-    /// `cuMemHostRegister`: page-locks memory of the program.
+    /// `cuMemHostRegister`: page-locks memory that the program owns.
     pub(crate) fn register_host(&mut self, thread: u64, start: u64, bytes: usize) -> Outcome<()> {
         let device = self.current(thread)?;
         self.refuse_unsafe_call(thread)?;
@@ -127,7 +128,7 @@ impl World {
         Ok(())
     }
 
-    /// First half of `cuMemHostUnregister`.
+    /// The first half of `cuMemHostUnregister`.
     pub(crate) fn begin_unregister(&mut self, thread: u64, address: u64) -> Outcome<Goal> {
         self.current(thread)?;
         self.refuse_unsafe_call(thread)?;
@@ -136,7 +137,7 @@ impl World {
         Ok(self.end_of_device(region.device))
     }
 
-    /// Second half of `cuMemHostUnregister`.
+    /// The second half of `cuMemHostUnregister`.
     pub(crate) fn finish_unregister(&mut self, address: u64) -> Outcome<()> {
         let region = self.registered_region(address)?;
         self.report_pending_use(region, "cuMemHostUnregister");
@@ -150,8 +151,8 @@ impl World {
         found.ok_or(Code::HOST_MEMORY_NOT_REGISTERED)
     }
 
-    /// Reports pending uses of host memory. The caller must keep it until its copies are done. The
-    /// driver waits for them, but no document promises that.
+    /// Reports pending work that uses host memory. The caller must keep the memory until its copies
+    /// have finished. The driver waits for the copies, but no document promises this.
     fn report_pending_use(&mut self, region: Region, what: &str) {
         let shadow = &self.memory.blocks[region.block].shadow;
         let Some(pending) = shadow.unknown_to(&self.host_clock) else { return };
@@ -168,7 +169,7 @@ impl World {
         Err(self.refuse(&trouble, "cuMemFreeHost"))
     }
 
-    /// `cuMemAllocAsync`, from the device's current pool or a given one.
+    /// `cuMemAllocAsync`, from the device's current pool or from a given pool.
     pub(crate) fn allocate_async(
         &mut self,
         thread: u64,
@@ -215,7 +216,7 @@ impl World {
         Ok(())
     }
 
-    /// Ends a region after a stream's work.
+    /// Ends a region in stream order.
     pub(crate) fn free_in_order(
         &mut self,
         stream: usize,
@@ -249,7 +250,7 @@ impl World {
     }
 }
 
-/// Returns all bytes of a region, as the access of an allocation or a free.
+/// Returns an access to all bytes of a region, as made by an allocation or a free.
 fn whole(region: Region) -> Access {
     let piece = Piece { block: region.block, start: 0, len: region.len };
     Access { piece, writes: true, node: None }

@@ -1,5 +1,5 @@
-//! Captures: participating streams, calls that are refused meanwhile, and calls that invalidate
-//! one.
+//! Captures: the participating streams, the calls that are refused during a capture, and the calls
+//! that invalidate it.
 
 use super::World;
 use super::state::capture::{Capture, Membership, Mode, Status};
@@ -53,7 +53,7 @@ impl World {
         Ok(self.handles.make(Kind::Graph, graph))
     }
 
-    /// Returns `true` if the ends of all branches precede the end of the origin.
+    /// Returns `true` if all branches of the capture have been joined to its first stream.
     fn is_joined(&self, capture: usize, graph: usize, tail: &[usize]) -> bool {
         let mut before = self.ancestors(graph, tail);
         before.extend(tail);
@@ -62,7 +62,7 @@ impl World {
         members.all(|member| member.tail.iter().all(|node| before.contains(node)))
     }
 
-    /// Ends a capture; its graph is destroyed unless the caller keeps it.
+    /// Ends a capture. Its graph is destroyed unless the caller keeps it.
     fn dissolve(&mut self, capture: usize) {
         self.captures[capture].status = Status::None;
         let graph = self.captures[capture].graph;
@@ -74,7 +74,8 @@ impl World {
         }
     }
 
-    /// Destroys a participating stream. The capture ends with it if it began there.
+    /// Handles the destruction of a participating stream. If the capture began on this stream, the
+    /// capture ends.
     pub(crate) fn abandon_capture(&mut self, capture: usize) {
         self.invalidate(capture);
         if self.streams[self.captures[capture].origin].capture.is_none() {
@@ -97,8 +98,8 @@ impl World {
         }
     }
 
-    /// Returns the capture of a stream and the ends of its branch. Fails if the capture is
-    /// invalidated.
+    /// Returns the capture that a stream takes part in, and the last nodes of its branch. Fails if
+    /// the capture has been invalidated.
     pub(crate) fn capturing(&self, stream: usize) -> Outcome<Option<(usize, Vec<usize>)>> {
         match &self.streams[stream].capture {
             None => Ok(None),
@@ -111,7 +112,7 @@ impl World {
 
     pub(crate) fn capture_status(&mut self, thread: u64, stream: u64) -> Outcome<Status> {
         let stream = self.stream(thread, stream)?;
-        // As the call's documentation states, this query invalidates nothing.
+        // The documentation of this call states that it invalidates nothing.
         if !self.captures_beside_legacy(stream).is_empty() {
             return Err(Code::CAPTURE_IMPLICIT);
         }
@@ -119,7 +120,7 @@ impl World {
         Ok(capture.map_or(Status::None, |capture| self.captures[capture].status))
     }
 
-    /// Returns status, number and graph.
+    /// Returns the capture's status, ID and graph.
     pub(crate) fn capture_facts(
         &mut self,
         thread: u64,
@@ -132,8 +133,8 @@ impl World {
         Ok((status, member.capture as u64 + 1, graph))
     }
 
-    /// Returns the nodes that the next one will depend on and the data of those edges, all plain.
-    /// Both stay in place until the next such query of the stream.
+    /// Returns the nodes that the next node will depend on, and the data of the edges, which are
+    /// all plain. Both remain valid until the stream's capture is queried again.
     pub(crate) fn show_tail(&mut self, thread: u64, stream: u64) -> Outcome<(&[u64], &[u64])> {
         let stream = self.stream(thread, stream)?;
         let member = self.streams[stream].capture.as_ref();
@@ -146,7 +147,7 @@ impl World {
         Ok((&shown.0, &shown.1))
     }
 
-    /// Adds a node at the end of a stream's branch.
+    /// Adds a node at the end of the stream's branch.
     pub(crate) fn capture_work(&mut self, stream: usize, work: Work) {
         let Some(member) = &self.streams[stream].capture else { return };
         let (graph, tail) = (self.captures[member.capture].graph, member.tail.clone());
@@ -156,7 +157,7 @@ impl World {
         }
     }
 
-    /// Adds a kernel that may start before the kernels before it end.
+    /// Adds a kernel that may start before its preceding kernels have ended.
     pub(crate) fn capture_dependent(&mut self, stream: usize, work: Work) {
         let Some(member) = &self.streams[stream].capture else { return };
         let (graph, tail) = (self.captures[member.capture].graph, member.tail.clone());
@@ -171,7 +172,7 @@ impl World {
         }
     }
 
-    /// Adds memory that the graph will allocate.
+    /// Adds an allocation that the graph will perform.
     pub(crate) fn capture_allocation(
         &mut self,
         stream: usize,
@@ -201,7 +202,7 @@ impl World {
         }
     }
 
-    /// Drops nodes that other nodes of the same branch already depend on.
+    /// Removes nodes from the end of the branch if other nodes there already depend on them.
     fn drop_implied_nodes(&mut self, stream: usize) {
         let Some(Membership { capture, tail }) = &self.streams[stream].capture else { return };
         let implied = self.ancestors(self.captures[*capture].graph, tail);
@@ -210,7 +211,7 @@ impl World {
         }
     }
 
-    /// Adds to the nodes that a stream's next one will depend on, or replaces them.
+    /// Adds to or replaces the nodes that the stream's next node will depend on.
     pub(crate) fn update_tail(
         &mut self,
         thread: u64,
@@ -230,7 +231,7 @@ impl World {
         Ok(())
     }
 
-    /// Lets a stream that waits for a captured event join the capture.
+    /// Makes a stream that waits for a captured event join the capture.
     pub(crate) fn join_capture(
         &mut self,
         stream: usize,
@@ -251,20 +252,20 @@ impl World {
         }
     }
 
-    /// Refuses host waits for a stream that captures.
+    /// Refuses to let the host wait for a stream that is capturing.
     pub(crate) fn refuse_while_capturing(&mut self, stream: usize) -> Outcome<()> {
         let Some((capture, _)) = self.capturing(stream)? else { return Ok(()) };
         self.invalidate(capture);
         Err(Code::CAPTURE_UNSUPPORTED)
     }
 
-    /// Refuses uses of the legacy stream while a blocking stream of its device captures.
+    /// Refuses uses of the legacy stream while a blocking stream of its device is capturing.
     pub(crate) fn refuse_legacy_beside_captures(&mut self, stream: usize) -> Outcome<()> {
         let concerned = self.captures_beside_legacy(stream);
         self.spoil(&concerned, Code::CAPTURE_IMPLICIT)
     }
 
-    /// Returns the captures of streams that this one implicitly waits for, if it is the legacy
+    /// Returns the captures on streams that this stream implicitly waits for, if it is the legacy
     /// stream.
     fn captures_beside_legacy(&self, stream: usize) -> Vec<usize> {
         if self.streams[stream].order != Order::Legacy {
@@ -275,7 +276,7 @@ impl World {
         self.active_captures(|other| other.device == device && blocks(other.order))
     }
 
-    /// Refuses waits for a whole context while a capture in it runs.
+    /// Refuses to wait for a whole context while a capture is active in it.
     pub(crate) fn refuse_beside_any_capture(&mut self, device: usize) -> Outcome<()> {
         let concerned = self.active_captures(|other| other.device == device);
         self.spoil(&concerned, Code::CAPTURE_UNSUPPORTED)
@@ -290,8 +291,8 @@ impl World {
         members.map(|member| member.capture).filter(|capture| self.is_active(*capture)).collect()
     }
 
-    /// Refuses calls that CUDA names potentially unsafe, by the modes of the captures and of the
-    /// thread.
+    /// Refuses calls that CUDA calls potentially unsafe, according to the modes of the captures and
+    /// of the thread.
     pub(crate) fn refuse_unsafe_call(&mut self, thread: u64) -> Outcome<()> {
         let mode = self.threads.get(&thread).map_or(Mode::Global, |thread| thread.mode);
         let forbids = |capture: &Capture| {

@@ -1,5 +1,5 @@
-//! Child graphs: graphs that are nodes of another graph. A node holds a copy of the given graph or,
-//! on request, the graph itself. Either lives as long as the graph that contains the node.
+//! Child graphs, which are nodes of another graph. A node contains a copy of the given graph or, on
+//! request, the graph itself. In both cases, the child graph is destroyed together with the parent.
 
 use std::collections::HashMap;
 
@@ -35,7 +35,7 @@ impl World {
         Ok(self.handles.make(Kind::Node, node))
     }
 
-    /// Returns the graph in a node.
+    /// Returns the child graph of a node.
     pub(crate) fn child_of(&mut self, node: u64) -> Outcome<u64> {
         match *self.work_of(node)? {
             Work::Child(embedded) => Ok(self.handles.make(Kind::Graph, embedded)),
@@ -43,7 +43,7 @@ impl World {
         }
     }
 
-    /// Captures a launch: adds a copy of the executable graph's current contents.
+    /// Captures a graph launch by adding a copy of the executable graph's current contents.
     pub(crate) fn capture_child(&mut self, stream: usize, exec: usize) -> Outcome<()> {
         let Some((capture, _)) = self.capturing(stream)? else {
             return Err(Code::ILLEGAL_STATE);
@@ -54,7 +54,7 @@ impl World {
         Ok(())
     }
 
-    /// Returns a graph and all graphs nested in it.
+    /// Returns a graph and all graphs that are nested in it.
     pub(crate) fn all_graphs_in(&self, graph: usize) -> Vec<usize> {
         let mut all = vec![graph];
         let mut next = 0;
@@ -91,15 +91,15 @@ impl World {
         self.embed(nodes, parent, Self::copy_graph)
     }
 
-    /// Copies as [`copy_graph`](Self::copy_graph) does, with the executable graph's parameters for
-    /// the nodes.
+    /// Copies like [`copy_graph`](Self::copy_graph), but takes the nodes' parameters from the
+    /// executable graph.
     fn copy_exec(&mut self, exec: usize, graph: usize, parent: usize) -> Outcome<usize> {
         let all = &self.execs[exec].nodes;
         let node_at = |&(place, data): &(usize, EdgeData)| (all[place].node, data);
         let is_there = |(node, _): &(usize, EdgeData)| self.nodes[*node].graph == graph;
         let own = all.iter().filter(|own| self.nodes[own.node].graph == graph);
         let nodes = own.map(|own| {
-            // The end of a node with an empty graph follows its beginning.
+            // If a child graph is empty, the end of its node follows the node's beginning.
             let is_another = |(node, _): &(usize, EdgeData)| *node != own.node;
             let before = own.edges.iter().map(node_at).filter(is_there).filter(is_another);
             (own.node, own.work.clone(), before.collect())
@@ -108,8 +108,8 @@ impl World {
         self.embed(nodes, parent, |world, child, parent| world.copy_exec(exec, child, parent))
     }
 
-    /// Adds a graph of these nodes to another graph. A node that appears a second time is the end
-    /// of a node that holds a graph.
+    /// Adds a child graph that consists of these nodes. If a node occurs a second time, the second
+    /// entry is the end of a node that contains a graph.
     fn embed(
         &mut self,
         nodes: Vec<Copied>,
@@ -137,7 +137,8 @@ impl World {
         }
         for (node, _, before) in nodes {
             let copied = |(node, data): (usize, EdgeData)| (copies[&node], data);
-            // The end of such a node follows the nodes of its graph, which are not of this one.
+            // The end of such a node follows nodes that belong to its child graph and not to this
+            // graph.
             if !before.is_empty() {
                 self.nodes[copies[&node]].before = before.into_iter().map(copied).collect();
             }

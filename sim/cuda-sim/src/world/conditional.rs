@@ -1,6 +1,6 @@
-//! Conditional nodes: added to a graph explicitly and read back. Their bodies are separate graphs,
-//! which live as long as the graph that contains the node. A graph with one cannot be instantiated
-//! here.
+//! Conditional nodes can be added to a graph explicitly and read back. Their bodies are separate
+//! graphs that live as long as the graph that contains the node. The simulator cannot instantiate a
+//! graph that contains a conditional node.
 
 use super::World;
 use super::state::conditional::{Choice, Condition};
@@ -9,14 +9,14 @@ use super::state::work::Work;
 use crate::code::{Code, Outcome};
 
 impl World {
-    /// Creates a condition for one node of a graph; 0 is none.
+    /// Creates a condition for one node of a graph. The number 0 means that there is no condition.
     pub(crate) fn create_condition(&mut self, graph: u64) -> Outcome<u64> {
         let graph = self.graph(graph)?;
         self.conditions.push(Condition { graph, is_taken: false });
         Ok(self.conditions.len() as u64)
     }
 
-    /// Adds a conditional node. Returns its handle, and those of its bodies.
+    /// Adds a conditional node. Returns its handle and the handles of its bodies.
     pub(crate) fn add_conditional(
         &mut self,
         graph: u64,
@@ -44,14 +44,14 @@ impl World {
         Ok((self.handles.make(Kind::Node, node), shown))
     }
 
-    /// Returns `true` if a graph lives: a body lives as long as the graph that contains it.
+    /// Returns `true` if a graph is alive. A body lives as long as the graph that contains it.
     pub(crate) fn graph_lives(&self, graph: usize) -> bool {
         let mut next = Some(graph);
         while let Some(own) = next.map(|graph| &self.graphs[graph]) {
             if !own.lives {
                 return false;
             }
-            // A graph is created after the graph that contains it.
+            // A graph is always created after the graph that contains it.
             next = own.parent;
         }
         true

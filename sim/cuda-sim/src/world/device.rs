@@ -1,20 +1,20 @@
-//! Devices, their primary contexts, and their free memory.
+//! Devices, their primary contexts, and their available memory.
 
 use super::World;
 use super::state::handle::Kind;
 use super::state::memory::{Origin, PAGE, Region};
 use crate::code::{Code, Outcome};
 
-/// Allocations below this share pages.
+/// Allocations smaller than this share pages.
 const LARGE: usize = 1 << 20;
 
-/// Returns `true` if an allocation takes whole pages of a device.
+/// Returns `true` if an allocation occupies whole pages of a device.
 fn is_large(bytes: usize) -> bool {
     bytes >= LARGE
 }
 
 impl World {
-    /// Returns the device of a caller's ordinal.
+    /// Returns the device that a caller's ordinal refers to.
     pub(crate) fn device(&self, ordinal: i32) -> Outcome<usize> {
         self.initialized()?;
         let index = usize::try_from(ordinal).map_err(|_| Code::INVALID_DEVICE)?;
@@ -25,7 +25,7 @@ impl World {
         if self.initialized { Ok(()) } else { Err(Code::NOT_INITIALIZED) }
     }
 
-    /// Returns the device of a thread's current context, if the context works.
+    /// Returns the device of a thread's current context. Fails if the context has a sticky error.
     pub(crate) fn current(&self, thread: u64) -> Outcome<usize> {
         let device = self.current_even_if_broken(thread)?;
         self.devices[device].sticky.map_or(Ok(device), Err)
@@ -43,12 +43,12 @@ impl World {
         Ok(self.top(thread).map_or(0, |device| self.handles.make(Kind::Context, device)))
     }
 
-    /// Returns the device of the context on top of a thread's stack.
+    /// Returns the device of the topmost context on a thread's stack.
     pub(super) fn top(&self, thread: u64) -> Option<usize> {
         self.threads.get(&thread)?.contexts.last().copied()
     }
 
-    /// Returns the device of a live context.
+    /// Returns the device of a context, which must be live.
     pub(crate) fn context(&self, handle: u64) -> Outcome<usize> {
         self.initialized()?;
         let device = self.handles.index(Kind::Context, handle).ok_or(Code::INVALID_CONTEXT)?;
@@ -71,14 +71,14 @@ impl World {
         Ok(())
     }
 
-    /// Makes a context current, and keeps the previous one below it.
+    /// Makes a context current, and keeps the previous one below it on the stack.
     pub(crate) fn push_context(&mut self, thread: u64, context: u64) -> Outcome<()> {
         let device = self.context(context)?;
         self.threads.entry(thread).or_default().contexts.push(device);
         Ok(())
     }
 
-    /// Pops the current context, in whatever state it is, and returns it.
+    /// Pops the current context, whatever its state, and returns its handle.
     pub(crate) fn pop_context(&mut self, thread: u64) -> Outcome<u64> {
         self.initialized()?;
         let device = self.threads.entry(thread).or_default().contexts.pop();
@@ -96,8 +96,9 @@ impl World {
         Ok(self.handles.make(Kind::Context, device))
     }
 
-    /// Releases the primary context. The last release destroys its streams, events and memory,
-    /// which must have no work left. Objects that were not freed before are reported as leaks.
+    /// Releases the primary context. The last release destroys the context's streams, events and
+    /// memory, whose work must have finished. Objects that have not been freed are reported as
+    /// leaks.
     pub(crate) fn release(&mut self, ordinal: i32) -> Outcome<()> {
         let device = self.device(ordinal)?;
         let retained = &mut self.devices[device].retained;
@@ -108,7 +109,7 @@ impl World {
         Ok(())
     }
 
-    /// Ends the primary context regardless of its holders; its work is done.
+    /// Ends the primary context, regardless of who still holds it. Its work must have finished.
     pub(crate) fn reset_context(&mut self, ordinal: i32) -> Outcome<()> {
         let device = self.device(ordinal)?;
         if self.devices[device].retained > 0 {
@@ -157,7 +158,7 @@ impl World {
         own.per_thread.clear();
     }
 
-    /// Returns the memory that a device has allocated, in whole pages.
+    /// Returns the memory that a device has allocated, rounded up to whole pages.
     pub(crate) fn taken(&self, device: usize) -> usize {
         let own = &self.devices[device];
         let pools = self.pools.iter().filter(|pool| pool.device == device && pool.lives);
@@ -165,15 +166,15 @@ impl World {
         own.small.next_multiple_of(PAGE) + own.large + pooled + self.graph_memory_reserved(device)
     }
 
-    /// Free and total bytes.
+    /// Returns the number of free bytes and the total number.
     pub(crate) fn memory_information(&self, thread: u64) -> Outcome<(usize, usize)> {
         let device = self.current(thread)?;
         let limit = self.devices[device].limit;
         Ok((limit.saturating_sub(self.taken(device)), limit))
     }
 
-    /// Takes bytes of a device. If it is full, pools release unused memory first. Fails if that is
-    /// not enough.
+    /// Reserves device memory. If the device is full, pools first release unused memory. Fails if
+    /// that is not enough.
     pub(crate) fn take(&mut self, device: usize, bytes: usize) -> Outcome<()> {
         let (small, large) = (self.devices[device].small, self.devices[device].large);
         let add = |world: &mut Self| {
@@ -185,7 +186,7 @@ impl World {
                     small + bytes.next_multiple_of(super::state::memory::UNIT);
             }
         };
-        // The check does not add first: a sum of pages must not wrap.
+        // The check does not add the sizes first, because the sum of pages could overflow.
         let fits = |world: &Self| {
             bytes <= world.devices[device].limit
                 && world.taken(device) <= world.devices[device].limit
@@ -201,7 +202,7 @@ impl World {
         Err(Code::OUT_OF_MEMORY)
     }
 
-    /// Returns the bytes of a `take`.
+    /// Returns memory that was reserved with `take`.
     pub(crate) fn give_back(&mut self, device: usize, bytes: usize) {
         let own = &mut self.devices[device];
         if is_large(bytes) {

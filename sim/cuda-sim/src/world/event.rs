@@ -1,4 +1,4 @@
-//! Events: a moment of a stream, or of a capture, that others can wait for.
+//! Events: moments of a stream or of a capture that other work can wait for.
 
 use super::World;
 use super::state::capture::Mode;
@@ -9,7 +9,7 @@ use super::state::stream::Body;
 use super::state::work::{Unit, Work};
 use crate::code::{Code, Outcome};
 
-/// The flags of `cuEventCreate` and `cuStreamWaitEvent` that have an effect here.
+/// The flags of `cuEventCreate` and `cuStreamWaitEvent` that affect the simulator.
 const DISABLE_TIMING: u32 = 2;
 
 const EXTERNAL: u32 = 1;
@@ -29,7 +29,7 @@ impl World {
         sticky.map_or(Ok(event), Err)
     }
 
-    /// Destroys an event. Pending work that waits for it is not disturbed.
+    /// Destroys an event. Pending work that waits for the event is not affected.
     pub(crate) fn destroy_event(&mut self, handle: u64) -> Outcome<()> {
         let event = self.event(handle)?;
         self.events[event].lives = false;
@@ -120,7 +120,7 @@ impl World {
         }
     }
 
-    /// Returns the goal of a host's query or wait for an event.
+    /// Returns the goal that a host query or a host wait for an event has to reach.
     pub(crate) fn wait_for_event(&mut self, thread: u64, handle: u64) -> Outcome<Goal> {
         let event = self.event(handle)?;
         if let Mark::Captured(capture, _) = self.events[event].mark {
@@ -135,7 +135,7 @@ impl World {
         Ok(goal)
     }
 
-    /// Returns the milliseconds from one event to another.
+    /// Returns the milliseconds between two events.
     pub(crate) fn elapsed(&mut self, start: u64, end: u64) -> Outcome<f32> {
         let (start, end) = (self.event(start)?, self.event(end)?);
         let mut times = [0; 2];

@@ -50,7 +50,7 @@ impl World {
         Ok(self.handles.make(Kind::Exec, self.execs.len() - 1))
     }
 
-    /// Sets other parameters for the copy of a kernel's node.
+    /// Sets different parameters for the executable graph's copy of a kernel node.
     pub(crate) fn set_exec_kernel(
         &mut self,
         exec: u64,
@@ -74,8 +74,8 @@ impl World {
         self.find(Kind::Exec, handle, "use of an executable graph").map_err(|_| Code::INVALID_VALUE)
     }
 
-    /// Destroys an executable graph. A launch in flight goes on, and memory that it allocated
-    /// stays.
+    /// Destroys an executable graph. A launch in flight continues, and the memory that it allocated
+    /// remains allocated.
     pub(crate) fn destroy_exec(&mut self, handle: u64) -> Outcome<()> {
         let exec = self.exec(handle)?;
         let last = self.execs[exec].last.as_ref();

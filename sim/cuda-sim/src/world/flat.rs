@@ -1,5 +1,6 @@
-//! The nodes of an executable graph in one list, each after those that it waits for. A child graph
-//! is inlined: first the node that holds it, then its nodes, then an end that follows all of them.
+//! Lists the nodes of an executable graph, each after the nodes that it waits for. A child graph is
+//! inlined: first the node that contains it, then its nodes, then an end node that follows all of
+//! them.
 
 use std::collections::{HashMap, HashSet};
 
@@ -9,30 +10,30 @@ use super::state::graph::EdgeData;
 use super::state::work::Work;
 use crate::code::{Code, Outcome, unmodelled};
 
-/// The list so far.
+/// The list built so far.
 struct Flat<'w> {
     world: &'w World,
-    /// The number of nodes in the end.
+    /// The total number of nodes that the finished list will contain.
     count: usize,
     nodes: Vec<ExecNode>,
     pasts: Vec<Past>,
 }
 
-/// The nodes that precede a node.
+/// The nodes that precede a given node.
 #[derive(Clone, Debug, Default)]
 struct Past {
-    /// Nodes that are complete, with their memory visible, when the node begins.
+    /// Nodes that have finished when the node begins, and whose writes are visible to it.
     begun: Vec<bool>,
-    /// The same when the node has ended, which includes its programmatic dependencies.
+    /// Nodes that have finished when the node ends. They include its programmatic dependencies.
     ended: Vec<bool>,
 }
 
 impl World {
-    /// Returns the nodes, and for each all that precede it. Fails for a cycle.
+    /// Returns the nodes, and for each node all nodes that precede it. Fails if there is a cycle.
     pub(super) fn copy_nodes(&self, graph: usize) -> Outcome<(Vec<ExecNode>, Vec<Vec<bool>>)> {
         let graphs = self.all_graphs_in(graph);
         let nodes: usize = graphs.iter().map(|graph| self.graphs[*graph].nodes.len()).sum();
-        // Each graph but the first adds the end of the node that contains it.
+        // Each graph except the first adds an end node for the node that contains it.
         let count = nodes + graphs.len() - 1;
         let mut flat = Flat { world: self, count, nodes: Vec::new(), pasts: Vec::new() };
         flat.add_graph(graph, None)?;
@@ -41,8 +42,8 @@ impl World {
 }
 
 impl Flat<'_> {
-    /// Adds the nodes of a graph after a place. Returns the places that no other node of it
-    /// follows.
+    /// Adds the nodes of a graph after the given position. Returns the positions of nodes that no
+    /// other node of the graph follows.
     fn add_graph(&mut self, graph: usize, behind: Option<usize>) -> Outcome<Vec<usize>> {
         let mut open = self.world.graphs[graph].nodes.clone();
         let mut ends = HashMap::new();
@@ -73,7 +74,7 @@ impl Flat<'_> {
         Ok(ends)
     }
 
-    /// Adds a node. Returns the place after which it is done.
+    /// Adds a node. Returns the position after which the node has finished.
     fn add_node(&mut self, node: usize, edges: Vec<(usize, EdgeData)>) -> Outcome<usize> {
         let work = self.world.nodes[node].work.clone();
         match work {
@@ -104,7 +105,7 @@ impl Flat<'_> {
 }
 
 /// Returns the nodes that precede a node with these edges. A programmatic edge does not order
-/// memory, unless the kernel waits for its dependency.
+/// memory accesses unless the kernel waits for its dependency.
 fn past(work: &Work, edges: &[(usize, EdgeData)], pasts: &[Past], count: usize) -> Past {
     let waits = match work {
         Work::Kernel(call) => call.launch.program.waits_for_dependency,
@@ -122,8 +123,8 @@ fn past(work: &Work, edges: &[(usize, EdgeData)], pasts: &[Past], count: usize) 
     past
 }
 
-/// Returns the nodes that a node must wait for: the sources of its edges, and those that these do
-/// not wait for.
+/// Returns the nodes that a node must wait for: the sources of its edges, and the nodes that these
+/// sources do not wait for.
 fn waits(past: &Past, edges: &[(usize, EdgeData)], pasts: &[Past]) -> Vec<usize> {
     let mut waits: Vec<usize> = edges.iter().map(|(place, _)| *place).collect();
     for (place, _) in edges {

@@ -1,4 +1,4 @@
-//! Graphs: nodes, their dependencies, and queries of both.
+//! Graphs: their nodes, the dependencies of nodes, and queries of both.
 
 use std::collections::HashSet;
 
@@ -32,7 +32,7 @@ impl World {
         self.find(Kind::Node, handle, "use of a node").map_err(|_| Code::INVALID_VALUE)
     }
 
-    /// Destroys a graph. A child graph is destroyed with its parent.
+    /// Destroys a graph. Child graphs are destroyed together with their parent.
     pub(crate) fn destroy_graph(&mut self, handle: u64) -> Outcome<()> {
         let graph = self.graph(handle)?;
         if self.graphs[graph].parent.is_some() {
@@ -51,13 +51,13 @@ impl World {
         }
     }
 
-    /// Adds a node after others of the same graph.
+    /// Adds a node that depends on other nodes of the same graph.
     pub(crate) fn new_node(&mut self, graph: usize, after: &[usize], work: Work) -> usize {
         let before = after.iter().map(|node| (*node, EdgeData::default())).collect();
         self.new_node_behind(graph, before, work)
     }
 
-    /// Adds a node with edges of other kinds.
+    /// Adds a node whose edges may be programmatic.
     pub(crate) fn new_node_behind(
         &mut self,
         graph: usize,
@@ -70,12 +70,12 @@ impl World {
         node
     }
 
-    /// Returns the node that was added last.
+    /// Returns the most recently added node.
     pub(crate) fn last_node(&self, graph: usize) -> usize {
         self.graphs[graph].nodes.last().copied().unwrap_or_default()
     }
 
-    /// Adds a node by handles.
+    /// Adds a node. The graph and the dependencies are given by handles.
     pub(crate) fn add_node(&mut self, graph: u64, after: &[u64], work: Work) -> Outcome<u64> {
         let graph = self.graph(graph)?;
         let after = self.nodes_of(graph, after)?;
@@ -86,7 +86,7 @@ impl World {
         Ok(self.handles.make(Kind::Node, node))
     }
 
-    /// Adds a node that allocates, and returns its address.
+    /// Adds a node that allocates memory, and returns the address.
     pub(crate) fn add_allocation(
         &mut self,
         graph: u64,
@@ -137,7 +137,7 @@ impl World {
         Ok(nodes)
     }
 
-    /// Adds or removes edges; all of them or none.
+    /// Adds or removes edges. Either all changes take effect or none.
     pub(crate) fn change_edges(
         &mut self,
         graph: u64,
@@ -216,7 +216,7 @@ impl World {
         Ok(&self.nodes[node].work)
     }
 
-    /// Sets another kernel, or other parameters, for a kernel node.
+    /// Sets a different kernel, or different parameters, for a kernel node.
     pub(crate) fn set_kernel(&mut self, handle: u64, call: KernelCall) -> Outcome<()> {
         let node = self.node(handle)?;
         let Work::Kernel(own) = &mut self.nodes[node].work else { return Err(Code::INVALID_VALUE) };
@@ -224,7 +224,8 @@ impl World {
         Ok(())
     }
 
-    /// Returns the addresses of a kernel node's parameters, valid until its next query.
+    /// Returns the addresses of a kernel node's parameters. They are valid until the node is
+    /// queried again.
     pub(crate) fn show_parameters(&mut self, handle: u64) -> Outcome<(KernelCall, &[u64])> {
         let node = self.node(handle)?;
         let Work::Kernel(call) = self.nodes[node].work.clone() else {
@@ -239,7 +240,7 @@ impl World {
         Ok((call, &shown.1))
     }
 
-    /// Returns all nodes that must be done before these begin.
+    /// Returns all nodes that must have finished before these nodes begin.
     pub(crate) fn ancestors(&self, graph: usize, nodes: &[usize]) -> HashSet<usize> {
         debug_assert!(nodes.iter().all(|node| self.nodes[*node].graph == graph));
         let mut found = HashSet::new();

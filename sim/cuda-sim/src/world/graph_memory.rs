@@ -1,4 +1,5 @@
-//! Memory that graphs allocate: addresses are fixed when a node is added, bytes at its launch.
+//! Memory that graphs allocate. Addresses are fixed when a node is added, and bytes are allocated
+//! at launch.
 
 use super::World;
 use super::state::event::Moment;
@@ -7,8 +8,8 @@ use super::state::memory::{LARGEST, Origin, PAGE, Region, UNIT};
 use crate::code::{Code, Outcome, unmodelled};
 
 impl World {
-    /// Returns an address for a node after others: one that an earlier node has freed, or a new
-    /// one.
+    /// Returns an address for a node with these predecessors: an address that a predecessor has
+    /// freed, or a new one.
     pub(crate) fn address_in_graph(
         &mut self,
         graph: usize,
@@ -46,7 +47,7 @@ impl World {
         self.graphs[graph].allocations.push(allocation);
     }
 
-    /// Returns `true` if a graph allocates this and does not free it yet.
+    /// Returns `true` if the graph allocates this address and does not free it yet.
     pub(crate) fn can_free_in_graph(&self, graph: usize, address: u64) -> bool {
         let allocations = &self.graphs[graph].allocations;
         allocations.iter().any(|own| own.address == address && own.free.is_none())
@@ -60,7 +61,7 @@ impl World {
         }
     }
 
-    /// Returns the bytes of a graph's allocation. Its first launch takes them from the device.
+    /// Returns the bytes for a graph's allocation. The first launch takes them from the device.
     pub(crate) fn back_allocation(&mut self, allocation: &Allocation) -> Outcome<Region> {
         let Allocation { address, bytes, device, .. } = *allocation;
         let len = bytes.next_multiple_of(UNIT);
@@ -82,7 +83,7 @@ impl World {
         Ok(Region { start: address, len: bytes, block, device, origin: Origin::Graph })
     }
 
-    /// Notes that a launch uses the bytes at this address until `moment`.
+    /// Records that a launch uses the bytes at this address until `moment`.
     pub(crate) fn note_launch(&mut self, address: u64, moment: &Moment) {
         if let Some(physical) = self.graph_memory.blocks.get_mut(&address) {
             physical.last = Some(moment.clone());
@@ -113,7 +114,7 @@ impl World {
         Ok(())
     }
 
-    /// Returns used bytes, their peak, reserved bytes, or their peak.
+    /// Returns one of four values: the used bytes, their peak, the reserved bytes, or their peak.
     pub(crate) fn graph_memory_attribute(&self, ordinal: i32, attribute: u32) -> Outcome<u64> {
         let device = self.device(ordinal)?;
         let of_graph = |region: &&Region| region.origin == Origin::Graph && region.device == device;

@@ -1,5 +1,5 @@
-//! Kernel launches: checked at the call, run in stream order, and compared with all other accesses
-//! after they ran.
+//! Kernel launches. A launch is checked when it is called, runs in stream order, and is then
+//! compared with all other accesses.
 
 use std::collections::HashMap;
 use std::ops::Range;
@@ -19,11 +19,11 @@ use crate::kernel::{self, Extent, GlobalMemory, Launch, Touched, Wrong};
 use crate::ptx::op::Parameter;
 use crate::report::Mistake;
 
-/// The largest grid along its axes.
+/// The largest grid extent along each axis.
 const GRID: [u32; 3] = [i32::MAX.unsigned_abs(), 65_535, 65_535];
 
 impl World {
-    /// Returns the layout of a kernel's parameters, for callers that pass them.
+    /// Returns the layout of a kernel's parameters, for callers that must pass them.
     pub(crate) fn parameters_of(&mut self, function: u64) -> Outcome<(Vec<Parameter>, usize)> {
         let function = self.function(function)?;
         let program = &self.functions[function].program;
@@ -77,12 +77,12 @@ impl World {
         self.put(stream, Work::Kernel(call), "cuLaunchKernel")
     }
 
-    /// Returns the handle of the kernel that a call names.
+    /// Returns the handle of the kernel that the call launches.
     pub(crate) fn function_handle(&self, call: &KernelCall) -> u64 {
         self.handles.make(super::state::handle::Kind::Function, call.function)
     }
 
-    /// Runs a launch, and compares its accesses.
+    /// Runs a launch, and compares its accesses with others.
     pub(crate) fn run_kernel(
         &mut self,
         ready: &ReadyKernel,
@@ -91,7 +91,7 @@ impl World {
     ) {
         self.pending_kernels = self.pending_kernels.saturating_sub(1);
         let device = self.streams[place.position.stream].device;
-        // A broken context runs no more work.
+        // A broken context runs no further work.
         if self.devices[device].sticky.is_some() {
             return;
         }
@@ -122,7 +122,7 @@ impl World {
     fn note_touched(&mut self, ready: &ReadyKernel, place: KernelPlace, touched: &[Touched]) {
         let Position { stream, number } = place.position;
         let mut clock = place.clock;
-        // The moment that the launch got at its submission.
+        // This is the moment that was assigned to the launch when it was submitted.
         let stamp = clock.tick(stream + 1);
         let clock = Arc::new(clock);
         let kernel = Some(Arc::from(ready.name()));
@@ -135,21 +135,21 @@ impl World {
     }
 }
 
-/// Memory as one launch sees it.
+/// The memory that a single launch can access.
 struct View<'a> {
     memory: &'a mut Memory,
     regions: &'a Regions,
     visible: &'a [Region],
     reach: &'a Reach,
     host: &'a dyn HostMemory,
-    /// Page-locked memory of the host that the launch has accessed, by its block.
+    /// Page-locked host memory that the launch has accessed, by block.
     borrowed: HashMap<usize, Borrowed>,
 }
 
-/// Memory of the host while a kernel borrows it.
+/// Host memory that a kernel has borrowed.
 struct Borrowed {
     start: u64,
-    /// The bytes at the time of the loan.
+    /// The contents when the memory was borrowed.
     before: Vec<u8>,
 }
 
@@ -192,7 +192,8 @@ impl GlobalMemory for View<'_> {
 
     fn give(&mut self, block: usize, bytes: Vec<u8>) {
         if let Some(Borrowed { start, before }) = self.borrowed.remove(&block) {
-            // The host may have written the bytes that the kernel left alone.
+            // The host may have written bytes that the kernel did not change, so only changed bytes
+            // are written back.
             for range in changed(&before, &bytes) {
                 self.host.write(start + range.start as u64, &bytes[range]);
             }
@@ -202,7 +203,7 @@ impl GlobalMemory for View<'_> {
     }
 }
 
-/// Returns the ranges in which two texts of one length differ.
+/// Returns the ranges in which two byte strings of the same length differ.
 pub(super) fn changed(before: &[u8], after: &[u8]) -> Vec<Range<usize>> {
     let mut ranges: Vec<Range<usize>> = Vec::new();
     for (place, _) in before.iter().zip(after).enumerate().filter(|(_, (old, new))| old != new) {

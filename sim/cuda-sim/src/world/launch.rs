@@ -1,4 +1,4 @@
-//! A launch of a graph: one operation of its stream, whose nodes run in a drawn order.
+//! A graph launch. It is a single operation of its stream, and its nodes run in a random order.
 
 use std::collections::HashMap;
 
@@ -37,7 +37,7 @@ impl World {
         Ok(())
     }
 
-    /// Takes the memory for a launch. Nothing else needs an upload.
+    /// Reserves the memory that a launch needs. Nothing else has to be uploaded.
     pub(crate) fn upload(&mut self, thread: u64, exec: u64, stream: u64) -> Outcome<()> {
         let stream = self.stream(thread, stream)?;
         let exec = self.exec(exec)?;
@@ -45,8 +45,8 @@ impl World {
         self.back_allocations(exec).map(drop)
     }
 
-    /// Handles memory that the last launch left allocated: frees it if the graph was instantiated
-    /// with that flag, else fails.
+    /// Handles memory that the previous launch left allocated. Frees it if the graph was
+    /// instantiated with the flag for this; otherwise fails.
     fn free_before_launch(&mut self, exec: usize, stream: usize) -> Outcome<()> {
         let allocations = self.execs[exec].allocations.clone();
         let kept = allocations.iter().filter(|allocation| allocation.free.is_none());
@@ -56,7 +56,8 @@ impl World {
             return Err(Code::INVALID_VALUE);
         }
         for region in live {
-            // It is ordered after the launch that allocated it, on any stream.
+            // The free is ordered after the launch that allocated the memory, whatever stream that
+            // launch used.
             if let Some(last) = self.execs[exec].last.clone() {
                 let body = Body::Unit(Unit::Nothing);
                 self.submit(stream, "cuGraphLaunch", &[], &[last], body);
@@ -116,7 +117,7 @@ impl World {
                 Ok((Unit::Poison(region.block), vec![whole(region)]))
             }
             work => {
-                // The memory visible to a node: allocated before it, and not freed before it.
+                // The memory that a node can see was allocated before it, and not freed before it.
                 let comes_before = |other: usize| {
                     places.get(&other).is_some_and(|&place| own.before[index][place])
                 };
@@ -131,7 +132,7 @@ impl World {
         }
     }
 
-    /// Reports branches of one graph that access the same bytes without order.
+    /// Reports branches of a graph that access the same bytes without being ordered.
     fn compare_branches(&mut self, exec: usize, accesses: &[Vec<Access>]) {
         if std::mem::replace(&mut self.execs[exec].compared, true) {
             return;
@@ -139,7 +140,7 @@ impl World {
         let before = &self.execs[exec].before;
         for (later, own) in accesses.iter().enumerate() {
             for (earlier, others) in accesses.iter().enumerate().take(later) {
-                // The nodes are sorted: a later one never precedes an earlier one.
+                // The nodes are sorted, so a later node never precedes an earlier node.
                 if before[later][earlier] {
                     continue;
                 }
@@ -156,7 +157,7 @@ impl World {
         }
     }
 
-    /// Returns the last launch, and the events that nodes wait for.
+    /// Returns the moments of the last launch, and of the events that nodes wait for.
     fn moments_before(&self, exec: usize) -> Vec<Moment> {
         let own = &self.execs[exec];
         let waits = own.nodes.iter().filter_map(|node| match node.work {

@@ -1,4 +1,5 @@
-//! Libraries: modules without a context. A library becomes a module on each device that needs it.
+//! Libraries: modules that belong to no context. A library is loaded as a module on each device
+//! that needs it.
 
 use super::World;
 use super::state::handle::Kind;
@@ -6,7 +7,7 @@ use super::state::library::{Kernel, Library};
 use crate::code::{Code, Outcome};
 
 impl World {
-    /// Reads a library. Errors are reported here, and not at the first use on a device.
+    /// Parses a library. Errors are reported now, and not when a device first uses the library.
     pub(crate) fn load_library(&mut self, text: &str) -> Outcome<u64> {
         self.initialized()?;
         let module = self.read_module(text)?;
@@ -27,7 +28,7 @@ impl World {
         self.find(Kind::Library, handle, "use of a library")
     }
 
-    /// Returns the devices whose work must be done before a library is unloaded.
+    /// Returns the devices whose work must have finished before a library is unloaded.
     pub(crate) fn devices_of_library(&mut self, handle: u64) -> Outcome<Vec<usize>> {
         let library = self.library(handle)?;
         let instances = self.libraries[library].instances.iter();
@@ -45,7 +46,7 @@ impl World {
         Ok(())
     }
 
-    /// Returns the handles of its kernels.
+    /// Returns the handles of the library's kernels.
     pub(crate) fn kernels_of_library(&mut self, handle: u64) -> Outcome<Vec<u64>> {
         let library = self.library(handle)?;
         let kernels = self.libraries[library].kernels.iter();
@@ -64,14 +65,15 @@ impl World {
         Ok(self.handles.make(Kind::Library, self.kernels[kernel].library))
     }
 
-    /// Returns the library as a module of the thread's device.
+    /// Returns the module that represents the library on the thread's device.
     pub(crate) fn module_of_library(&mut self, thread: u64, handle: u64) -> Outcome<u64> {
         let (device, library) = (self.current(thread)?, self.library(handle)?);
         let module = self.instance(library, device)?;
         Ok(self.handles.make(Kind::Module, module))
     }
 
-    /// Returns a kernel as a function of the thread's device; a function stays itself.
+    /// Converts a kernel into a function of the thread's device. The handle of a function is
+    /// returned unchanged.
     pub(crate) fn function_to_launch(&mut self, thread: u64, handle: u64) -> Outcome<u64> {
         if self.handles.index(Kind::Kernel, handle).is_none() {
             return Ok(handle);
@@ -80,7 +82,7 @@ impl World {
         self.function_of_kernel(handle, device)
     }
 
-    /// Returns a kernel as a function of a device, by its ordinal.
+    /// Converts a kernel into a function of the device with this ordinal.
     pub(crate) fn function_on(&mut self, kernel: u64, ordinal: i32) -> Outcome<u64> {
         let device = self.device(ordinal)?;
         if !self.is_retained(device) {
@@ -96,7 +98,7 @@ impl World {
         self.function_of(self.handles.make(Kind::Module, module), &name)
     }
 
-    /// Returns a library's module on a device, and loads it at the first use.
+    /// Returns a library's module on a device. The first use loads the module.
     fn instance(&mut self, library: usize, device: usize) -> Outcome<usize> {
         let is_it = |module: &&usize| {
             let module = &self.modules[**module];

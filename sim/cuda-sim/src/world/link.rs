@@ -1,7 +1,7 @@
-//! Linking: PTX of several modules becomes one image, which can be loaded.
+//! Linking combines the PTX of several modules into one image that can be loaded.
 //!
-//! The image of a real driver is machine code. Here it is the text of the modules, which only this
-//! driver accepts.
+//! The image of a real driver is machine code. The simulator's image is the text of the modules,
+//! which only the simulator accepts.
 
 use std::collections::HashMap;
 
@@ -26,7 +26,7 @@ impl World {
         self.find(Kind::Link, handle, "use of a link")
     }
 
-    /// Adds a module, after it was parsed.
+    /// Adds a module after parsing it.
     pub(crate) fn add_to_link(&mut self, handle: u64, input: Input) -> Outcome<()> {
         let link = self.link(handle)?;
         if self.links[link].image.is_some() {
@@ -45,7 +45,7 @@ impl World {
         Ok(())
     }
 
-    /// Makes the image, and returns its bytes.
+    /// Builds the image and returns its bytes.
     pub(crate) fn complete_link(&mut self, handle: u64) -> Outcome<&[u8]> {
         let link = self.link(handle)?;
         if self.links[link].image.is_none() {
@@ -76,8 +76,7 @@ impl World {
         Ok(())
     }
 
-    /// Decodes a module that is not loaded yet, so that unknown constructs are reported at the
-    /// link.
+    /// Decodes a module that is not loaded yet, so unknown constructs are reported during linking.
     pub(super) fn try_to_decode(&mut self, module: &ptx::Module, text: &str) -> Outcome<()> {
         let of_memory = |one: &&ptx::Variable| matches!(one.space, Space::Global | Space::Const);
         let variables = module.variables.iter().filter(of_memory);
@@ -91,7 +90,7 @@ impl World {
         decoded.map(drop).map_err(|error| self.refuse_module(&error, text))
     }
 
-    /// Writes the report of a refusal into the caller's log.
+    /// If the outcome is an error, writes its report into the caller's log.
     fn told<T>(&mut self, link: usize, outcome: Outcome<T>) -> Outcome<T> {
         if outcome.is_err() {
             let text = self.reports.last(Mistake::InvalidPtx).unwrap_or_default();
@@ -100,7 +99,7 @@ impl World {
         outcome
     }
 
-    /// Writes a text up to the log's capacity, and a zero byte.
+    /// Writes as much of a text as fits into the log, and a terminating zero byte.
     fn write_log(&self, link: usize, text: &str) {
         let Log { address, bytes, length } = self.links[link].log;
         let kept = text.len().min(bytes.saturating_sub(1));

@@ -1,8 +1,8 @@
-//! The whole state of the simulated driver, in safe Rust, behind one lock.
+//! The whole state of the simulated driver, in safe Rust, protected by a single lock.
 //!
-//! Streams, events, graphs and other objects are entries of vectors, named by their index. No entry
-//! is ever removed, so that a stale handle is detected. The C interface translates pointers and
-//! handles, and holds the lock; see `crate::abi`.
+//! Streams, events, graphs and other objects are entries of vectors and are identified by their
+//! index. Entries are never removed, so stale handles are detected. The C interface translates
+//! pointers and handles, and holds the lock; see `crate::abi`.
 
 #![forbid(unsafe_code)]
 
@@ -59,17 +59,17 @@ pub(crate) use state::schedule::{Goal, Step};
 pub(crate) use state::stream::Order;
 pub(crate) use state::work::{Fill, NodeKind, Work};
 
-/// The host: its memory, which copies read and write, and its output.
+/// The host: its memory, which copies read and write, and its standard output.
 pub(crate) trait HostMemory: Send {
     /// Reads memory that a caller of the driver owns.
     fn read(&self, address: u64, into: &mut [u8]);
-    /// Writes such memory.
+    /// Writes memory that a caller of the driver owns.
     fn write(&self, address: u64, from: &[u8]);
     /// Allocates page-locked memory.
     fn allocate(&self, bytes: usize) -> Option<u64>;
     /// Frees page-locked memory.
     fn free(&self, address: u64, bytes: usize);
-    /// Prints output of kernels.
+    /// Prints kernel output.
     fn print(&self, text: &[u8]);
 }
 
@@ -78,27 +78,28 @@ pub(crate) trait HostMemory: Send {
 pub(crate) struct Settings {
     pub(crate) seed: u64,
     pub(crate) devices: usize,
-    /// Bytes of each device.
+    /// The memory of each device, in bytes.
     pub(crate) bytes: usize,
     /// The CUDA version that the driver reports, as 1000 × major + 10 × minor.
     pub(crate) driver_version: i32,
-    /// `true` if devices can reach each other's memory.
+    /// `true` if devices can access each other's memory.
     pub(crate) peers: bool,
-    /// `true` to take the opposite choice wherever the documentation leaves one open.
+    /// `true` to choose the other alternative wherever the documentation leaves the behaviour open.
     pub(crate) other_answers: bool,
-    /// The instructions that a warp may execute in one block.
+    /// The number of instructions that a warp may execute in one block.
     pub(crate) instructions: u64,
-    /// `true` if each report is printed at once.
+    /// `true` if each report is printed immediately.
     pub(crate) prints_reports: bool,
 }
 
 /// CUDA 13.0, the version of the bindings.
 const DRIVER_VERSION: i32 = 13_000;
 
-/// The limit of a warp's instructions in one block. A warp beyond it counts as one without an end.
+/// The default limit of instructions per warp and block. A warp that exceeds it is treated as an
+/// endless loop.
 pub(crate) const INSTRUCTIONS: u64 = 1 << 23;
 
-/// The driver's state of a host thread.
+/// The driver's state for one host thread.
 #[derive(Debug, Default)]
 pub(crate) struct Thread {
     /// The devices whose contexts were pushed; the last one is current.
@@ -109,7 +110,7 @@ pub(crate) struct Thread {
 /// The simulated driver.
 pub(crate) struct World {
     initialized: bool,
-    /// The CUDA version that it reports.
+    /// The CUDA version that the driver reports.
     pub(crate) driver_version: i32,
     handles: state::handle::Handles,
     random: Random,
@@ -118,9 +119,9 @@ pub(crate) struct World {
     pub(crate) reports: crate::report::Reports,
     threads: HashMap<u64, Thread>,
     peers: state::peer::Peers,
-    /// `true` to take the opposite choice wherever the documentation leaves one open.
+    /// `true` to choose the other alternative wherever the documentation leaves the behaviour open.
     other_answers: bool,
-    /// The instructions that a warp may execute in one block.
+    /// The number of instructions that a warp may execute in one block.
     instructions: u64,
     devices: Vec<state::device::Device>,
     memory: state::memory::Memory,
@@ -130,7 +131,8 @@ pub(crate) struct World {
     streams: Vec<state::stream::Stream>,
     events: Vec<state::event::Event>,
     captures: Vec<state::capture::Capture>,
-    /// Results of the last query of a stream's capture, which callers may read until the next one.
+    /// The result of the last query of each stream's capture. Callers may read it until the next
+    /// query.
     shown: HashMap<usize, (Vec<u64>, Vec<u64>)>,
     graphs: Vec<state::graph::Graph>,
     nodes: Vec<state::graph::Node>,
@@ -141,14 +143,14 @@ pub(crate) struct World {
     libraries: Vec<state::library::Library>,
     kernels: Vec<state::library::Kernel>,
     links: Vec<state::link::Link>,
-    /// Launches whose accesses are not known yet.
+    /// The number of launches whose accesses are not known yet.
     pending_kernels: usize,
-    /// Parameters of kernel nodes, which callers may read until the next query.
+    /// The parameters of kernel nodes. Callers may read them until the next query.
     shown_parameters: HashMap<usize, (Vec<u8>, Vec<u64>)>,
     conditions: Vec<state::conditional::Condition>,
-    /// The work that the host knows to be done.
+    /// The work that the host knows to have finished.
     host_clock: Clock,
-    /// Objects that were not freed before their context ended.
+    /// Objects that had not been freed when their context ended.
     lost: Vec<String>,
     /// The time of the simulated device, in nanoseconds.
     time: u64,
@@ -216,8 +218,8 @@ impl World {
         }
     }
 
-    /// Returns an empty world that rejects all handles of this one. Refused while a host function
-    /// runs.
+    /// Returns an empty world that rejects all handles of this one. Fails while a host function is
+    /// running.
     pub(crate) fn next(&self, settings: Settings, host: Box<dyn HostMemory>) -> Option<Self> {
         if self.streams.iter().any(|stream| stream.busy) {
             return None;
@@ -226,7 +228,7 @@ impl World {
         Some(Self { handles, ..Self::new(settings, host) })
     }
 
-    /// Draws with another seed from now on.
+    /// Restarts the random generator with another seed.
     pub(crate) fn draw_anew(&mut self, seed: u64) {
         self.random = Random::new(seed);
     }
@@ -248,8 +250,8 @@ impl World {
         &mut self.devices[device].flags
     }
 
-    /// Returns start and length of the allocation around an address, of a device or of page-locked
-    /// memory.
+    /// Returns the start and the length of the device or page-locked allocation that contains an
+    /// address.
     pub(crate) fn address_range(&self, address: u64) -> Option<(u64, usize)> {
         let region = self.memory.around(address)?;
         Some((region.start, region.len))
@@ -269,7 +271,7 @@ impl World {
         Code::INVALID_VALUE
     }
 
-    /// Returns the index that a handle names. A handle of a destroyed object is reported.
+    /// Returns the index that a handle refers to. Reports the handle of a destroyed object.
     fn find(&mut self, kind: Kind, handle: u64, what: &str) -> Outcome<usize> {
         let index = self.handles.index(kind, handle).ok_or(Code::INVALID_HANDLE)?;
         let lives = match kind {
@@ -301,13 +303,14 @@ impl World {
         }
     }
 
-    /// Returns all objects that were never freed, one line each.
+    /// Returns all objects that have not been freed, with one line for each.
     pub(crate) fn leaks(&self) -> String {
         let lost = self.lost.iter().cloned();
         lost.chain(self.leaks_of(None)).collect::<Vec<_>>().join("\n")
     }
 
-    /// The same for one device; graphs, pools and pages belong to none.
+    /// Returns the objects of one device that have not been freed. Graphs, pools and pages belong
+    /// to no device.
     fn leaks_of(&self, device: Option<usize>) -> Vec<String> {
         let concerns = |own: usize| device.is_none_or(|device| device == own);
         let regions = self.memory.live().filter(|region| {

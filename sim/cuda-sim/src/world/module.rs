@@ -14,7 +14,7 @@ use crate::report::Mistake;
 /// The compute capability of the simulated device.
 const CAPABILITY: u32 = 90;
 
-/// The newest `.version`, times ten, that a driver accepts, by its version of CUDA ("Release Notes"
+/// The newest `.version`, times ten, that each version of the CUDA driver accepts ("Release Notes"
 /// of the PTX manual).
 const NEWEST_PTX: &[(i32, u32)] = &[
     (13_000, 90),
@@ -33,15 +33,15 @@ fn newest_ptx(driver_version: i32) -> u32 {
     newest.map_or(80, |(_, version)| *version)
 }
 
-/// Shared memory of a block, in bytes: by default, and at most.
+/// The shared memory of a block in bytes: the default and the maximum.
 pub(crate) const SHARED: usize = 48 << 10;
 
 pub(crate) const SHARED_AT_MOST: usize = 227 << 10;
 
-/// The limit of threads in a block.
+/// The maximum number of threads in a block.
 pub(crate) const THREADS: u32 = 1024;
 
-/// Registers of 32 bits that a block and a thread have at most.
+/// The maximum number of 32-bit registers for a block and for a thread.
 const REGISTERS_OF_A_BLOCK: usize = 65_536;
 
 const REGISTERS_OF_A_THREAD: usize = 255;
@@ -72,7 +72,7 @@ const FIRST_OF_CLUSTERS: u32 = 10;
 const LAST_OF_CLUSTERS: u32 = 15;
 
 impl World {
-    /// Reads a module and allocates its variables.
+    /// Parses a module and allocates its variables.
     pub(crate) fn load_module(&mut self, thread: u64, text: &str) -> Outcome<u64> {
         let device = self.current(thread)?;
         let module = self.read_module(text)?;
@@ -80,7 +80,7 @@ impl World {
         Ok(self.handles.make(Kind::Module, index))
     }
 
-    /// Reads PTX that this driver and its devices support.
+    /// Parses PTX that this driver and its devices support.
     pub(super) fn read_module(&mut self, text: &str) -> Outcome<ptx::Module> {
         if !text.contains(".version") {
             let what = "cuModuleLoadData: the image is no PTX; machine code is not modelled";
@@ -100,7 +100,7 @@ impl World {
         Ok(module)
     }
 
-    /// Allocates the variables of a module, and decodes its kernels.
+    /// Allocates the variables of a module and decodes its kernels.
     pub(super) fn place_module(
         &mut self,
         device: usize,
@@ -159,7 +159,7 @@ impl World {
                 self.free_variables(device, &variables);
                 return Err(code);
             }
-            // Padding up to its alignment makes its start that strict.
+            // Padding the size to a whole page makes the address sufficiently aligned.
             let least = if variable.align > UNIT { PAGE } else { 0 };
             let address = self.memory.fresh_address(variable.bytes.max(least));
             self.memory.allocate(address, variable.bytes, device, Origin::Module);
@@ -168,7 +168,7 @@ impl World {
         Ok(variables)
     }
 
-    /// Decodes, and writes the initial values of variables.
+    /// Decodes the kernels, and writes the initial values of the variables.
     fn make_kernels(
         &mut self,
         module: &ptx::Module,
@@ -202,7 +202,7 @@ impl World {
         self.find(Kind::Module, handle, "use of a module")
     }
 
-    /// Returns the device whose work must be done before a module is unloaded.
+    /// Returns the device whose work must have finished before a module is unloaded.
     pub(crate) fn device_of_module(&mut self, handle: u64) -> Outcome<usize> {
         let module = self.module(handle)?;
         let device = self.modules[module].device;
@@ -238,7 +238,7 @@ impl World {
         Ok(self.handles.make(Kind::Function, function))
     }
 
-    /// Returns address and size of a variable.
+    /// Returns the address and the size of a variable.
     pub(crate) fn variable_of(&mut self, module: u64, name: &str) -> Outcome<(u64, usize)> {
         let module = self.module(module)?;
         self.modules[module].variables.get(name).copied().ok_or(Code::NOT_FOUND)
@@ -263,7 +263,7 @@ impl World {
             DYNAMIC_LIMIT => own.dynamic_limit,
             CARVEOUT => return Ok(-1),
             REGISTERS => registers(program),
-            // Nothing is cached, and there are no clusters.
+            // There are no caches and no clusters.
             CACHE_MODE | FIRST_OF_CLUSTERS..=LAST_OF_CLUSTERS => 0,
             _ => return Err(Code::INVALID_VALUE),
         };
@@ -287,14 +287,15 @@ impl World {
                 own.dynamic_limit = bytes;
                 Ok(())
             }
-            // A hint for caches.
+            // A hint about caches.
             CARVEOUT => Ok(()),
             _ => Err(Code::INVALID_VALUE),
         }
     }
 
-    /// Returns the blocks of a kernel that fit on a multiprocessor by threads and shared memory.
-    /// Registers are assumed to suffice: only an assembler knows their number.
+    /// Returns the number of a kernel's blocks that fit on a multiprocessor, limited by threads and
+    /// shared memory. Registers are assumed to suffice, because only an assembler knows how many a
+    /// kernel uses.
     pub(crate) fn occupancy(&mut self, handle: u64, threads: i32, shared: usize) -> Outcome<i32> {
         let function = self.function(handle)?;
         let threads = u32::try_from(threads).ok().filter(|threads| *threads > 0);
@@ -311,15 +312,15 @@ impl World {
     }
 }
 
-/// Returns the registers of a thread. Only an assembler knows their number, so this is the number
-/// that PTX names. It is limited so that a block of the largest size can run, because registers are
-/// assumed to suffice.
+/// Returns the number of registers for a thread. Only an assembler knows the actual number, so this
+/// is the number of registers that the PTX names. It is limited so that a block of the largest size
+/// can run, because registers are assumed to suffice.
 fn registers(program: &Program) -> usize {
     let most = REGISTERS_OF_A_BLOCK / most_threads(program).max(1) as usize;
     program.registers.min(most).min(REGISTERS_OF_A_THREAD)
 }
 
-/// Returns the threads of a block that a kernel allows.
+/// Returns the largest number of threads that a kernel allows in a block.
 pub(crate) fn most_threads(program: &Program) -> u32 {
     let product =
         |extents: [u32; 3]| extents.iter().fold(1_u32, |all, one| all.saturating_mul(*one));

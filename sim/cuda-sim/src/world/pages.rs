@@ -94,7 +94,7 @@ impl World {
         Ok(())
     }
 
-    /// Returns the mapped regions that make up a range exactly.
+    /// Returns the mapped regions that together cover a range exactly.
     fn mapped_in(&self, start: u64, bytes: usize) -> Outcome<Vec<Region>> {
         let end = start.saturating_add(bytes as u64);
         let inside = |region: &&Region| start <= region.start && region.end() <= end;
@@ -108,7 +108,8 @@ impl World {
     pub(crate) fn unmap(&mut self, start: u64, bytes: usize) -> Outcome<()> {
         self.initialized()?;
         for region in self.mapped_in(start, bytes)? {
-            // The call does not wait, so work on these addresses must be known to be done.
+            // The call does not wait, so the host must know that work on these addresses has
+            // finished.
             self.note_end_by_host(region, "cuMemUnmap");
             self.memory.remove(region.start);
             if let Origin::Mapped { pages, .. } = region.origin {

@@ -1,7 +1,7 @@
-//! Peer access: which devices' kernels may reach memory of which others. Access to plain memory is
-//! enabled from one context to another; access to a memory pool is set for a device. Neither
-//! enables the other ("Peer access", "Device accessibility for multi-GPU support" in the CUDA
-//! Programming Guide).
+//! Peer access determines which devices' kernels may access the memory of other devices. Access to
+//! plain memory is enabled from one context to another; access to a memory pool is set for a
+//! device. Neither enables the other ("Peer access", "Device accessibility for multi-GPU support"
+//! in the CUDA Programming Guide).
 
 use super::World;
 use super::state::peer::Reach;
@@ -24,13 +24,13 @@ impl World {
         }
     }
 
-    /// Returns `true` if a device can reach memory of another one.
+    /// Returns `true` if a device can access the memory of another device.
     pub(crate) fn can_access_peer(&self, reader: i32, owner: i32) -> Outcome<bool> {
         let (reader, owner) = (self.device(reader)?, self.device(owner)?);
         Ok(self.peers.can_be && reader != owner)
     }
 
-    /// Enables access to a context's plain memory from the thread's current context.
+    /// Enables access from the thread's current context to another context's plain memory.
     pub(crate) fn enable_peer(&mut self, thread: u64, owner: u64, flags: u32) -> Outcome<()> {
         let (reader, owner) = (self.current(thread)?, self.context(owner)?);
         if flags != 0 {

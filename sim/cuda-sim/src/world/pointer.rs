@@ -1,4 +1,4 @@
-//! Attributes of addresses, and host memory under its device addresses.
+//! Attributes of addresses, and the device addresses of host memory.
 
 use super::World;
 use super::state::handle::Kind;
@@ -47,7 +47,7 @@ impl World {
             DEVICE_POINTER => Fact::Wide(address),
             HOST_POINTER if of_host => Fact::Wide(address),
             HOST_POINTER => return Err(Code::INVALID_VALUE),
-            // A block is never reused.
+            // Blocks are never reused.
             BUFFER_ID => Fact::Wide(region.block as u64 + 1),
             IS_MANAGED => Fact::Narrow(0),
             DEVICE_ORDINAL => Fact::Narrow(u32::try_from(region.device).unwrap_or_default()),
@@ -57,7 +57,8 @@ impl World {
         })
     }
 
-    /// `cuMemHostGetDevicePointer`: page-locked memory has one address everywhere.
+    /// `cuMemHostGetDevicePointer`: page-locked memory has the same address on the host and on all
+    /// devices.
     pub(crate) fn device_address_of_host(&self, thread: u64, address: u64) -> Outcome<u64> {
         self.current(thread)?;
         let is_of_the_host = |region: &Region| region.origin.is_of_the_host();

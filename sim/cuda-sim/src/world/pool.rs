@@ -1,4 +1,5 @@
-//! The driver's memory pools: memory that they keep and release, and the reuse of freed addresses.
+//! The driver's memory pools: which memory they keep or release, and which freed addresses they
+//! reuse.
 
 use super::World;
 use super::state::event::Moment;
@@ -29,7 +30,8 @@ impl World {
         Ok(self.handles.make(Kind::Pool, self.pools.len() - 1))
     }
 
-    /// Destroys a pool. Live allocations stay, and their pages are released with the last of them.
+    /// Destroys a pool. Live allocations remain valid, and their pages are released when the last
+    /// allocation is freed.
     pub(crate) fn destroy_pool(&mut self, handle: u64) -> Outcome<()> {
         let pool = self.pool(handle)?;
         if self.pools[pool].is_default {
@@ -49,7 +51,7 @@ impl World {
         self.find(Kind::Pool, handle, "use of a pool").map_err(|_| Code::INVALID_VALUE)
     }
 
-    /// Returns the default pool of a device, or its current one.
+    /// Returns the default pool or the current pool of a device.
     pub(crate) fn pool_of(&self, ordinal: i32, current: bool) -> Outcome<u64> {
         let device = &self.devices[self.device(ordinal)?];
         let pool = if current { device.current_pool } else { device.default_pool };
@@ -99,7 +101,7 @@ impl World {
                 pool.reuse[(attribute - REUSE_FOLLOW_EVENT) as usize] = u32::from(value != 0);
             }
             THRESHOLD => pool.threshold = value,
-            // The peaks may be reset to 0, and set to nothing else.
+            // The peaks may be reset to 0, but not set to any other value.
             RESERVED_HIGH if value == 0 => pool.reserved_high = pool.reserved,
             USED_HIGH if value == 0 => pool.used_high = pool.used,
             _ => return Err(Code::INVALID_VALUE),
@@ -115,8 +117,8 @@ impl World {
         Ok(())
     }
 
-    /// Returns an address for an allocation after a stream's work, and the further work that the
-    /// allocation must wait for.
+    /// Returns an address for an allocation that follows a stream's work, and the additional work
+    /// that the allocation must wait for.
     pub(crate) fn pool_allocate(
         &mut self,
         pool: usize,
@@ -152,10 +154,11 @@ impl World {
         })
     }
 
-    /// Returns an address that other streams free by pending work, with those frees, for which the
-    /// allocation must wait. "the driver will look for memory that relies on another stream's
-    /// pending progress. If such memory is found, the driver will insert the required dependency
-    /// into the allocating stream and reuse the memory" (CUDA Programming Guide, "Stream Ordered
+    /// Returns an address that is being freed by pending work of other streams, together with the
+    /// frees that the allocation must wait for. "the driver will look for memory that relies on
+    /// another stream's pending progress. If such memory is found, the driver will insert the
+    /// required dependency into the allocating stream and reuse the memory" (CUDA Programming
+    /// Guide, "Stream Ordered Memory Allocator", internal stream dependencies).
     /// Memory Allocator", internal stream dependencies).
     fn pool_allocate_behind_frees(
         &mut self,
@@ -174,8 +177,8 @@ impl World {
         allocated
     }
 
-    /// Takes the smallest pending range that is large enough, else the pages of several, in the
-    /// order of their frees.
+    /// Takes the smallest range with a pending free that is large enough. If there is none, takes
+    /// the pages of several ranges, in the order of their frees.
     fn take_pending(&mut self, pool: usize, len: usize) -> Option<(u64, Vec<Moment>)> {
         let entries = self.pools[pool].free.iter_mut();
         let pending = entries.filter(|freed| freed.moment.is_some() && freed.len >= len);
@@ -199,8 +202,8 @@ impl World {
         }
     }
 
-    /// Returns the smallest freed range that is large enough and whose free precedes this stream's
-    /// next operation, or is done.
+    /// Returns the smallest freed range that is large enough and whose free has finished or
+    /// precedes the stream's next operation.
     fn freed_for(&self, pool: usize, stream: usize, len: usize) -> Option<usize> {
         let mut clock = self.streams[stream].clock.clone();
         clock.join(&self.host_clock);
@@ -265,7 +268,7 @@ impl World {
         self.pools[pool].free = free;
     }
 
-    /// Releases the memory of pools above their thresholds, after a wait of the host.
+    /// Releases the memory that pools hold above their thresholds, after the host has waited.
     pub(crate) fn settle_pools(&mut self) {
         for pool in 0..self.pools.len() {
             self.forget_done_frees(pool);
@@ -277,7 +280,7 @@ impl World {
         }
     }
 
-    /// Releases unused memory of all pools, before the device counts as full.
+    /// Releases the unused memory of all pools before the device is treated as full.
     pub(crate) fn release_unused_pool_memory(&mut self, device: usize) {
         for pool in 0..self.pools.len() {
             if self.pools[pool].device == device {

@@ -1,9 +1,9 @@
-//! Output of kernels: it stays in a buffer of their device until the host waits for them.
+//! Kernel output stays in a buffer of the device until the host waits for the kernels.
 
 use super::World;
 
 impl World {
-    /// Shows the output of a device's kernels.
+    /// Shows the output of kernels on a device.
     pub(crate) fn show_printed(&mut self, device: usize) {
         let printed = self.devices[device].printed.take();
         if !printed.is_empty() {
@@ -12,19 +12,19 @@ impl World {
         }
     }
 
-    /// The same for all devices.
+    /// Shows the output of kernels on all devices.
     pub(crate) fn show_all_printed(&mut self) {
         (0..self.devices.len()).for_each(|device| self.show_printed(device));
     }
 
-    /// The same for the device whose context is current on a thread.
+    /// Shows the output of kernels on the device whose context is current on a thread.
     pub(crate) fn show_printed_of(&mut self, thread: u64) {
         if let Some(device) = self.top(thread) {
             self.show_printed(device);
         }
     }
 
-    /// The same for the device of a stream.
+    /// Shows the output of kernels on the device of a stream.
     pub(crate) fn show_printed_before_callback(&mut self, stream: usize) {
         self.show_printed(self.streams[stream].device);
     }

@@ -1,5 +1,5 @@
-//! The scheduler: runs a stream drawn by the seed among those that can run, until a goal is
-//! reached.
+//! The scheduler. Until a goal is reached, it runs the next work of a stream that the seed selects
+//! among those that can run.
 
 use super::World;
 use super::state::kernel::KernelPlace;
@@ -18,7 +18,7 @@ impl World {
         goal.positions.iter().all(|position| self.is_done(*position))
     }
 
-    /// Notes that the host has waited for the goal and knows it to be done.
+    /// Records that the host has waited for the goal and knows that the work has finished.
     pub(crate) fn waited(&mut self, goal: &Goal) -> Outcome<()> {
         self.host_clock.join(&goal.clock);
         self.settle_pools();
@@ -27,7 +27,7 @@ impl World {
         goal.positions.iter().find_map(broken).map_or(Ok(()), Err)
     }
 
-    /// Returns the devices that do the work of a goal.
+    /// Returns the devices on which the work of a goal runs.
     pub(crate) fn devices_of(&self, goal: &Goal) -> Vec<usize> {
         goal.positions.iter().map(|position| self.streams[position.stream].device).collect()
     }
@@ -51,10 +51,11 @@ impl World {
         needed
     }
 
-    /// Runs one unit of work of a stream drawn among those that can run.
+    /// Runs one unit of work from a stream that is selected at random among those that can run.
     ///
-    /// Other work than that of the goal may be drawn, too: no program may rely on its not running.
-    /// Host functions are drawn only if the goal needs them, because they may wait for the caller.
+    /// Work that the goal does not need may also be selected, because no program may rely on such
+    /// work not running. Host functions are only selected if the goal needs them, because they may
+    /// wait for the caller.
     pub(crate) fn step(&mut self, goal: &mut Goal) -> Step {
         if self.is_reached(goal) {
             return Step::Done;
@@ -122,12 +123,12 @@ impl World {
             }
         };
         if let Unit::Host(call) = unit {
-            // The function may signal to the rest of the program that all earlier work is done.
+            // The function may inform the rest of the program that all earlier work has finished.
             self.host_clock.join(&operation.clock);
             if more {
                 self.streams[stream].queue.push_front(operation);
             }
-            // Later work waits until it has returned.
+            // Later work of the stream waits until the function has returned.
             self.streams[stream].busy = true;
             return Step::Call(stream, call);
         }
@@ -146,15 +147,15 @@ impl World {
         self.streams[stream].busy
     }
 
-    /// Notes that a host function that `step` requested has returned.
+    /// Records that a host function that `step` requested has returned.
     pub(crate) fn host_call_returned(&mut self, stream: usize) {
         let own = &mut self.streams[stream];
         own.busy = false;
-        // All operations before the front of the queue are done.
+        // All operations before the first queued one have finished.
         own.completed = own.queue.front().map_or(own.submitted, |next| next.number - 1);
     }
 
-    /// Returns `Ok` if the goal is reached. Else runs one step of it, so that a polling caller
+    /// Returns `Ok` if the goal has been reached. Otherwise runs one step, so a caller that polls
     /// makes progress.
     pub(crate) fn ask(&mut self, goal: &mut Goal) -> (Outcome<()>, Option<Step>) {
         if self.is_reached(goal) {

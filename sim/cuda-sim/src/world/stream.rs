@@ -1,4 +1,4 @@
-//! Streams: creating, ordering and submitting operations.
+//! Streams: creating them, and ordering and submitting their operations.
 
 use std::collections::VecDeque;
 use std::ops::Range;
@@ -49,7 +49,7 @@ impl World {
         Ok(self.handles.make(Kind::Stream, stream))
     }
 
-    /// Returns the stream of a handle, in a context that works.
+    /// Returns the stream that a handle refers to. Its context must not have a sticky error.
     pub(crate) fn stream(&mut self, thread: u64, handle: u64) -> Outcome<usize> {
         let device = self.current(thread)?;
         match handle {
@@ -72,7 +72,7 @@ impl World {
         stream
     }
 
-    /// Destroys a stream. The handle is invalid at once; the stream's work goes on.
+    /// Destroys a stream. The handle becomes invalid immediately, but the stream's work continues.
     pub(crate) fn destroy_stream(&mut self, thread: u64, handle: u64) -> Outcome<()> {
         if handle <= PER_THREAD {
             return Err(Code::INVALID_HANDLE);
@@ -99,7 +99,7 @@ impl World {
         legacy.into_iter().filter(|_| own.is_blocking()).collect()
     }
 
-    /// Puts an operation into a stream's queue, and compares its accesses with all earlier ones.
+    /// Adds an operation to a stream's queue, and compares its accesses with all earlier accesses.
     pub(crate) fn submit(
         &mut self,
         stream: usize,
@@ -143,13 +143,13 @@ impl World {
             let Access { piece, writes, node } = *access;
             let bytes = piece.start..piece.start + piece.len;
             let actor = Actor { node, ..actor.clone() };
-            // Pending kernels may race with records that would be dropped.
+            // Pending kernels may race with accesses whose records would be dropped.
             let prunes = self.pending_kernels == 0;
             self.note(piece.block, Noted { bytes, parts: None, writes, actor, prunes }, at);
         }
     }
 
-    /// Records a kernel's accesses to a block.
+    /// Records the accesses that a kernel made to a block.
     pub(crate) fn note_ranges(
         &mut self,
         block: usize,
@@ -183,7 +183,7 @@ impl World {
         self.reports.add(Mistake::Race, &text);
     }
 
-    /// Returns the goal of all current work of a stream.
+    /// Returns the goal that is reached when all current work of a stream has finished.
     pub(crate) fn end_of(&self, stream: usize) -> Goal {
         let own = &self.streams[stream];
         let mut goal = Goal::default();
@@ -195,7 +195,7 @@ impl World {
         goal
     }
 
-    /// Returns the goal of all current work of a device.
+    /// Returns the goal that is reached when all current work of a device has finished.
     pub(crate) fn end_of_device(&self, device: usize) -> Goal {
         let mut goal = Goal::default();
         for (stream, own) in self.streams.iter().enumerate() {
@@ -206,7 +206,7 @@ impl World {
         goal
     }
 
-    /// Returns the goal of all current work.
+    /// Returns the goal that is reached when all current work has finished.
     pub(crate) fn end_of_everything(&self) -> Goal {
         let mut goal = Goal::default();
         for (stream, own) in self.streams.iter().enumerate() {
@@ -215,7 +215,7 @@ impl World {
         goal
     }
 
-    /// Returns the goal of a host's wait for a stream, which a capture forbids.
+    /// Returns the goal of a host wait for a stream. Fails during a capture.
     pub(crate) fn wait_for_stream(&mut self, thread: u64, handle: u64) -> Outcome<Goal> {
         let stream = self.stream(thread, handle)?;
         self.refuse_while_capturing(stream)?;

@@ -1,4 +1,4 @@
-//! Tests of the world without its C interface: one thread, a stub of a host.
+//! Tests of the world without its C interface, using one thread and a stub of the host.
 
 mod linking;
 mod mapped;
@@ -9,7 +9,7 @@ use super::state::copy::{Copy, End};
 use super::{Fill, Goal, HostCall, HostMemory, Mode, Order, Settings, Step, World};
 use crate::code::{Code, Outcome};
 
-/// Host memory that reads as fives and drops writes.
+/// Host memory in which every byte reads as 5. Writes are dropped.
 struct NoHost;
 
 impl HostMemory for NoHost {
@@ -39,7 +39,7 @@ fn world(seed: u64) -> World {
     world
 }
 
-/// Reaches a goal; host functions are counted and do nothing.
+/// Runs work until a goal is reached. Host functions are counted but not called.
 fn reach(world: &mut World, mut goal: Goal) -> Outcome<usize> {
     let mut calls = 0;
     loop {

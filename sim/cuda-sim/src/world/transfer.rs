@@ -1,4 +1,4 @@
-//! Copies and fills, submitted to a stream or a capture; some block the host.
+//! Copies and fills that are submitted to a stream or a capture. Some of them block the host.
 
 use super::World;
 use super::state::copy::{Copy, Corner, End, Rows, Volume};
@@ -8,11 +8,12 @@ use super::state::stream::Body;
 use super::state::work::{Fill, Work};
 use crate::code::{Code, Outcome, unmodelled};
 
-/// Copies from ordinary host memory up to this size are read at the call.
+/// Copies from ordinary host memory that are at most this large read their source when they are
+/// called.
 const STAGED: usize = 64 << 10;
 
 impl World {
-    /// Puts work into a stream's queue, or into the capture that the stream takes part in.
+    /// Adds work to a stream's queue, or to the capture that the stream takes part in.
     pub(crate) fn put(&mut self, stream: usize, work: Work, what: &'static str) -> Outcome<()> {
         self.refuse_legacy_beside_captures(stream)?;
         if self.capturing(stream)?.is_some() {
@@ -23,7 +24,7 @@ impl World {
         self.put_now(stream, &work, what)
     }
 
-    /// Refuses invalid addresses. A driver may check them when a copy or a fill is captured.
+    /// Refuses invalid addresses. A driver may check addresses when it captures a copy or a fill.
     fn refuse_made_up_addresses(&self, work: &Work) -> Outcome<()> {
         let is_there = |end: &End, first: u64| match end {
             End::Device(_) => self.memory.was_given(first),
@@ -63,7 +64,7 @@ impl World {
         self.put(stream, Work::Host(call), "cuLaunchHostFunc")
     }
 
-    /// `cuStreamAddCallback`, which captures refuse.
+    /// `cuStreamAddCallback`, which is refused during captures.
     pub(crate) fn add_callback(&mut self, thread: u64, stream: u64, call: HostCall) -> Outcome<()> {
         let index = self.stream(thread, stream)?;
         if self.capturing(index)?.is_some() {
@@ -92,7 +93,7 @@ impl World {
         }
     }
 
-    /// Returns a fill of page-locked memory as a copy, since no device has its bytes.
+    /// Converts a fill of page-locked memory into a copy, because no device stores the bytes.
     fn fill_of_the_host(&self, fill: Fill) -> Option<Copy> {
         let rows = fill.rows();
         self.memory.pinned(fill.address, rows.hull()).filter(|_| rows.hull() > 0)?;
@@ -107,8 +108,8 @@ impl World {
         Copy::of_rows(End::Host(fill.address), staged, bytes, volume).ok()
     }
 
-    /// Fills after the legacy stream. The host waits if the target is host memory, and not if it is
-    /// a device's ("API synchronization behavior" in the driver API).
+    /// Fills in the order of the legacy stream. The host waits if the target is host memory, but
+    /// not if it is device memory ("API synchronization behavior" in the driver API).
     pub(crate) fn fill(&mut self, thread: u64, fill: Fill, what: &'static str) -> Outcome<Goal> {
         self.current(thread)?;
         self.refuse_unsafe_call(thread)?;
@@ -121,7 +122,7 @@ impl World {
         Ok(if waits { self.end_of(stream) } else { Goal::default() })
     }
 
-    /// Copies after a stream. Returns the work that the host waits for.
+    /// Copies in stream order. Returns the work that the host must wait for.
     pub(crate) fn copy_async(
         &mut self,
         thread: u64,
@@ -142,7 +143,7 @@ impl World {
         Ok(if waits { self.end_of(stream) } else { Goal::default() })
     }
 
-    /// Copies after the legacy stream. Returns the work that the host waits for.
+    /// Copies in the order of the legacy stream. Returns the work that the host must wait for.
     pub(crate) fn copy(&mut self, thread: u64, copy: Copy, what: &'static str) -> Outcome<Goal> {
         self.current(thread)?;
         self.refuse_unsafe_call(thread)?;
@@ -156,7 +157,7 @@ impl World {
         Ok(if only_on_device || stages { Goal::default() } else { self.end_of(stream) })
     }
 
-    /// Resolves addresses of page-locked host memory, which are the same on a device.
+    /// Resolves addresses of page-locked host memory, which devices access at the same addresses.
     pub(crate) fn with_ends_known(&self, copy: Copy) -> Copy {
         let (written, read) = (copy.written(), copy.read());
         let known = |end: End, first: u64, bytes: usize| match end {
@@ -170,7 +171,7 @@ impl World {
         Copy { to, from: known(from, read.start(), read.hull()), bytes, volume }
     }
 
-    /// Returns `true` if one of its ends is ordinary host memory.
+    /// Returns `true` if either end of the copy is ordinary host memory.
     fn is_pageable(&self, copy: &Copy) -> bool {
         let pageable = |end: &End, rows: Rows| match end {
             End::Host(_) => self.memory.pinned(rows.start(), rows.hull().max(1)).is_none(),
@@ -179,7 +180,7 @@ impl World {
         pageable(&copy.from, copy.read()) || pageable(&copy.to, copy.written())
     }
 
-    /// Reads the source now, so that the host need not wait for the transfer.
+    /// Returns `true` if the source can be read now, so the host need not wait for the transfer.
     fn may_be_staged(&self, copy: &Copy) -> bool {
         matches!(copy.from, End::Host(_)) && !stays_on_the_host(copy) && copy.total() <= STAGED
     }
@@ -187,7 +188,7 @@ impl World {
     fn staged(&self, copy: Copy) -> Copy {
         let (End::Host(_), rows) = (&copy.from, copy.read()) else { return copy };
         if self.memory.host_trouble(rows.start(), rows.hull()).is_some() {
-            // `prepare` refuses it: the memory must not be read.
+            // `prepare` refuses this copy, so the memory must not be read.
             return copy;
         }
         Copy { from: End::Staged(self.read_host(rows.each())), ..copy }

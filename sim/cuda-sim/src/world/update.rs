@@ -1,6 +1,6 @@
-//! Updates: an executable graph takes the parameters of another graph of the same shape, or
-//! refuses. Every change that CUDA allows a driver to refuse is refused here: a program that relies
-//! on more works on some drivers alone.
+//! Updates. An update replaces the parameters of an executable graph by those of another graph of
+//! the same shape, or is refused. The simulator refuses every change that CUDA allows a driver to
+//! refuse, because a program that relies on such changes only works on some drivers.
 //!
 //! - The number of nodes, their edges and their kinds (driver API, `cuGraphExecUpdate`).
 //! - Memsets: "Changing other aspects of the memset (width, height, element size or pitch) may cause the update to be
@@ -29,8 +29,8 @@ const PARAMETERS_CHANGED: u32 = 5;
 const NOT_SUPPORTED: u32 = 6;
 
 impl World {
-    /// Takes the parameters of another graph of the same shape, or fails with the reason and
-    /// changes nothing.
+    /// Copies the parameters of another graph of the same shape into the executable graph. On
+    /// failure, returns the reason and changes nothing.
     pub(crate) fn update_exec(
         &mut self,
         exec: u64,
@@ -47,7 +47,7 @@ impl World {
         Ok(Ok(()))
     }
 
-    /// Returns the first forbidden change. The nodes in it are those of the other graph.
+    /// Returns the first change that is not allowed. The nodes in it belong to the other graph.
     fn compare_nodes(&self, exec: usize, nodes: &[ExecNode]) -> Option<UpdateRefusal> {
         let old = &self.execs[exec].nodes;
         let handle = |node: &ExecNode| self.handles.make(Kind::Node, node.node);
@@ -79,7 +79,7 @@ impl World {
         None
     }
 
-    /// Returns the reason for which a node refuses the parameters of another one of its kind.
+    /// Returns why a node refuses the parameters of another node of the same kind.
     fn compare_parameters(&self, old: &Work, new: &Work) -> Option<u32> {
         match (old, new) {
             (Work::Fill(old), Work::Fill(new)) => {
@@ -114,7 +114,7 @@ impl World {
         if is_row { may_change } else { old == new }
     }
 
-    /// Returns `true` unless two addresses are known to be on different devices.
+    /// Returns `false` only if the two addresses are known to be on different devices.
     fn may_replace(&self, old: u64, new: u64) -> bool {
         let device = |address: u64| self.memory.around(address).map(|region| region.device);
         device(old).zip(device(new)).is_none_or(|(old, new)| old == new)

@@ -1,7 +1,7 @@
-//! The work of a stream or of a graph's node: prepared, then run.
+//! Prepares and runs the work of a stream or a graph node.
 //!
-//! `Work` names addresses. At its submission, addresses become pieces of blocks (`Unit`), and the
-//! bytes that it accesses become records of the race checker.
+//! `Work` contains addresses. When it is submitted, the addresses are resolved to parts of blocks
+//! (`Unit`), and the accessed bytes are recorded for the race checker.
 
 use super::World;
 use super::state::copy::{End, Rows};
@@ -11,8 +11,8 @@ use super::state::work::{Access, Fill, Place, Unit, Work};
 use crate::report::Mistake;
 
 impl World {
-    /// Resolves addresses to pieces; `visible` are regions that only this node sees, those of its
-    /// graph.
+    /// Resolves addresses to parts of blocks. `visible` contains the regions that only this node
+    /// sees, because its graph allocates them.
     pub(crate) fn prepare(
         &self,
         work: &Work,
@@ -27,14 +27,14 @@ impl World {
                 Ok((Unit::Copy { to, from }, accesses))
             }
             Work::Host(call) => Ok((Unit::Host(*call), Vec::new())),
-            // Its accesses are known once it has run.
+            // The accesses of a kernel are only known once it has run.
             Work::Kernel(call) => {
                 let regions = self.memory.snapshot();
                 let ready = ReadyKernel::new(&call.launch, regions, visible);
                 Ok((Unit::Kernel(Box::new(ready)), Vec::new()))
             }
-            // The launch itself waits, records and handles memory. The nodes of a child graph
-            // follow it.
+            // The graph launch waits, records events and handles memory. The nodes of a child graph
+            // are listed after it.
             Work::Empty
             | Work::Child(_)
             | Work::Conditional(_)
@@ -63,7 +63,8 @@ impl World {
         Ok((Unit::Fill { pieces, element }, accesses))
     }
 
-    /// Returns the pieces of an end's rows, and an access for each. All rows are in one allocation.
+    /// Returns the parts of blocks that hold the rows of an end, and an access for each. All rows
+    /// must be in one allocation.
     fn end(
         &self,
         end: &End,
@@ -106,7 +107,7 @@ impl World {
         Ok(vec![Piece { block: region.block, start, len }])
     }
 
-    /// Runs a unit that is ready.
+    /// Runs a unit of work whose dependencies have finished.
     pub(crate) fn run_unit(&mut self, unit: Unit) {
         let bytes = match unit {
             // The caller runs kernels and host functions.
@@ -138,8 +139,8 @@ impl World {
                 0
             }
         };
-        // A microsecond, and a nanosecond for every 64 bytes: the times differ, without further
-        // meaning.
+        // Each unit takes a microsecond, plus a nanosecond for every 64 bytes. The values only
+        // ensure that times differ.
         self.time += 1000 + bytes as u64 / 64;
     }
 
@@ -164,7 +165,7 @@ impl World {
         bytes.len()
     }
 
-    /// Reads rows of the host, one after the other, without the bytes between them.
+    /// Reads rows of host memory, one after the other, without the bytes between them.
     pub(super) fn read_host(&self, rows: impl Iterator<Item = (u64, usize)>) -> Vec<u8> {
         let mut bytes = Vec::new();
         for (address, len) in rows {

@@ -1,10 +1,12 @@
-//! Prints the driver, driver library and device of a machine, one `key: value` a line.
+//! Prints the driver, the driver library and the device of a machine, with one `key: value` on each
+//! line.
 //!
-//! Properties that need no open device come first, so that a driver too old for the rest has
-//! printed its version.
+//! Properties that do not need an open device are printed first. Even a driver that is too old for
+//! the other properties therefore prints its version.
 //!
-//! The exit code is 0 if there is a device to test on. It is 3 without a driver or a device, and
-//! for a stub of the toolkit or the simulated driver. The reason is then on the standard error.
+//! The exit code is 0 if there is a device to test on. It is 3 if there is no driver or no device,
+//! or if the driver is a stub from the toolkit or the simulated driver. In this case the reason is
+//! printed to standard error.
 
 use std::process::ExitCode;
 

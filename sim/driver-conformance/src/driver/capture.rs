@@ -1,4 +1,4 @@
-//! Capturing a stream into a graph.
+//! Captures a stream into a graph.
 
 use std::ptr;
 
@@ -9,35 +9,35 @@ use super::graph::Graph;
 use super::refusal::Outcome;
 use super::stream::Stream;
 
-/// The strictness of a capture about calls outside it.
+/// How strictly a capture treats calls outside it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Mode {
-    /// Strict with every thread.
+    /// Strict for every thread.
     Global,
-    /// Strict with the capturing thread.
+    /// Strict for the capturing thread.
     ThreadLocal,
-    /// Strict with none.
+    /// Strict for no thread.
     Relaxed,
 }
 
 /// The capture status of a stream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Status {
-    /// It does not capture.
+    /// The stream is not capturing.
     None,
-    /// It captures.
+    /// The stream is capturing.
     Active,
-    /// It captured, and a call has invalidated the capture.
+    /// The stream was capturing, and a call has invalidated the capture.
     Invalidated,
-    /// A number that this crate does not know.
+    /// A status that this crate does not know.
     Unknown,
 }
 
-/// The result of a capture's end: no graph if it was invalidated.
+/// The result of ending a capture. An invalidated capture returns no graph.
 pub type Captured = Outcome<Graph>;
 
 impl Mode {
-    /// All three.
+    /// All three modes.
     pub const ALL: [Self; 3] = [Self::Global, Self::ThreadLocal, Self::Relaxed];
 
     fn raw(self) -> RawMode {
@@ -50,7 +50,7 @@ impl Mode {
 }
 
 impl Stream {
-    /// Begins to capture.
+    /// Begins a capture on this stream.
     ///
     /// # Errors
     ///
@@ -67,10 +67,11 @@ impl Stream {
     /// Returns the driver's error code.
     pub fn end_capture(&self) -> Captured {
         let mut graph = ptr::null_mut();
-        // SAFETY: the stream is live (1); the place outlives the call.
+        // SAFETY: the stream is live (1).
+        // The output variable outlives the call.
         unsafe { call!(cuStreamEndCapture(self.raw(), &raw mut graph)) }?;
-        // SAFETY: the capture ended without error, so the driver made a graph and gave it to the
-        // caller.
+        // SAFETY: the capture ended without an error, so the driver created a graph that the caller
+        // owns.
         Ok(unsafe { Graph::from_raw(graph) })
     }
 
@@ -80,9 +81,10 @@ impl Stream {
     ///
     /// Returns the driver's error code.
     pub fn status(&self) -> Outcome<Status> {
-        // It is read as a number: the driver may have more states than the enum.
+        // The status is read as a number, because the driver may return values that the enum lacks.
         let mut status = u32::MAX;
-        // SAFETY: the stream is live (1); the enum is `repr(u32)`, so a u32 has its layout.
+        // SAFETY: the stream is live (1).
+        // The enum is `repr(u32)`, so a `u32` has its layout.
         unsafe { call!(cuStreamIsCapturing(self.raw(), (&raw mut status).cast())) }?;
         let is = |known: RawStatus| known as u32 == status;
         Ok(match status {
@@ -93,7 +95,7 @@ impl Stream {
         })
     }
 
-    /// Returns the number of nodes that the next one of a captured stream depends on.
+    /// Returns the number of nodes on which the next node of a captured stream will depend.
     ///
     /// # Errors
     ///
@@ -102,8 +104,8 @@ impl Stream {
         let mut status = u32::MAX;
         let (mut id, mut graph, mut count) = (0, ptr::null_mut(), 0);
         let (mut nodes, mut edges) = (ptr::null(), ptr::null());
-        // SAFETY: the stream is live (1); the places outlive the call, and the results are not
-        // dereferenced.
+        // SAFETY: the stream is live (1).
+        // The output variables outlive the call, and the results are not dereferenced.
         unsafe {
             call!(cuStreamGetCaptureInfo_v3(
                 self.raw(),
@@ -118,7 +120,7 @@ impl Stream {
         Ok(count)
     }
 
-    /// Removes the dependencies of a captured stream's next node.
+    /// Removes all dependencies of the next node of a captured stream.
     ///
     /// # Errors
     ///
@@ -140,6 +142,7 @@ impl Stream {
 /// Returns the driver's error code.
 pub fn exchange_thread_mode(mode: Mode) -> Outcome<()> {
     let mut mode = mode.raw();
-    // SAFETY: the place outlives the call; the driver writes one of the three modes back.
+    // SAFETY: the variable outlives the call.
+    // The driver writes back one of the three modes.
     unsafe { call!(cuThreadExchangeStreamCaptureMode(&raw mut mode)) }
 }

@@ -8,7 +8,8 @@ use cudarc::driver::sys;
 use super::graph::{Graph, Node};
 use super::refusal::Outcome;
 
-/// The graph in a node. It belongs to the node, and is borrowed with the node's graph.
+/// The child graph of a node. It belongs to the node and borrows from the graph that contains the
+/// node.
 #[derive(Debug)]
 pub struct ChildGraph<'g> {
     graph: Graph,
@@ -20,28 +21,32 @@ impl Graph {
     ///
     /// # Errors
     ///
-    /// Returns the driver's error code. It refuses graphs that allocate or free memory.
+    /// Returns the driver's error code. The driver refuses graphs that allocate or free memory.
     pub fn add_child(&self, child: &Graph, after: &[Node<'_>]) -> Outcome<Node<'_>> {
         let after: Vec<_> = after.iter().map(Node::raw).collect();
         let (graph, child, first, count) = (self.raw(), child.raw(), after.as_ptr(), after.len());
         let mut node = ptr::null_mut();
-        // SAFETY: the graphs and the nodes are live (1); the array has that many entries.
+        // SAFETY: the graphs and the nodes are live (1).
+        // The array has as many entries as stated.
         unsafe { call!(cuGraphAddChildGraphNode(&raw mut node, graph, first, count, child)) }?;
         Ok(self.node(node))
     }
 }
 
 impl<'g> Node<'g> {
-    /// Returns the graph in it. It must not be destroyed, and no memory nodes may be added to it.
+    /// Returns the child graph of this node. It must not be destroyed, and no memory nodes may be
+    /// added.
     ///
     /// # Errors
     ///
-    /// Returns the driver's error code. Not every node holds one.
+    /// Returns the driver's error code, for example if the node contains no graph.
     pub fn child_graph(&self) -> Outcome<ChildGraph<'g>> {
         let mut graph: sys::CUgraph = ptr::null_mut();
-        // SAFETY: the node is live with its graph (1); the place outlives the call.
+        // SAFETY: the node and its graph are live (1).
+        // The output variable outlives the call.
         unsafe { call!(cuGraphChildGraphNodeGetGraph(self.raw(), &raw mut graph)) }?;
-        // SAFETY: the graph lives as long as the graph that contains the node, which is borrowed.
+        // SAFETY: the child graph lives as long as the graph that contains the node, which is
+        // borrowed.
         // The value is only lent, so it is not destroyed.
         let graph = unsafe { Graph::from_raw(graph) };
         Ok(ChildGraph { graph, _node: *self })

@@ -1,4 +1,4 @@
-//! Finding and opening a device, or describing why there is none.
+//! Finds and opens a device, or describes why there is none.
 
 use std::ffi::{CStr, c_char, c_int};
 use std::fmt;
@@ -12,34 +12,35 @@ use super::refusal::{Outcome, Refusal};
 
 /// The symbol that identifies the project's simulated driver.
 const SIMULATOR_SYMBOL: &str = "simcuda_is_simulator";
-/// A part of its file's name, after links are resolved.
+/// Parts of the simulator's file name, after links have been resolved.
 const SIMULATOR_FILES: [&str; 2] = ["cuda_sim", "simcuda"];
-/// The start of its devices' names.
+/// The start of the names of simulated devices.
 const SIMULATOR_DEVICE: &str = "Simulated device";
 
-/// The first device, with its primary context bound to the thread that opened it.
+/// The first device. Its primary context is bound to the thread that opened it.
 #[derive(Debug)]
 pub struct Device {
     handle: sys::CUdevice,
     context: sys::CUcontext,
 }
 
-// SAFETY: a device is an ordinal and a primary context is a handle; the driver's calls on both may
-// be made from any thread.
+// SAFETY: a device is an ordinal, and a primary context is a handle.
+// The driver allows calls on both from any thread.
 unsafe impl Send for Device {}
-// SAFETY: as above; no method changes the value.
+// SAFETY: the driver allows calls on the device and the context from any thread.
+// No method changes the value.
 unsafe impl Sync for Device {}
 
-/// Properties of a device for a report.
+/// Properties of a device that are listed in a report.
 #[derive(Clone, Debug)]
 pub struct Facts {
-    /// Its name in the driver.
+    /// The name that the driver returns.
     pub name: String,
-    /// Its unique number, as `GPU-…` in lower case.
+    /// The unique ID, written as `GPU-…` in lower case.
     pub uuid: String,
-    /// Its compute capability.
+    /// The compute capability.
     pub capability: (i32, i32),
-    /// Its memory in bytes.
+    /// The size of the memory in bytes.
     pub bytes: usize,
 }
 
@@ -47,42 +48,42 @@ pub struct Facts {
 #[derive(Clone, Copy, Debug)]
 #[non_exhaustive]
 pub enum Attribute {
-    /// The first number of its compute capability.
+    /// The major number of the compute capability.
     CapabilityMajor,
-    /// The second one.
+    /// The minor number of the compute capability.
     CapabilityMinor,
-    /// 1 if it supports stream-ordered allocation.
+    /// 1 if the device supports stream-ordered allocation.
     MemoryPools,
-    /// 1 if it supports virtual memory management.
+    /// 1 if the device supports virtual memory management.
     VirtualMemory,
 }
 
-/// The sign that identified the simulated driver. Each alone is enough: a copy or a foreign build
-/// of it may lack the others.
+/// How the simulated driver was recognised. Each sign is sufficient, because a copy or another
+/// build of the simulator may lack the other signs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Sign {
-    /// It exports a symbol that no other driver has.
+    /// The library exports a symbol that no other driver exports.
     Symbol,
-    /// Its file has such a name.
+    /// The library's file has a name of the simulator.
     File,
-    /// Its device has such a name.
+    /// The device has a name of the simulator.
     DeviceName,
 }
 
-/// The reason for which no device can be used.
+/// Why no device can be used.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub enum NoDevice {
     /// No driver library could be loaded.
     NoLibrary,
-    /// The library is a stub of the toolkit, to link against.
+    /// The library is a stub from the toolkit, which is only for linking.
     Stub(PathBuf),
-    /// The library is the simulated driver, and not hardware; with the sign.
+    /// The library is the simulated driver and not hardware. The sign is included.
     Simulator(Option<PathBuf>, Sign),
-    /// There is a driver, and a call was refused.
+    /// There is a driver, but a call failed.
     Refused(&'static str, Refusal),
-    /// There is a driver without a device.
+    /// There is a driver, but no device.
     NoneVisible,
 }
 
@@ -123,15 +124,16 @@ impl fmt::Display for Sign {
 
 impl std::error::Error for NoDevice {}
 
-/// Returns `true` if kernels of one device can get access to memory of another one, by their
-/// ordinals.
+/// Returns `true` if kernels on one device can be given access to another device's memory. Both
+/// devices are given by their ordinals.
 ///
 /// # Errors
 ///
 /// Returns the driver's error code.
 pub fn can_reach(reader: i32, owner: i32) -> Outcome<bool> {
     let mut can = 0;
-    // SAFETY: the place outlives the call; the driver refuses an invalid ordinal.
+    // SAFETY: the output variable outlives the call.
+    // The driver refuses an invalid ordinal.
     unsafe { call!(cuDeviceCanAccessPeer(&raw mut can, reader, owner)) }?;
     Ok(can != 0)
 }
@@ -141,7 +143,7 @@ impl Device {
     ///
     /// # Errors
     ///
-    /// Fails without a driver or a device, or with a stub or a simulator alone.
+    /// Fails if there is no driver or no device, or if only a stub or a simulator is installed.
     pub fn open() -> Result<Self, NoDevice> {
         refuse_what_is_no_driver()?;
         let simulator = |sign| NoDevice::Simulator(library::loaded_file(), sign);
@@ -159,11 +161,12 @@ impl Device {
         }
     }
 
-    /// The same, and also opens the simulated driver.
+    /// Opens the first device of a real or simulated driver, and binds its primary context to this
+    /// thread.
     ///
     /// # Errors
     ///
-    /// Fails without a driver or a device, or with a stub alone.
+    /// Fails if there is no driver or no device, or if only a stub is installed.
     pub fn open_hardware_or_simulator() -> Result<Self, NoDevice> {
         refuse_what_is_no_driver()?;
         Self::open_whatever_it_is()
@@ -171,7 +174,7 @@ impl Device {
 
     fn open_whatever_it_is() -> Result<Self, NoDevice> {
         let refused = |call| move |refusal| NoDevice::Refused(call, refusal);
-        // SAFETY: no precondition; the flags must be 0.
+        // SAFETY: the call has no precondition except that the flags must be 0.
         unsafe { call!(cuInit(0)) }.map_err(refused("cuInit"))?;
         let mut count = 0;
         // SAFETY: the integer outlives the call.
@@ -180,10 +183,12 @@ impl Device {
             return Err(NoDevice::NoneVisible);
         }
         let mut handle = 0;
-        // SAFETY: the ordinal 0 is below the count; the place outlives the call.
+        // SAFETY: the ordinal 0 is below the count.
+        // The output variable outlives the call.
         unsafe { call!(cuDeviceGet(&raw mut handle, 0)) }.map_err(refused("cuDeviceGet"))?;
         let mut context = ptr::null_mut();
-        // SAFETY: the device comes from the driver; the place outlives the call.
+        // SAFETY: the driver returned the device.
+        // The output variable outlives the call.
         unsafe { call!(cuDevicePrimaryCtxRetain(&raw mut context, handle)) }
             .map_err(refused("cuDevicePrimaryCtxRetain"))?;
         let device = Self { handle, context };
@@ -201,13 +206,13 @@ impl Device {
         unsafe { call!(cuCtxSetCurrent(self.context)) }
     }
 
-    /// Waits for all work of the context.
+    /// Waits until all work of the context has finished.
     ///
     /// # Errors
     ///
     /// Returns the driver's error code.
     pub fn synchronize(&self) -> Outcome<()> {
-        // SAFETY: no precondition.
+        // SAFETY: the call has no precondition.
         unsafe { call!(cuCtxSynchronize()) }
     }
 
@@ -232,7 +237,7 @@ impl Device {
         Ok(value)
     }
 
-    /// Returns the properties for a report.
+    /// Returns the properties that are listed in a report.
     ///
     /// # Errors
     ///
@@ -251,7 +256,7 @@ impl Device {
     fn name(&self) -> Outcome<String> {
         let mut text: [c_char; 256] = [0; 256];
         let length = c_int::try_from(text.len()).unwrap_or(c_int::MAX);
-        // SAFETY: the place has the stated number of bytes.
+        // SAFETY: the buffer has the stated number of bytes.
         unsafe { call!(cuDeviceGetName(text.as_mut_ptr(), length, self.handle)) }?;
         // SAFETY: the driver terminates the text with a zero byte within the stated length.
         let name = unsafe { CStr::from_ptr(text.as_ptr()) };
@@ -260,30 +265,30 @@ impl Device {
 
     fn uuid(&self) -> Outcome<String> {
         let mut uuid = sys::CUuuid { bytes: [0; 16] };
-        // SAFETY: the place outlives the call.
+        // SAFETY: the output variable outlives the call.
         unsafe { call!(cuDeviceGetUuid_v2(&raw mut uuid, self.handle)) }?;
         let hex = uuid.bytes.map(|byte| format!("{:02x}", byte.to_ne_bytes()[0])).concat();
         let parts = [&hex[..8], &hex[8..12], &hex[12..16], &hex[16..20], &hex[20..]];
         Ok(format!("GPU-{}", parts.join("-")))
     }
 
-    /// Returns the driver's handle of the device.
+    /// Returns the driver's handle for the device.
     pub(super) fn handle(&self) -> sys::CUdevice {
         self.handle
     }
 
-    /// Returns its primary context.
+    /// Returns the device's primary context.
     pub(super) fn context(&self) -> sys::CUcontext {
         self.context
     }
 }
 
-/// Returns the CUDA version that the driver supports, as 1000 × major + 10 × minor. It may be
+/// Returns the CUDA version that the driver supports, as 1000 × major + 10 × minor. This can be
 /// called before the driver is initialised.
 ///
 /// # Errors
 ///
-/// Returns the driver's error code, and an error without a driver.
+/// Returns the driver's error code, or an error if there is no driver.
 pub fn driver_version() -> Outcome<i32> {
     let mut version = 0;
     // SAFETY: the integer outlives the call.

@@ -9,20 +9,20 @@ use cudarc::driver::sys;
 use super::refusal::{Outcome, outcome};
 use super::stream::Stream;
 
-/// `cuEventElapsedTime` in the form of CUDA 12.0, which newer drivers also export.
+/// `cuEventElapsedTime` as declared in CUDA 12.0. Newer drivers also export this form.
 type ElapsedTime = unsafe extern "C" fn(*mut f32, sys::CUevent, sys::CUevent) -> sys::CUresult;
 
-/// An event of the current context, without timing unless created by `timed`.
+/// An event of the current context. It has no timing unless `timed` created it.
 #[derive(Debug)]
 pub struct Event(sys::CUevent);
 
 // SAFETY: the driver's calls on an event may be made from any thread.
 unsafe impl Send for Event {}
-// SAFETY: as above; the value itself never changes.
+// SAFETY: the driver's calls on an event may be made from any thread, and the value never changes.
 unsafe impl Sync for Event {}
 
 impl Event {
-    /// Creates an event that is not recorded.
+    /// Creates an event that has not been recorded.
     ///
     /// # Errors
     ///
@@ -30,12 +30,12 @@ impl Event {
     pub fn new() -> Outcome<Self> {
         let mut event = ptr::null_mut();
         let flags = sys::CUevent_flags_enum::CU_EVENT_DISABLE_TIMING as u32;
-        // SAFETY: the place outlives the call.
+        // SAFETY: the output variable outlives the call.
         unsafe { call!(cuEventCreate(&raw mut event, flags)) }?;
         Ok(Self(event))
     }
 
-    /// Creates an event that measures time and is not recorded.
+    /// Creates an event that measures time and has not been recorded.
     ///
     /// # Errors
     ///
@@ -43,20 +43,21 @@ impl Event {
     pub fn timed() -> Outcome<Self> {
         let mut event = ptr::null_mut();
         let flags = sys::CUevent_flags_enum::CU_EVENT_DEFAULT as u32;
-        // SAFETY: the place outlives the call.
+        // SAFETY: the output variable outlives the call.
         unsafe { call!(cuEventCreate(&raw mut event, flags)) }?;
         Ok(Self(event))
     }
 
-    /// Queries the time from the event to itself, which shows if it was ever recorded.
+    /// Queries the time from the event to itself. The result shows whether the event was ever
+    /// recorded.
     ///
     /// # Errors
     ///
     /// Returns the driver's error code.
     pub fn elapsed(&self) -> Outcome<()> {
         let mut place = ptr::null_mut();
-        // SAFETY: the name ends with a zero byte, and the place outlives the call. The status may
-        // be null.
+        // SAFETY: the name ends with a zero byte.
+        // The output variable outlives the call, and the status may be null.
         let found = unsafe {
             sys::cuGetProcAddress_v2(
                 c"cuEventElapsedTime".as_ptr(),
@@ -70,11 +71,11 @@ impl Event {
         let Some(place) = NonNull::new(place) else {
             return outcome(sys::CUresult::CUDA_ERROR_NOT_FOUND);
         };
-        // SAFETY: the driver returned the address of the call in its form of CUDA 12.0, which is
-        // `ElapsedTime`.
+        // SAFETY: the driver returned the address of the call as declared in CUDA 12.0, whose type
+        // is `ElapsedTime`.
         let elapsed = unsafe { mem::transmute::<NonNull<c_void>, ElapsedTime>(place) };
         let mut milliseconds = 0.0;
-        // SAFETY: the event is live (1), and the place outlives the call.
+        // SAFETY: the event is live (1), and the output variable outlives the call.
         outcome(unsafe { elapsed(&raw mut milliseconds, self.0, self.0) })
     }
 
@@ -95,11 +96,11 @@ impl Event {
     ///
     /// Returns the driver's error code.
     pub fn record(&self, stream: &Stream) -> Outcome<()> {
-        // SAFETY: event and stream are live (1).
+        // SAFETY: the event and the stream are live (1).
         unsafe { call!(cuEventRecord(self.0, stream.raw())) }
     }
 
-    /// Returns success if the recorded work is done, or 600 `NOT_READY`.
+    /// Returns success if the recorded work has finished, or 600 `NOT_READY`.
     ///
     /// # Errors
     ///
@@ -109,7 +110,7 @@ impl Event {
         unsafe { call!(cuEventQuery(self.0)) }
     }
 
-    /// Waits for the recorded work.
+    /// Waits until the recorded work has finished.
     ///
     /// # Errors
     ///
@@ -119,30 +120,31 @@ impl Event {
         unsafe { call!(cuEventSynchronize(self.0)) }
     }
 
-    /// Destroys it.
+    /// Destroys the event.
     ///
     /// # Errors
     ///
     /// Returns the driver's error code.
     pub fn destroy(self) -> Outcome<()> {
-        // SAFETY: the event is live and this was its last use (1).
+        // SAFETY: the event is live, and this is its last use (1).
         unsafe { call!(cuEventDestroy_v2(self.0)) }
     }
 
-    /// Returns a second handle of the same event.
+    /// Returns a second handle for the same event.
     ///
     /// # Safety
     ///
-    /// Using one after the other was destroyed may crash the process. The caller must allow that.
+    /// If one handle has been destroyed, using the other may crash the process. The caller must
+    /// accept this.
     #[must_use]
     pub unsafe fn alias(&self) -> Self {
         Self(self.0)
     }
 }
 
-/// Waits for events.
+/// Waiting for events.
 impl Stream {
-    /// Orders its later work after an event.
+    /// Orders the stream's later work after an event.
     ///
     /// # Errors
     ///
@@ -151,7 +153,7 @@ impl Stream {
         self.wait_as(event, sys::CUevent_wait_flags_enum::CU_EVENT_WAIT_DEFAULT as u32)
     }
 
-    /// The same for an event that is intentionally outside the capture.
+    /// Orders the stream's later work after an event that is intentionally outside the capture.
     ///
     /// # Errors
     ///
@@ -161,7 +163,7 @@ impl Stream {
     }
 
     fn wait_as(&self, event: &Event, flags: u32) -> Outcome<()> {
-        // SAFETY: stream and event are live (1).
+        // SAFETY: the stream and the event are live (1).
         unsafe { call!(cuStreamWaitEvent(self.raw(), event.0, flags)) }
     }
 }

@@ -1,4 +1,4 @@
-//! Graphs: their contents, and launches.
+//! Graphs, their contents and their launches.
 
 use std::marker::PhantomData;
 use std::ptr;
@@ -24,16 +24,16 @@ pub struct Node<'g> {
     graph: PhantomData<&'g Graph>,
 }
 
-/// The kind of a node, or the number of any other kind.
+/// The kind of a node. `Other` contains the number of a kind that is not listed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
     /// Launches a kernel.
     Kernel,
-    /// Copies.
+    /// Copies memory.
     Copy,
-    /// Fills.
+    /// Fills memory.
     Fill,
-    /// Calls the host.
+    /// Calls a host function.
     Host,
     /// Runs a child graph.
     Child,
@@ -41,11 +41,11 @@ pub enum Kind {
     Empty,
     /// Waits for an external event.
     Wait,
-    /// Allocates.
+    /// Allocates memory.
     Allocate,
-    /// Frees.
+    /// Frees memory.
     Free,
-    /// Does something else.
+    /// Performs another operation.
     Other(u32),
 }
 
@@ -54,14 +54,14 @@ pub enum Kind {
 pub struct Update<'g> {
     /// `CUgraphExecUpdateResult`.
     pub result: u32,
-    /// The node of the result, or the later one of the edge.
+    /// The node that caused the result, or the later node of the edge.
     pub node: Option<Node<'g>>,
     /// The earlier node of the edge.
     pub from: Option<Node<'g>>,
 }
 
-/// `CUgraphExecUpdateResultInfo`, with the result as a number: the driver may have more values than
-/// the enum.
+/// `CUgraphExecUpdateResultInfo`, with the result as a number, because the driver may return values
+/// that the enum lacks.
 #[repr(C)]
 struct Told {
     result: u32,
@@ -69,22 +69,22 @@ struct Told {
     from: sys::CUgraphNode,
 }
 
-/// An edge, its ends as indices into [`Graph::nodes`].
+/// An edge. Its ends are indices into [`Graph::nodes`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Edge {
     /// The node that comes first.
     pub from: usize,
     /// The node that comes after.
     pub to: usize,
-    /// The part of the first node to wait for: 0 its end, 1 its trigger, 2 its start.
+    /// The event of the first node to wait for: 0 is its end, 1 its trigger, 2 its start.
     pub from_port: u8,
-    /// The part of the second node that waits: 0 all of it.
+    /// The part of the second node that waits. 0 means the whole node.
     pub to_port: u8,
-    /// 0 an ordinary edge, 1 a programmatic one.
+    /// The kind of edge: 0 is ordinary, 1 is programmatic.
     pub kind: u8,
 }
 
-/// Returns the data of an edge from a kernel's trigger, or from its end.
+/// Returns the edge data for a dependency on a kernel's trigger, or on its end.
 fn edge_data(programmatic: bool) -> sys::CUgraphEdgeData {
     let kind = u8::from(programmatic);
     sys::CUgraphEdgeData { from_port: kind, to_port: 0, type_: kind, reserved: [0; 5] }
@@ -98,7 +98,8 @@ impl Graph {
     /// Returns the driver's error code, here and below.
     pub fn new() -> Outcome<Self> {
         let mut graph = ptr::null_mut();
-        // SAFETY: the place outlives the call; the flags must be 0.
+        // SAFETY: the output variable outlives the call.
+        // The flags are 0, as required.
         unsafe { call!(cuGraphCreate(&raw mut graph, 0)) }?;
         Ok(Self(graph))
     }
@@ -107,12 +108,12 @@ impl Graph {
     ///
     /// # Safety
     ///
-    /// It must be live, and no other code may destroy it.
+    /// The graph must be live, and no other code may destroy it.
     pub(super) unsafe fn from_raw(graph: sys::CUgraph) -> Self {
         Self(graph)
     }
 
-    /// Adds an empty node after others.
+    /// Adds an empty node that depends on other nodes.
     ///
     /// # Errors
     ///
@@ -121,12 +122,13 @@ impl Graph {
         let after: Vec<_> = after.iter().map(|node| node.raw).collect();
         let mut node = ptr::null_mut();
         let (first, count) = (after.as_ptr(), after.len());
-        // SAFETY: the graph and the nodes are live (1); the array has that many entries.
+        // SAFETY: the graph and the nodes are live (1).
+        // The array has as many entries as stated.
         unsafe { call!(cuGraphAddEmptyNode(&raw mut node, self.0, first, count)) }?;
         Ok(self.node(node))
     }
 
-    /// Adds an edge, which is programmatic or ordinary.
+    /// Adds an edge, which is either programmatic or ordinary.
     ///
     /// # Errors
     ///
@@ -134,11 +136,12 @@ impl Graph {
     pub fn add_edge(&self, from: Node<'_>, to: Node<'_>, programmatic: bool) -> Outcome<()> {
         let data = edge_data(programmatic);
         let (from, to, data) = (&raw const from.raw, &raw const to.raw, &raw const data);
-        // SAFETY: the graph and the nodes are live (1); each array has one entry.
+        // SAFETY: the graph and the nodes are live (1).
+        // Each array has one entry.
         unsafe { call!(cuGraphAddDependencies_v2(self.0, from, to, data, 1)) }
     }
 
-    /// Removes such an edge.
+    /// Removes an edge, which is either programmatic or ordinary.
     ///
     /// # Errors
     ///
@@ -146,27 +149,30 @@ impl Graph {
     pub fn remove_edge(&self, from: Node<'_>, to: Node<'_>, programmatic: bool) -> Outcome<()> {
         let data = edge_data(programmatic);
         let (from, to, data) = (&raw const from.raw, &raw const to.raw, &raw const data);
-        // SAFETY: as above.
+        // SAFETY: the graph and the nodes are live (1).
+        // Each array has one entry.
         unsafe { call!(cuGraphRemoveDependencies_v2(self.0, from, to, data, 1)) }
     }
 
-    /// Returns its nodes, in the driver's order.
+    /// Returns the nodes of the graph, in the driver's order.
     ///
     /// # Errors
     ///
     /// Returns the driver's error code.
     pub fn nodes(&self) -> Outcome<Vec<Node<'_>>> {
         let mut count = 0;
-        // SAFETY: the graph is live (1); without an array the driver counts.
+        // SAFETY: the graph is live (1).
+        // If there is no array, the driver only writes the count.
         unsafe { call!(cuGraphGetNodes(self.0, ptr::null_mut(), &raw mut count)) }?;
         let mut nodes = vec![ptr::null_mut(); count];
-        // SAFETY: the graph is live (1); the array has `count` entries.
+        // SAFETY: the graph is live (1).
+        // The array has `count` entries.
         unsafe { call!(cuGraphGetNodes(self.0, nodes.as_mut_ptr(), &raw mut count)) }?;
         nodes.truncate(count);
         Ok(nodes.into_iter().map(|node| self.node(node)).collect())
     }
 
-    /// Returns its edges with their data, sorted.
+    /// Returns the edges of the graph with their data, sorted.
     ///
     /// # Errors
     ///
@@ -175,13 +181,15 @@ impl Graph {
         let nodes = self.nodes()?;
         let mut count = 0;
         let null = ptr::null_mut();
-        // SAFETY: the graph is live (1); without arrays the driver counts.
+        // SAFETY: the graph is live (1).
+        // If there are no arrays, the driver only writes the count.
         unsafe { call!(cuGraphGetEdges_v2(self.0, null, null, ptr::null_mut(), &raw mut count)) }?;
         let plain = sys::CUgraphEdgeData { from_port: 0, to_port: 0, type_: 0, reserved: [0; 5] };
         let (mut from, mut to) = (vec![ptr::null_mut(); count], vec![ptr::null_mut(); count]);
         let mut data = vec![plain; count];
         let (sources, targets) = (from.as_mut_ptr(), to.as_mut_ptr());
-        // SAFETY: the graph is live (1); each array has `count` entries.
+        // SAFETY: the graph is live (1).
+        // Each array has `count` entries.
         unsafe {
             call!(cuGraphGetEdges_v2(self.0, sources, targets, data.as_mut_ptr(), &raw mut count))
         }?;
@@ -198,22 +206,23 @@ impl Graph {
         Ok(edges)
     }
 
-    /// Returns the number of its edges, queried without their data.
+    /// Returns the number of edges, using the query that omits their data.
     ///
     /// # Errors
     ///
-    /// Returns the driver's error code. It refuses if data would be lost.
+    /// Returns the driver's error code. The driver refuses the query if data would be lost.
     pub fn edges_without_data(&self) -> Outcome<usize> {
         let mut count = 64;
         let (mut from, mut to) = ([ptr::null_mut(); 64], [ptr::null_mut(); 64]);
         let (sources, targets) = (from.as_mut_ptr(), to.as_mut_ptr());
         let none = ptr::null_mut();
-        // SAFETY: the graph is live (1); both arrays have 64 entries, as the count states.
+        // SAFETY: the graph is live (1).
+        // Both arrays have 64 entries, as the count states.
         unsafe { call!(cuGraphGetEdges_v2(self.0, sources, targets, none, &raw mut count)) }?;
         Ok(count)
     }
 
-    /// Instantiates it.
+    /// Instantiates the graph.
     ///
     /// # Errors
     ///
@@ -222,7 +231,8 @@ impl Graph {
         self.instantiate_as(0)
     }
 
-    /// Instantiates it so that memory left allocated by a launch is freed before the next.
+    /// Instantiates the graph so that memory left allocated by one launch is freed before the next
+    /// launch.
     ///
     /// # Errors
     ///
@@ -234,26 +244,28 @@ impl Graph {
 
     fn instantiate_as(&self, flags: u64) -> Outcome<Exec> {
         let mut exec = ptr::null_mut();
-        // SAFETY: the graph is live (1); the place outlives the call.
+        // SAFETY: the graph is live (1).
+        // The output variable outlives the call.
         unsafe { call!(cuGraphInstantiateWithFlags(&raw mut exec, self.0, flags)) }?;
         Ok(Exec(exec))
     }
 
-    /// Destroys it.
+    /// Destroys the graph.
     ///
     /// # Errors
     ///
     /// Returns the driver's error code.
     pub fn destroy(self) -> Outcome<()> {
-        // SAFETY: the graph is live and this was its last use (1).
+        // SAFETY: the graph is live, and this is its last use (1).
         unsafe { call!(cuGraphDestroy(self.0)) }
     }
 
-    /// Returns a second handle of the same graph.
+    /// Returns a second handle for the same graph.
     ///
     /// # Safety
     ///
-    /// Using one after the other was destroyed may crash the process. The caller must allow that.
+    /// If one handle has been destroyed, using the other may crash the process. The caller must
+    /// accept this.
     #[must_use]
     pub unsafe fn alias(&self) -> Self {
         Self(self.0)
@@ -275,10 +287,10 @@ impl Node<'_> {
     ///
     /// Returns the driver's error code.
     pub fn kind(&self) -> Outcome<Kind> {
-        // It is read as a number: the driver may have more kinds than the enum.
+        // The kind is read as a number, because the driver may return values that the enum lacks.
         let mut kind = u32::MAX;
-        // SAFETY: the node is live with its graph (1); the enum is `repr(u32)`, so a u32 has its
-        // layout.
+        // SAFETY: the node and its graph are live (1).
+        // The enum is `repr(u32)`, so a `u32` has its layout.
         unsafe { call!(cuGraphNodeGetType(self.raw, (&raw mut kind).cast())) }?;
         let known = [
             (RawKind::CU_GRAPH_NODE_TYPE_KERNEL, Kind::Kernel),
@@ -301,17 +313,18 @@ impl Node<'_> {
 }
 
 impl Exec {
-    /// Launches it, after the stream's earlier work.
+    /// Launches the graph after the stream's earlier work.
     ///
     /// # Errors
     ///
     /// Returns the driver's error code.
     pub fn launch(&self, stream: &Stream) -> Outcome<()> {
-        // SAFETY: both are live (1). Its nodes touch device memory, host buffers and gates (2, 3).
+        // SAFETY: the executable graph and the stream are live (1).
+        // The nodes only access device memory, host buffers and gates (2, 3).
         unsafe { call!(cuGraphLaunch(self.0, stream.raw())) }
     }
 
-    /// Takes the parameters of another graph's nodes.
+    /// Replaces the parameters by those of another graph's nodes.
     ///
     /// # Errors
     ///
@@ -319,28 +332,29 @@ impl Exec {
     pub fn update<'g>(&self, graph: &'g Graph) -> (Outcome<()>, Update<'g>) {
         let mut told = Told { result: u32::MAX, node: ptr::null_mut(), from: ptr::null_mut() };
         let place = (&raw mut told).cast();
-        // SAFETY: both are live (1); the place has the layout of the call's result, whose enum is
-        // `repr(u32)`.
+        // SAFETY: the executable graph and the graph are live (1).
+        // The output has the layout of the call's result, whose enum is `repr(u32)`.
         let answer = unsafe { call!(cuGraphExecUpdate_v2(self.0, graph.raw(), place)) };
         let node = |raw: sys::CUgraphNode| (!raw.is_null()).then(|| graph.node(raw));
         (answer, Update { result: told.result, node: node(told.node), from: node(told.from) })
     }
 
-    /// Destroys it.
+    /// Destroys the executable graph.
     ///
     /// # Errors
     ///
     /// Returns the driver's error code.
     pub fn destroy(self) -> Outcome<()> {
-        // SAFETY: it is live and this was its last use (1).
+        // SAFETY: the executable graph is live, and this is its last use (1).
         unsafe { call!(cuGraphExecDestroy(self.0)) }
     }
 
-    /// Returns a second handle of the same executable graph.
+    /// Returns a second handle for the same executable graph.
     ///
     /// # Safety
     ///
-    /// Using one after the other was destroyed may crash the process. The caller must allow that.
+    /// If one handle has been destroyed, using the other may crash the process. The caller must
+    /// accept this.
     #[must_use]
     pub unsafe fn alias(&self) -> Self {
         Self(self.0)

@@ -1,4 +1,4 @@
-//! Memory that graphs allocate themselves.
+//! Memory that graphs allocate for themselves.
 
 use std::ptr;
 
@@ -10,23 +10,23 @@ use super::memory::Span;
 use super::memory_pool;
 use super::refusal::Outcome;
 
-/// A fill of a node: equal elements in rows.
+/// The parameters of a fill node: rows of identical elements.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Memset {
     /// The value of each element.
     pub value: u32,
-    /// The bytes of an element: 1, 2 or 4.
+    /// The size of an element in bytes: 1, 2 or 4.
     pub size: u32,
-    /// The elements of a row.
+    /// The number of elements in a row.
     pub width: usize,
     /// The number of rows.
     pub height: usize,
-    /// The bytes from one row to the next.
+    /// The distance between two rows in bytes.
     pub pitch: usize,
 }
 
 impl Graph {
-    /// Adds a node that allocates, and returns its address.
+    /// Adds a node that allocates memory, and returns the address.
     ///
     /// # Errors
     ///
@@ -48,13 +48,13 @@ impl Graph {
         let (first, count) = (after.as_ptr(), after.len());
         let mut node = ptr::null_mut();
         let place = &raw mut parameters;
-        // SAFETY: the graph and the nodes are live (1); the places outlive the call, and the array
-        // has that many entries.
+        // SAFETY: the graph and the nodes are live (1).
+        // The output variables outlive the call, and the array has as many entries as stated.
         unsafe { call!(cuGraphAddMemAllocNode(&raw mut node, self.raw(), first, count, place)) }?;
         Ok((self.node(node), Span::new(parameters.dptr, bytes)))
     }
 
-    /// Adds a node that frees another node's allocation.
+    /// Adds a node that frees memory allocated by another node.
     ///
     /// # Errors
     ///
@@ -64,13 +64,14 @@ impl Graph {
         let (first, count) = (after.as_ptr(), after.len());
         let mut node = ptr::null_mut();
         let address = span.address();
-        // SAFETY: as in `add_allocation`; the driver refuses an address that is not an allocation
-        // (2).
+        // SAFETY: the graph and the nodes are live (1).
+        // The array has as many entries as stated.
+        // The driver refuses an address that is not an allocation (2).
         unsafe { call!(cuGraphAddMemFreeNode(&raw mut node, self.raw(), first, count, address)) }?;
         Ok(self.node(node))
     }
 
-    /// Adds a node that fills a span with one byte.
+    /// Adds a node that fills a span with a byte.
     ///
     /// # Errors
     ///
@@ -115,31 +116,33 @@ impl Graph {
         let (first, count, place) = (after.as_ptr(), after.len(), &raw const parameters);
         let mut node = ptr::null_mut();
         let (graph, context) = (self.raw(), device.context());
-        // SAFETY: as in `add_allocation`; the context is retained forever.
+        // SAFETY: the graph and the nodes are live (1).
+        // The parameters outlive the call, and the array has as many entries as stated.
+        // The context is never released.
         unsafe { call!(cuGraphAddMemsetNode(&raw mut node, graph, first, count, place, context)) }?;
         Ok(self.node(node))
     }
 }
 
 impl Memset {
-    /// Returns a row of `width` zeros with `size` bytes each.
+    /// Returns a row of `width` elements, each `size` bytes long and 0.
     #[must_use]
     pub fn row(size: u32, width: usize) -> Self {
         Self { value: 0, size, width, height: 1, pitch: 0 }
     }
 
-    /// Returns the bytes from the first element to the end of the last one.
+    /// Returns the number of bytes from the first element to the end of the last one.
     fn extent(self) -> usize {
         self.pitch * self.height.saturating_sub(1) + self.width * self.size as usize
     }
 }
 
 impl Node<'_> {
-    /// Returns the address that it allocates.
+    /// Returns the address that this node allocates.
     ///
     /// # Errors
     ///
-    /// Returns the driver's error code. Not every node allocates.
+    /// Returns the driver's error code, for example if the node does not allocate.
     pub fn allocated_address(&self, device: &Device) -> Outcome<u64> {
         let mut parameters = sys::CUDA_MEM_ALLOC_NODE_PARAMS {
             poolProps: memory_pool::properties(device, 0),
@@ -148,16 +151,17 @@ impl Node<'_> {
             bytesize: 0,
             dptr: 0,
         };
-        // SAFETY: the node is live with its graph (1); the place outlives the call.
+        // SAFETY: the node and its graph are live (1).
+        // The output variable outlives the call.
         unsafe { call!(cuGraphMemAllocNodeGetParams(self.raw(), &raw mut parameters)) }?;
         Ok(parameters.dptr)
     }
 
-    /// Returns start and length in bytes of the span that it fills.
+    /// Returns the start of the span that this node fills, and its length in bytes.
     ///
     /// # Errors
     ///
-    /// Returns the driver's error code. Not every node fills.
+    /// Returns the driver's error code, for example if the node is not a fill.
     pub fn filled_span(&self) -> Outcome<(u64, usize)> {
         let mut parameters = sys::CUDA_MEMSET_NODE_PARAMS {
             dst: 0,
@@ -167,7 +171,8 @@ impl Node<'_> {
             width: 0,
             height: 0,
         };
-        // SAFETY: the node is live with its graph (1); the place outlives the call.
+        // SAFETY: the node and its graph are live (1).
+        // The output variable outlives the call.
         unsafe { call!(cuGraphMemsetNodeGetParams(self.raw(), &raw mut parameters)) }?;
         let bytes = parameters.width * parameters.height * parameters.elementSize as usize;
         Ok((parameters.dst, bytes))
@@ -175,7 +180,7 @@ impl Node<'_> {
 }
 
 impl Device {
-    /// Returns the bytes that graphs have reserved, in use or not.
+    /// Returns the number of bytes that are reserved for graphs, whether they are in use or not.
     ///
     /// # Errors
     ///
@@ -184,18 +189,18 @@ impl Device {
         let mut value = 0_u64;
         let name = sys::CUgraphMem_attribute_enum::CU_GRAPH_MEM_ATTR_RESERVED_MEM_CURRENT;
         let place = (&raw mut value).cast();
-        // SAFETY: the attribute is 64 bits long, and the place outlives the call.
+        // SAFETY: the attribute has 64 bits, and the output variable outlives the call.
         unsafe { call!(cuDeviceGetGraphMemAttribute(self.handle(), name, place)) }?;
         Ok(value)
     }
 
-    /// Releases unused memory of graphs.
+    /// Releases memory that is reserved for graphs but not in use.
     ///
     /// # Errors
     ///
     /// Returns the driver's error code.
     pub fn trim_graph_memory(&self) -> Outcome<()> {
-        // SAFETY: the device comes from the driver.
+        // SAFETY: the driver returned the device.
         unsafe { call!(cuDeviceGraphMemTrim(self.handle())) }
     }
 }

@@ -1,11 +1,11 @@
-//! Host memory for asynchronous copies: it is never freed.
+//! Host memory for asynchronous copies. It is never freed.
 
 use std::ffi::c_void;
 use std::ptr;
 
 use super::refusal::Outcome;
 
-/// Bytes of the host, pageable or page-locked, that live until the process ends.
+/// Pageable or page-locked host memory that lives until the process ends.
 #[derive(Clone, Copy, Debug)]
 pub struct HostBuffer {
     start: *mut u8,
@@ -13,45 +13,48 @@ pub struct HostBuffer {
 }
 
 impl HostBuffer {
-    /// Allocates pageable memory, zeroed.
+    /// Allocates pageable memory and zeroes it.
     #[must_use]
     pub fn pageable(bytes: usize) -> Self {
         let memory: &'static mut [u8] = Box::leak(vec![0; bytes].into_boxed_slice());
         Self { start: memory.as_mut_ptr(), bytes }
     }
 
-    /// Allocates page-locked memory, zeroed.
+    /// Allocates page-locked memory and zeroes it.
     ///
     /// # Errors
     ///
     /// Returns the driver's error code.
     pub fn pinned(bytes: usize) -> Outcome<Self> {
         let mut start: *mut c_void = ptr::null_mut();
-        // SAFETY: the place outlives the call; flags of 0 are the default.
+        // SAFETY: the output variable outlives the call.
+        // The flags are 0, which is the default.
         unsafe { call!(cuMemHostAlloc(&raw mut start, bytes, 0)) }?;
         let buffer = Self { start: start.cast(), bytes };
         buffer.fill(0);
         Ok(buffer)
     }
 
-    /// Writes every byte.
+    /// Writes a value to every byte.
     pub fn fill(&self, value: u8) {
         for index in 0..self.bytes {
             // SAFETY: the index is below the length.
             let place = unsafe { self.start.add(index) };
-            // SAFETY: the memory lives forever and no reference to it exists. A device may access
-            // it at the same time, which is why the access is volatile (3).
+            // SAFETY: the memory is never freed, and no reference to it exists.
+            // A device may access it at the same time, so the access is volatile (3).
             unsafe { place.write_volatile(value) };
         }
     }
 
-    /// Reads every byte.
+    /// Returns a copy of all bytes.
     #[must_use]
     pub fn read(&self) -> Vec<u8> {
         let byte = |index| {
             // SAFETY: the index is below the length.
             let place = unsafe { self.start.add(index) };
-            // SAFETY: as in `fill`; both constructors initialise every byte.
+            // SAFETY: the memory is never freed, no reference to it exists, and the access is
+            // volatile (3).
+            // Both constructors initialise every byte.
             unsafe { place.read_volatile() }
         };
         (0..self.bytes).map(byte).collect()
@@ -61,7 +64,7 @@ impl HostBuffer {
         self.start.cast()
     }
 
-    /// Returns its length in bytes.
+    /// Returns the length in bytes.
     #[must_use]
     pub fn bytes(&self) -> usize {
         self.bytes

@@ -1,4 +1,4 @@
-//! The library that cudarc loaded: its presence, its file and its exports.
+//! The driver library that cudarc loads: whether it exists, its file and its exports.
 
 use std::ffi::{CString, c_char, c_void};
 use std::ops::Range;
@@ -7,21 +7,21 @@ use std::sync::OnceLock;
 
 use cudarc::driver::sys;
 
-/// Returns `true` if a driver library can be loaded; checked once.
+/// Returns `true` if a driver library can be loaded. The result is determined once.
 pub(super) fn is_present() -> bool {
     static PRESENT: OnceLock<bool> = OnceLock::new();
     *PRESENT.get_or_init(|| {
-        // SAFETY: it loads libraries by the names of NVIDIA's driver and unloads them. Only their
-        // initialisers can do harm, and this crate exists to run them.
+        // SAFETY: the call loads libraries with the names of NVIDIA's driver, and unloads them.
+        // Only their initialisers could be unsound, and running them is the purpose of this crate.
         unsafe { sys::is_culib_present() }
     })
 }
 
-/// The simulated driver's own call that returns if a call is modelled.
+/// The simulated driver's own function, which reports whether a call is modelled.
 type Models = unsafe extern "C" fn(*const c_char) -> u32;
 
-/// Returns `true` if the driver exports this call, and a simulated one models it; `false` without a
-/// driver.
+/// Returns `true` if the driver exports this call and, if the driver is the simulator, also models
+/// it. Returns `false` if there is no driver.
 #[must_use]
 pub fn has(name: &str) -> bool {
     exports(name) && simulator_models(name)
@@ -31,36 +31,39 @@ fn exports(name: &str) -> bool {
     address_of(name).is_some()
 }
 
-/// Returns the address of a symbol of the driver.
+/// Returns the address of a symbol in the driver.
 fn address_of(name: &str) -> Option<u64> {
     if !is_present() {
         return None;
     }
-    // SAFETY: the check above found a library, so this does not panic; its initialisers ran before
-    // without harm.
+    // SAFETY: the check above found a library, so this call does not panic.
+    // The library's initialisers have already run.
     let library = unsafe { sys::culib() };
-    // SAFETY: the type is a pointer, which any symbol has; it is never dereferenced or called here.
+    // SAFETY: the type is a pointer, as which any symbol may be read.
+    // This function never dereferences or calls it.
     let symbol = unsafe { library.get::<*const c_void>(name.as_bytes()) };
     symbol.ok().map(|symbol| symbol.addr() as u64)
 }
 
-/// Returns `true` for a real driver, which refuses no call by its name alone.
+/// Returns `true` if the simulator models the call. Returns `true` for a real driver, which refuses
+/// no call by its name.
 fn simulator_models(name: &str) -> bool {
     static MODELS: OnceLock<Option<Models>> = OnceLock::new();
     let models = MODELS.get_or_init(|| {
-        // SAFETY: `exports` checked before that a library can be loaded.
+        // SAFETY: `exports` has checked that a library can be loaded.
         let library = unsafe { sys::culib() };
-        // SAFETY: only the simulated driver has this symbol, and it has this type there.
+        // SAFETY: only the simulated driver exports this symbol, and declares it with this type.
         let found = unsafe { library.get::<Models>(b"simcuda_models") };
         found.ok().map(|symbol| *symbol)
     });
     let (Some(models), Ok(name)) = (models, CString::new(name)) else { return true };
-    // SAFETY: the text ends with a zero byte and outlives the call; the library is never closed.
+    // SAFETY: the text ends with a zero byte and outlives the call.
+    // The library is never closed.
     unsafe { models(name.as_ptr()) != 0 }
 }
 
-/// Returns the file that the driver was loaded from, as the system maps it: the file itself, after
-/// links. Returns `None` if none is loaded or the system does not list mappings.
+/// Returns the file from which the driver was loaded, with links resolved. Returns `None` if no
+/// driver is loaded or if the system does not list mappings.
 #[must_use]
 pub fn loaded_file() -> Option<PathBuf> {
     let address = address_of("cuInit")?;
@@ -68,14 +71,14 @@ pub fn loaded_file() -> Option<PathBuf> {
     file_at(&maps, address)
 }
 
-/// Returns the file that is mapped at an address, under any name.
+/// Returns the file that is mapped at an address, whatever its name is.
 fn file_at(maps: &str, address: u64) -> Option<PathBuf> {
     let holds = |line: &&str| range(line).is_some_and(|range| range.contains(&address));
     let line = maps.lines().find(holds)?;
     line.find('/').map(|start| PathBuf::from(line[start..].trim_end()))
 }
 
-/// Parses `7f02-7f03` at the beginning of a line.
+/// Parses an address range such as `7f02-7f03` at the beginning of a line.
 fn range(line: &str) -> Option<Range<u64>> {
     let (first, end) = line.split_once(' ')?.0.split_once('-')?;
     Some(u64::from_str_radix(first, 16).ok()?..u64::from_str_radix(end, 16).ok()?)

@@ -1,4 +1,4 @@
-//! The driver's own memory pools, for stream-ordered allocation.
+//! The driver's own memory pools for stream-ordered allocation.
 
 use std::ptr;
 
@@ -8,19 +8,19 @@ use sys::CUmemPool_attribute_enum as Name;
 use super::device::Device;
 use super::refusal::Outcome;
 
-/// A pool of a device.
+/// A memory pool of a device.
 #[derive(Debug)]
 pub struct MemoryPool(sys::CUmemoryPool);
 
-/// Attributes of a pool, in bytes.
+/// Attributes of a pool. Their values are in bytes.
 #[derive(Clone, Copy, Debug)]
 #[non_exhaustive]
 pub enum PoolAttribute {
-    /// The bytes that it keeps when all is free.
+    /// The number of bytes that the pool keeps when nothing is allocated.
     ReleaseThreshold,
-    /// The bytes reserved from the device.
+    /// The number of bytes that the pool has reserved from the device.
     Reserved,
-    /// The bytes allocated.
+    /// The number of allocated bytes.
     Used,
 }
 
@@ -35,7 +35,7 @@ impl PoolAttribute {
 }
 
 impl MemoryPool {
-    /// Creates a pool on a device; a `maximum` of 0 is no limit.
+    /// Creates a pool on a device. A `maximum` of 0 means that there is no limit.
     ///
     /// # Errors
     ///
@@ -43,19 +43,20 @@ impl MemoryPool {
     pub fn new(device: &Device, maximum: usize) -> Outcome<Self> {
         let properties = properties(device, maximum);
         let mut pool = ptr::null_mut();
-        // SAFETY: the place and the properties outlive the call.
+        // SAFETY: the output variable and the properties outlive the call.
         unsafe { call!(cuMemPoolCreate(&raw mut pool, &raw const properties)) }?;
         Ok(Self(pool))
     }
 
-    /// Returns the device's default pool, which must not be destroyed or changed.
+    /// Returns the default pool of the device. It must not be destroyed or changed.
     ///
     /// # Errors
     ///
     /// Returns the driver's error code.
     pub fn default_of(device: &Device) -> Outcome<Self> {
         let mut pool = ptr::null_mut();
-        // SAFETY: the place outlives the call; the device comes from the driver.
+        // SAFETY: the output variable outlives the call.
+        // The driver returned the device.
         unsafe { call!(cuDeviceGetDefaultMemPool(&raw mut pool, device.handle())) }?;
         Ok(Self(pool))
     }
@@ -68,12 +69,13 @@ impl MemoryPool {
     pub fn attribute(&self, attribute: PoolAttribute) -> Outcome<u64> {
         let mut value = 0_u64;
         let place = (&raw mut value).cast();
-        // SAFETY: the pool is live (1); these attributes are 64 bits long.
+        // SAFETY: the pool is live (1).
+        // These attributes have 64 bits.
         unsafe { call!(cuMemPoolGetAttribute(self.0, attribute.raw(), place)) }?;
         Ok(value)
     }
 
-    /// Sets the bytes that it keeps when all is free.
+    /// Sets the number of bytes that the pool keeps when nothing is allocated.
     ///
     /// # Errors
     ///
@@ -81,13 +83,14 @@ impl MemoryPool {
     pub fn set_release_threshold(&self, bytes: u64) -> Outcome<()> {
         let mut value = bytes;
         let place = (&raw mut value).cast();
-        // SAFETY: the pool is live (1); the attribute is 64 bits long.
+        // SAFETY: the pool is live (1).
+        // The attribute has 64 bits.
         unsafe {
             call!(cuMemPoolSetAttribute(self.0, PoolAttribute::ReleaseThreshold.raw(), place))
         }
     }
 
-    /// Releases free memory, down to `bytes`.
+    /// Releases free memory until at most `bytes` bytes remain reserved.
     ///
     /// # Errors
     ///
@@ -97,7 +100,7 @@ impl MemoryPool {
         unsafe { call!(cuMemPoolTrimTo(self.0, bytes)) }
     }
 
-    /// Enables or disables reads and writes of its memory by kernels of this device.
+    /// Enables or disables access to the pool's memory by kernels on this device.
     ///
     /// # Errors
     ///
@@ -110,11 +113,12 @@ impl MemoryPool {
             Flags::CU_MEM_ACCESS_FLAGS_PROT_NONE
         };
         let access = sys::CUmemAccessDesc { location: location_of(ordinal), flags };
-        // SAFETY: the pool is live (1); the one description outlives the call.
+        // SAFETY: the pool is live (1).
+        // The single description outlives the call.
         unsafe { call!(cuMemPoolSetAccess(self.0, &raw const access, 1)) }
     }
 
-    /// Returns the access of kernels of this device: 0 none, 1 read, 3 read and write.
+    /// Returns the access that kernels on this device have: 0 is none, 1 read, 3 read and write.
     ///
     /// # Errors
     ///
@@ -122,18 +126,19 @@ impl MemoryPool {
     pub fn access(&self, ordinal: i32) -> Outcome<u32> {
         let (mut access, mut location) = (u32::MAX, location_of(ordinal));
         let place = (&raw mut access).cast();
-        // SAFETY: the pool is live (1); both places outlive the call, and the enum is `repr(u32)`.
+        // SAFETY: the pool is live (1).
+        // Both variables outlive the call, and the enum is `repr(u32)`.
         unsafe { call!(cuMemPoolGetAccess(place, self.0, &raw mut location)) }?;
         Ok(access)
     }
 
-    /// Destroys it.
+    /// Destroys the pool.
     ///
     /// # Errors
     ///
     /// Returns the driver's error code.
     pub fn destroy(self) -> Outcome<()> {
-        // SAFETY: the pool is live and this was its last use (1).
+        // SAFETY: the pool is live, and this is its last use (1).
         unsafe { call!(cuMemPoolDestroy(self.0)) }
     }
 
@@ -142,9 +147,10 @@ impl MemoryPool {
     }
 }
 
-/// Returns the properties of pinned memory on a device, with a maximum.
+/// Returns the properties of pinned memory on a device, with a maximum size.
 pub(super) fn properties(device: &Device, maximum: usize) -> sys::CUmemPoolProps {
-    // SAFETY: integers, enums with a variant of number 0, and a pointer: all zero is a value.
+    // SAFETY: the structure consists of integers, a pointer, and enums with a variant 0, so all
+    // zeros are a valid value.
     let mut properties: sys::CUmemPoolProps = unsafe { std::mem::zeroed() };
     properties.allocType = sys::CUmemAllocationType_enum::CU_MEM_ALLOCATION_TYPE_PINNED;
     properties.location = location(device);
@@ -152,18 +158,20 @@ pub(super) fn properties(device: &Device, maximum: usize) -> sys::CUmemPoolProps
     properties
 }
 
-/// Returns the device as a memory location: its kind and its number, which later bindings have in a
-/// union.
+/// Returns the device as a memory location: its kind and its number. In later bindings, the number
+/// is in a union.
 pub(super) fn location(device: &Device) -> sys::CUmemLocation {
     location_of(device.handle())
 }
 
 fn location_of(ordinal: i32) -> sys::CUmemLocation {
-    // SAFETY: an enum with a variant of number 0, and an integer: all zero is a value.
+    // SAFETY: the structure consists of an integer and an enum with a variant 0, so all zeros are a
+    // valid value.
     let mut location: sys::CUmemLocation = unsafe { std::mem::zeroed() };
     location.type_ = sys::CUmemLocationType_enum::CU_MEM_LOCATION_TYPE_DEVICE;
     let number = (&raw mut location).cast::<i32>().wrapping_add(1);
-    // SAFETY: the number is the second of two words (`cuda.h`), under any name in the bindings.
+    // SAFETY: the number is the second of two words (`cuda.h`), whatever its name in the bindings
+    // is.
     unsafe { number.write(ordinal) };
     location
 }

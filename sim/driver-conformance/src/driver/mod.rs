@@ -1,21 +1,21 @@
-//! The driver's calls that the questions need, under Rust's rules about memory.
+//! The driver's calls that the questions need, wrapped so that they follow Rust's memory rules.
 //!
-//! This module alone is unsafe. Its proofs rely on four facts:
+//! Only this module contains unsafe code. Its proofs rely on four facts:
 //!
-//! 1. **Handles are live.** The driver makes a stream, event, graph, executable graph, module or
-//!    memory pool, and a method that takes it by value destroys it; no handle is `Clone`. Nodes
-//!    borrow their graph. The only exception is the unsafe method `alias`.
-//! 2. **Device memory is not Rust's.** A [`Span`] is within a device allocation. The driver refuses
-//!    a freed one: no Rust value is ever at those addresses.
+//! 1. **Handles are live.** The driver creates a stream, event, graph, executable graph, module or
+//!    memory pool, and a method that takes it by value destroys it. Handles are not `Clone`. Nodes
+//!    borrow their graph. The unsafe method `alias` is the only exception.
+//! 2. **No Rust value is stored in device memory.** A [`Span`] lies within a device allocation. If
+//!    the allocation has been freed, the driver refuses the span.
 //! 3. **Host memory that work in flight may access is never freed.** [`HostBuffer`] and
-//!    [`Gate`](crate::Gate) live until the process ends, with volatile reads and writes.
+//!    [`Gate`](crate::Gate) live until the process ends, and their reads and writes are volatile.
 //!    Synchronous calls borrow slices until they return.
-//! 4. **A call that the driver lacks is not made.** `call!` looks up the symbol first, and returns
-//!    [`Refusal::Missing`]: cudarc would panic.
+//! 4. **A call that the driver lacks is not made.** `call!` looks up the symbol first and returns
+//!    [`Refusal::Missing`], because cudarc would panic.
 //!
-//! cudarc reads a return code as an enum of the CUDA version it was built for. A code unknown to
-//! this version would be undefined behaviour there; no driver is known to return a new one for
-//! these old calls.
+//! cudarc reads a return code as an enum of the CUDA version for which it was built. A code that
+//! this version lacks would be undefined behaviour in cudarc. No driver is known to return a new
+//! code for these old calls.
 
 macro_rules! call {
     ($function:ident($($argument:expr),* $(,)?)) => {

@@ -1,4 +1,4 @@
-//! Kernels: loading their PTX and launching them.
+//! Kernels: loading them from PTX and launching them.
 
 use std::ffi::{CStr, c_void};
 use std::ptr;
@@ -13,47 +13,49 @@ use super::stream::Stream;
 #[derive(Debug)]
 pub struct Module(sys::CUmodule);
 
-/// A kernel of this crate. Its parameters are an address, a count of 4-byte elements and two
+/// A kernel of this crate. Its parameters are an address, a count of 4-byte elements, and two
 /// numbers.
 #[derive(Debug, Clone, Copy)]
 pub struct Function(sys::CUfunction);
 
-// SAFETY: the driver's calls on a kernel may be made from any thread, and its module stays loaded.
+// SAFETY: the driver's calls on a kernel may be made from any thread.
+// The kernel's module is never unloaded.
 unsafe impl Send for Function {}
-// SAFETY: as above; the value itself never changes.
+// SAFETY: the driver's calls on a kernel may be made from any thread, and the value never changes.
 unsafe impl Sync for Function {}
 
-/// Threads in a block.
+/// The number of threads in a block.
 const BLOCK: u32 = 128;
 
 impl Module {
-    /// Loads PTX.
+    /// Loads a module from PTX.
     ///
     /// # Errors
     ///
     /// Returns the driver's error code.
     pub fn load(text: &'static CStr) -> Outcome<Self> {
         let mut module = ptr::null_mut();
-        // SAFETY: the place outlives the call, and the text ends with a zero byte, as PTX must.
+        // SAFETY: the output variable outlives the call, and the text ends with a zero byte.
         unsafe { call!(cuModuleLoadData(&raw mut module, text.as_ptr().cast())) }?;
         Ok(Self(module))
     }
 
-    /// Returns one of its kernels.
+    /// Returns a kernel of the module.
     ///
     /// # Errors
     ///
     /// Returns the driver's error code.
     pub fn function(&self, name: &'static CStr) -> Outcome<Function> {
         let mut function = ptr::null_mut();
-        // SAFETY: the module is never unloaded; the place outlives the call.
+        // SAFETY: the module is never unloaded.
+        // The output variable outlives the call, and the name ends with a zero byte.
         unsafe { call!(cuModuleGetFunction(&raw mut function, self.0, name.as_ptr())) }?;
         Ok(Function(function))
     }
 }
 
 impl Function {
-    /// Launches it over a span, after the stream's earlier work.
+    /// Launches the kernel over a span, after the stream's earlier work.
     ///
     /// # Errors
     ///
@@ -62,8 +64,8 @@ impl Function {
         self.launch_as(stream, span, first, second, None)
     }
 
-    /// The same as a programmatic dependent of the previous kernel: it may start before that one
-    /// ends.
+    /// Launches the kernel as a programmatic dependent of the previous kernel. It may start before
+    /// the previous kernel ends.
     ///
     /// # Errors
     ///
@@ -116,7 +118,10 @@ impl Function {
             return self.launch_plainly(&config, &mut arguments);
         }
         let arguments = arguments.as_mut_ptr();
-        // SAFETY: as in `launch_plainly`; the attribute outlives the call.
+        // SAFETY: every kernel of this crate takes these four parameters of 8, 4, 8 and 4 bytes.
+        // The parameters are read before the call returns.
+        // The kernels write within the span, or to an address that has no memory.
+        // The attribute outlives the call.
         unsafe { call!(cuLaunchKernelEx(&raw const config, self.0, arguments, ptr::null_mut())) }
     }
 
@@ -125,9 +130,9 @@ impl Function {
         config: &sys::CUlaunchConfig,
         arguments: &mut [*mut c_void; 4],
     ) -> Outcome<()> {
-        // SAFETY: every kernel of this crate has these four parameters, of 8, 4, 8 and 4 bytes,
-        // which are read before the call returns. The kernels write within the span, or to an
-        // address without memory.
+        // SAFETY: every kernel of this crate takes these four parameters of 8, 4, 8 and 4 bytes.
+        // The parameters are read before the call returns.
+        // The kernels write within the span, or to an address that has no memory.
         unsafe {
             call!(cuLaunchKernel(
                 self.0,

@@ -1,4 +1,4 @@
-//! Return codes of calls with their names, which do not come from the driver.
+//! Return codes of calls, with names that do not come from the driver.
 
 use std::fmt;
 
@@ -8,19 +8,19 @@ use cudarc::driver::sys::CUresult;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Code(CUresult);
 
-/// The reason of a failed call.
+/// Why a call failed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Refusal {
-    /// The driver's return code.
+    /// The driver returned this code.
     Code(Code),
-    /// The loaded driver has no such call.
+    /// The loaded driver lacks this call.
     Missing(&'static str),
 }
 
 /// The result of a call.
 pub type Outcome<T> = Result<T, Refusal>;
 
-/// Converts a return code to a result.
+/// Converts a return code into a result.
 pub(super) fn outcome(result: CUresult) -> Outcome<()> {
     match result {
         CUresult::CUDA_SUCCESS => Ok(()),
@@ -29,23 +29,23 @@ pub(super) fn outcome(result: CUresult) -> Outcome<()> {
 }
 
 impl Code {
-    /// Creates the code of this name.
+    /// Creates the value for a return code.
     #[must_use]
     pub const fn new(result: CUresult) -> Self {
         Self(result)
     }
 
-    /// Returns its number in CUDA's documentation.
+    /// Returns the code's number in CUDA's documentation.
     #[must_use]
     pub const fn number(self) -> u32 {
         self.0 as u32
     }
 }
 
-/// The number and the name: `905 STREAM_CAPTURE_ISOLATION`.
+/// Formats the number and the name, as in `905 STREAM_CAPTURE_ISOLATION`.
 impl fmt::Display for Code {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        // cudarc's own Display calls the library, which may be absent.
+        // cudarc's own `Display` calls the driver library, which may be missing.
         let name = format!("{:?}", self.0);
         let short = name.trim_start_matches("CUDA_").trim_start_matches("ERROR_");
         write!(formatter, "{} {short}", self.number())

@@ -1,4 +1,4 @@
-//! Copies and fills of several rows on a stream, and queries of nodes that copy.
+//! Copies and fills of several rows on a stream, and queries of copy nodes and fill nodes.
 
 use std::mem::MaybeUninit;
 use std::ptr;
@@ -13,19 +13,19 @@ use super::stream::Stream;
 /// A box of rows in a span, in the terms of `CUDA_MEMCPY3D`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RowBox {
-    /// The memory that the box is in.
+    /// The memory that contains the box.
     pub span: Span,
-    /// The beginning: bytes, rows, planes.
+    /// The position at which the box begins: bytes, rows, planes.
     pub begin: [usize; 3],
-    /// The bytes from one row to the next.
+    /// The distance between two rows in bytes.
     pub pitch: usize,
-    /// The rows from one plane to the next.
+    /// The distance between two planes in rows.
     pub height: usize,
 }
 
 impl RowBox {
-    /// Returns the bytes from the beginning of the span to the end of a box of this size, or `None`
-    /// on overflow.
+    /// Returns the number of bytes from the beginning of the span to the end of a box of this size,
+    /// or `None` if the number overflows.
     fn end(&self, [bytes, rows, planes]: [usize; 3]) -> Option<usize> {
         let [x, y, z] = self.begin;
         let plane = z.checked_add(planes.saturating_sub(1))?;
@@ -42,7 +42,7 @@ impl RowBox {
     }
 }
 
-/// Returns the parameters of a copy on the device.
+/// Returns the parameters of a copy within the device.
 fn parameters(to: RowBox, from: RowBox, size: [usize; 3]) -> sys::CUDA_MEMCPY3D {
     for rows in [to, from] {
         let end = rows.end(size);
@@ -78,8 +78,8 @@ fn parameters(to: RowBox, from: RowBox, size: [usize; 3]) -> sys::CUDA_MEMCPY3D 
     }
 }
 
-/// Copies a box on the device, after the stream's earlier work. The size is in bytes by rows by
-/// planes.
+/// Copies a box on the device, after the stream's earlier work. The size is given as bytes, rows
+/// and planes.
 ///
 /// # Errors
 ///
@@ -87,7 +87,7 @@ fn parameters(to: RowBox, from: RowBox, size: [usize; 3]) -> sys::CUDA_MEMCPY3D 
 ///
 /// # Panics
 ///
-/// Panics if a box is not within its span.
+/// Panics if a box extends past its span.
 pub fn copy_rows_behind(
     stream: &Stream,
     to: RowBox,
@@ -95,11 +95,13 @@ pub fn copy_rows_behind(
     size: [usize; 3],
 ) -> Outcome<()> {
     let copy = parameters(to, from, size);
-    // SAFETY: the stream is live (1); both boxes are in device memory (2).
+    // SAFETY: the stream is live (1).
+    // Both boxes are in device memory (2).
     unsafe { call!(cuMemcpy3DAsync_v2(&raw const copy, stream.raw())) }
 }
 
-/// The same for one plane, by the call for that; the heights of the boxes have no effect.
+/// Copies one plane with the call for two-dimensional copies. The heights of the boxes have no
+/// effect.
 ///
 /// # Errors
 ///
@@ -107,7 +109,7 @@ pub fn copy_rows_behind(
 ///
 /// # Panics
 ///
-/// Panics if a box is not within its span.
+/// Panics if a box extends past its span.
 pub fn copy_plane_behind(
     stream: &Stream,
     to: RowBox,
@@ -133,11 +135,12 @@ pub fn copy_plane_behind(
         WidthInBytes: all.WidthInBytes,
         Height: all.Height,
     };
-    // SAFETY: as in `copy_rows_behind`.
+    // SAFETY: the stream is live (1).
+    // Both boxes are in device memory (2).
     unsafe { call!(cuMemcpy2DAsync_v2(&raw const copy, stream.raw())) }
 }
 
-/// Sets the bytes of rows, after the stream's earlier work.
+/// Fills rows with a byte, after the stream's earlier work.
 ///
 /// # Errors
 ///
@@ -145,7 +148,7 @@ pub fn copy_plane_behind(
 ///
 /// # Panics
 ///
-/// Panics if the box is not within its span.
+/// Panics if the box extends past its span.
 pub fn fill_rows_behind(
     stream: &Stream,
     rows: RowBox,
@@ -155,33 +158,36 @@ pub fn fill_rows_behind(
     let end = rows.end([width, height, 1]);
     assert!(end.is_some_and(|end| end <= rows.span.bytes()), "{width} by {height} in {rows:?}");
     let (address, pitch) = (rows.address(), rows.pitch);
-    // SAFETY: the stream is live (1); it is device memory (2).
+    // SAFETY: the stream is live (1).
+    // The box is in device memory (2).
     unsafe { call!(cuMemsetD2D8Async(address, pitch, value, width, height, stream.raw())) }
 }
 
 impl Node<'_> {
-    /// Returns the parameters of a node that copies.
+    /// Returns the parameters of a copy node.
     ///
     /// # Errors
     ///
-    /// Returns the driver's error code. Not every node copies.
+    /// Returns the driver's error code, for example if the node is not a copy.
     pub fn copied(&self) -> Outcome<sys::CUDA_MEMCPY3D> {
         let mut place = MaybeUninit::<sys::CUDA_MEMCPY3D>::zeroed();
-        // SAFETY: the node is live with its graph (1); the place outlives the call.
+        // SAFETY: the node and its graph are live (1).
+        // The output variable outlives the call.
         unsafe { call!(cuGraphMemcpyNodeGetParams(self.raw(), place.as_mut_ptr())) }?;
-        // SAFETY: the call succeeded, so it wrote all of it.
+        // SAFETY: the call succeeded, so it has initialised the whole structure.
         Ok(unsafe { place.assume_init() })
     }
 
-    /// Returns the pitch and the rows of a node that fills.
+    /// Returns the pitch and the number of rows of a fill node.
     ///
     /// # Errors
     ///
-    /// Returns the driver's error code. Not every node fills.
+    /// Returns the driver's error code, for example if the node is not a fill.
     pub fn filled_rows(&self) -> Outcome<(usize, usize)> {
-        // SAFETY: integers alone: all zero is a value.
+        // SAFETY: the structure only contains integers, so all zeros are a valid value.
         let mut fill: sys::CUDA_MEMSET_NODE_PARAMS = unsafe { std::mem::zeroed() };
-        // SAFETY: the node is live with its graph (1); the place outlives the call.
+        // SAFETY: the node and its graph are live (1).
+        // The output variable outlives the call.
         unsafe { call!(cuGraphMemsetNodeGetParams(self.raw(), &raw mut fill)) }?;
         Ok((fill.pitch, fill.height))
     }

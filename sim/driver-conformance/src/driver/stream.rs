@@ -1,4 +1,4 @@
-//! Streams: creating, querying, waiting, and the two default ones.
+//! Streams: creating, querying and synchronizing them, and the two default streams.
 
 use std::ffi::c_void;
 use std::ptr;
@@ -14,11 +14,11 @@ pub struct Stream(sys::CUstream);
 
 // SAFETY: the driver's calls on a stream may be made from any thread.
 unsafe impl Send for Stream {}
-// SAFETY: as above; the value itself never changes.
+// SAFETY: the driver's calls on a stream may be made from any thread, and the value never changes.
 unsafe impl Sync for Stream {}
 
 impl Stream {
-    /// Creates a stream that the legacy default stream does not wait for.
+    /// Creates a stream that does not synchronize with the legacy default stream.
     ///
     /// # Errors
     ///
@@ -27,7 +27,8 @@ impl Stream {
         Self::create(sys::CUstream_flags_enum::CU_STREAM_NON_BLOCKING as u32)
     }
 
-    /// Creates a stream that waits for the legacy default stream, and the reverse.
+    /// Creates a stream that synchronizes with the legacy default stream: each waits for the
+    /// other's earlier work.
     ///
     /// # Errors
     ///
@@ -38,12 +39,12 @@ impl Stream {
 
     fn create(flags: u32) -> Outcome<Self> {
         let mut stream = ptr::null_mut();
-        // SAFETY: the place outlives the call.
+        // SAFETY: the output variable outlives the call.
         unsafe { call!(cuStreamCreate(&raw mut stream, flags)) }?;
         Ok(Self(stream))
     }
 
-    /// Returns the legacy default stream, by its own handle.
+    /// Returns the legacy default stream, using the handle that CUDA reserves for it.
     #[must_use]
     pub fn legacy() -> Self {
         Self(ptr::without_provenance_mut(1))
@@ -55,7 +56,7 @@ impl Stream {
         Self(ptr::without_provenance_mut(2))
     }
 
-    /// Returns success if all its work is done, or 600 `NOT_READY`.
+    /// Returns success if all work of the stream has finished, or 600 `NOT_READY`.
     ///
     /// # Errors
     ///
@@ -65,7 +66,7 @@ impl Stream {
         unsafe { call!(cuStreamQuery(self.0)) }
     }
 
-    /// Waits for all its work.
+    /// Waits until all work of the stream has finished.
     ///
     /// # Errors
     ///
@@ -75,32 +76,34 @@ impl Stream {
         unsafe { call!(cuStreamSynchronize(self.0)) }
     }
 
-    /// Puts a closed gate into the stream: its later work waits until the gate opens.
+    /// Enqueues a closed gate. Later work on the stream waits until the gate opens.
     ///
     /// # Errors
     ///
     /// Returns the driver's error code.
     pub fn hold(&self, gate: &'static Gate) -> Outcome<()> {
         let data = ptr::from_ref(gate).cast_mut().cast::<c_void>();
-        // SAFETY: the stream is live (1); the function expects a gate, and this one is never freed.
+        // SAFETY: the stream is live (1).
+        // The function expects a gate, and this gate is never freed.
         unsafe { call!(cuLaunchHostFunc(self.0, Some(pass), data)) }
     }
 
-    /// Destroys it.
+    /// Destroys the stream.
     ///
     /// # Errors
     ///
     /// Returns the driver's error code.
     pub fn destroy(self) -> Outcome<()> {
-        // SAFETY: the stream is live and this was its last use (1).
+        // SAFETY: the stream is live, and this is its last use (1).
         unsafe { call!(cuStreamDestroy_v2(self.0)) }
     }
 
-    /// Returns a second handle of the same stream.
+    /// Returns a second handle for the same stream.
     ///
     /// # Safety
     ///
-    /// Using one after the other was destroyed may crash the process. The caller must allow that.
+    /// If one handle has been destroyed, using the other may crash the process. The caller must
+    /// accept this.
     #[must_use]
     pub unsafe fn alias(&self) -> Self {
         Self(self.0)
@@ -111,9 +114,9 @@ impl Stream {
     }
 }
 
-/// The host function with which the stream waits at the gate.
+/// The host function that makes the stream wait at the gate.
 unsafe extern "C" fn pass(gate: *mut c_void) {
-    // SAFETY: `hold`, its only user, passes a `&'static Gate`.
+    // SAFETY: only `hold` passes this function to the driver, with a `&'static Gate`.
     let gate = unsafe { &*gate.cast_const().cast::<Gate>() };
     gate.pass();
 }

@@ -1,4 +1,4 @@
-//! Virtual memory: reserving addresses, creating pages, mapping.
+//! Virtual memory: reserving addresses, creating pages, and mapping pages.
 
 use std::ptr;
 
@@ -9,18 +9,18 @@ use super::memory::Span;
 use super::memory_pool::location;
 use super::refusal::Outcome;
 
-/// Reserved addresses. They are never released unless freed.
+/// A reserved range of addresses. It is only released by freeing it.
 #[derive(Debug)]
 pub struct Reserved(Span);
 
-/// Pages of a device.
+/// Physical pages of a device.
 #[derive(Debug)]
 pub struct Physical {
     handle: sys::CUmemGenericAllocationHandle,
     bytes: usize,
 }
 
-/// Returns the unit of pages, in bytes.
+/// Returns the granularity of pages in bytes.
 ///
 /// # Errors
 ///
@@ -30,7 +30,7 @@ pub fn granularity(device: &Device) -> Outcome<usize> {
     let minimum = sys::CUmemAllocationGranularity_flags_enum::CU_MEM_ALLOC_GRANULARITY_MINIMUM;
     let mut bytes = 0;
     let place = &raw const properties;
-    // SAFETY: both places outlive the call.
+    // SAFETY: both variables outlive the call.
     unsafe { call!(cuMemGetAllocationGranularity(&raw mut bytes, place, minimum)) }?;
     Ok(bytes)
 }
@@ -51,7 +51,7 @@ fn properties(device: &Device) -> sys::CUmemAllocationProp {
 }
 
 impl Physical {
-    /// Creates pages; the length must be a multiple of the granularity.
+    /// Creates pages. The length must be a multiple of the granularity.
     ///
     /// # Errors
     ///
@@ -59,53 +59,56 @@ impl Physical {
     pub fn new(device: &Device, bytes: usize) -> Outcome<Self> {
         let properties = properties(device);
         let mut handle = 0;
-        // SAFETY: both places outlive the call; the flags must be 0.
+        // SAFETY: both variables outlive the call.
+        // The flags are 0, as required.
         unsafe { call!(cuMemCreate(&raw mut handle, bytes, &raw const properties, 0)) }?;
         Ok(Self { handle, bytes })
     }
 
-    /// Releases them; mapped pages stay until they are unmapped.
+    /// Releases the pages. Pages that are mapped remain until they are unmapped.
     ///
     /// # Errors
     ///
     /// Returns the driver's error code.
     pub fn release(self) -> Outcome<()> {
-        // SAFETY: the pages are live and this was their last use (1).
+        // SAFETY: the pages are live, and this is their last use (1).
         unsafe { call!(cuMemRelease(self.handle)) }
     }
 }
 
 impl Reserved {
-    /// Reserves addresses.
+    /// Reserves a range of addresses.
     ///
     /// # Errors
     ///
     /// Returns the driver's error code.
     pub fn new(bytes: usize) -> Outcome<Self> {
         let mut address = 0;
-        // SAFETY: the place outlives the call; alignment, address and flags are 0.
+        // SAFETY: the output variable outlives the call.
+        // The alignment, the address and the flags are 0.
         unsafe { call!(cuMemAddressReserve(&raw mut address, bytes, 0, 0, 0)) }?;
         Ok(Self(Span::new(address, bytes)))
     }
 
-    /// Returns the addresses.
+    /// Returns the reserved addresses.
     #[must_use]
     pub fn span(&self) -> Span {
         self.0
     }
 
-    /// Maps pages at an offset.
+    /// Maps pages at an offset of the range.
     ///
     /// # Errors
     ///
     /// Returns the driver's error code.
     pub fn map(&self, offset: usize, pages: &Physical) -> Outcome<()> {
         let place = self.0.part(offset, pages.bytes);
-        // SAFETY: the addresses are reserved and the pages live (1); the flags must be 0.
+        // SAFETY: the addresses are reserved and the pages are live (1).
+        // The flags are 0, as required.
         unsafe { call!(cuMemMap(place.address(), place.bytes(), 0, pages.handle, 0)) }
     }
 
-    /// Enables reads and writes of all of it by the device; all of it must be mapped.
+    /// Enables access to the whole range by the device. The whole range must be mapped.
     ///
     /// # Errors
     ///
@@ -116,18 +119,20 @@ impl Reserved {
             flags: sys::CUmemAccess_flags_enum::CU_MEM_ACCESS_FLAGS_PROT_READWRITE,
         };
         let (address, bytes) = (self.0.address(), self.0.bytes());
-        // SAFETY: the addresses are reserved; there is one description, and it outlives the call.
+        // SAFETY: the addresses are reserved.
+        // There is one description, and it outlives the call.
         unsafe { call!(cuMemSetAccess(address, bytes, &raw const access, 1)) }
     }
 
-    /// Unmaps the pages of a part of it.
+    /// Unmaps the pages in a part of the range.
     ///
     /// # Errors
     ///
     /// Returns the driver's error code.
     pub fn unmap(&self, offset: usize, bytes: usize) -> Outcome<()> {
         let place = self.0.part(offset, bytes);
-        // SAFETY: the addresses are reserved; the driver refuses a range that is not mapped (2).
+        // SAFETY: the addresses are reserved.
+        // The driver refuses a range that is not mapped (2).
         unsafe { call!(cuMemUnmap(place.address(), place.bytes())) }
     }
 }

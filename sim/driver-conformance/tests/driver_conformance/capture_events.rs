@@ -1,11 +1,11 @@
-//! Events across the border of a capture.
+//! Events that are used both inside and outside a capture.
 
 use driver_conformance::driver::{Event, Kind, Mode, Node, Outcome, Status, Stream};
 use driver_conformance::{Answers, Gate, ask, codes};
 
 use crate::support::{Pending, completed_event};
 
-/// Waits on an event that the capture does not know, and checks the capture afterwards.
+/// Waits for an event from outside the capture, and then checks the capture.
 fn wait_on_outside_event(event: &Event, answers: &mut Answers) -> Outcome<()> {
     let stream = Stream::non_blocking()?;
     stream.begin_capture(Mode::Relaxed)?;
@@ -37,9 +37,9 @@ fn wait_on_a_pending_outside_event() {
     });
 }
 
-/// Alternatively the wait has no effect and the capture continues, as outside of one. Pools and
-/// captures record an event right before each wait for it, and do not wait if the record fails.
-/// That is correct under both.
+/// The alternative is that the wait has no effect and the capture continues, as it does outside a
+/// capture. Pools and captures record an event right before each wait for it, and do not wait if
+/// the record fails. They are correct in both cases.
 #[test]
 #[ignore = "needs a CUDA device"]
 fn wait_on_a_never_recorded_event() {
@@ -99,10 +99,11 @@ fn synchronize_on_a_captured_event() {
     });
 }
 
-/// Alternatively the wait has no effect: the captured work has not run. Pools keep an event between
-/// captures, and record it again before each wait for it, so none of their streams waits so. That
-/// is correct under both. The code of `cuEventQuery` has this documented meaning, and is relied
-/// upon: it shows that another thread's capture took in a staged copy.
+/// The alternative is that the wait has no effect, because the captured work has not run. Pools
+/// keep an event between captures and record it again before each wait, so none of their streams
+/// depends on this. They are correct in both cases. The documentation defines this result of
+/// `cuEventQuery`, and the pools rely on it: it shows that another thread's capture contains a
+/// staged copy.
 #[test]
 #[ignore = "needs a CUDA device"]
 fn a_captured_event_after_its_capture() {
@@ -135,8 +136,8 @@ fn fork_and_join() {
     });
 }
 
-/// A capture finds the ends of its streams by a stream that waits for one, reads its dependencies,
-/// and drops them.
+/// A capture finds the last nodes of its streams with a separate stream. That stream waits for each
+/// of them, reads its own dependencies, and then drops them.
 #[test]
 #[ignore = "needs a CUDA device"]
 fn a_branch_that_looks_on() {
@@ -148,8 +149,8 @@ fn a_branch_that_looks_on() {
         for _ in 0..2 {
             stream.hold(Gate::closed())?;
             branch.wait(&Event::recorded(&stream)?)?;
-            // The three assumptions here are needed: with other results, every capture of a session
-            // fails with `CaptureError::Driver`.
+            // These three assumptions are required. If any of them does not hold, every capture of
+            // a session fails with `CaptureError::Driver`.
             answers.documented("behind one node", branch.dependencies()?, 1_usize);
             answers.assumed("set behind none", branch.depend_on_nothing(), codes::SUCCESS);
             answers.assumed("behind none", branch.dependencies()?, 0_usize);

@@ -1,5 +1,6 @@
-//! Every class of call while a stream captures: in each mode, from the capturing thread and from
-//! another one. The calls are not captured; the question is which of them the driver allows.
+//! Calls every class of function while a stream is capturing, in each mode, from the capturing
+//! thread and from another thread. The calls are not captured; the question is which calls the
+//! driver allows.
 
 use std::thread;
 
@@ -11,7 +12,7 @@ use driver_conformance::{Answer, Answers, Kernels, ask, codes};
 
 use crate::support::completed_event;
 
-/// The objects that the calls use, created before the capture on the calling thread.
+/// The objects that the calls use. The calling thread creates them before the capture.
 struct Prepared {
     other: Stream,
     event: Event,
@@ -19,7 +20,8 @@ struct Prepared {
     ordered: Span,
     pinned: HostBuffer,
     pool: MemoryPool,
-    /// The kernels, or the error of loading them: a driver without kernels is tested with the rest.
+    /// The kernels, or the error that occurred while loading them. A driver without kernels is
+    /// still tested with the other calls.
     kernels: Outcome<Kernels>,
     exec: Exec,
 }
@@ -39,20 +41,20 @@ impl Prepared {
     }
 }
 
-/// The classes of calls by their treatment in a strict capture.
+/// The classes of calls, by how a strict capture treats them.
 #[derive(Clone, Copy, PartialEq)]
 enum Class {
-    /// Never forbidden.
+    /// Allowed in every mode.
     Harmless,
-    /// Forbidden to the threads that the mode is strict with.
+    /// Forbidden for the threads that the mode is strict with.
     Unsafe,
-    /// Forbidden to all threads.
+    /// Forbidden for all threads.
     Forbidden,
 }
 
 type Call = (&'static str, Class, fn(&Device, &Prepared) -> Outcome<()>);
 
-/// The calls; all classes are assumptions.
+/// The calls that are tested. All their classes are assumptions.
 const CALLS: &[Call] = &[
     ("cuMemAlloc", Class::Unsafe, |_, _| driver::allocate(4096).map(drop)),
     ("cuMemFree", Class::Unsafe, |_, on| driver::free(on.memory)),
@@ -98,13 +100,13 @@ const CALLS: &[Call] = &[
     ("cuDeviceGraphMemTrim", Class::Unsafe, |device, _| device.trim_graph_memory()),
 ];
 
-/// The result of one call.
+/// The result of a single call.
 struct Seen {
     answer: Answer,
     status: Answer,
 }
 
-/// Tests every call, each in a separate capture.
+/// Tests every call in its own capture.
 fn every_call(device: &Device, answers: &mut Answers, mode: Mode, elsewhere: bool) -> Outcome<()> {
     let strict = match mode {
         Mode::Global => true,
@@ -142,14 +144,15 @@ fn look(device: &Device, stream: &Stream, prepared: &Prepared, call: &Call) -> S
     Seen { answer, status }
 }
 
-/// Begins the capture here and makes the call on the thread that created its objects.
+/// Begins the capture on this thread, and makes the call on the thread that created the call's
+/// objects.
 fn on_another_thread(device: &Device, stream: &Stream, mode: Mode, call: &Call) -> Seen {
     let (ready, wait_ready) = std::sync::mpsc::channel();
     let (go, wait_go) = std::sync::mpsc::channel();
     thread::scope(|scope| {
         let there = scope.spawn(move || {
             let prepared = device.bind().and_then(|()| Prepared::new(device));
-            // The receiver is gone only if the other side has failed, which is reported.
+            // The receiver only disappears if the other thread has failed, which is reported.
             let _ = ready.send(());
             let begun: Result<Outcome<()>, _> = wait_go.recv();
             match (prepared, begun) {

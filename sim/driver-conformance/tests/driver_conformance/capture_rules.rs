@@ -130,7 +130,7 @@ fn end_on_another_thread() {
             });
             let ended = ended.unwrap_or_else(|_| "a panic".into());
             answers.documented(&format!("{mode:?}"), ended, expected);
-            // Its remains must not affect the next capture.
+            // What remains of the capture must not affect the next capture.
             let _ = stream.end_capture();
         }
         Ok(())
@@ -180,7 +180,7 @@ fn calls_after_a_capture_was_spoiled() {
         let event = Event::new()?;
         stream.begin_capture(Mode::Relaxed)?;
         driver::fill_behind(&stream, span, 1)?;
-        // Waiting for a capturing stream invalidates the capture.
+        // Waiting for a stream that is capturing invalidates the capture.
         let _ = stream.synchronize();
         let spoiled = codes::CAPTURE_INVALIDATED;
         answers.assumed(
@@ -222,11 +222,11 @@ fn a_kernel_launched_first_in_a_capture() {
     });
 }
 
-/// A probe of `pool-graph` runs a body on a stream whose capture is discarded, at invented
-/// addresses. Launches accept them. A probe leaves out its own copies and fills. Those that a body
-/// makes by cudarc's calls are captured or refused. If refused, the probe returns the driver's
-/// error, and the body must use the views' own `fill_with_value` and `copy_from`. An invalidated
-/// capture does not matter.
+/// A `pool-graph` probe runs a body at made-up addresses, on a stream whose capture is discarded.
+/// Launches accept such addresses. A probe skips its own copies and fills. Copies and fills that a
+/// body makes through cudarc are captured or refused. If they are refused, the probe returns the
+/// driver's error, and the body must use the views' own `fill_with_value` and `copy_from`. It does
+/// not matter whether the capture is invalidated.
 #[test]
 #[ignore = "needs a CUDA device"]
 fn addresses_that_are_made_up() {

@@ -1,5 +1,6 @@
-//! Graphs that are nodes of others: the copy in a node, launches in a capture, and refusals. The
-//! verifier of graphs relies on reading a child graph like any other.
+//! Graphs that are nodes of other graphs: the copy in a node, launches during a capture, and
+//! refusals. The graph verifier reads child graphs like all other graphs, and relies on this being
+//! possible.
 
 use driver_conformance::driver::{self, Graph, Kind, Mode, Outcome, Span, Status, Stream};
 use driver_conformance::{ask, codes};
@@ -88,9 +89,9 @@ fn memory_nodes_are_not_copied() {
     });
 }
 
-/// A launch in a capture becomes a child graph. So a graph with memory nodes cannot be launched
-/// there, with `AUTO_FREE_ON_LAUNCH` either. The documentation of `cuGraphLaunch` does not describe
-/// the capture's state afterwards.
+/// A launch during a capture becomes a child graph. A graph with memory nodes can therefore not be
+/// launched during a capture, not even with `AUTO_FREE_ON_LAUNCH`. The documentation of
+/// `cuGraphLaunch` does not describe the state of the capture afterwards.
 #[test]
 #[ignore = "needs a CUDA device"]
 fn memory_nodes_are_not_launched_in_a_capture() {

@@ -1,4 +1,4 @@
-//! The default streams, and the streams that they wait for.
+//! The default streams, and which streams they wait for.
 
 use driver_conformance::driver::{self, Stream};
 use driver_conformance::{ask, codes};

@@ -5,7 +5,7 @@ use driver_conformance::{Answers, ask, codes};
 
 use crate::support::Pending;
 
-/// Returns `true` if a call waits for the work of an unrelated stream.
+/// Returns `true` if a call waits for work on an unrelated stream.
 fn waits(
     answers: &mut Answers,
     call: &str,
@@ -74,9 +74,9 @@ fn nothing_at_all() {
         let empty = span.part(0, 0);
         answers.documented("cuMemAlloc", driver::allocate(0), codes::INVALID_VALUE);
         answers.assumed("cuMemAllocAsync", stream.allocate(0), codes::INVALID_VALUE);
-        // Alternatively it succeeds, without an address. Pools and graphs never allocate 0 bytes
-        // (an empty copy is left out), and treat a null address as exhausted memory. That is
-        // correct under both.
+        // The alternative is that the call succeeds without returning an address. Pools and graphs
+        // never allocate 0 bytes, because an empty copy is skipped, and they treat a null address
+        // as exhausted memory. They are correct in both cases.
         answers.assumed("cuMemHostAlloc", HostBuffer::pinned(0), codes::INVALID_VALUE);
         answers.assumed("cuMemsetD8", driver::fill(empty, 1), codes::SUCCESS);
         answers.assumed("cuMemsetD8Async", driver::fill_behind(&stream, empty, 1), codes::SUCCESS);

@@ -1,11 +1,12 @@
-//! Destroying a handle twice, which may crash: each is tested in a child process.
+//! Destroys handles twice. This may crash, so each case is tested in a child process.
 //!
-//! NVIDIA documents it as undefined. The observation is only recorded, and no code may rely on it.
+//! NVIDIA documents the behaviour as undefined. The result is only recorded, and no code may rely
+//! on it.
 
 use driver_conformance::driver::{Event, Graph, Outcome, Stream};
 use driver_conformance::{Answer, Fate, ask, in_a_child};
 
-/// Tests in a child, and requires only that the child could start.
+/// Runs the test in a child process, and only requires that the child can be started.
 fn twice(topic: &str, test: &str, destroy: impl FnOnce() -> Outcome<Answer>) {
     ask(topic, |_, answers| {
         let fate = in_a_child(test, destroy);

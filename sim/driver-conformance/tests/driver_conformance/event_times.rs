@@ -1,6 +1,6 @@
-//! Events that measure time. Pools query the time from such an event to itself, to find out if a
-//! guard of cudarc's has recorded it. In all other calls, an event that was never recorded counts
-//! as done.
+//! Events that measure time. Pools query the time from such an event to itself, to find out whether
+//! one of cudarc's guards has recorded the event. All other calls treat an event that was never
+//! recorded as finished.
 
 use driver_conformance::driver::{Event, Stream};
 use driver_conformance::{Gate, ask, codes};

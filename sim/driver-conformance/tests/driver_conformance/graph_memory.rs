@@ -5,7 +5,8 @@ use driver_conformance::{ask, codes};
 
 const BYTES: usize = 1 << 20;
 
-/// Returns a graph that allocates, fills with 7, and frees if `frees` is set.
+/// Returns a graph that allocates memory and fills it with 7. If `frees` is set, the graph also
+/// frees the memory.
 fn allocating(device: &Device, frees: bool) -> Outcome<(Graph, Span)> {
     let graph = Graph::new()?;
     let (allocation, span) = graph.add_allocation(device, BYTES, &[])?;

@@ -1,4 +1,4 @@
-//! Reading a captured graph back: nodes, edges, and data of edges.
+//! Reads a captured graph back: nodes, edges, and the data of edges.
 
 use driver_conformance::driver::{
     self, Attribute, Device, Edge, Event, Graph, HostBuffer, Kind, Mode, Node, Outcome, Stream,
@@ -9,7 +9,7 @@ fn kinds(graph: &Graph) -> Outcome<Vec<Kind>> {
     graph.nodes()?.iter().map(Node::kind).collect()
 }
 
-/// Returns the edges as `from-to` between kinds, so that the driver's order of nodes does not
+/// Returns the edges as pairs of node kinds, `from-to`, so the driver's order of nodes does not
 /// matter.
 fn shape(graph: &Graph) -> Outcome<String> {
     let kinds = kinds(graph)?;
@@ -20,7 +20,8 @@ fn shape(graph: &Graph) -> Outcome<String> {
     Ok(edges.join(" "))
 }
 
-/// Returns `true` if the device has programmatic dependencies; else the observations are skipped.
+/// Returns `true` if the device supports programmatic dependencies. Otherwise, the observations are
+/// skipped.
 fn has_programmatic_edges(device: &Device, answers: &mut Answers) -> Outcome<bool> {
     let major = device.attribute(Attribute::CapabilityMajor)?;
     if major < 9 {
@@ -61,9 +62,9 @@ fn a_linear_capture() {
     });
 }
 
-/// Alternatively the wait replaces the dependencies that it implies. Captures read a stream's
-/// dependencies after each wait, and treat its own nodes as its end as long as they are listed.
-/// That is correct under both.
+/// The alternative is that the wait replaces the dependencies that it implies. Captures read a
+/// stream's dependencies after each wait. As long as the stream's own nodes are listed, captures
+/// treat them as the stream's last nodes. They are correct in both cases.
 #[test]
 #[ignore = "needs a CUDA device"]
 fn a_wait_for_what_comes_behind() {

@@ -1,5 +1,5 @@
-//! Updates of executable graphs: affected launches, forbidden changes, and the state after a
-//! refusal.
+//! Updates of executable graphs: which launches they affect, which changes are forbidden, and the
+//! state after a refusal.
 
 use driver_conformance::driver::{
     self, Device, Graph, HostBuffer, Memset, Mode, Outcome, Span, Stream,
@@ -14,7 +14,7 @@ const UPDATED: u32 = 0;
 const TOPOLOGY_CHANGED: u32 = 2;
 const NODE_TYPE_CHANGED: u32 = 3;
 
-/// Captures `times * x + plus` on a buffer, `count` times.
+/// Captures `times * x + plus` on a buffer, repeated `count` times.
 fn affine(
     stream: &Stream,
     kernels: &Kernels,
@@ -40,7 +40,7 @@ fn parameters_of_a_kernel() {
         let gate = Gate::closed();
         stream.hold(gate)?;
         exec.launch(&stream)?;
-        // It is captured beside the waiting launch.
+        // The next graph is captured while the launch is still waiting.
         let next = affine(&other, &kernels, span, (5, 2), 1)?;
         let (answer, told) = exec.update(&next);
         answers.documented("while a launch waits", answer, codes::SUCCESS);
@@ -103,7 +103,7 @@ fn the_source_of_a_copy_from_the_host() {
     });
 }
 
-/// Returns a graph of one memset.
+/// Returns a graph with a single memset.
 fn one_memset(device: &Device, span: Span, set: Memset) -> Outcome<Graph> {
     let graph = Graph::new()?;
     graph.add_memset(device, span, set, &[])?;
@@ -112,9 +112,9 @@ fn one_memset(device: &Device, span: Span, set: Memset) -> Outcome<Graph> {
 
 /// "Both the value and pointer address may be updated. Changing other aspects of the memset (width,
 /// height, element size or pitch) may cause the update to be rejected"
-/// (`cuGraphExecMemsetNodeSetParams`). The nodes of a pool's fills depend on the element type and
-/// on the length alone, which is correct in both cases. The observations show how much a driver
-/// refuses.
+/// (`cuGraphExecMemsetNodeSetParams`). The shape of a pool's fill nodes only depends on the element
+/// type and the length, which is correct in both cases. The observations show which changes a
+/// driver refuses.
 #[test]
 #[ignore = "needs a CUDA device"]
 fn what_a_memset_may_be_changed_to() {

@@ -1,4 +1,4 @@
-//! Copies from and to the host, pageable and pinned: blocking and contents.
+//! Copies to and from pageable and pinned host memory: whether they block, and what they copy.
 
 use driver_conformance::driver::{self, HostBuffer, Outcome, Span, Stream};
 use driver_conformance::{Answers, ask};
@@ -8,8 +8,8 @@ use crate::support::Pending;
 const SMALL: usize = 4 << 10;
 const LARGE: usize = 8 << 20;
 
-/// Copies to the device after pending work, overwrites the source at once, and checks the target.
-/// Returns two flags: the call waited, and the old bytes arrived.
+/// Copies to the device after pending work, overwrites the source immediately, and checks the
+/// target. Returns two flags: whether the call waited, and whether the old bytes arrived.
 fn up(host: HostBuffer, to: Span) -> Outcome<(bool, bool)> {
     host.fill(1);
     let pending = Pending::new()?;
@@ -20,11 +20,11 @@ fn up(host: HostBuffer, to: Span) -> Outcome<(bool, bool)> {
     Ok((waited, driver::download(to)?.iter().all(|byte| *byte == 1)))
 }
 
-/// Copies to the host after pending work. Returns two flags: the call waited, and the bytes arrived
-/// in the end.
+/// Copies to the host after pending work. Returns two flags: whether the call waited, and whether
+/// the bytes arrived in the end.
 fn down(host: HostBuffer, from: Span) -> Outcome<(bool, bool)> {
     driver::fill(from, 7)?;
-    // The fill runs after the legacy stream, which a non-blocking one does not wait for.
+    // The fill is ordered after the legacy stream, which a non-blocking stream does not wait for.
     Stream::legacy().synchronize()?;
     let pending = Pending::new()?;
     host.download_behind(&pending.stream, from)?;
@@ -85,7 +85,7 @@ fn pinned_down() {
     });
 }
 
-/// Returns `true` if a call of the legacy stream waits for a non-blocking one.
+/// Returns `true` if a call on the legacy stream waits for a non-blocking stream.
 fn synchronous(
     answers: &mut Answers,
     call: &str,

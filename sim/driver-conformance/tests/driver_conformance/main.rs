@@ -1,4 +1,4 @@
-//! The questions. Each is a test that needs a CUDA device and a separate process.
+//! The questions. Each is a test that needs a CUDA device and its own process.
 
 mod capture_events;
 mod capture_modes;

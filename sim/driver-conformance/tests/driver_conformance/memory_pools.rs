@@ -1,4 +1,4 @@
-//! The driver's stream-ordered pools: units, thresholds, limits, and reuse across streams.
+//! The driver's stream-ordered pools: granularity, thresholds, limits, and reuse across streams.
 
 use driver_conformance::driver::{
     self, Attribute, Device, Event, MemoryPool, Outcome, PoolAttribute, Stream,
@@ -166,8 +166,9 @@ fn the_other_way_to_free() {
     });
 }
 
-/// `CudaDevice::let_peer` checks that a device can, and enables access to the memory pool for it.
-/// It relies on a device's own kernels having access from the beginning.
+/// `CudaDevice::let_peer` checks that a device can access another device's memory, and then enables
+/// access to that device's memory pool. It relies on kernels of the pool's own device having access
+/// from the start.
 #[test]
 #[ignore = "needs a CUDA device"]
 fn whose_kernels_may_use_a_pool() {

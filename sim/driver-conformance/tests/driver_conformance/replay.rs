@@ -1,4 +1,4 @@
-//! Replays: reuse of bytes inside one linear capture, and two executable graphs on one buffer.
+//! Replays: reuse of bytes within a linear capture, and two executable graphs that use one buffer.
 
 use driver_conformance::driver::{self, Event, Exec, Mode, Outcome, Span, Stream};
 use driver_conformance::{Kernels, ask};
@@ -9,7 +9,7 @@ const ELEMENTS: usize = 1024;
 const REPLAYS: u32 = 1000;
 
 /// Captures `out = 0.5 t + 0.125 u`, where `t = 1.25 input` is finished before `u = 0.75 out`
-/// begins. The caller chooses the places of the two temporaries.
+/// begins. The caller chooses where the two temporaries are stored.
 fn capture(
     stream: &Stream,
     kernels: &Kernels,
@@ -25,7 +25,7 @@ fn capture(
     driver::fill_behind(stream, t, 0)?;
     add(t, 1.25, input)?;
     add(out, 0.5, t)?;
-    // Here an arena rewinds, and `u` may reuse the bytes of `t`.
+    // An arena would rewind here, and `u` may reuse the bytes of `t`.
     driver::fill_behind(stream, u, 0)?;
     add(u, 0.75, out)?;
     add(out, 0.125, u)?;
@@ -53,7 +53,7 @@ fn reuse_after_a_rewind() {
         }
         answers.documented("replays that differ from a layout without reuse", differing, 0_usize);
 
-        // The comparison must be able to fail: here a temporary overlaps the result.
+        // The comparison must be able to fail. In this capture, a temporary overlaps the result.
         let wrong_out = slot(3);
         let wrong = capture(&stream, &kernels, input, wrong_out, [wrong_out, slot(0)])?;
         wrong.launch(&stream)?;
@@ -64,27 +64,27 @@ fn reuse_after_a_rewind() {
     });
 }
 
-/// Returns different floats for each replay, none of them zero.
+/// Returns different floats for each replay. None of them is zero.
 fn floats(replay: u32) -> Vec<u32> {
     let mut state = replay.wrapping_mul(2_654_435_761).wrapping_add(1);
     let mut next = || {
         state ^= state << 13;
         state ^= state >> 17;
         state ^= state << 5;
-        // An exponent of 127 and any mantissa: between 1 and 2.
+        // With an exponent of 127, any mantissa gives a value between 1 and 2.
         0x3f80_0000 | (state & 0x007f_ffff)
     };
     (0..ELEMENTS).map(|_| next()).collect()
 }
 
-/// Returns `times * x + plus` on a buffer, as an executable graph.
+/// Returns an executable graph that computes `times * x + plus` on a buffer.
 fn affine(stream: &Stream, kernels: &Kernels, span: Span, times: u64, plus: u32) -> Outcome<Exec> {
     stream.begin_capture(Mode::ThreadLocal)?;
     kernels.multiply_add.launch(stream, span, times, plus)?;
     stream.end_capture()?.instantiate()
 }
 
-/// Returns the result of `count` rounds of `3x + 1` and then `5x + 2`.
+/// Returns the result after `count` rounds of `3x + 1` followed by `5x + 2`.
 fn rounds(count: u32) -> u32 {
     let round = |x: u32, _| x.wrapping_mul(3).wrapping_add(1).wrapping_mul(5).wrapping_add(2);
     (0..count).fold(1, round)

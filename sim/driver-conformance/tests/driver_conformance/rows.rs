@@ -1,13 +1,14 @@
-//! Copies and fills of several rows: accessed bytes, refusals, and queries of captured ones.
+//! Copies and fills of several rows: which bytes they access, refusals, and queries of captured
+//! nodes.
 
 use driver_conformance::driver::{self, Kind, Mode, Node, Outcome, RowBox, Span, Stream};
 use driver_conformance::{ask, codes};
 
-/// The bytes of a row of the boxes below, their rows and their planes.
+/// The size of the boxes below: bytes in a row, rows, and planes.
 const SIZE: [usize; 3] = [5, 2, 3];
 
-/// Returns a span of numbered bytes and one of zeros, and a box of `SIZE` in each, neither at its
-/// beginning.
+/// Returns a box of `SIZE` in a span of numbered bytes, and one in a span of zeros. Neither box is
+/// at the beginning of its span.
 fn boxes() -> Outcome<(RowBox, RowBox)> {
     let (from, to) = (driver::allocate(256)?, driver::allocate(512)?);
     driver::upload(from, &(0..=255).collect::<Vec<u8>>())?;
@@ -17,7 +18,7 @@ fn boxes() -> Outcome<(RowBox, RowBox)> {
     Ok((RowBox { span: to, begin: [2, 3, 1], pitch: 16, height: 7 }, from))
 }
 
-/// Computes the bytes after the copy of a box, by the documented addresses.
+/// Computes the bytes after copying a box, using the documented addresses.
 fn copied(to: RowBox, from: RowBox, [bytes, rows, planes]: [usize; 3]) -> Vec<u8> {
     let mut expected = vec![0; to.span.bytes()];
     let place = |at: RowBox, x: usize, y: usize, z: usize| {
@@ -79,8 +80,8 @@ fn boxes_that_are_none() {
     });
 }
 
-/// The verifier of graphs computes the first and the last byte from a node's parameters, in either
-/// case.
+/// In both cases, the graph verifier computes the first and the last byte from the node's
+/// parameters.
 #[test]
 #[ignore = "needs a CUDA device"]
 fn what_a_captured_box_tells() {
@@ -115,7 +116,7 @@ fn what_a_captured_box_tells() {
         let whole = driver::download(to.span)? == copied(to, from, SIZE);
         answers.documented("a launch copies its bytes, and no others", whole, true);
 
-        // The same graph again, and one with another destination.
+        // Updates with the same graph, and with a graph that has another destination.
         answers.documented("an update by itself", exec.update(&graph).0, codes::SUCCESS);
         let moved = RowBox { begin: [3, 3, 1], ..to };
         stream.begin_capture(Mode::ThreadLocal)?;

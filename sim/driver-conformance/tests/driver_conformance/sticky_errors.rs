@@ -1,4 +1,4 @@
-//! Sticky errors: calls that fail after a kernel's fault, and calls that still work.
+//! Sticky errors: which calls fail after a kernel has faulted, and which calls still work.
 
 use driver_conformance::driver::{self, Event, Mode, Stream};
 use driver_conformance::{Kernels, ask, codes};

@@ -1,9 +1,9 @@
-//! Helpers of several questions: pending work, and numbers in device memory.
+//! Helpers that several questions share: pending work, and numbers in device memory.
 
 use driver_conformance::Gate;
 use driver_conformance::driver::{self, Event, Outcome, Span, Stream};
 
-/// A stream with a gate in it, and an event after the gate: neither is done until it opens.
+/// A stream with a gate, and an event after the gate. Neither is finished until the gate opens.
 pub(crate) struct Pending {
     pub(crate) stream: Stream,
     pub(crate) gate: &'static Gate,
@@ -22,14 +22,14 @@ impl Pending {
         Self::on(Stream::non_blocking()?)
     }
 
-    /// Opens the gate and waits for the work after it.
+    /// Opens the gate and waits for the work behind it.
     pub(crate) fn finish(&self) -> Outcome<()> {
         self.gate.open();
         self.stream.synchronize()
     }
 }
 
-/// Returns an event that was recorded and is done.
+/// Returns an event that has been recorded and has finished.
 pub(crate) fn completed_event() -> Outcome<Event> {
     let stream = Stream::non_blocking()?;
     let event = Event::recorded(&stream)?;
@@ -37,15 +37,15 @@ pub(crate) fn completed_event() -> Outcome<Event> {
     Ok(event)
 }
 
-/// Returns device memory with these numbers in it.
+/// Returns device memory that contains these numbers.
 pub(crate) fn numbers(values: &[u32]) -> Outcome<Span> {
     let span = driver::allocate(values.len() * 4)?;
     write_numbers(span, values)?;
     Ok(span)
 }
 
-/// The copy from pageable memory may return before its transfer ends, and a non-blocking stream
-/// does not wait for that: hence the wait.
+/// A copy from pageable memory may return before its transfer ends, and a non-blocking stream does
+/// not wait for the transfer. This function therefore waits.
 pub(crate) fn write_numbers(span: Span, values: &[u32]) -> Outcome<()> {
     let bytes: Vec<u8> = values.iter().flat_map(|value| value.to_ne_bytes()).collect();
     driver::upload(span, &bytes)?;

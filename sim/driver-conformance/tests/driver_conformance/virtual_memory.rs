@@ -1,4 +1,4 @@
-//! One physical page at many virtual addresses.
+//! Maps one physical page at many virtual addresses.
 
 use driver_conformance::driver::{
     self, Attribute, Device, Mode, Outcome, Physical, Reserved, Stream,
@@ -21,7 +21,7 @@ fn ask_of_pages(topic: &str, question: impl FnOnce(&Device, &mut Answers, usize)
     });
 }
 
-/// Returns addresses for many pages, all mapped to one.
+/// Returns a range of addresses for many pages, all of which map to one physical page.
 fn many_views(device: &Device, page: usize) -> Outcome<Reserved> {
     let (reserved, pages) = (Reserved::new(VIEWS * page)?, Physical::new(device, page)?);
     for view in 0..VIEWS {

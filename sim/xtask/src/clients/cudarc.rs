@@ -1,5 +1,5 @@
-//! cudarc's own tests of its driver and NVRTC modules: each in a process, with two simulated
-//! devices.
+//! Runs cudarc's own tests of its driver and NVRTC modules, each in its own process with two
+//! simulated devices.
 
 use std::ffi::OsString;
 use std::fs;
@@ -16,24 +16,25 @@ use tasks::checks::{Checks, Outcome, same};
 use tasks::programs::{self, cargo};
 use tasks::source;
 
-/// The tests that cannot pass, with the reason.
+/// The tests that cannot pass, with the reasons.
 const LIST: &str = include_str!("cudarc.tsv");
-/// The tested modules' features.
+/// The features that the tested modules need.
 const FEATURES: &str = "std,driver,nvrtc,f16,fallback-dynamic-loading";
-/// The version of CUDA for the tests' bindings: that of this project.
+/// The CUDA version of the bindings that the tests use. It is the version that this project uses.
 const CUDA_VERSION: &str = "13000";
-/// The longest of the slow tests takes many minutes.
+/// The time limit of a test. The longest of the slow tests takes many minutes.
 const PATIENCE: Duration = Duration::from_secs(3600);
-/// The limit of instructions for a kernel: a thread of cudarc's slow kernel takes 16 million.
+/// The instruction limit of a kernel. A thread in cudarc's slow kernel executes 16 million
+/// instructions.
 const INSTRUCTIONS: &str = "100000000";
-/// The pause between two checks of a running test.
+/// The time between two checks of a running test.
 const GLANCE: Duration = Duration::from_millis(5);
 
 /// Downloads, builds and runs the tests.
 ///
 /// # Errors
 ///
-/// Fails if they cannot be built, and if a process cannot be started.
+/// Fails if the tests cannot be built, or if a process cannot be started.
 pub(super) fn run(place: &Place, slow: bool, checks: &mut Checks) -> Result<(), TaskError> {
     let list = List::parse(LIST)?;
     let version = locked_version(place)?;
@@ -72,16 +73,17 @@ pub(super) fn run(place: &Place, slow: bool, checks: &mut Checks) -> Result<(), 
     Ok(())
 }
 
-/// The built tests.
+/// The tests after they have been built.
 #[derive(Debug)]
 struct Suite {
     program: PathBuf,
-    /// The library path in which the dynamic loader finds the simulator as a driver, and the
-    /// compiler of CUDA C++.
+    /// The library path with which the dynamic loader finds the simulator as the driver, and the
+    /// CUDA C++ compiler.
     libraries: OsString,
 }
 
-/// Downloads sources and compiler, and builds. The inner error names a missing download.
+/// Downloads the sources and the compiler, and builds the tests. The inner error names a download
+/// that failed.
 fn obtain(version: &str, place: &Place) -> Result<Result<Suite, String>, TaskError> {
     let toolkit = match Toolkit::obtain(&place.compilers)? {
         Ok(toolkit) => toolkit,
@@ -95,7 +97,7 @@ fn obtain(version: &str, place: &Place) -> Result<Result<Suite, String>, TaskErr
     Ok(build(&sources, place)?.map(|program| Suite { program, libraries }))
 }
 
-/// Returns the version that the workspace is built with.
+/// Returns the version of cudarc that the workspace uses.
 fn locked_version(place: &Place) -> Result<String, TaskError> {
     let locked = fs::read_to_string(place.root.join("Cargo.lock"))?;
     let found = locked.split_once("name = \"cudarc\"\nversion = \"");
@@ -103,8 +105,8 @@ fn locked_version(place: &Place) -> Result<String, TaskError> {
     Ok(version.ok_or("Cargo.lock does not name cudarc")?.0.to_owned())
 }
 
-/// Returns directories for the dynamic loader: the simulator as a driver, and the compiler that
-/// cudarc loads.
+/// Returns the directories for the dynamic loader. They contain the simulator under the driver's
+/// name, and the compiler that cudarc loads.
 fn libraries(place: &Place, toolkit: &Toolkit) -> Result<OsString, TaskError> {
     let driver = place.made.join("driver");
     fs::create_dir_all(&driver)?;
@@ -113,8 +115,8 @@ fn libraries(place: &Place, toolkit: &Toolkit) -> Result<OsString, TaskError> {
     Ok(std::env::join_paths([driver.as_path(), compiler])?)
 }
 
-/// Builds the crate's own test program in the directory where cargo unpacked it. The inner error is
-/// a failed download of its dependencies.
+/// Builds the crate's own test program in the directory in which cargo unpacked it. The inner error
+/// describes a failed download of dependencies.
 fn build(sources: &Path, place: &Place) -> Result<Result<PathBuf, String>, TaskError> {
     let manifest = sources.join("Cargo.toml");
     let mut fetch = cargo();
@@ -134,7 +136,7 @@ fn build(sources: &Path, place: &Place) -> Result<Result<PathBuf, String>, TaskE
 }
 
 impl Suite {
-    /// Runs one test, including ones that are ignored by default.
+    /// Runs one test, even if it is ignored by default.
     fn run(&self, test: &str, place: &Place) -> Result<Ending, TaskError> {
         let path = place.made.join("cudarc-test.log");
         let log = fs::File::create(&path)?;
@@ -158,7 +160,7 @@ impl Suite {
     }
 }
 
-/// Waits for the test. Returns `None` if it exceeded its time and was stopped.
+/// Waits for the test. Returns `None` if the test exceeded its time limit and was stopped.
 fn wait(child: &mut Child) -> Result<Option<ExitStatus>, TaskError> {
     let start = Instant::now();
     loop {
@@ -174,7 +176,7 @@ fn wait(child: &mut Child) -> Result<Option<ExitStatus>, TaskError> {
     }
 }
 
-/// Counts of outcomes.
+/// The number of tests for each outcome.
 #[derive(Debug, Default)]
 struct Tally {
     tests: usize,
@@ -184,7 +186,7 @@ struct Tally {
 }
 
 impl Tally {
-    /// Counts a test that was run.
+    /// Counts a test that has run.
     fn count(&mut self, ending: &Ending, held: &Outcome) {
         match (held, ending) {
             (Err(_), _) => self.wrong += 1,
@@ -194,7 +196,7 @@ impl Tally {
     }
 }
 
-/// The suite in one line.
+/// Formats the result of the suite on one line.
 impl std::fmt::Display for Tally {
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let Self { tests, passed, listed, wrong } = self;

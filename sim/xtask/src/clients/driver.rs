@@ -1,14 +1,14 @@
-//! The simulated driver as a library of C functions: modules, memory and launches, for kernels of
-//! other projects.
+//! The simulated driver as a library of C functions. It provides modules, memory and launches for
+//! kernels of other projects.
 //!
-//! This module alone is unsafe. Its proofs rely on three facts:
+//! Only this module contains unsafe code. Its proofs rely on three facts:
 //!
-//! 1. **The library is this project's own simulator**, built just before; the types here are those
-//!    of `cuda.h` and of `cuda-sim`'s `abi/control.rs`.
-//! 2. **It is never closed while one of its functions is in use**: each function is looked up for
-//!    one call.
-//! 3. **Pointers are valid during the call**: texts end with a zero byte, and places and buffers
-//!    have the stated length. The simulator checks handles and device addresses itself, and copies
+//! 1. **The library is this project's own simulator**, which has just been built. The types
+//!    declared here are those of `cuda.h` and of `cuda-sim`'s `abi/control.rs`.
+//! 2. **The library is not closed while one of its functions is in use.** Each function is looked
+//!    up for a single call.
+//! 3. **Pointers are valid during the call.** Texts end with a zero byte, and output variables and
+//!    buffers have the stated length. The simulator checks handles and device addresses, and copies
 //!    the data that it keeps.
 
 use std::ffi::{CStr, CString, c_char, c_int, c_uint, c_void};
@@ -23,16 +23,18 @@ type Code = c_int;
 type Handle = *mut c_void;
 type Address = u64;
 
-/// The keys of a launch's `extra`: all parameters in one buffer, whose size the driver compares.
+/// The keys of a launch's `extra` array: all parameters are passed in one buffer, and the driver
+/// checks its size.
 const END: *mut c_void = ptr::null_mut();
 const BUFFER: *mut c_void = ptr::without_provenance_mut(1);
 const BUFFER_BYTES: *mut c_void = ptr::without_provenance_mut(2);
 
-/// The topic of reports in `simcuda_read` and `simcuda_forget`.
+/// The numbers that select reports in `simcuda_read` and `simcuda_forget`.
 const READ_REPORTS: u32 = 0;
 const FORGET_REPORTS: u32 = 1;
 
-/// The started simulator. The context of its device is current on the thread that opened it.
+/// The simulator after it has been started. Its device's context is current on the thread that
+/// opened it.
 #[derive(Debug)]
 pub(super) struct Driver {
     library: Library,
@@ -45,14 +47,14 @@ pub(super) struct Module<'d> {
     handle: Handle,
 }
 
-/// A kernel of a module.
+/// A kernel that belongs to a module.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Kernel<'m> {
     driver: &'m Driver,
     handle: Handle,
 }
 
-/// Memory of the device.
+/// An allocation of device memory.
 #[derive(Debug)]
 pub(super) struct Buffer<'d> {
     driver: &'d Driver,
@@ -60,7 +62,7 @@ pub(super) struct Buffer<'d> {
     bytes: usize,
 }
 
-/// The blocks and threads of a launch, and its bytes of dynamic shared memory.
+/// The blocks and threads of a launch, and the size of its dynamic shared memory in bytes.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Shape {
     pub(super) grid: [u32; 3],
@@ -69,13 +71,13 @@ pub(super) struct Shape {
 }
 
 impl Shape {
-    /// Returns `blocks` blocks in a row, of `threads` threads in a row.
+    /// Returns a one-dimensional shape with `blocks` blocks of `threads` threads each.
     pub(super) fn row(blocks: u32, threads: u32) -> Self {
         Self { grid: [blocks, 1, 1], block: [threads, 1, 1], shared: 0 }
     }
 }
 
-/// The parameters of a kernel in its layout: each at a multiple of its size.
+/// The parameters of a kernel in its layout. Each parameter is aligned to a multiple of its size.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Parameters(Vec<u8>);
 
@@ -89,7 +91,7 @@ impl Parameters {
         self
     }
 
-    /// Appends the address of memory.
+    /// Appends the address of a buffer.
     #[must_use]
     pub(super) fn and_buffer(self, buffer: &Buffer<'_>) -> Self {
         self.and(buffer.address.to_le_bytes())
@@ -97,22 +99,22 @@ impl Parameters {
 }
 
 impl Driver {
-    /// Opens the library and makes the context of its device current.
+    /// Opens the library and makes the device's context current.
     ///
     /// # Errors
     ///
-    /// Fails if it cannot be opened, or a call fails.
+    /// Fails if the library cannot be opened, or if a call fails.
     pub(super) fn open(file: &Path) -> Result<Self, TaskError> {
         // SAFETY: the library is the simulator, which has no initialisers (1).
         let driver = Self { library: unsafe { Library::new(file) }? };
         let start: Symbol<'_, unsafe extern "C" fn(c_uint) -> Code> = driver.call(c"cuInit")?;
-        // SAFETY: the flags must be 0.
+        // SAFETY: the flags are 0, as required.
         driver.succeeded(c"cuInit", unsafe { start(0) })?;
         let name = c"cuDevicePrimaryCtxRetain";
         let retain: Symbol<'_, unsafe extern "C" fn(*mut Handle, c_int) -> Code> =
             driver.call(name)?;
         let mut context = ptr::null_mut();
-        // SAFETY: the place outlives the call (3).
+        // SAFETY: the output variable outlives the call (3).
         driver.succeeded(name, unsafe { retain(&raw mut context, 0) })?;
         let name = c"cuCtxSetCurrent";
         let choose: Symbol<'_, unsafe extern "C" fn(Handle) -> Code> = driver.call(name)?;
@@ -121,23 +123,25 @@ impl Driver {
         Ok(driver)
     }
 
-    /// Loads a module of PTX.
+    /// Loads a module from PTX.
     ///
     /// # Errors
     ///
-    /// Fails with the reason of a refusal: the unknown instruction, with its line.
+    /// If the simulator refuses the module, the error contains the unknown instruction and its
+    /// line.
     pub(super) fn load(&self, ptx: &str) -> Result<Module<'_>, TaskError> {
         let name = c"cuModuleLoadData";
         let load: Symbol<'_, unsafe extern "C" fn(*mut Handle, *const c_char) -> Code> =
             self.call(name)?;
         let text = CString::new(ptx)?;
         let mut handle = ptr::null_mut();
-        // SAFETY: place and text outlive the call (3).
+        // SAFETY: the output variable and the text outlive the call (3).
         self.succeeded(name, unsafe { load(&raw mut handle, text.as_ptr()) })?;
         Ok(Module { driver: self, handle })
     }
 
-    /// Allocates device memory with these bytes, or with one byte if there are none.
+    /// Allocates device memory that contains these bytes. If there are none, the memory has one
+    /// byte.
     ///
     /// # Errors
     ///
@@ -147,7 +151,7 @@ impl Driver {
         let allocate: Symbol<'_, unsafe extern "C" fn(*mut Address, usize) -> Code> =
             self.call(name)?;
         let mut address = 0;
-        // SAFETY: the place outlives the call (3).
+        // SAFETY: the output variable outlives the call (3).
         let code = unsafe { allocate(&raw mut address, bytes.len().max(1)) };
         self.succeeded(name, code)?;
         let buffer = Buffer { driver: self, address, bytes: bytes.len() };
@@ -157,20 +161,20 @@ impl Driver {
         let name = c"cuMemcpyHtoD_v2";
         let copy: Symbol<'_, unsafe extern "C" fn(Address, *const u8, usize) -> Code> =
             self.call(name)?;
-        // SAFETY: `bytes.len()` bytes can be read (3).
+        // SAFETY: `bytes.len()` bytes can be read at the address (3).
         self.succeeded(name, unsafe { copy(address, bytes.as_ptr(), bytes.len()) })?;
         Ok(buffer)
     }
 
-    /// Returns the simulator's reports since the last call.
+    /// Returns the reports that the simulator has made since the last call of this function.
     ///
     /// # Errors
     ///
-    /// Fails if the library has no such call.
+    /// Fails if the library lacks the function for this.
     pub(super) fn reports(&self) -> Result<Vec<String>, TaskError> {
         let read: Symbol<'_, unsafe extern "C" fn(u32, *mut u8, usize) -> usize> =
             self.call(c"simcuda_read")?;
-        // SAFETY: nothing is written into a buffer of length 0.
+        // SAFETY: the buffer has length 0, so nothing is written to it.
         let bytes = unsafe { read(READ_REPORTS, ptr::null_mut(), 0) };
         let mut text = vec![0; bytes];
         // SAFETY: the buffer has the stated length (3).
@@ -181,12 +185,12 @@ impl Driver {
     }
 
     fn call<T>(&self, name: &CStr) -> Result<Symbol<'_, T>, TaskError> {
-        // SAFETY: each caller names the type that the header declares for the function (1); the symbol borrows the
-        // library (2).
+        // SAFETY: each caller passes the type that the header declares for the function (1).
+        // The symbol borrows the library (2).
         Ok(unsafe { self.library.get::<T>(name.to_bytes_with_nul()) }?)
     }
 
-    /// Returns the code of a call as an error, with the reports.
+    /// Converts the code of a failed call into an error that includes the reports.
     fn succeeded(&self, call: &CStr, code: Code) -> Result<(), TaskError> {
         if code == 0 {
             return Ok(());
@@ -197,18 +201,18 @@ impl Driver {
 }
 
 impl Module<'_> {
-    /// Returns a kernel by its name.
+    /// Returns the kernel of this name.
     ///
     /// # Errors
     ///
-    /// Fails if the module has none of this name.
+    /// Fails if the module has no kernel of this name.
     pub(super) fn kernel(&self, kernel: &str) -> Result<Kernel<'_>, TaskError> {
         let name = c"cuModuleGetFunction";
         let find: Symbol<'_, unsafe extern "C" fn(*mut Handle, Handle, *const c_char) -> Code> =
             self.driver.call(name)?;
         let text = CString::new(kernel)?;
         let mut handle = ptr::null_mut();
-        // SAFETY: place and text outlive the call (3).
+        // SAFETY: the output variable and the text outlive the call (3).
         let code = unsafe { find(&raw mut handle, self.handle, text.as_ptr()) };
         self.driver.succeeded(name, code)?;
         Ok(Kernel { driver: self.driver, handle })
@@ -219,17 +223,18 @@ impl Drop for Module<'_> {
     fn drop(&mut self) {
         let unload = self.driver.call::<unsafe extern "C" fn(Handle) -> Code>(c"cuModuleUnload");
         let Ok(unload) = unload else { return };
-        // SAFETY: the module is live, and is not used after this.
+        // SAFETY: the module is live, and it is not used afterwards.
         unsafe { unload(self.handle) };
     }
 }
 
 impl Kernel<'_> {
-    /// Runs the kernel, and waits for its end.
+    /// Runs the kernel and waits until it has finished.
     ///
     /// # Errors
     ///
-    /// Returns the driver's error code, and its reports: a race, an access out of bounds.
+    /// Returns the driver's error code together with its reports, for example of a race or an
+    /// access out of bounds.
     pub(super) fn run(&self, shape: Shape, parameters: &Parameters) -> Result<(), TaskError> {
         type Launch = unsafe extern "C" fn(
             Handle,
@@ -251,8 +256,10 @@ impl Kernel<'_> {
         let mut extra =
             [BUFFER, bytes.as_mut_ptr().cast(), BUFFER_BYTES, (&raw mut count).cast(), END];
         let Shape { grid, block, shared } = shape;
-        // SAFETY: the kernel is live. `extra` has its end marker, and the buffer in it has the
-        // stated length, which the driver compares with the kernel's parameters (3).
+        // SAFETY: the kernel is live.
+        // `extra` ends with its end marker.
+        // The buffer in it has the stated length, which the driver compares with the kernel's
+        // parameters (3).
         let code = unsafe {
             launch(
                 self.handle,
@@ -271,7 +278,7 @@ impl Kernel<'_> {
         self.driver.succeeded(name, code)?;
         let name = c"cuCtxSynchronize";
         let wait: Symbol<'_, unsafe extern "C" fn() -> Code> = self.driver.call(name)?;
-        // SAFETY: it takes no arguments.
+        // SAFETY: the call takes no arguments.
         self.driver.succeeded(name, unsafe { wait() })?;
         let reports = self.driver.reports()?;
         if reports.is_empty() { Ok(()) } else { Err(reports.join("; ").into()) }
@@ -279,11 +286,11 @@ impl Kernel<'_> {
 }
 
 impl Buffer<'_> {
-    /// Returns the bytes of the memory.
+    /// Returns the contents of the buffer.
     ///
     /// # Errors
     ///
-    /// Fails if it cannot be read.
+    /// Fails if the memory cannot be read.
     pub(super) fn bytes(&self) -> Result<Vec<u8>, TaskError> {
         let name = c"cuMemcpyDtoH_v2";
         let copy: Symbol<'_, unsafe extern "C" fn(*mut u8, Address, usize) -> Code> =
@@ -292,7 +299,7 @@ impl Buffer<'_> {
         if bytes.is_empty() {
             return Ok(bytes);
         }
-        // SAFETY: `self.bytes` bytes can be written (3).
+        // SAFETY: `self.bytes` bytes can be written at the address (3).
         let code = unsafe { copy(bytes.as_mut_ptr(), self.address, self.bytes) };
         self.driver.succeeded(name, code)?;
         Ok(bytes)
@@ -303,7 +310,7 @@ impl Drop for Buffer<'_> {
     fn drop(&mut self) {
         let free = self.driver.call::<unsafe extern "C" fn(Address) -> Code>(c"cuMemFree_v2");
         let Ok(free) = free else { return };
-        // SAFETY: this buffer owns the memory, which is not used after this.
+        // SAFETY: this buffer owns the memory, which is not used afterwards.
         unsafe { free(self.address) };
     }
 }

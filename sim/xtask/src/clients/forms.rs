@@ -1,5 +1,5 @@
-//! Compares the simulator's decoder with NVIDIA's assembler. The assembler must accept each
-//! accepted form, and refuse each refused order of modifiers.
+//! Compares the simulator's decoder with NVIDIA's assembler. The assembler must accept each form
+//! that the decoder accepts, and refuse each order of modifiers that the decoder refuses.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -12,19 +12,20 @@ use tasks::checks::{Checks, Outcome};
 use tasks::programs::{cargo, output};
 
 const NAME: &str = "PTX forms";
-/// The test of `cuda-sim` that writes the forms, and the variable for their directory.
+/// The test of `cuda-sim` that writes the forms, and the variable that names the directory for
+/// them.
 const TEST: &str = "ptx::isa::tests::the_forms_are_written_where_that_is_asked_for";
 const VARIABLE: &str = "CUDA_SIM_WRITE_PTX_FORMS";
-/// The newest architecture that both support.
+/// The newest architecture that both the simulator and the assembler support.
 const ARCHITECTURE: &str = "sm_90";
-/// The limit of printed messages of the assembler.
+/// The maximum number of the assembler's messages that are printed.
 const SHOWN: usize = 20;
 
-/// Writes the forms, and assembles them.
+/// Writes the forms, and passes them to the assembler.
 ///
 /// # Errors
 ///
-/// Fails if the test cannot be built or run, and if a program cannot be started.
+/// Fails if the test cannot be built or run, or if a program cannot be started.
 pub(super) fn run(place: &Place, checks: &mut Checks) -> Result<(), TaskError> {
     let toolkit = match Toolkit::obtain(&place.compilers)? {
         Ok(toolkit) => toolkit,
@@ -49,7 +50,8 @@ pub(super) fn run(place: &Place, checks: &mut Checks) -> Result<(), TaskError> {
     Ok(())
 }
 
-/// Returns the number of instructions in a file, and the assembler's messages if it refuses one.
+/// Returns the number of instructions in a file. If the assembler refuses any, the outcome contains
+/// its messages.
 fn all_are_taken(assembler: &Path, file: &Path) -> Result<(usize, Outcome), TaskError> {
     let held = complaints(assembler, file)?.map_or(Ok(()), |said| {
         let first: Vec<&str> = said.iter().take(SHOWN).map(String::as_str).collect();
@@ -58,7 +60,8 @@ fn all_are_taken(assembler: &Path, file: &Path) -> Result<(usize, Outcome), Task
     Ok((forms(file)?.len(), held))
 }
 
-/// Returns the number of instructions in a file, and those without a message of the assembler.
+/// Returns the number of instructions in a file. The outcome lists those for which the assembler
+/// prints no message.
 fn none_is_taken(assembler: &Path, file: &Path) -> Result<(usize, Outcome), TaskError> {
     let said = complaints(assembler, file)?.unwrap_or_default();
     let lines: BTreeSet<usize> = said.iter().filter_map(|complaint| line_of(complaint)).collect();
@@ -72,7 +75,7 @@ fn none_is_taken(assembler: &Path, file: &Path) -> Result<(usize, Outcome), Task
     Ok((forms.len(), held))
 }
 
-/// Returns the test instructions of a file, with the numbers of their lines.
+/// Returns the test instructions in a file with their line numbers.
 fn forms(file: &Path) -> Result<Vec<(usize, String)>, TaskError> {
     let text = std::fs::read_to_string(file)?;
     let lines = (1..).zip(text.lines()).filter(|(_, line)| is_form(line));
@@ -94,7 +97,7 @@ fn complaints(assembler: &Path, file: &Path) -> Result<Option<Vec<String>>, Task
     Ok(Some(said.lines().filter(|line| line.contains("error")).map(str::to_owned).collect()))
 }
 
-/// Returns the line of a message.
+/// Returns the line that a message refers to.
 fn line_of(complaint: &str) -> Option<usize> {
     complaint.split_once(", line ")?.1.split_once(';')?.0.parse().ok()
 }

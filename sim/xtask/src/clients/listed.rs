@@ -1,13 +1,13 @@
-//! The tests of a suite that cannot pass on the simulated driver, listed in a file of the
+//! Tests of a suite that cannot pass on the simulated driver. They are listed in a file in the
 //! repository.
 
 use tasks::TaskError;
 use tasks::checks::Outcome;
 
-/// A list, of one version of a crate.
+/// A list for one version of a crate.
 #[derive(Clone, Debug)]
 pub(super) struct List {
-    /// The version that the list is for: `cudarc 0.19.10`.
+    /// The crate and version that the list is for, for example `cudarc 0.19.10`.
     pub(super) of: String,
     tests: Vec<Listed>,
 }
@@ -15,23 +15,23 @@ pub(super) struct List {
 /// A test that cannot pass.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Listed {
-    /// Its name in its program.
+    /// The name of the test in its program.
     pub(super) test: String,
     pub(super) expectation: Expectation,
     pub(super) reason: String,
-    /// File and line in the crate's sources.
+    /// The file and line in the crate's sources.
     pub(super) place: String,
 }
 
 /// The expected outcome of a test that cannot pass.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Expectation {
-    /// It fails each time.
+    /// The test fails in every run.
     Fails,
-    /// It is too slow for each day. It runs only on request, and must pass then.
+    /// The test is too slow for daily runs. It only runs on request, and must then pass.
     Slow,
-    /// Its outcome depends on chance, because it measures time, or it does not end in reasonable
-    /// time; so it does not run.
+    /// The test does not run, because it measures time and its outcome depends on chance, or
+    /// because it does not end within a reasonable time.
     NotRun,
 }
 
@@ -39,12 +39,12 @@ pub(super) enum Expectation {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Ending {
     Passed,
-    /// It failed, with this output.
+    /// The test failed with this output.
     Failed(String),
 }
 
 impl Listed {
-    /// Returns `true` if the test is skipped, with or without the slow ones.
+    /// Returns `true` if the test is skipped. `slow` includes the slow tests in the run.
     pub(super) fn is_left_out(&self, slow: bool) -> bool {
         match self.expectation {
             Expectation::Fails => false,
@@ -55,12 +55,13 @@ impl Listed {
 }
 
 impl List {
-    /// Parses a list: a first line `# of CRATE VERSION`, then a line for each test. A line has the
-    /// name, `fails`, `slow` or `not run`, the place and the reason, with tabs between.
+    /// Parses a list. The first line is `# of CRATE VERSION`, and each further line describes a
+    /// test. A line contains the name, `fails`, `slow` or `not run`, the position and the reason,
+    /// separated by tabs.
     ///
     /// # Errors
     ///
-    /// Fails with an invalid line.
+    /// Fails if a line is invalid.
     pub(super) fn parse(text: &str) -> Result<Self, TaskError> {
         let first = text.lines().next().and_then(|line| line.strip_prefix("# of "));
         let of = first.ok_or("the list has no first line `# of CRATE VERSION`")?.to_owned();
@@ -73,19 +74,19 @@ impl List {
         self.tests.iter().find(|listed| listed.test == test)
     }
 
-    /// Returns the skipped tests, with or without the slow ones.
+    /// Returns the names of the skipped tests. `slow` includes the slow tests in the run.
     pub(super) fn left_out(&self, slow: bool) -> Vec<String> {
         let left_out = self.tests.iter().filter(|listed| listed.is_left_out(slow));
         left_out.map(|listed| listed.test.clone()).collect()
     }
 
-    /// Returns entries of tests that the suite does not have.
+    /// Returns entries that name a test which the suite does not contain.
     pub(super) fn unknown<'l>(&'l self, tests: &[String]) -> Vec<&'l str> {
         let names = self.tests.iter().map(|listed| listed.test.as_str());
         names.filter(|name| !tests.iter().any(|test| test == name)).collect()
     }
 
-    /// Compares the outcome of a test with its entry.
+    /// Compares the outcome of a test with its entry in the list.
     pub(super) fn judge(&self, test: &str, ending: &Ending) -> Outcome {
         match (self.get(test).map(|listed| listed.expectation), ending) {
             (None | Some(Expectation::Slow), Ending::Passed)

@@ -1,10 +1,10 @@
 //! `cargo xtask clients`: the tests and kernels of other CUDA crates on the simulated driver, and
 //! random expressions compiled by NVIDIA's compiler.
 //!
-//! Cargo downloads each crate from the registry, and pip each package of Python. They run
-//! unmodified. The repository has only a list of the tests that cannot pass, each with its reason.
-//! A failing test outside the list is a finding, and so is a passing test in the list: both make
-//! the command fail. Builds are in `target/clients`.
+//! Cargo downloads each crate from the registry, and pip downloads the Python packages. They run
+//! unmodified. The repository only contains lists of the tests that cannot pass, with the reasons.
+//! If a test fails that is not listed, or a listed test passes, the command fails. Builds are
+//! stored in `target/clients`.
 
 mod candle;
 mod cudarc;
@@ -25,13 +25,13 @@ use place::Place;
 /// The arguments of `cargo xtask clients`.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Arguments {
-    /// Run these suites alone.
+    /// Run only these suites.
     #[arg(value_enum, value_name = "SUITE")]
     suites: Vec<Suite>,
-    /// Run the tests that take many minutes, too.
+    /// Also run the tests that take many minutes.
     #[arg(long)]
     slow: bool,
-    /// Leave out everything that takes more than some seconds, such as slow compilations.
+    /// Skip everything that takes more than some seconds, such as slow compilations.
     #[arg(long, conflicts_with = "slow")]
     short: bool,
     /// Run only modules of numba-cuda whose names contain one of these parts.
@@ -42,27 +42,27 @@ pub(crate) struct Arguments {
     seed: u64,
 }
 
-/// A suite of another project.
+/// A suite that belongs to another project.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
 enum Suite {
     /// The tests of cudarc's driver and NVRTC modules.
     Cudarc,
     /// The tests of numba-cuda.
     Numba,
-    /// The kernels of candle-kernels: loaded, and some of them run.
+    /// The kernels of candle-kernels: all are loaded, and some run.
     CandleKernels,
     /// Random expressions, compared with the host's results.
     Differential,
-    /// The accepted forms of PTX, compared with NVIDIA's assembler.
+    /// The accepted forms of PTX, checked with NVIDIA's assembler.
     PtxForms,
 }
 
-/// Runs the requested suites, or all.
+/// Runs the requested suites, or all suites.
 ///
 /// # Errors
 ///
-/// Fails if a file cannot be read or written, and if a program cannot be built or started. An
-/// unexpected outcome of a test is no such error: it sets the exit code.
+/// Fails if a file cannot be read or written, or if a program cannot be built or started. An
+/// unexpected test outcome is not an error of this kind: it sets the exit code.
 pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, TaskError> {
     let place = Place::find()?;
     let mut checks = Checks::default();
@@ -71,13 +71,14 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, TaskError> {
     for suite in all.iter().filter(|suite| asked.is_empty() || asked.contains(suite)) {
         match suite {
             Suite::Cudarc => cudarc::run(&place, arguments.slow, &mut checks)?,
-            // It takes many minutes.
+            // This suite takes many minutes.
             Suite::Numba if arguments.short => {}
             Suite::Numba => {
                 numba::run(&place, arguments.slow, &arguments.modules, &mut checks)?;
             }
             Suite::CandleKernels => candle::run(&place, arguments.short, &mut checks)?,
-            // It needs a build of the simulator's own tests, which a short run does not make.
+            // This suite needs a build of the simulator's own tests, which a short run does not
+            // make.
             Suite::PtxForms if arguments.short => {}
             Suite::PtxForms => forms::run(&place, &mut checks)?,
             Suite::Differential => {

@@ -1,4 +1,4 @@
-//! The directories in which suites are built and run.
+//! The directories in which the suites are built and run.
 
 use std::path::PathBuf;
 
@@ -9,15 +9,15 @@ use tasks::workspace::{self, Workspace};
 #[derive(Debug)]
 pub(super) struct Place {
     pub(super) root: PathBuf,
-    /// The build directory of the root workspace, in which its tasks also unpack the compiler of
-    /// CUDA C++.
+    /// The build directory of the root workspace. The root's tasks also unpack the CUDA C++
+    /// compiler there.
     pub(super) compilers: PathBuf,
-    /// `target/clients`.
+    /// The directory `target/clients`.
     pub(super) made: PathBuf,
 }
 
 impl Place {
-    /// Finds them by cargo's metadata.
+    /// Finds the directories with cargo's metadata.
     ///
     /// # Errors
     ///

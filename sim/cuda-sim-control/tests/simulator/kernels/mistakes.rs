@@ -1,4 +1,4 @@
-//! Planted mistakes, each beside a program that differs in the mistake alone.
+//! Deliberate mistakes. Each is compared with a program that differs only in the mistake.
 
 use cuda_sim_control::Mistake;
 use cudarc::driver::sys::{self, CUresult};
@@ -61,14 +61,14 @@ fn memory_that_is_freed_in_stream_order_while_a_kernel_waits() {
     let program = |same_stream: bool| {
         let (one, two, kernel) = (stream(), stream(), kernel("st.global.u32 [%l4], %i;"));
         let mut address = 0;
-        // SAFETY: the place outlives the call, and the simulator looks handles up.
+        // SAFETY: the output variable outlives the call, and the simulator checks the handle.
         assert_eq!(unsafe { sys::cuMemAllocAsync(&raw mut address, 256, one) }, SUCCESS);
         join(two, one);
         assert_eq!(launch(kernel, Size(1, 64, 0), one, [address, 0]), SUCCESS);
-        // SAFETY: as above.
+        // SAFETY: the simulator checks the address and the handle.
         let freed = unsafe { sys::cuMemFreeAsync(address, if same_stream { one } else { two }) };
         assert_eq!(freed, SUCCESS);
-        // The kernel may run after the free, and then access no memory.
+        // The kernel may run after the free, in which case it finds no memory.
         let answers = [wait(one), wait(two)];
         assert!(!same_stream || answers == [SUCCESS; 2]);
     };
@@ -119,7 +119,7 @@ fn a_race_between_streams() {
         assert_eq!(found_in(simulator, Mistake::Race, || program(false, reads)), SEEDS);
         assert_eq!(found_in(simulator, Mistake::Race, || program(true, reads)), 0);
     }
-    // Only accessed bytes count: even and odd elements do not race.
+    // Only the accessed bytes matter: accesses to even and to odd elements do not race.
     let halves = |_: ()| {
         let span = filled(512, 0).unwrap();
         let (one, two) = (stream(), stream());
@@ -143,7 +143,7 @@ fn a_copy_that_does_not_wait_for_a_kernel() {
         if joined {
             join(two, one);
         }
-        // SAFETY: the simulator looks addresses and handles up.
+        // SAFETY: the simulator checks addresses and handles.
         let copied =
             unsafe { sys::cuMemcpyDtoDAsync_v2(other.address(), span.address(), 256, two) };
         assert_eq!(copied, SUCCESS);
@@ -153,7 +153,7 @@ fn a_copy_that_does_not_wait_for_a_kernel() {
     assert_eq!(found_in(simulator, Mistake::Race, || program(true)), 0);
 }
 
-/// Lets every thread store its number in shared memory and read another's.
+/// Each thread stores its number in shared memory and reads the number of another thread.
 fn exchange(between: &str) -> String {
     format!(
         "mul.lo.u32 %r3, %t, 4; mov.u32 %r4, open; add.u32 %r3, %r3, %r4; st.shared.u32 [%r3], %t;
@@ -217,7 +217,7 @@ fn a_kernel_that_does_not_end() {
     assert_eq!(launch(kernel, Size(1, 1, 0), stream, [0, 0]), SUCCESS);
     let timeout = CUresult::CUDA_ERROR_LAUNCH_TIMEOUT;
     assert_eq!(wait(stream), timeout);
-    // The context is broken.
+    // The context can no longer be used.
     assert_eq!(launch(kernel, Size(1, 1, 0), stream, [0, 0]), timeout);
     assert_eq!(simulator.reports()[0].mistake(), Mistake::KernelFault);
 }

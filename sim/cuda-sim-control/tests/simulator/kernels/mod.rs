@@ -1,5 +1,5 @@
-//! Kernels through the driver's calls: planted mistakes are reported, and their correct twins are
-//! not.
+//! Kernels that are launched through driver calls. Deliberate mistakes are reported, and correct
+//! counterparts are not.
 
 mod mistakes;
 mod modules;
@@ -13,11 +13,11 @@ use cudarc::driver::sys::{self, CUresult};
 
 use crate::support::with_seed;
 
-/// The number of seeds for each program.
+/// The number of seeds with which each program runs.
 const SEEDS: u64 = 10;
 
-/// Returns kernels that take addresses and numbers of 64 bits. `%t` is a thread's number in its
-/// block, `%i` in the grid.
+/// Returns kernels that take 64-bit addresses and numbers. `%t` is the number of a thread in its
+/// block, and `%i` its number in the grid.
 fn module_text(kernels: &[(&str, &str)]) -> String {
     let mut text = ".version 8.0\n.target sm_80\n.address_size 64\n".to_owned();
     text += ".extern .shared .align 16 .b8 open[];\n.global .align 4 .u32 counter = 5;\n";
@@ -40,7 +40,7 @@ fn module_text(kernels: &[(&str, &str)]) -> String {
 /// Loads a module.
 fn load(text: &str) -> Result<sys::CUmodule, CUresult> {
     let (text, mut module) = (CString::new(text).unwrap(), ptr::null_mut());
-    // SAFETY: place and text outlive the call.
+    // SAFETY: the output variable and the text outlive the call.
     match unsafe { sys::cuModuleLoadData(&raw mut module, text.as_ptr().cast()) } {
         CUresult::CUDA_SUCCESS => Ok(module),
         code => Err(code),
@@ -49,18 +49,18 @@ fn load(text: &str) -> Result<sys::CUmodule, CUresult> {
 
 fn find(module: sys::CUmodule, name: &CStr) -> sys::CUfunction {
     let mut function = ptr::null_mut();
-    // SAFETY: place and name outlive the call.
+    // SAFETY: the output variable and the name outlive the call.
     let found = unsafe { sys::cuModuleGetFunction(&raw mut function, module, name.as_ptr()) };
     assert_eq!(found, CUresult::CUDA_SUCCESS);
     function
 }
 
-/// Returns the kernel of a module that has one with this body.
+/// Returns the kernel of a module that contains one kernel with this body.
 fn kernel(body: &str) -> sys::CUfunction {
     find(load(&module_text(&[("k", body)])).unwrap(), c"k")
 }
 
-/// Blocks, threads of each, bytes of dynamic shared memory.
+/// The number of blocks, the threads in each block, and the bytes of dynamic shared memory.
 #[derive(Clone, Copy)]
 struct Size(u32, u32, u32);
 
@@ -73,7 +73,7 @@ fn launch(
     let [first, second] = &mut parameters;
     let mut places: [*mut c_void; 2] = [ptr::from_mut(first).cast(), ptr::from_mut(second).cast()];
     let places = places.as_mut_ptr();
-    // SAFETY: kernels of these tests take two numbers of 64 bits, which outlive the call.
+    // SAFETY: kernels in these tests take two 64-bit numbers, which outlive the call.
     unsafe {
         sys::cuLaunchKernel(
             function,
@@ -91,32 +91,32 @@ fn launch(
     }
 }
 
-/// Returns a stream that waits for no other.
+/// Returns a stream that does not implicitly wait for other streams.
 fn stream() -> sys::CUstream {
     let mut stream = ptr::null_mut();
-    // SAFETY: the place outlives the call.
+    // SAFETY: the output variable outlives the call.
     assert_eq!(unsafe { sys::cuStreamCreate(&raw mut stream, 1) }, CUresult::CUDA_SUCCESS);
     stream
 }
 
 fn wait(stream: sys::CUstream) -> CUresult {
-    // SAFETY: the simulator looks the handle up.
+    // SAFETY: the simulator checks the handle.
     unsafe { sys::cuStreamSynchronize(stream) }
 }
 
 /// Orders all later work of `later` after all current work of `earlier`.
 fn join(later: sys::CUstream, earlier: sys::CUstream) {
     let mut event = ptr::null_mut();
-    // SAFETY: the place outlives the call.
+    // SAFETY: the output variable outlives the call.
     assert_eq!(unsafe { sys::cuEventCreate(&raw mut event, 2) }, CUresult::CUDA_SUCCESS);
-    // SAFETY: the simulator looks handles up.
+    // SAFETY: the simulator checks the handles.
     assert_eq!(unsafe { sys::cuEventRecord(event, earlier) }, CUresult::CUDA_SUCCESS);
-    // SAFETY: as above.
+    // SAFETY: the simulator checks the handles.
     assert_eq!(unsafe { sys::cuStreamWaitEvent(later, event, 0) }, CUresult::CUDA_SUCCESS);
 }
 
-/// Returns the number of seeds in which a program reports this mistake. Another mistake fails the
-/// test.
+/// Returns the number of seeds for which a program reports this mistake. Any other mistake fails
+/// the test.
 fn found_in(simulator: Simulator, mistake: Mistake, program: impl Fn()) -> u64 {
     let is_found = |seed: &u64| {
         with_seed(simulator, *seed);

@@ -1,4 +1,4 @@
-//! Modules, their variables and attributes of their kernels.
+//! Modules, their variables, and the attributes of their kernels.
 
 use std::ffi::{CStr, c_void};
 use std::ptr;
@@ -15,7 +15,7 @@ const INVALID_VALUE: CUresult = CUresult::CUDA_ERROR_INVALID_VALUE;
 
 fn variable(module: sys::CUmodule, name: &CStr) -> Result<(u64, usize), CUresult> {
     let (mut address, mut bytes) = (0, 0);
-    // SAFETY: places and name outlive the call.
+    // SAFETY: the output variables and the name outlive the call.
     let found = unsafe {
         sys::cuModuleGetGlobal_v2(&raw mut address, &raw mut bytes, module, name.as_ptr())
     };
@@ -49,11 +49,11 @@ fn variables_start_as_the_module_says_and_kernels_change_them() {
     assert_eq!(wait(stream), SUCCESS);
     assert_eq!(read(counter), 8_u32.to_le_bytes());
     assert_eq!(read(span.address()), 5_u32.to_le_bytes());
-    // Another copy of the module has separate variables.
+    // When the module is loaded a second time, the copy has its own variables.
     let other = load(&module_text(&[("k", body)])).unwrap();
     assert_eq!(read(variable(other, c"counter").unwrap().0), 5_u32.to_le_bytes());
     simulator.assert_clean();
-    // SAFETY: the simulator looks the handle up.
+    // SAFETY: the simulator checks the handle.
     assert_eq!(unsafe { sys::cuModuleUnload(module) }, SUCCESS);
     assert_eq!(launch(kernel, Size(1, 1, 0), stream, [0; 2]), CUresult::CUDA_ERROR_INVALID_HANDLE);
     assert_eq!(simulator.reports()[0].mistake(), Mistake::StaleHandle);
@@ -69,18 +69,18 @@ fn a_launch_asks_for_no_more_than_there_is() {
         assert_eq!(launch(kernel, size, stream, [0; 2]), INVALID_VALUE);
     }
     let dynamic = Attribute::CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES;
-    // SAFETY: the simulator looks the handle up.
+    // SAFETY: the simulator checks the handle.
     let set = |bytes| unsafe { sys::cuFuncSetAttribute(kernel, dynamic, bytes) };
     assert_eq!(set(228 * 1024), INVALID_VALUE);
     assert_eq!(set(100 * 1024), SUCCESS);
     assert_eq!(launch(kernel, Size(1, 1, 100 * 1024), stream, [0; 2]), SUCCESS);
     assert_eq!(wait(stream), SUCCESS);
     let mut value = 0;
-    // SAFETY: the place outlives the call.
+    // SAFETY: the output variable outlives the call, and the simulator checks the handle.
     assert_eq!(unsafe { sys::cuFuncGetAttribute(&raw mut value, dynamic, kernel) }, SUCCESS);
     assert_eq!(value, 100 * 1024);
     let mut blocks = 0;
-    // SAFETY: as above.
+    // SAFETY: the output variable outlives the call, and the simulator checks the handle.
     let asked = unsafe {
         sys::cuOccupancyMaxActiveBlocksPerMultiprocessor(&raw mut blocks, kernel, 256, 64 * 1024)
     };
@@ -104,7 +104,7 @@ fn parameters_may_come_in_one_buffer() {
     // SAFETY: the list, the buffer and its size outlive the call.
     let launched = unsafe { sys::cuLaunchKernel(kernel, 1, 1, 1, 1, 1, 1, 0, stream, none, list) };
     assert_eq!(launched, SUCCESS);
-    // The driver has read them already.
+    // The driver has already read the parameters.
     parameters.fill(0);
     assert_eq!(parameters, [0; 2]);
     assert_eq!(wait(stream), SUCCESS);
@@ -116,7 +116,7 @@ fn parameters_may_come_in_one_buffer() {
 #[ignore = "needs a process of its own: cargo xtask sim-test"]
 fn an_image_that_is_no_ptx_is_refused() {
     let simulator = start();
-    // An older driver refuses that version of PTX first.
+    // An older driver would first refuse that version of PTX.
     assert!(simulator.reset(Settings { driver_version: 13_000, ..Settings::default() }));
     Device::open_hardware_or_simulator().unwrap();
     assert_eq!(load("\u{7f}ELF"), Err(CUresult::CUDA_ERROR_INVALID_IMAGE));
@@ -133,7 +133,7 @@ fn an_older_driver_takes_older_ptx_alone() {
     let simulator = start();
     for (driver_version, newest) in [(12_000, 80), (12_030, 83), (12_080, 87), (13_000, 90)] {
         assert!(simulator.reset(Settings { driver_version, ..Settings::default() }));
-        // A module loads into a context.
+        // A module is loaded into the current context.
         let context = cudarc::driver::CudaContext::new(0).unwrap();
         let text = |version: u32| {
             format!(".version {}.{}\n.target sm_80\n.address_size 64\n", version / 10, version % 10)

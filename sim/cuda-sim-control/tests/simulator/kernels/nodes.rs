@@ -1,5 +1,4 @@
-//! Kernels as nodes of graphs: captured, added explicitly, read back, changed, and ordered by
-//! edges.
+//! Kernels as graph nodes: captured, added explicitly, read back, changed, and ordered by edges.
 
 use std::ffi::c_void;
 use std::mem::MaybeUninit;
@@ -16,39 +15,39 @@ const SUCCESS: CUresult = CUresult::CUDA_SUCCESS;
 
 fn begin(stream: sys::CUstream) {
     let relaxed = sys::CUstreamCaptureMode::CU_STREAM_CAPTURE_MODE_RELAXED;
-    // SAFETY: the simulator looks the handle up.
+    // SAFETY: the simulator checks the handle.
     assert_eq!(unsafe { sys::cuStreamBeginCapture_v2(stream, relaxed) }, SUCCESS);
 }
 
 fn end(stream: sys::CUstream) -> (sys::CUgraph, sys::CUgraphExec) {
     let (mut graph, mut exec) = (ptr::null_mut(), ptr::null_mut());
-    // SAFETY: the place outlives the call.
+    // SAFETY: the output variable outlives the call.
     assert_eq!(unsafe { sys::cuStreamEndCapture(stream, &raw mut graph) }, SUCCESS);
-    // SAFETY: as above.
+    // SAFETY: the output variable outlives the call.
     let made = unsafe { sys::cuGraphInstantiateWithFlags(&raw mut exec, graph, 0) };
     assert_eq!(made, SUCCESS);
     (graph, exec)
 }
 
 fn run(exec: sys::CUgraphExec, stream: sys::CUstream) {
-    // SAFETY: the simulator looks the handles up.
+    // SAFETY: the simulator checks the handles.
     assert_eq!(unsafe { sys::cuGraphLaunch(exec, stream) }, SUCCESS);
     assert_eq!(wait(stream), SUCCESS);
 }
 
 fn first_node(graph: sys::CUgraph) -> sys::CUgraphNode {
     let (mut node, mut count) = (ptr::null_mut(), 1);
-    // SAFETY: there is room for one node.
+    // SAFETY: the output has room for one node.
     assert_eq!(unsafe { sys::cuGraphGetNodes(graph, &raw mut node, &raw mut count) }, SUCCESS);
     node
 }
 
 fn parameters_of(node: sys::CUgraphNode) -> sys::CUDA_KERNEL_NODE_PARAMS {
     let mut place = MaybeUninit::uninit();
-    // SAFETY: the place outlives the call.
+    // SAFETY: the output variable outlives the call.
     let told = unsafe { sys::cuGraphKernelNodeGetParams_v2(node, place.as_mut_ptr()) };
     assert_eq!(told, SUCCESS);
-    // SAFETY: a call that succeeds fills all of it.
+    // SAFETY: a successful call initialises the whole structure.
     unsafe { place.assume_init() }
 }
 
@@ -74,13 +73,13 @@ fn a_node_keeps_the_parameters_that_it_was_captured_with() {
     let node = first_node(graph);
     let read = parameters_of(node);
     assert_eq!((read.func, read.gridDimX, read.blockDimX), (kernel, 1, 1));
-    // SAFETY: the driver's array has a place for each of two parameters.
+    // SAFETY: the driver's array contains an address for each of the two parameters.
     let places = unsafe { read.kernelParams.cast::<[*mut u64; 2]>().read() };
     // SAFETY: each parameter has 64 bits.
     let values = places.map(|place| unsafe { place.read_unaligned() });
     assert_eq!(values, [span.address(), 11]);
 
-    // Other parameters, for the executable graph alone and then for the graph.
+    // Sets other parameters, first only in the executable graph and then in the graph.
     let (mut address, mut value) = (span.address(), 12_u64);
     let mut places: [*mut c_void; 2] =
         [ptr::from_mut(&mut address).cast(), ptr::from_mut(&mut value).cast()];
@@ -121,13 +120,13 @@ fn a_kernel_is_added_by_hand() {
         ctx: ptr::null_mut(),
     };
     let (mut graph, mut node, mut exec) = (ptr::null_mut(), ptr::null_mut(), ptr::null_mut());
-    // SAFETY: the place outlives the call.
+    // SAFETY: the output variable outlives the call.
     assert_eq!(unsafe { sys::cuGraphCreate(&raw mut graph, 0) }, SUCCESS);
     let (none, wanted) = (ptr::null(), &raw const wanted);
-    // SAFETY: place and parameters outlive the call.
+    // SAFETY: the output variable and the parameters outlive the call.
     let added = unsafe { sys::cuGraphAddKernelNode_v2(&raw mut node, graph, none, 0, wanted) };
     assert_eq!(added, SUCCESS);
-    // SAFETY: the place outlives the call.
+    // SAFETY: the output variable outlives the call.
     let made = unsafe { sys::cuGraphInstantiateWithFlags(&raw mut exec, graph, 0) };
     assert_eq!(made, SUCCESS);
     run(exec, stream);
@@ -184,7 +183,8 @@ fn launch_dependent(
     let [first, second] = &mut parameters;
     let mut places: [*mut c_void; 2] = [ptr::from_mut(first).cast(), ptr::from_mut(second).cast()];
     let places = places.as_mut_ptr();
-    // SAFETY: kernels of these tests take two numbers of 64 bits; all arguments outlive the call.
+    // SAFETY: kernels in these tests take two 64-bit numbers.
+    // All arguments outlive the call.
     let launched =
         unsafe { sys::cuLaunchKernelEx(&raw const config, function, places, ptr::null_mut()) };
     assert_eq!(launched, SUCCESS);
@@ -223,9 +223,9 @@ fn a_kernel_uses_memory_of_its_graph_until_it_is_freed() {
         let module = load(&text).unwrap();
         begin(stream);
         let mut address = 0;
-        // SAFETY: the place outlives the call.
+        // SAFETY: the output variable outlives the call.
         assert_eq!(unsafe { sys::cuMemAllocAsync(&raw mut address, 64, stream) }, SUCCESS);
-        // SAFETY: the simulator looks address and handle up.
+        // SAFETY: the simulator checks the address and the handle.
         let free = || assert_eq!(unsafe { sys::cuMemFreeAsync(address, stream) }, SUCCESS);
         let one = Size(1, 1, 0);
         assert_eq!(launch(find(module, c"store"), one, stream, [address, 21]), SUCCESS);
@@ -239,7 +239,7 @@ fn a_kernel_uses_memory_of_its_graph_until_it_is_freed() {
         }
         let (_, exec) = end(stream);
         for _ in 0..3 {
-            // SAFETY: the simulator looks the handles up.
+            // SAFETY: the simulator checks the handles.
             let launched = unsafe { sys::cuGraphLaunch(exec, stream) };
             if too_late {
                 return assert_eq!(wait(stream), CUresult::CUDA_ERROR_ILLEGAL_ADDRESS);

@@ -1,8 +1,8 @@
-//! Control flow, memory, and cooperation of warps and blocks.
+//! Control flow, memory, and the cooperation of warps and blocks.
 
 use super::{SEEDS, kernel, launch, on_zeros, programs, sized, words};
 
-/// Returns a kernel of a module's text, with one thread.
+/// Returns a one-thread kernel from the text of a module.
 fn module(text: &str) -> super::Launch {
     let program = programs(text).unwrap_or_else(|error| panic!("{}", error.with_text(text)));
     launch(program.into_iter().next().unwrap(), 1, 1)
@@ -10,7 +10,8 @@ fn module(text: &str) -> super::Launch {
 
 #[test]
 fn threads_part_and_meet_again() {
-    // Collatz steps of the thread's number plus one: each thread loops a different number of times.
+    // The number of Collatz steps for the thread's number plus one, so each thread loops a
+    // different number of times.
     let body = "
         add.u32 %r1, %t, 1; mov.u32 %r2, 0;
         LOOP: setp.eq.u32 %p1, %r1, 1; @%p1 bra END;
@@ -102,7 +103,7 @@ fn a_branch_is_chosen_by_an_index() {
     assert_eq!(words(&sized(kernel(body), 1, 4), 4), [111, 110, 100, 100]);
 }
 
-/// Sums 0, 1, 2 ... over a block in shared memory.
+/// Sums the numbers 0, 1, 2 and so on over a block, using shared memory.
 const BLOCK_SUM: &str = "
     mul.lo.u32 %r1, %t, 4; mov.u32 %r9, open; add.u32 %r1, %r1, %r9; st.shared.u32 [%r1], %t;
     mov.u32 %r2, 64;
@@ -137,7 +138,7 @@ fn a_warp_adds_up_by_shuffles_and_votes() {
         match.any.sync.b32 %r8, %r7, -1;
         setp.ne.u32 %p4, %t, 1; @%p4 bra DONE;
         st.global.v4.u32 [%l0], {%r3, %r4, %r5, %r6}; st.global.u32 [%l0+16], %r8; DONE:";
-    // Lane 0 has its sum of 8 lanes, of every fourth, and that of lane 2.
+    // Lane 0 holds the sums of 8 lanes and of every fourth lane, and the sum that lane 2 holds.
     let expected = [2 * (4 + 8 + 12 + 16 + 20 + 24 + 28) + 16, 31, 31, u32::MAX, 0xAAAA_AAAA];
     assert_eq!(words(&sized(kernel(body), 1, 32), 5), expected);
 }
@@ -168,7 +169,7 @@ fn a_barrier_counts_its_threads() {
 
 #[test]
 fn parts_of_a_warp_wait_for_each_other() {
-    // Odd and even lanes shuffle in separate groups, in different branches.
+    // Odd and even lanes shuffle as separate groups, in different branches.
     let body = "
         and.b32 %r1, %t, 1; setp.eq.u32 %p1, %r1, 0; mov.u32 %r4, 0; @%p1 bra EVEN;
         shfl.sync.bfly.b32 %r2, %t, 2, 31, 0xAAAAAAAA; bra DONE;

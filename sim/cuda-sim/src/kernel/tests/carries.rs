@@ -1,4 +1,4 @@
-//! Results of carries, sums of products, distances of bits and comparisons of short numbers.
+//! Results of carries, sums of products, bit searches and comparisons of short integers.
 
 #![expect(
     clippy::cast_possible_truncation,
@@ -11,7 +11,7 @@ use half::{bf16, f16};
 use super::instructions::Case;
 use super::whole::{s32, u32_};
 
-/// Joins three registers to 128 bits.
+/// Joins registers into a 128-bit value.
 fn long(low: u64, high: u64) -> u128 {
     u128::from(low) | u128::from(high) << 64
 }
@@ -20,7 +20,7 @@ fn high(value: u128) -> u64 {
     (value >> 64) as u64
 }
 
-/// Joins the low words of two registers to 64 bits.
+/// Joins the low words of two registers into a 64-bit value.
 fn words(low: u64, high: u64) -> u64 {
     (low & 0xFFFF_FFFF) | high << 32
 }
@@ -50,8 +50,7 @@ fn halves_compared(a: u64, b: u64, truth: u16, test: fn(f16, f16) -> bool) -> u6
     pair([0, 1].map(|index| if test(a[index], b[index]) { truth } else { 0 }))
 }
 
-/// Returns the sum of a whole number and 2^40 times another as a number of 53 bits. Lower bits are
-/// cut off.
+/// Returns the sum of an integer and 2^40 times another one, truncated to 53 bits.
 fn cut(a: u64, b: u64) -> u64 {
     let sum = i128::from(a as i64 >> 11) + (i128::from(b as i64 >> 11) << 40);
     let beyond = (128 - sum.unsigned_abs().leading_zeros()).saturating_sub(53);
@@ -166,7 +165,7 @@ pub(super) const CARRIES: &[Case] = &[
     }),
     ("cvt.rz.bf16.f16 %h7, %h1;", "%h7", |a, _, _| {
         let value = f16::from_bits(a as u16);
-        // Excess bits are cut off: both have the sign and the point in the same places of `f32`.
+        // Excess bits are cut off, because `bf16` is the upper half of an `f32`.
         u64::from(if value.is_nan() { 0x7FFF } else { (value.to_f32().to_bits() >> 16) as u16 })
     }),
     ("mov.u32 %r7, WARP_SZ;", "%r7", |_, _, _| 32),

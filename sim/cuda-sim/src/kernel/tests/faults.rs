@@ -88,7 +88,7 @@ fn threads_that_wait_for_one_that_never_comes_are_told() {
     assert!(outcome(&launch).1.contains("never come"));
 }
 
-/// Returns the error of a kernel with this body.
+/// Returns the error for a kernel with this body.
 fn refused(body: &str) -> String {
     let text = format!(
         ".visible .entry k(.param .u64 out) {{
@@ -224,7 +224,7 @@ mod any_text {
                     _ => parts.insert(place, WORDS[word]),
                 }
             }
-            // Either result is correct, if there is one.
+            // The module may be accepted or refused. A refusal has a text.
             if let Err(error) = programs(&parts.concat()) {
                 prop_assert!(!error.what.is_empty());
             }
@@ -237,7 +237,7 @@ mod any_text {
     }
 }
 
-/// The PTX of a failed `assert` of CUDA C++, in one thread of 40.
+/// The PTX of a failing `assert` in CUDA C++. One thread of 40 fails.
 const ASSERTING: &str = "
     .extern .func __assertfail (.param .b64 message, .param .b64 file, .param .b32 line,
         .param .b64 function, .param .b64 size) .noreturn;

@@ -1,4 +1,4 @@
-//! Single instructions, compared with the results of Rust.
+//! Single instructions, whose results are compared with Rust's.
 
 #![expect(clippy::cast_possible_truncation, reason = "registers hold the low bits")]
 
@@ -15,7 +15,7 @@ use crate::kernel::{Launch, run};
 use crate::random::Random;
 use crate::world::INSTRUCTIONS;
 
-/// An instruction on registers 1 to 3, the register of its result, and the expected value.
+/// An instruction that reads registers 1 to 3, its result register, and the expected value.
 pub(super) type Case = (&'static str, &'static str, fn(u64, u64, u64) -> u64);
 
 fn bits(register: &str) -> u32 {
@@ -26,7 +26,7 @@ fn bits(register: &str) -> u32 {
     }
 }
 
-/// Builds a kernel that stores the result of each instruction, one after the other.
+/// Builds a kernel that stores the results of the instructions one after the other.
 fn table(cases: &[Case]) -> Launch {
     let mut body = String::new();
     for (index, (instruction, register, _)) in cases.iter().enumerate() {
@@ -68,7 +68,7 @@ fn check(cases: &[Case], launch: &Launch, [a, b, c]: [u64; 3]) -> Result<(), Tes
     Ok(())
 }
 
-/// Generates arbitrary bits, numbers near zero and near the ends, and common floats.
+/// Generates arbitrary bits, integers near zero and near the limits, and common floats.
 fn operand() -> impl Strategy<Value = u64> {
     prop_oneof![
         any::<u64>(),
@@ -116,7 +116,7 @@ fn a_direction_of_rounding_is_kept() {
         ("mul.rp.f32 %f7, %f1, %f2;", "%f7", |_, _, _| 0),
     ];
     let launch = table(CASES);
-    // 1 + 2^-30, -1 - 2^-30, and a product that no float represents.
+    // 1 + 2^-30, -1 - 2^-30, and a product that `f32` cannot represent.
     let run_on = |a: f32, b: f32, c: f32| {
         let values = [a, b, c].map(|value| u64::from(value.to_bits()));
         let parameters =
@@ -155,7 +155,7 @@ fn fused_short_numbers_are_rounded_once() {
         run(&launch, &mut memory, Random::new(0), INSTRUCTIONS);
         let found = f16::from_bits(u16::from_le_bytes([memory.bytes[0], memory.bytes[1]]));
         if x.is_finite() && y.is_finite() {
-            // In units of 2^-48 every such sum is a whole number, and so is the distance to it.
+            // In units of 2^-48, every such sum is an integer, and so is the distance to it.
             let units = |value: f64| (value * 2_f64.powi(48)) as i128;
             let exact = units(f64::from(x) * f64::from(y)) + units(f64::from(x));
             let distance = |value: f16| (units(f64::from(value)) - exact).abs();

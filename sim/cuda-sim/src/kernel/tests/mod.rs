@@ -1,4 +1,4 @@
-//! Kernels in PTX, run without a driver on one allocation of plain bytes.
+//! Runs kernels in PTX without a driver, on a single allocation of plain bytes.
 
 mod behaviour;
 mod carries;
@@ -43,7 +43,7 @@ impl GlobalMemory for Flat {
     }
 }
 
-/// Returns the kernels of a module that contains this text.
+/// Returns the kernels of a module with this text.
 fn programs(text: &str) -> Reading<Vec<Program>> {
     let text = format!(".version 9.0\n.target sm_80\n.address_size 64\n{text}");
     let module = ptx::parse(&text)?;
@@ -52,7 +52,8 @@ fn programs(text: &str) -> Reading<Vec<Program>> {
     ptx::programs(&module, &addresses, &text)
 }
 
-/// Builds a kernel `k` with one parameter, `out`, in `%l0`. `%t` is its thread, `%b` its block.
+/// Builds a kernel `k` with one parameter, `out`, in `%l0`. `%t` holds the thread number, `%b` the
+/// block number.
 fn kernel(body: &str) -> Launch {
     let text = format!(
         ".extern .shared .align 16 .b8 open[];
@@ -77,7 +78,7 @@ fn launch(program: Program, blocks: u32, threads: u32) -> Launch {
     }
 }
 
-/// Sets the number of blocks and threads of a launch.
+/// Sets the number of blocks and of threads in a launch.
 fn sized(launch: Launch, blocks: u32, threads: u32) -> Launch {
     Launch { grid: [blocks, 1, 1], block: [threads, 1, 1], ..launch }
 }
@@ -89,14 +90,14 @@ fn on_zeros(launch: &Launch, bytes: usize, seed: u64) -> (Vec<u8>, Ending) {
     (memory.bytes, ending)
 }
 
-/// Runs the launch without any report, and returns the words that it wrote.
+/// Runs the launch, checks that nothing is reported, and returns the words that it wrote.
 fn words(launch: &Launch, count: usize) -> Vec<u32> {
     let (bytes, ending) = on_zeros(launch, count * 4, 0);
     assert_eq!((ending.reports, ending.fault), (vec![], None));
     bytes.chunks_exact(4).map(|word| u32::from_le_bytes(word.try_into().unwrap())).collect()
 }
 
-/// Returns the number of seeds that reported this mistake. Any other report fails.
+/// Returns the number of seeds that reported this mistake. Fails if anything else is reported.
 fn reported(launch: &Launch, mistake: Mistake, bytes: usize) -> usize {
     let has = |seed: &u64| {
         let (_, ending) = on_zeros(launch, bytes, *seed);

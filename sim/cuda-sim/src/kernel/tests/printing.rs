@@ -1,12 +1,13 @@
-//! `vprintf`: the output of threads, its order, and the return values.
+//! `vprintf`: the output of threads, the order of the output, and the return values.
 
 use super::super::printed::{Buffer, Printed};
 use super::{Flat, INSTRUCTIONS, Launch, Mistake, Random, launch, programs, run, sized};
 use crate::code::Code;
 use crate::printf::BUFFER;
 
-/// Builds a kernel that prints the format at the start of global memory. The arguments are its
-/// thread, 1.5 and the text at byte 32. It leaves the return value in the local variable `answer`.
+/// Builds a kernel that prints the format at the start of global memory. The arguments are the
+/// thread number, 1.5 and the text at byte 32. The return value is stored in the local variable
+/// `answer`.
 fn printing(format_at: i64) -> Launch {
     let text = format!(
         ".extern .func (.param .b32 result) vprintf (.param .b64 format, .param .b64 arguments);
@@ -27,7 +28,7 @@ fn printing(format_at: i64) -> Launch {
 }
 
 /// Builds a kernel that prints the format at the start of global memory, with arguments that begin
-/// `arguments_at` bytes later. It leaves the return value in the first four bytes.
+/// `arguments_at` bytes later. The return value is stored in the first four bytes.
 fn printing_of(arguments_at: i64) -> Launch {
     let text = format!(
         ".extern .func (.param .b32 result) vprintf (.param .b64 format, .param .b64 arguments);
@@ -104,7 +105,7 @@ fn each_conversion_that_is_none_is_told_once() {
 
 #[test]
 fn a_text_counts_towards_the_instructions_that_a_warp_may_take() {
-    // It is written: a thread's text is as long as the buffer.
+    // The text is written, because it is exactly as long as the buffer.
     let launch = sized(printing(0), 1, 32);
     let taken = |format: &[u8], instructions| {
         let mut memory = Flat { bytes: vec![0; 64] };
@@ -114,10 +115,10 @@ fn a_text_counts_towards_the_instructions_that_a_warp_may_take() {
     let wide = format!("%{BUFFER}d");
     let ending = taken(wide.as_bytes(), 2 * BUFFER as u64 / 32);
     assert_eq!(ending.fault, Some(Code::LAUNCH_TIMEOUT));
-    // The launch ends between threads, and not after the last one.
+    // The launch ends between two threads, and not only after the last one.
     assert_eq!(ending.printed.iter().map(|one| one.thread).collect::<Vec<_>>(), [0]);
     assert_eq!(taken(wide.as_bytes(), 33 * BUFFER as u64 / 32).fault, None);
-    // 32 texts of one byte count as one instruction; reading them counts as another.
+    // 32 one-byte texts count as one instruction, and reading them counts as another.
     assert_eq!(taken(b"a", 40).fault, None);
     assert_eq!(taken(b"aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa", 40).fault, Some(Code::LAUNCH_TIMEOUT));
 }
@@ -126,7 +127,7 @@ fn a_text_counts_towards_the_instructions_that_a_warp_may_take() {
 fn a_text_that_is_read_counts_where_little_of_it_is_written() {
     let mut memory = Flat { bytes: vec![b'a'; BUFFER] };
     memory.bytes[BUFFER - 1] = 0;
-    // A format of a mebibyte that prints nothing.
+    // A format of one mebibyte that prints nothing.
     let launch = printing_of(0);
     let ending = run(&launch, &mut memory, Random::new(0), BUFFER as u64 / 32);
     assert_eq!(ending.fault, Some(Code::LAUNCH_TIMEOUT));
@@ -135,10 +136,11 @@ fn a_text_that_is_read_counts_where_little_of_it_is_written() {
 
 #[test]
 fn arguments_and_texts_that_are_not_there_break_the_launch() {
-    // A fourth argument is beyond the thread's own memory, or is the bytes after the three.
+    // A fourth argument lies past the thread's own memory, or consists of the bytes after the third
+    // argument.
     let (_, _, reports, fault) = printed(&printing(0), b"%d%f%s%s%s%s%s%s%s", 0);
     assert_eq!((fault, reports.len()), (Some(Code::ILLEGAL_ADDRESS), 1), "{reports:?}");
-    // The format is beyond its allocation.
+    // The format lies past the end of its allocation.
     let (texts, _, reports, fault) = printed(&printing(64), b"", 0);
     assert_eq!((texts.len(), fault), (0, Some(Code::ILLEGAL_ADDRESS)), "{reports:?}");
 }
@@ -160,8 +162,8 @@ fn what_is_behind_32_arguments_is_printed_as_it_is_written() {
     let numbers = |count: u32| (0..count).map(|n| format!("{n} ")).collect::<String>();
     for (before, behind, printed, answer) in [
         (32, "%d %%", "%d %", 32),
-        // Two arguments exceed the limit by one, and the next conversion reads the argument after
-        // them.
+        // The two arguments exceed the limit by one, and the next conversion reads the argument
+        // after them.
         (31, "%*d %d", "%*d %d", 31),
     ] {
         let mut memory = Flat { bytes: vec![0; 512] };

@@ -1,9 +1,10 @@
-//! Races inside a launch. Each has a twin that differs in its order alone.
+//! Races inside a launch. Each racing kernel has a counterpart that differs only in its
+//! synchronisation.
 
 use super::{ALL, kernel, reported, sized};
 use crate::report::Mistake;
 
-/// Lets each thread write its element of shared memory and read its neighbour's.
+/// Each thread writes its own element of shared memory and reads its neighbour's element.
 fn neighbours(between: &str) -> String {
     format!(
         "mul.lo.u32 %r1, %t, 4; mov.u32 %r2, open; add.u32 %r3, %r1, %r2; st.shared.u32 [%r3], %t;
@@ -22,7 +23,7 @@ fn a_missing_barrier_is_found_in_every_order() {
     let launch = |between| shared(&neighbours(between), 128);
     assert_eq!(reported(&launch(""), Mistake::Race, 512), ALL);
     assert_eq!(reported(&launch("bar.sync 0;"), Mistake::Race, 512), 0);
-    // A fence alone orders nothing.
+    // A fence by itself does not order accesses.
     assert_eq!(reported(&launch("membar.cta;"), Mistake::Race, 512), ALL);
 }
 
@@ -77,7 +78,7 @@ fn blocks_that_read_what_one_writes_race() {
     assert_eq!(reported(&sized(kernel(apart), 4, 1), Mistake::Race, 16), 0);
 }
 
-/// Lets each block write a part; the last block, by an atomic count, reads all parts.
+/// Each block writes one part. An atomic counter determines the last block, which reads all parts.
 fn last_block(fence: &str) -> super::Launch {
     let body = format!(
         "mul.wide.u32 %l1, %b, 4; add.u64 %l1, %l0, %l1; st.global.u32 [%l1+8], %b; {fence}
@@ -105,7 +106,8 @@ fn bytes_side_by_side_do_not_race() {
     assert_eq!(reported(&sized(kernel(wider), 1, 64), Mistake::Race, 64), ALL);
 }
 
-/// Lets every thread add one to a number under a lock. The arguments are the addresses of both.
+/// Each thread adds one to a number while it holds a lock. The arguments are the addresses of the
+/// lock and the number.
 fn locked(lock: &str, number: &str, fence: &str) -> String {
     format!(
         "LOCK: atom{lock}.cas.b32 %r1, [{number}], 0, 1; setp.ne.u32 %p1, %r1, 0; @%p1 bra LOCK;
@@ -132,7 +134,7 @@ fn a_lock_orders_threads_and_blocks_by_its_fences() {
 
 #[test]
 fn what_comes_after_a_release_is_not_released() {
-    // Thread 0 raises a flag too early and then writes; thread 32 waits for the flag and reads.
+    // Thread 0 sets a flag too early and then writes; thread 32 waits for the flag and reads.
     let body = |before: &str, after: &str| {
         format!(
             "setp.ne.u32 %p1, %t, 0; @%p1 bra OTHER;

@@ -24,7 +24,7 @@ pub(super) fn word(value: i32) -> u64 {
     u64::from(value as u32)
 }
 
-/// Computes a bit field bit by bit, as the manual defines it.
+/// Extracts a bit field one bit at a time, as the manual defines the operation.
 fn field(a: u64, place: u64, len: u64, width: u64, signed: bool) -> u64 {
     let (place, len) = (place & 0xFF, len & 0xFF);
     let bit = |index: u64| a >> index & 1;

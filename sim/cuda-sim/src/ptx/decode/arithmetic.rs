@@ -1,4 +1,4 @@
-//! Arithmetic on numbers and bits.
+//! Arithmetic on numbers and on bits.
 
 use super::super::directed;
 use super::super::error::Reading;
@@ -12,7 +12,7 @@ use super::super::types::Type;
 use super::modifiers::{Modifiers, exactly};
 use super::{Decoder, unknown};
 
-/// The directions of rounding that arithmetic names.
+/// The rounding directions that arithmetic instructions can name.
 const DIRECTIONS: [(&str, Round); 4] =
     [("rn", Round::Nearest), ("rz", Round::Zero), ("rm", Round::Down), ("rp", Round::Up)];
 
@@ -250,10 +250,10 @@ impl Decoder {
     ) -> Reading<Kind> {
         let refused = || unknown(instruction);
         let name = instruction.name.as_str();
-        // Only a division has the second.
+        // Only division can have `.full`.
         let approximate = modifiers.take("approx")
             || (name == "div" && modifiers.take_leading(&["full"])?.is_some());
-        // An instruction requires, allows or forbids a direction and `.approx`.
+        // An instruction requires, allows or forbids a rounding direction and `.approx`.
         let is_exact = !approximate && direction.is_none();
         let fits = match name {
             "add" | "sub" | "mul" => !approximate,

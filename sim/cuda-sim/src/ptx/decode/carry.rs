@@ -1,4 +1,4 @@
-//! Additions and subtractions with a carry, and sums of products of small numbers.
+//! Additions and subtractions with a carry, and dot products of small integers.
 
 use super::super::carry;
 use super::super::dot;
@@ -11,7 +11,7 @@ use super::{Decoder, unknown};
 
 impl Decoder {
     /// `add.cc`, `addc`, `addc.cc` and the same forms of `sub` and `mad`. The caller has already
-    /// read the `.cc`.
+    /// consumed the `.cc`.
     pub(super) fn carried(
         &mut self,
         instruction: &Instruction,

@@ -1,4 +1,4 @@
-//! Comparisons, and selections by them.
+//! Comparisons, and selections that depend on them.
 
 use super::super::compare;
 use super::super::error::{PtxError, Reading};
@@ -40,8 +40,8 @@ impl Decoder {
         }
         let is_pair = matches!(result, Type::F16x2 | Type::Bf16x2);
         let of_short = matches!(ty, Type::F16 | Type::Bf16);
-        // Comparisons of short numbers give no `.f32`, and no other comparison gives words of 16
-        // bits.
+        // A comparison of 16-bit floats cannot produce `.f32`, and only such a comparison can
+        // produce 16-bit words.
         let fits = match result {
             Type::U16 | Type::S16 => of_short,
             Type::F32 => !of_short,
@@ -76,8 +76,8 @@ impl Decoder {
         Ok(Kind::Compare(Box::new(Compare { test, a, b, combine, to, truth, other })))
     }
 
-    /// `set` of two pairs: each half holds a number or, if the result is a whole number, all bits
-    /// or none.
+    /// `set` for two pairs. Each half of the result is a number or, for an integer result type, has
+    /// all bits set or none.
     fn compare_pair(
         &mut self,
         instruction: &Instruction,
@@ -117,7 +117,7 @@ impl Decoder {
         Ok(Kind::Select { to, a, b, by: self.predicate(by, line)? })
     }
 
-    /// Selects by the sign of a third operand.
+    /// Selects one of two operands by the sign of a third operand.
     pub(super) fn slct(
         &mut self,
         instruction: &Instruction,

@@ -1,4 +1,4 @@
-//! Branches, calls, ends, fences and barriers.
+//! Branches, calls, exits, fences and barriers.
 
 use super::super::error::{PtxError, Reading};
 use super::super::op::{AssertFail, BarrierVote, Call, Kind, Print, Question};
@@ -77,8 +77,8 @@ impl Decoder {
         })))
     }
 
-    /// Decodes a call of the driver's function for failed assertions: addresses of texts, the line,
-    /// and the size of a character.
+    /// Decodes a call of the driver function that reports failed assertions. Its arguments are
+    /// addresses of texts, the line, and the size of a character.
     fn assert_fail(&self, results: &[Operand], arguments: &[Operand], line: u32) -> Reading<Kind> {
         let sizes = [8, 8, 4, 8, 8];
         let places = arguments.iter().zip(sizes);
@@ -94,8 +94,8 @@ impl Decoder {
         Ok(Kind::AssertFail(Box::new(AssertFail { message, file, line: *line_number, function })))
     }
 
-    /// Decodes a call of the driver's function that prints. Its parameters are the addresses of the
-    /// format and of its arguments; it returns the number of printed arguments.
+    /// Decodes a call of the driver function that prints. Its parameters are the address of the
+    /// format and the address of the arguments; it returns the number of printed arguments.
     fn print(&self, results: &[Operand], arguments: &[Operand], line: u32) -> Reading<Kind> {
         let ([result], [format, arguments]) = (results, arguments) else {
             let text = format!("`{}` has two parameters and a result", names::PRINT);
@@ -106,7 +106,8 @@ impl Decoder {
         Ok(Kind::Print(Box::new(Print { format, arguments, result: place(result, 4)? })))
     }
 
-    /// Returns the places of a call's parameters, with the sizes that the function declares.
+    /// Returns the positions of a call's parameters in memory, with the sizes that the function
+    /// declares.
     fn passed(
         &self,
         operands: &[Operand],
@@ -122,7 +123,7 @@ impl Decoder {
             .collect()
     }
 
-    /// Decodes instructions whose operands do not matter here.
+    /// Decodes instructions whose operands have no effect in the simulator.
     pub(super) fn plain(
         &mut self,
         instruction: &Instruction,
@@ -149,7 +150,7 @@ impl Decoder {
                 self.waits_for_dependency |= wait == Some("wait");
                 wait.map(|_| Kind::Nothing).ok_or_else(|| unknown(instruction))?
             }
-            // Hints and pauses: their operands are resolved and not used.
+            // These are hints and pauses. Their operands are resolved but not used.
             "nanosleep" if modifiers.take("u32") => {
                 let [time] = exactly(instruction)?;
                 self.source(time, Type::U32, instruction.line)?;
@@ -211,7 +212,7 @@ impl Decoder {
         if !modifiers.take("sync") {
             return Err(unknown(instruction));
         }
-        // A barrier for a part of the block has a count as well, which is not modelled.
+        // A barrier for some threads of the block also has a count, which is not modelled.
         let [id] = exactly(instruction)?;
         Ok(Kind::Barrier { id: self.source(id, Type::U32, line)?, votes: None })
     }

@@ -10,7 +10,7 @@ use super::super::types::{Space, Type};
 use super::modifiers::Modifiers;
 use super::{Decoder, unknown};
 
-/// Cache eviction and prefetch hints, which have no effect here.
+/// Cache eviction and prefetch hints, which the simulator ignores.
 const EVICTIONS: [&str; 5] = [
     "L1::evict_normal",
     "L1::evict_unchanged",
@@ -122,12 +122,12 @@ impl Decoder {
     }
 }
 
-/// Parses a space; shared memory may be qualified as the block's own.
+/// Parses a state space. Shared memory may be qualified as belonging to the block.
 pub(super) fn space_name(name: &str) -> Option<Space> {
     Space::from_name(if name == "shared::cta" { "shared" } else { name })
 }
 
-/// Parses the memory order of a load or store. Cache hints are checked and have no effect.
+/// Parses the memory order of a load or store. Cache hints are checked and then ignored.
 fn order(
     instruction: &Instruction,
     modifiers: &mut Modifiers<'_>,
@@ -168,7 +168,8 @@ fn order(
     Ok(order.filter(|order| *order != "weak"))
 }
 
-/// Returns the operation of an atomic instruction, or `None` if PTX has none of that name and type.
+/// Returns the operation of an atomic instruction, or `None` if PTX has no such operation for this
+/// type.
 fn change(name: &str, ty: Type, space: Space, unflushed: bool) -> Option<Change> {
     let is_short = matches!(ty, Type::F16 | Type::F16x2 | Type::Bf16 | Type::Bf16x2);
     if unflushed != (name == "add" && is_short) {

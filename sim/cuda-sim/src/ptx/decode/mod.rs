@@ -1,5 +1,5 @@
-//! From a parsed module to programs: registers numbered, labels resolved, every instruction
-//! decoded.
+//! Converts a parsed module into programs: numbers the registers, resolves the labels, and decodes
+//! every instruction.
 
 mod arithmetic;
 mod carry;
@@ -26,13 +26,13 @@ use names::{Closure, Symbol};
 #[cfg(test)]
 pub(super) use trial::Trial;
 
-/// CUDA's limits of a kernel. PTX itself does not limit the number of registers.
+/// CUDA's limits for a kernel. PTX itself does not limit the number of registers.
 const SHARED_BYTES: usize = 48 << 10;
 const LOCAL_BYTES: usize = 512 << 10;
 const PARAMETER_BYTES: usize = 32_764;
 const REGISTERS: usize = 1 << 16;
 
-/// Decodes one kernel with all functions that it calls.
+/// Decodes a kernel together with all functions that it calls.
 ///
 /// # Errors
 ///
@@ -74,7 +74,7 @@ pub(crate) fn program(
     })
 }
 
-/// The start of a called function, and the places of its parameters and results in a thread's
+/// The start of a called function, and the positions of its parameters and results in the thread's
 /// memory.
 #[derive(Clone, Debug, Default)]
 struct Frame {
@@ -83,9 +83,9 @@ struct Frame {
     results: Vec<(usize, usize)>,
 }
 
-/// The state while a kernel is decoded.
+/// The state of decoding one kernel.
 struct Decoder {
-    /// Symbols by name: of the module, the function, the block.
+    /// Symbols by name, for the module, the function and each enclosing block.
     scopes: Vec<HashMap<String, Symbol>>,
     frames: HashMap<String, Frame>,
     labels: HashMap<String, usize>,
@@ -94,9 +94,9 @@ struct Decoder {
     registers: usize,
     constants: HashMap<u64, Register>,
     specials: HashMap<Special, Register>,
-    /// The target of discarded results.
+    /// The register that receives discarded results.
     sink: Register,
-    /// The carry of additions, which has no name in PTX.
+    /// The register of the carry, which has no name in PTX.
     carry: Register,
     shared_bytes: usize,
     local_bytes: usize,
@@ -125,8 +125,8 @@ impl Decoder {
         }
     }
 
-    /// Lays out the shared variables that the kernel's functions name. Those of open size come
-    /// last.
+    /// Lays out the shared variables that the kernel's functions use. Variables of unspecified size
+    /// come last.
     fn lay_out_shared(&mut self, module: &Module, closure: &Closure<'_>) -> Reading<()> {
         let is_shared = |variable: &&Variable| variable.space == Space::Shared;
         let of_module = module.variables.iter().filter(is_shared);
@@ -136,7 +136,8 @@ impl Decoder {
             let offset = self.take_shared(variable);
             self.scopes[0].insert(variable.name.clone(), Symbol::Shared(offset));
         }
-        // Variables of the functions come next, so the open ones start after those.
+        // The variables of the functions come next, so the variables of unspecified size start
+        // after those.
         for variable in closure.shared_variables() {
             if variable.bytes == 0 {
                 return Err(PtxError::new(variable.line, "shared memory of no size in a function"));
@@ -171,8 +172,8 @@ impl Decoder {
         (places, end)
     }
 
-    /// Lays out the starts of functions and their parameters. No function is active twice in a
-    /// thread.
+    /// Lays out the start and the parameters of each function. No function is active twice in a
+    /// thread, so each needs only one frame.
     fn lay_out_frames(&mut self, closure: &Closure<'_>, has_entry: bool) {
         let mut start = 0;
         for (index, function) in closure.functions.iter().enumerate() {
@@ -196,7 +197,7 @@ impl Decoder {
         offset
     }
 
-    /// Checks a kernel against all limits.
+    /// Checks that a kernel is within all limits.
     fn check_sizes(&self, line: u32, parameters: usize) -> Reading<()> {
         for (what, size, most) in [
             ("shared memory", self.shared_bytes, SHARED_BYTES),
@@ -267,7 +268,7 @@ impl Decoder {
                 self.declare(&variable.name, Symbol::Local(offset, variable.bytes));
                 Ok(())
             }
-            // It is laid out already.
+            // The variable has already been laid out.
             Space::Shared => Ok(()),
             _ => Err(PtxError::new(variable.line, "a body cannot declare a variable of this kind")),
         }
@@ -313,7 +314,7 @@ impl Decoder {
     }
 }
 
-/// Pairs call arguments with formal parameters; both lists must match.
+/// Pairs call arguments with formal parameters. The two lists must match.
 fn moves(from: &[(usize, usize)], to: &[(usize, usize)], line: u32) -> Reading<Vec<Move>> {
     let fits = from.len() == to.len() && from.iter().zip(to).all(|(from, to)| from.1 == to.1);
     if !fits {

@@ -1,15 +1,15 @@
-//! Modifiers: each is read and checked, and an unread one is an error.
+//! Modifiers. Each is consumed and checked, and a modifier that remains unread is an error.
 
 use super::super::error::{PtxError, Reading};
 use super::super::syntax::{Instruction, Operand};
 use super::super::types::Type;
 
-/// The modifiers of an instruction that were not read yet.
+/// The modifiers of an instruction that have not been consumed yet.
 pub(super) struct Modifiers<'a> {
     instruction: &'a Instruction,
-    /// The modifiers with their positions.
+    /// The remaining modifiers with their positions.
     left: Vec<(usize, &'a str)>,
-    /// The number of read modifiers that belong to the instruction's name.
+    /// The number of consumed modifiers that belong to the instruction's name.
     leading: usize,
 }
 
@@ -19,30 +19,30 @@ impl<'a> Modifiers<'a> {
         Self { instruction, left, leading: 0 }
     }
 
-    /// Reads a modifier. Returns `true` if it is there.
+    /// Consumes a modifier. Returns `true` if it was present.
     pub(super) fn take(&mut self, name: &str) -> bool {
         self.take_one(|other| (other == name).then_some(())).is_some()
     }
 
-    /// Reads the first modifier for which `question` returns a value.
+    /// Consumes the first modifier for which `question` returns a value.
     pub(super) fn take_one<T>(&mut self, question: impl Fn(&str) -> Option<T>) -> Option<T> {
         let found = self.left.iter().position(|(_, name)| question(name).is_some())?;
         question(self.left.remove(found).1)
     }
 
-    /// Reads the first of these that is there.
+    /// Consumes the first of these modifiers that is present.
     pub(super) fn take_among(&mut self, names: &[&'static str]) -> Option<&'static str> {
         let found = |name: &str| names.iter().find(|known| **known == name).copied();
         self.take_one(found)
     }
 
-    /// Reads the first of these that is there, as a part of the instruction's name. NVIDIA's
-    /// assembler accepts such a modifier only right after the name or after others of this sort. It
-    /// accepts all other modifiers in any order.
+    /// Consumes the first of these modifiers that is present, as part of the instruction's name.
+    /// NVIDIA's assembler accepts such a modifier only right after the name or after other
+    /// modifiers of this kind. It accepts all other modifiers in any order.
     ///
     /// # Errors
     ///
-    /// Fails if one stands elsewhere.
+    /// Fails if such a modifier is in another position.
     pub(super) fn take_leading(&mut self, names: &[&'static str]) -> Reading<Option<&'static str>> {
         let known = |name: &str| names.iter().find(|known| **known == name).copied();
         let found = self.left.iter().position(|(_, name)| known(name).is_some());
@@ -61,7 +61,7 @@ impl<'a> Modifiers<'a> {
         self.take_one(Type::from_name).ok_or_else(|| unknown(self.instruction))
     }
 
-    /// Fails if an unread modifier is left.
+    /// Fails if a modifier has not been consumed.
     pub(super) fn finish(&self) -> Reading<()> {
         let Some((_, name)) = self.left.first() else { return Ok(()) };
         let text = format!("the modifier `.{name}` is not modelled here");
@@ -69,7 +69,7 @@ impl<'a> Modifiers<'a> {
     }
 }
 
-/// Returns exactly `N` operands.
+/// Returns the operands, of which there must be exactly `N`.
 pub(super) fn exactly<const N: usize>(instruction: &Instruction) -> Reading<&[Operand; N]> {
     instruction.operands.as_slice().try_into().map_err(|_| {
         let count = instruction.operands.len();

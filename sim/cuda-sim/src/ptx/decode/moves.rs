@@ -1,4 +1,4 @@
-//! `mov`, `cvt`, and conversions between addresses of one space and generic ones.
+//! `mov`, `cvt`, and conversions between generic addresses and addresses of one state space.
 
 use super::super::convert::Conversion;
 use super::super::error::{PtxError, Reading};
@@ -48,7 +48,7 @@ impl Decoder {
         }
     }
 
-    /// Returns the registers that make up a wider one, and the bits of each.
+    /// Returns the registers that make up a wider register, and the number of bits in each.
     fn parts(
         &mut self,
         parts: &[Operand],
@@ -176,13 +176,14 @@ fn concerns_single(to: Type, from: Type) -> bool {
     to == Type::F32 || from == Type::F32
 }
 
-/// Returns `true` if a conversion between `.bf16` and another type exists. None saturates, and none
-/// is of 8 bits.
+/// Returns `true` if a conversion between `.bf16` and the other type exists. These conversions
+/// never saturate and never involve 8-bit types.
 fn suits_brain(ty: Type, other: Type, saturates: bool) -> bool {
     ty != Type::Bf16 || !(saturates || other.bytes() == 1)
 }
 
-/// Returns `true` if a conversion names a direction where it must, and none where it cannot.
+/// Returns `true` if a conversion names a rounding direction where one is required, and none where
+/// none is allowed.
 fn has_right_direction(to: Type, from: Type, direction: Option<(Round, bool)>) -> bool {
     let known = |ty: Type| !matches!(ty, Type::Pred | Type::F16x2 | Type::Bf16x2);
     let plain_bits = |ty: Type| matches!(ty, Type::B8 | Type::B16 | Type::B32 | Type::B64);
@@ -194,7 +195,7 @@ fn has_right_direction(to: Type, from: Type, direction: Option<(Round, bool)>) -
         (false, true, direction) => matches!(direction, Some((_, false))),
         (true, false, direction) => matches!(direction, Some((_, true))),
         (true, true, Some((_, true))) => to == from,
-        // Each of the two short types has numbers that the other lacks.
+        // Each of the two 16-bit formats has numbers that the other cannot represent.
         (true, true, Some((_, false))) => {
             to.bytes() < from.bytes() || (to.bytes() == from.bytes() && to != from)
         }

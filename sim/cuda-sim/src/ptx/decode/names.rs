@@ -1,4 +1,4 @@
-//! Names, functions and labels of a kernel, resolved.
+//! Resolves the names, functions and labels of a kernel.
 
 use std::collections::{HashMap, HashSet};
 
@@ -7,27 +7,27 @@ use super::super::op::Register;
 use super::super::syntax::{Function, Instruction, Module, Operand, Statement, Variable};
 use super::super::types::{Space, Type};
 
-/// The function of the driver that a failed `assert` of CUDA C++ calls; declared, without a body.
+/// The driver function that a failed `assert` in CUDA C++ calls. It is declared without a body.
 pub(super) const ASSERT_FAIL: &str = "__assertfail";
-/// The same for `printf` of CUDA C++.
+/// The driver function that `printf` in CUDA C++ calls.
 pub(super) const PRINT: &str = "vprintf";
 
-/// The limit of active functions, so that no module's calls exhaust the stack of the thread that
-/// reads it.
+/// The limit of nested calls. It ensures that no module exhausts the stack of the thread that
+/// decodes it.
 const DEPTH: usize = 256;
 
-/// The meaning of a name. Places are offsets in their space.
+/// The meaning of a name. Positions are offsets in the state space.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Symbol {
     Register(Register, Type),
     Global(u64),
     Shared(usize),
-    /// The second field is its length in bytes.
+    /// The second field is the length in bytes.
     Local(usize, usize),
     Parameter(usize),
 }
 
-/// A kernel, the functions that it calls, and all names in them.
+/// A kernel, the functions that it calls, and all names that these use.
 #[derive(Debug)]
 pub(super) struct Closure<'a> {
     pub(super) functions: Vec<&'a Function>,
@@ -86,12 +86,12 @@ impl<'a> Closure<'a> {
     }
 }
 
-/// Returns `true` if the driver provides the body of a function of this name.
+/// Returns `true` if the driver implements the function of this name.
 fn is_of_the_driver(callee: &str) -> bool {
     [ASSERT_FAIL, PRINT].contains(&callee)
 }
 
-/// Returns the function that a call names.
+/// Returns the name of the function that an instruction calls.
 pub(super) fn callee(instruction: &Instruction) -> Option<&str> {
     let mut operands = instruction.operands.iter();
     let found = operands.find_map(|operand| match operand {
@@ -118,7 +118,7 @@ pub(super) fn instructions(function: &Function) -> impl Iterator<Item = &Instruc
     })
 }
 
-/// The steps after labels, and lists of labels.
+/// The step that follows each label, and the lists of labels.
 pub(super) type Labels = (HashMap<String, usize>, HashMap<String, Vec<String>>);
 
 pub(super) fn labels(function: &Function, start: usize) -> Reading<Labels> {

@@ -1,4 +1,4 @@
-//! Operands: each is resolved and checked.
+//! Resolves and checks operands.
 
 use super::super::error::{PtxError, Reading};
 use super::super::number::low_bits;
@@ -8,7 +8,7 @@ use super::super::types::{Space, Type};
 use super::Decoder;
 use super::names::Symbol;
 
-/// Threads of a warp.
+/// The number of threads in a warp.
 const LANES: u64 = 32;
 
 impl Decoder {
@@ -26,12 +26,13 @@ impl Decoder {
         register
     }
 
-    /// Resolves an operand that is read as a type; its register has the same width.
+    /// Resolves an operand that is read with a type. Its register must have the same width.
     pub(super) fn source(&mut self, operand: &Operand, ty: Type, line: u32) -> Reading<Register> {
         self.read(operand, ty, line, |bytes| bytes == ty.bytes())
     }
 
-    /// The same for a register that may be wider, as loads, stores and conversions allow.
+    /// Resolves a source operand whose register may be wider, as loads, stores and conversions
+    /// allow.
     pub(super) fn loose_source(
         &mut self,
         operand: &Operand,
@@ -58,7 +59,7 @@ impl Decoder {
                     Err(PtxError::new(line, text))
                 }
                 Some(symbol) => Ok(self.constant(address_of(symbol))),
-                // The one constant that has a name in PTX.
+                // The only constant that has a name in PTX.
                 None if name == "WARP_SZ" => Ok(self.constant(LANES)),
                 None => self.special(name, line),
             },
@@ -90,12 +91,12 @@ impl Decoder {
         Ok(register)
     }
 
-    /// Resolves a register that is written as a type.
+    /// Resolves a register that is written with a type.
     pub(super) fn target(&mut self, operand: &Operand, ty: Type, line: u32) -> Reading<Register> {
         self.write(operand, ty, line, |bytes| bytes == ty.bytes())
     }
 
-    /// The same for a register that may be wider.
+    /// Resolves a target register that may be wider than its type.
     pub(super) fn loose_target(
         &mut self,
         operand: &Operand,
@@ -145,7 +146,8 @@ impl Decoder {
         }
     }
 
-    /// Resolves an address in a space. Parameters of functions are in a thread's own memory.
+    /// Resolves an address in a state space. Parameters of functions are stored in the thread's
+    /// local memory.
     pub(super) fn place(
         &mut self,
         operand: &Operand,
@@ -179,7 +181,7 @@ impl Decoder {
         let fits = match space {
             Space::Generic => matches!(found, Space::Global),
             Space::Global | Space::Const => found == Space::Global,
-            // Call arguments and a function's parameters.
+            // This covers call arguments and the parameters of a function.
             Space::Param => matches!(found, Space::Param | Space::Local),
             own => own == found,
         };
@@ -190,8 +192,8 @@ impl Decoder {
         Ok((found, Place { base: None, wide: true, offset: start.wrapping_add(offset) }))
     }
 
-    /// Resolves a parameter of a call in a thread's memory. The callee declares it with `bytes`
-    /// bytes.
+    /// Resolves a call parameter, which is stored in the thread's memory. The callee declares it
+    /// with `bytes` bytes.
     pub(super) fn argument(&self, operand: &Operand, bytes: usize, line: u32) -> Reading<usize> {
         match operand {
             Operand::Name(name) => match self.find(name) {
@@ -206,7 +208,8 @@ impl Decoder {
         }
     }
 
-    /// Resolves the results of a comparison or shuffle: a register, and a second one if present.
+    /// Resolves the results of a comparison or a shuffle: one register, and a second one if
+    /// present.
     pub(super) fn targets(
         &mut self,
         operand: &Operand,

@@ -1,4 +1,4 @@
-//! Single instructions, decoded among registers of every type, for tests of the decoder.
+//! Decodes single instructions for tests of the decoder. Registers of every type are declared.
 
 use std::collections::HashMap;
 
@@ -34,7 +34,7 @@ impl Trial {
         Self(decoder)
     }
 
-    /// Decodes an instruction, with the same errors as in a kernel.
+    /// Decodes an instruction, and returns the same errors as in a kernel.
     pub(in crate::ptx) fn decode(&mut self, instruction: &Instruction) -> Reading<()> {
         let kind = self.0.instruction(instruction);
         let kind = kind.map_err(|error| error.of(&instruction.name, &instruction.modifiers));

@@ -1,24 +1,24 @@
-//! The instructions of PTX by support: `instructions.txt` lists them, tests check the decoder
-//! against it, and `docs/ptx.md` is generated from it.
+//! The support for each PTX instruction. `instructions.txt` lists them, tests compare the list with
+//! the decoder, and `docs/ptx.md` is generated from it.
 //!
-//! A line of that file is a mark and a pattern. `+` is supported, `~` is refused and may be added,
-//! `-` is refused permanently. A pattern has alternatives in braces, `{rn|rz}` or `{|.sat}`, which
-//! expand to all their combinations. It has operands, too. `h`, `r`, `l` are registers of 16, 32
-//! and 64 bits; `f` and `d` hold floats; `p` are predicates. `$` is of the last type among the
-//! modifiers and `^` of the first. `A` is an address, `i` a number, `L` a label, `T` a list of
-//! labels and `F` a function. Of the types, `{T}` are all of 8 to 64 bits except short floats, and
-//! `{W}` those up to 32. Modifiers are in the order of PTX's manual; `order.txt` lists further
-//! orders.
+//! Each line of that file consists of a mark and a pattern. `+` means supported, `~` means refused
+//! for now, and `-` means refused permanently. A pattern contains alternatives in braces, `{rn|rz}`
+//! or `{|.sat}`, which expand to all their combinations. Operands follow. `h`, `r`, `l` are
+//! registers of 16, 32 and 64 bits; `f` and `d` hold floats; `p` are predicates. `$` has the last
+//! type among the modifiers, and `^` the first. `A` is an address, `i` a number, `L` a label, `T` a
+//! list of labels and `F` a function. `{T}` stands for all types of 8 to 64 bits except 16-bit
+//! floats, and `{W}` for those of up to 32 bits. Modifiers are in the order of PTX's manual;
+//! `order.txt` lists other accepted orders.
 
 mod order;
 mod page;
 mod tests;
 
-/// The support of a form.
+/// The support for a form.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum State {
     Taken,
-    /// It is refused, and can be added without modelling more of a device.
+    /// The form is refused, but can be added without modelling more of a device.
     Planned,
     Refused,
 }
@@ -36,13 +36,13 @@ struct Line {
 #[derive(Clone, Debug)]
 struct Form {
     state: State,
-    /// The name with modifiers.
+    /// The name with its modifiers.
     name: String,
     operands: String,
 }
 
-/// All opcodes of PTX 9.0, from the table of reserved words in the chapter "Syntax" of its manual.
-/// That table has `ld`, `cp` and similar names once for all opcodes that begin with them.
+/// All opcodes of PTX 9.0, from the table of reserved words in the chapter "Syntax" of the manual.
+/// For opcodes with a common beginning, such as `ld` and `cp`, that table contains a single entry.
 const OPCODES: &str = "abs activemask add addc alloca and applypriority atom bar barrier bfe bfi bfind bmsk bra brev \
     brkpt brx call clusterlaunchcontrol clz cnot copysign cos cp createpolicy cvt cvta discard div dp2a dp4a elect ex2 \
     exit fence fma fns getctarank griddepcontrol isspacep istypep ld ldmatrix ldu lg2 lop3 mad mad24 madc mapa match max \
@@ -74,7 +74,7 @@ fn lines() -> Vec<Line> {
 }
 
 impl Line {
-    /// Returns every combination of the alternatives.
+    /// Returns one form for each combination of the alternatives.
     fn forms(&self) -> Vec<Form> {
         let name_of = |name: String| {
             let operands = spelled(self.operands, &name);
@@ -90,7 +90,7 @@ const TYPES: [(&str, &str); 2] = [
     ("{W}", "{b8|b16|b32|u8|u16|u32|s8|s16|s32|f32}"),
 ];
 
-/// Expands a pattern.
+/// Expands the alternatives of a pattern.
 fn expanded(pattern: &str) -> Vec<String> {
     let named = TYPES.iter().find(|(name, _)| pattern.contains(name));
     if let Some((name, types)) = named {
@@ -106,7 +106,7 @@ fn expanded(pattern: &str) -> Vec<String> {
     choices.split('|').flat_map(of_choice).collect()
 }
 
-/// Formats operands as they follow an instruction.
+/// Formats the operands that follow an instruction.
 fn spelled(operands: &str, name: &str) -> String {
     let types: Vec<char> = name.split('.').filter_map(register_of).collect();
     let (first, last) = (types.first().copied(), types.last().copied());
@@ -130,7 +130,7 @@ fn spelled(operands: &str, name: &str) -> String {
             _ => None,
         };
         match register {
-            // Each operand is a different register.
+            // Each operand uses a different register.
             Some(register) => text.push_str(&format!("%{register}{}", index % 15)),
             None => text.push(letter),
         }
@@ -138,7 +138,7 @@ fn spelled(operands: &str, name: &str) -> String {
     text
 }
 
-/// Returns the letter of registers that hold a type, or `None` for other modifiers.
+/// Returns the letter of the registers that hold a type, or `None` for other modifiers.
 fn register_of(modifier: &str) -> Option<char> {
     Some(match modifier {
         "pred" => 'p',

@@ -1,5 +1,5 @@
-//! Orders of modifiers: `order.txt` lists instructions with other orders, and the verdict of
-//! NVIDIA's assembler. If the assembler is installed, it checks more of them.
+//! The order of modifiers. `order.txt` lists instructions with other orders and the result of
+//! NVIDIA's assembler for each. If the assembler is installed, more orders are checked with it.
 
 use super::super::decode::Trial;
 use super::tests::{decoded, some};
@@ -22,7 +22,7 @@ fn form(line: &str) -> Form {
     Form { state, name: name.to_owned(), operands: operands.to_owned() }
 }
 
-/// Returns the forms of all lines with two modifiers swapped, as inputs of the decoder.
+/// Returns the forms of all lines with two modifiers swapped, which are then passed to the decoder.
 pub(super) fn exchanges() -> Vec<Form> {
     let lines = lines();
     let taken = lines.iter().filter(|line| line.state == State::Taken);
@@ -35,7 +35,7 @@ pub(super) fn exchanges() -> Vec<Form> {
     all.into_iter().map(of_decoder).collect()
 }
 
-/// Returns these forms with each two modifiers swapped that keep the order of types.
+/// Returns these forms with each pair of modifiers swapped, if the swap keeps the order of types.
 fn others(forms: &[&Form]) -> Vec<Form> {
     let mut others = Vec::new();
     for form in forms {

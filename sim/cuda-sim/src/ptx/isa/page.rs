@@ -1,4 +1,4 @@
-//! Generates `docs/ptx.md` from the lines.
+//! Generates `docs/ptx.md` from the list of instructions.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
@@ -27,7 +27,7 @@ of CUDA 12.0. These names stand for lists:
 | `{T}`, `{W}` | types of 8 to 64 bits without short floats; those of up to 32 bits |
 ";
 
-/// Lists of modifiers that many patterns have, each with its name on the page.
+/// Lists of modifiers that occur in many patterns, each with its name on the page.
 const NAMED: [(&str, &str); 7] = [
     ("ORDER", "eq,ne,lt,le,gt,ge"),
     ("COMPARISON", "eq,ne,lt,le,gt,ge,equ,neu,ltu,leu,gtu,geu,num,nan"),
@@ -41,7 +41,7 @@ const NAMED: [(&str, &str); 7] = [
     ("PREFETCH", ".L2::64B,.L2::128B,.L2::256B"),
 ];
 
-/// Returns the whole page.
+/// Returns the text of the whole page.
 pub(super) fn page(lines: &[Line]) -> String {
     let mut text = START.to_owned();
     for (name, list) in NAMED {
@@ -99,7 +99,7 @@ fn index(state: State) -> usize {
     }
 }
 
-/// Formats a pattern as PTX's manual does, with the names of [`NAMED`].
+/// Formats a pattern in the style of PTX's manual, using the names in [`NAMED`].
 fn shown(pattern: &str) -> String {
     let mut shown = pattern.replace("{|", "{").replace('|', ",");
     for (name, list) in NAMED {

@@ -1,4 +1,4 @@
-//! The lines compared with the decoder.
+//! Compares the list of instructions with the decoder.
 
 use std::collections::HashSet;
 
@@ -9,7 +9,7 @@ use super::{Form, OPCODES, State, lines, order, page, register_of};
 
 const PAGE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/ptx.md");
 
-/// Plausible modifiers that no line has.
+/// Plausible modifiers that no line contains.
 const OTHERS: [&str; 12] = [
     "foo",
     "rna",
@@ -25,14 +25,14 @@ const OTHERS: [&str; 12] = [
     "mmio",
 ];
 
-/// The limit of mutated forms of a line.
+/// The largest number of mutated forms for one line.
 const OF_A_LINE: usize = 12;
 
 fn forms() -> Vec<Form> {
     lines().iter().flat_map(super::Line::forms).collect()
 }
 
-/// Returns a sample of forms, spread over the list.
+/// Returns a sample of forms that are spread over the list.
 pub(super) fn some<T>(all: &[T]) -> Vec<&T> {
     all.iter().step_by(1 + all.len() / OF_A_LINE).collect()
 }
@@ -81,7 +81,8 @@ fn the_decoder_takes_and_refuses_what_the_lines_say() {
     assert!(wrong.is_empty(), "{} forms:\n{}", wrong.len(), wrong.join("\n"));
 }
 
-/// Returns a key of an instruction that ignores the order of its modifiers, except that of types.
+/// Returns a key for an instruction. The key ignores the order of modifiers, except the order of
+/// types.
 fn key(name: &str, modifiers: &[String]) -> String {
     let (types, mut others): (Vec<&str>, Vec<&str>) =
         modifiers.iter().map(String::as_str).partition(|modifier| register_of(modifier).is_some());
@@ -154,8 +155,8 @@ fn the_page_is_written_of_the_lines() {
     );
 }
 
-/// Writes the files for NVIDIA's assembler, which is not on every machine, on behalf of
-/// `cargo xtask clients ptx-forms`.
+/// Writes the input files for NVIDIA's assembler, which is not installed on every machine.
+/// `cargo xtask clients ptx-forms` uses the files.
 #[test]
 fn the_forms_are_written_where_that_is_asked_for() {
     let Some(file) = std::env::var_os("CUDA_SIM_WRITE_PTX_FORMS") else { return };
@@ -168,7 +169,7 @@ fn the_forms_are_written_where_that_is_asked_for() {
     std::fs::write(file.with_extension("refused.ptx"), kernel(refused)).unwrap();
 }
 
-/// Returns a kernel of these instructions.
+/// Returns a kernel that consists of these instructions.
 fn kernel(forms: impl IntoIterator<Item = Form>) -> String {
     let lines = forms.into_iter().map(|form| format!("{} {};", form.name, form.operands));
     format!(

@@ -1,8 +1,8 @@
-//! State of captures: the streams that take part, and the nodes at their ends.
+//! State of captures: the participating streams, and the nodes at their ends.
 
 use crate::code::{Code, Outcome};
 
-/// The strictness of a capture about calls outside it.
+/// How strictly a capture treats calls outside it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[repr(u32)]
 pub(crate) enum Mode {
@@ -12,7 +12,7 @@ pub(crate) enum Mode {
     Relaxed = 2,
 }
 
-/// The capture status of a stream, by CUDA's numbers.
+/// The capture status of a stream, with CUDA's numbers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u32)]
 pub(crate) enum Status {
@@ -31,7 +31,7 @@ pub(crate) struct Capture {
     pub(in crate::world) status: Status,
 }
 
-/// A stream's part in a capture: the nodes that its next one depends on.
+/// The participation of a stream in a capture: the nodes that its next node depends on.
 #[derive(Clone, Debug)]
 pub(crate) struct Membership {
     pub(crate) capture: usize,

@@ -1,16 +1,17 @@
-//! State of child graphs: graphs that are nodes of another graph.
+//! State of child graphs, which are nodes of another graph.
 
 use super::graph::EdgeData;
 use super::work::Work;
 
-/// The ownership of the graph in a node.
+/// Who owns the graph in a child graph node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Ownership {
-    /// A copy. Nodes that allocate, free or branch cannot be copied.
+    /// The node owns a copy. Nodes that allocate, free or branch cannot be copied.
     Copied,
-    /// The graph itself: the caller's handle belongs to the node from then on.
+    /// The node owns the graph itself, and the caller's handle refers to the node's graph from then
+    /// on.
     Moved,
 }
 
-/// A node to be copied: its index, its work, and its dependencies.
+/// A node to copy: its index, its work and its dependencies.
 pub(in crate::world) type Copied = (usize, Work, Vec<(usize, EdgeData)>);

@@ -1,15 +1,16 @@
-//! Vector clocks: the happens-before order.
+//! Vector clocks, which represent the happens-before order.
 //!
-//! The agents are the host (one for all its threads, see `docs/simulator.md`) and every stream.
+//! The agents are the host (one agent for all its threads, see `docs/simulator.md`) and every
+//! stream.
 
-/// The agent of the host.
+/// The agent that represents the host.
 pub(crate) const HOST: usize = 0;
 
 /// For each agent, the last moment that this clock is ordered after.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Clock(Vec<u32>);
 
-/// One moment of an agent.
+/// A moment of an agent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Stamp {
     pub(crate) agent: usize,
@@ -17,7 +18,7 @@ pub(crate) struct Stamp {
 }
 
 impl Clock {
-    /// Starts a new moment of this agent.
+    /// Starts a new moment for this agent.
     pub(crate) fn tick(&mut self, agent: usize) -> Stamp {
         if self.0.len() <= agent {
             self.0.resize(agent + 1, 0);
@@ -26,7 +27,7 @@ impl Clock {
         Stamp { agent, tick: self.0[agent] }
     }
 
-    /// Orders this clock after everything that the other is ordered after.
+    /// Orders this clock after everything that the other clock is ordered after.
     pub(crate) fn join(&mut self, other: &Self) {
         if self.0.len() < other.0.len() {
             self.0.resize(other.0.len(), 0);
@@ -36,13 +37,14 @@ impl Clock {
         }
     }
 
-    /// Returns `true` if it is ordered after everything that the other is.
+    /// Returns `true` if this clock is ordered after everything that the other clock is ordered
+    /// after.
     pub(crate) fn includes(&self, other: &Self) -> bool {
         let mine = self.0.iter().copied().chain(std::iter::repeat(0));
         other.0.iter().zip(mine).all(|(theirs, mine)| *theirs <= mine)
     }
 
-    /// Returns `true` if that moment is before this clock.
+    /// Returns `true` if the moment happens before this clock.
     pub(crate) fn has_seen(&self, stamp: Stamp) -> bool {
         self.0.get(stamp.agent).is_some_and(|seen| *seen >= stamp.tick)
     }

@@ -1,13 +1,13 @@
 //! State of conditional nodes and their conditions.
 
-/// The kinds of conditional nodes, as CUDA numbers them.
+/// The kinds of conditional nodes, with CUDA's numbers.
 pub(in crate::world) const IF: u32 = 0;
 
 pub(in crate::world) const WHILE: u32 = 1;
 
 pub(in crate::world) const SWITCH: u32 = 2;
 
-/// The condition that selects the body to run. It belongs to one graph, and to one node.
+/// The condition that selects which body runs. It belongs to one graph and one node.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Condition {
     pub(in crate::world) graph: usize,
@@ -19,7 +19,7 @@ pub(crate) struct Condition {
 pub(crate) struct Choice {
     pub(crate) condition: u64,
     pub(crate) kind: u32,
-    /// The number of bodies to create.
+    /// The number of bodies that the node creates.
     pub(crate) bodies: u32,
 }
 

@@ -1,20 +1,20 @@
 //! State of copies: both ends, and the rows that are copied.
 //!
-//! A copy of one row names two addresses. A copy of several rows has a corner for each end: the
-//! start of its box in memory of a pitch and a height, in the terms of `CUDA_MEMCPY3D`. The driver
-//! API defines the addresses ("cuMemcpy3D"): a row `y` of plane `z` begins at
+//! A single-row copy is given by two addresses. A copy of several rows has a corner for each end:
+//! the start of its box in pitched memory, in the terms of `CUDA_MEMCPY3D`. The driver API
+//! ("cuMemcpy3D") defines that row `y` of plane `z` begins at
 //! `base + (z * height + y) * pitch + x`.
 
 use crate::code::{Code, Outcome};
 
-/// A copy of bytes from one place to another.
+/// A copy of bytes between two ends.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Copy {
     pub(crate) to: End,
     pub(crate) from: End,
-    /// Bytes of a row.
+    /// The length of a row in bytes.
     pub(crate) bytes: usize,
-    /// The rows; `None` for a single row, which begins at the addresses of the ends.
+    /// The rows, or `None` for a single row that begins at the addresses of the two ends.
     pub(crate) volume: Option<Box<Volume>>,
 }
 
@@ -23,7 +23,7 @@ pub(crate) struct Copy {
 pub(crate) enum End {
     Device(u64),
     Host(u64),
-    /// Bytes that were read at the call, row after row.
+    /// Bytes that were read when the copy was called, row after row.
     Staged(Vec<u8>),
 }
 
@@ -36,19 +36,19 @@ pub(crate) struct Volume {
     pub(crate) from: Corner,
 }
 
-/// The start of a box of rows in pitched memory.
+/// The position at which a box of rows starts in pitched memory.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Corner {
     pub(crate) x: usize,
     pub(crate) y: usize,
     pub(crate) z: usize,
-    /// The bytes from one row to the next.
+    /// The distance between two rows in bytes.
     pub(crate) pitch: usize,
-    /// The rows from one plane to the next.
+    /// The distance between two planes in rows.
     pub(crate) height: usize,
 }
 
-/// Rows of bytes at an address. Every address and length in it fits its type.
+/// Rows of bytes that start at an address. Every address and length in it fits its type.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Rows {
     start: u64,
@@ -56,7 +56,7 @@ pub(crate) struct Rows {
     height: usize,
     pitch: usize,
     depth: usize,
-    /// The bytes from one plane to the next.
+    /// The distance between two planes in bytes.
     plane: usize,
 }
 
@@ -64,15 +64,16 @@ pub(crate) struct Rows {
 pub(in crate::world) const MAX_PITCH: usize = 0x7FFF_FFFF;
 
 impl Copy {
-    /// Returns a copy of one row.
+    /// Returns a copy of a single row.
     pub(crate) fn row(to: End, from: End, bytes: usize) -> Self {
         Self { to, from, bytes, volume: None }
     }
 
     /// Returns a copy of a box of rows. The driver API defines valid corners: "If specified,
     /// srcPitch must be greater than or equal to `WidthInBytes` + srcXInBytes", "srcHeight must be
-    /// greater than or equal to Height + srcY", and the same for the destination. A pitch or height
-    /// of 0 where one is needed counts as a mistake; the documentation is silent.
+    /// greater than or equal to Height + srcY", and the same for the destination. If a pitch or
+    /// height is needed but 0, this is treated as a mistake; the documentation does not specify the
+    /// case.
     pub(crate) fn of_rows(to: End, from: End, bytes: usize, volume: Volume) -> Outcome<Self> {
         for (end, corner) in [(&to, volume.to), (&from, volume.from)] {
             corner.check(end, bytes, volume.height, volume.depth).ok_or(Code::INVALID_VALUE)?;
@@ -80,12 +81,12 @@ impl Copy {
         Ok(Self { to, from, bytes, volume: Some(Box::new(volume)) })
     }
 
-    /// Returns the rows that are written.
+    /// Returns the rows to which the copy writes.
     pub(crate) fn written(&self) -> Rows {
         self.rows(&self.to, self.volume.as_ref().map(|volume| volume.to))
     }
 
-    /// Returns the rows that are read.
+    /// Returns the rows that the copy reads.
     pub(crate) fn read(&self) -> Rows {
         self.rows(&self.from, self.volume.as_ref().map(|volume| volume.from))
     }
@@ -95,7 +96,7 @@ impl Copy {
         self.volume.as_ref().map_or(self.bytes, |own| self.bytes * own.height * own.depth)
     }
 
-    /// Returns the same copy with its boxes at the addresses of the ends.
+    /// Returns the same copy, with the offsets of its boxes added to the addresses of its ends.
     pub(crate) fn without_offsets(mut self) -> Self {
         let (to, from) = (self.written().start, self.read().start);
         let Some(volume) = &mut self.volume else { return self };
@@ -124,7 +125,7 @@ impl Copy {
 }
 
 impl End {
-    /// Returns the address; staged bytes have none.
+    /// Returns the address. Staged bytes have no address.
     fn address(&self) -> u64 {
         match self {
             Self::Device(address) | Self::Host(address) => *address,
@@ -142,7 +143,7 @@ impl End {
 }
 
 impl Corner {
-    /// Returns rows that follow each other without a gap.
+    /// Returns the pitch and height of rows that follow each other without gaps.
     pub(crate) fn packed(bytes: usize, height: usize) -> Self {
         Self { pitch: bytes, height, ..Self::default() }
     }
@@ -153,8 +154,8 @@ impl Corner {
         u64::try_from(offset).ok()
     }
 
-    /// Checks that a box of this size fits memory of this pitch and height, and that its end has an
-    /// address.
+    /// Checks that a box of this size fits into memory with this pitch and height, and that the end
+    /// has an address.
     fn check(self, end: &End, bytes: usize, height: usize, depth: usize) -> Option<()> {
         let row_ends = self.x.checked_add(bytes)?;
         let plane_ends = self.y.checked_add(height)?;
@@ -174,12 +175,12 @@ impl Corner {
 }
 
 impl Rows {
-    /// Returns one row.
+    /// Returns a single row.
     pub(crate) fn one(start: u64, bytes: usize) -> Self {
         Self::in_plane(start, bytes, 1, 0)
     }
 
-    /// Returns rows of one plane.
+    /// Returns the rows of a single plane.
     pub(crate) fn in_plane(start: u64, bytes: usize, height: usize, pitch: usize) -> Self {
         Self { start, bytes, height, pitch, depth: 1, plane: 0 }
     }
@@ -189,7 +190,7 @@ impl Rows {
         self.start
     }
 
-    /// Returns the bytes from the first to the last, gaps included.
+    /// Returns the number of bytes from the first byte to the last, including gaps.
     pub(crate) fn hull(&self) -> usize {
         if self.bytes == 0 || self.height == 0 || self.depth == 0 {
             return 0;
@@ -197,7 +198,8 @@ impl Rows {
         (self.depth - 1) * self.plane + (self.height - 1) * self.pitch + self.bytes
     }
 
-    /// Returns the address and length of each row; rows without a gap are one.
+    /// Returns the address and length of each row. Rows without gaps between them are returned as
+    /// one row.
     pub(crate) fn each(&self) -> impl Iterator<Item = (u64, usize)> {
         let Self { start, bytes, height, pitch, depth, plane } = *self;
         let gapless = pitch == bytes || height == 1;

@@ -1,4 +1,4 @@
-//! State of devices: primary contexts, memory in use, output of kernels.
+//! State of devices: primary contexts, memory in use, and kernel output.
 
 use std::collections::HashMap;
 
@@ -8,21 +8,21 @@ use crate::kernel::Buffer;
 /// A device with its primary context.
 #[derive(Debug)]
 pub(crate) struct Device {
-    /// The number of retains of the context; 0 if there is none.
+    /// How many times the context is retained; 0 if there is no context.
     pub(crate) retained: u32,
     pub(crate) flags: u32,
-    /// The error that every later call of the context returns.
+    /// The error that every later call in the context returns.
     pub(crate) sticky: Option<Code>,
     pub(crate) legacy: Option<usize>,
     pub(crate) per_thread: HashMap<u64, usize>,
     pub(crate) default_pool: usize,
     pub(crate) current_pool: usize,
     pub(crate) limit: usize,
-    /// Bytes of small allocations, which share pages.
+    /// The number of bytes in small allocations, which share pages.
     pub(crate) small: usize,
-    /// Bytes of large allocations and of pages, in whole pages.
+    /// The number of bytes in large allocations and in pages, rounded up to whole pages.
     pub(crate) large: usize,
-    /// Output of its kernels that was not shown yet.
+    /// Kernel output that has not been shown yet.
     pub(crate) printed: Buffer,
 }
 

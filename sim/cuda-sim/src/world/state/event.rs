@@ -3,7 +3,7 @@
 use super::clock::Clock;
 use super::position::Position;
 
-/// A place in a stream, and the clock there.
+/// A position in a stream, and the clock at that position.
 #[derive(Clone, Debug)]
 pub(crate) struct Moment {
     pub(crate) position: Position,
@@ -17,17 +17,17 @@ pub(crate) struct Event {
     pub(crate) lives: bool,
     pub(crate) timed: bool,
     pub(crate) mark: Mark,
-    /// Counts the records, so that only the last one sets the time.
+    /// The number of records, so that only the last record sets the time.
     pub(crate) record: u64,
-    /// The time of the last record, in nanoseconds of the simulated device.
+    /// The time of the last record, in nanoseconds of simulated device time.
     pub(crate) time: Option<u64>,
 }
 
-/// The place that an event marks.
+/// The position that an event has recorded.
 #[derive(Clone, Debug)]
 pub(crate) enum Mark {
     Never,
     At(Moment),
-    /// The ends of a capture's branch.
+    /// The last nodes of a branch of a capture.
     Captured(usize, Vec<usize>),
 }

@@ -5,7 +5,7 @@ use super::graph::EdgeData;
 use super::graph_memory::Allocation;
 use super::work::Work;
 
-/// An executable graph. It is a copy: later changes of the graph do not affect it.
+/// An executable graph. It is a copy, so later changes to the graph do not affect it.
 #[derive(Debug)]
 pub(crate) struct Exec {
     pub(crate) lives: bool,
@@ -14,11 +14,11 @@ pub(crate) struct Exec {
     pub(in crate::world) flags: u64,
     pub(crate) nodes: Vec<ExecNode>,
     pub(crate) allocations: Vec<Allocation>,
-    /// Its last launch, for which the next one waits.
+    /// The moment of its last launch. The next launch waits for this moment.
     pub(crate) last: Option<Moment>,
-    /// For each node, all nodes that precede it.
+    /// For each node, the nodes that precede it.
     pub(crate) before: Vec<Vec<bool>>,
-    /// `true` once its branches were compared with each other.
+    /// `true` if its branches have been compared with each other.
     pub(crate) compared: bool,
 }
 
@@ -27,8 +27,8 @@ pub(crate) struct Exec {
 pub(crate) struct ExecNode {
     pub(crate) node: usize,
     pub(crate) work: Work,
-    /// Its edges, from indices in the vector.
+    /// Its incoming edges. The source is an index into the list of nodes.
     pub(in crate::world) edges: Vec<(usize, EdgeData)>,
-    /// The nodes that it waits for, by index.
+    /// The indices of the nodes that it waits for.
     pub(crate) before: Vec<usize>,
 }

@@ -4,19 +4,19 @@ use std::collections::BTreeMap;
 
 use super::event::Moment;
 
-/// An allocation of a graph.
+/// An allocation that belongs to a graph.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Allocation {
     pub(crate) address: u64,
     pub(crate) bytes: usize,
     pub(crate) device: usize,
-    /// The node that allocates it.
+    /// The node that performs the allocation.
     pub(crate) node: usize,
     /// The node of the same graph that frees it, if any.
     pub(crate) free: Option<usize>,
 }
 
-/// The bytes at the addresses of graphs, kept from launch to launch.
+/// The bytes behind addresses of graphs, which are kept between launches.
 #[derive(Debug, Default)]
 pub(crate) struct GraphMemory {
     pub(in crate::world) blocks: BTreeMap<u64, Physical>,

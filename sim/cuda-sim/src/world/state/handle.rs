@@ -1,9 +1,9 @@
-//! Handles of streams, events, graphs and other objects. No handle is an address of memory.
+//! Handles of streams, events, graphs and other objects. A handle is never a valid memory address.
 //!
-//! A handle encodes its kind, its index and its test. No handle is reused: a stale one is always
-//! detected.
+//! A handle encodes the kind, the index and the world of its object. Handles are not reused, so a
+//! stale handle is always detected.
 
-/// The kind of object that a handle names.
+/// The kind of object that a handle refers to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub(crate) enum Kind {
@@ -22,17 +22,17 @@ pub(crate) enum Kind {
     Link,
 }
 
-/// Makes and reads the handles of one world.
+/// Creates and decodes the handles of one world.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Handles {
     epoch: u8,
 }
 
-/// This prefix is no valid address on any machine, so that dereferencing a handle faults at once.
+/// No machine has a valid address with this prefix, so dereferencing a handle faults immediately.
 const MARK: u64 = 0x00E5 << 48;
 
 impl Handles {
-    /// Returns the handles of the next world, which match none of the old ones.
+    /// Returns the handles for the next world, none of which equals a handle of this world.
     pub(crate) fn next(self) -> Self {
         Self { epoch: self.epoch.wrapping_add(1) }
     }

@@ -1,4 +1,4 @@
-//! State of kernel launches: parameters, visible memory, place.
+//! State of kernel launches: parameters, visible memory, and position.
 
 use std::sync::Arc;
 
@@ -7,23 +7,23 @@ use super::memory::{Region, Regions};
 use super::position::Position;
 use crate::kernel::Launch;
 
-/// A kernel with its parameters, in a stream or a node.
+/// A kernel with its parameters, launched on a stream or by a node.
 #[derive(Clone, Debug)]
 pub(crate) struct KernelCall {
     pub(crate) function: usize,
     pub(crate) launch: Arc<Launch>,
 }
 
-/// A launch that waits. It sees the addresses that were valid at its submission.
+/// A launch that waits in a queue. It sees the addresses that were valid when it was submitted.
 #[derive(Debug)]
 pub(crate) struct ReadyKernel {
     pub(in crate::world) launch: Arc<Launch>,
     pub(in crate::world) regions: Arc<Regions>,
-    /// Regions that only this node sees: those of its graph.
+    /// Regions that are only visible to this node, because its graph allocates them.
     pub(in crate::world) visible: Vec<Region>,
 }
 
-/// Extents of a launch.
+/// The extents of a launch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Shape {
     pub(crate) grid: [u32; 3],
@@ -31,12 +31,12 @@ pub(crate) struct Shape {
     pub(crate) shared: u32,
 }
 
-/// The place in which a kernel runs.
+/// The position at which a kernel runs.
 #[derive(Clone, Debug)]
 pub(crate) struct KernelPlace {
     pub(crate) position: Position,
     pub(crate) node: Option<usize>,
-    /// The clock at its beginning.
+    /// The clock when the kernel begins.
     pub(crate) clock: Clock,
 }
 

@@ -1,4 +1,5 @@
-//! State of a graph launch: one operation of its stream, whose nodes run in a drawn order.
+//! State of a graph launch. It is a single operation of its stream, and its nodes run in a random
+//! order.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -9,22 +10,22 @@ use super::work::{Access, Unit};
 use crate::kernel::Touched;
 use crate::random::Random;
 
-/// A launch in a queue.
+/// A graph launch in a queue.
 #[derive(Debug)]
 pub(crate) struct GraphRun {
     units: Vec<Unit>,
-    /// The number of nodes that each still waits for.
+    /// For each node, the number of nodes that it still waits for.
     waiting: Vec<usize>,
     after: Vec<Vec<usize>>,
     ready: Vec<usize>,
     left: usize,
-    /// The known accesses of each node.
+    /// For each node, the accesses that are known.
     touched: Vec<Vec<Touch>>,
-    /// For each node, all nodes that precede it.
+    /// For each node, the nodes that precede it.
     ordered: Vec<Vec<bool>>,
 }
 
-/// Bytes of a block that a node accesses.
+/// Bytes of a block that a node has accessed.
 #[derive(Clone, Debug)]
 pub(crate) struct Touch {
     block: usize,
@@ -51,12 +52,12 @@ impl GraphRun {
         Self { left: units.len(), units, waiting, after, ready, touched, ordered }
     }
 
-    /// Returns the number of kernels that have not run.
+    /// Returns the number of kernels that have not run yet.
     pub(crate) fn kernels(&self) -> usize {
         self.units.iter().filter(|unit| matches!(unit, Unit::Kernel(_))).count()
     }
 
-    /// Notes the accesses of a kernel. Returns the unordered nodes with which they race.
+    /// Records the accesses of a kernel. Returns the unordered nodes with which they race.
     pub(crate) fn compare(&mut self, node: usize, touched: &[Touched]) -> Vec<String> {
         let mut own = Vec::new();
         for Touched { block, reads, writes } in touched {
@@ -87,7 +88,7 @@ impl GraphRun {
         texts
     }
 
-    /// Takes a node that can run.
+    /// Selects a node that can run, and returns it.
     pub(crate) fn draw(&mut self, random: &mut Random) -> Option<(usize, Unit)> {
         if self.ready.is_empty() {
             return None;
@@ -96,7 +97,7 @@ impl GraphRun {
         Some((node, std::mem::replace(&mut self.units[node], Unit::Nothing)))
     }
 
-    /// Lets dependent nodes run, after the caller's current work.
+    /// Allows dependent nodes to run after the caller's current work.
     pub(crate) fn finish(&mut self, node: usize) {
         self.left -= 1;
         for after in std::mem::take(&mut self.after[node]) {
@@ -111,7 +112,7 @@ impl GraphRun {
         self.left == 0
     }
 
-    /// Returns `true` if a host function may be drawn next.
+    /// Returns `true` if a host function may be selected next.
     pub(crate) fn calls_host(&self) -> bool {
         self.ready.iter().any(|node| matches!(self.units[*node], Unit::Host(_)))
     }

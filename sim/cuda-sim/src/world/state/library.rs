@@ -8,9 +8,9 @@ pub(crate) struct Library {
     pub(crate) lives: bool,
     pub(in crate::world) text: String,
     pub(in crate::world) module: ptx::Module,
-    /// Its module on each device that has needed it.
+    /// Its module on each device that has used the library.
     pub(in crate::world) instances: Vec<usize>,
-    /// Its kernels, in order.
+    /// The library's kernels, in order.
     pub(in crate::world) kernels: Vec<usize>,
 }
 

@@ -1,41 +1,41 @@
-//! Calls: their counts, their log, and planned failures.
+//! Calls: how often each was called, their log, and planned failures.
 
 use std::collections::HashMap;
 
 use crate::code::Code;
 
-/// A planned failure, counted from its registration.
+/// A planned failure. Calls are counted from its registration.
 #[derive(Debug)]
 struct Fault {
-    /// The function's name, or `None` for any.
+    /// The name of the call, or `None` for any call.
     name: Option<String>,
-    /// The number of calls left; the call that makes it 0 fails.
+    /// The number of calls left. The call that reduces it to 0 fails.
     left: u64,
     code: Code,
 }
 
-/// The calls of one test.
+/// The calls that one test has made.
 #[derive(Debug, Default)]
 pub(crate) struct Log {
     counts: HashMap<&'static str, u64>,
     total: u64,
     faults: Vec<Fault>,
     lines: Vec<String>,
-    /// Executed operations, in order.
+    /// The executed operations, in order.
     trace: Vec<String>,
 }
 
-/// The limit of lines in the log and in the trace.
+/// The maximum number of lines in the log and in the trace.
 const KEPT: usize = 1 << 18;
 
 impl Log {
-    /// Lets the n-th call from now fail. An empty `name` matches any call.
+    /// Makes the n-th call from now fail. An empty `name` matches any call.
     pub(crate) fn fail(&mut self, name: &str, nth: u64, code: Code) {
         let name = Some(name.to_owned()).filter(|name| !name.is_empty());
         self.faults.push(Fault { name, left: nth.max(1), code });
     }
 
-    /// Counts a call. Returns the code of its planned failure as an error.
+    /// Counts a call. If its failure is planned, returns the code as an error.
     pub(crate) fn enter(&mut self, name: &'static str) -> Result<(), Code> {
         *self.counts.entry(name).or_default() += 1;
         self.total += 1;
@@ -65,7 +65,7 @@ impl Log {
         }
     }
 
-    /// Returns the number of calls of a name; empty counts all calls.
+    /// Returns how many calls of this name were made. An empty name counts all calls.
     pub(crate) fn count(&self, name: &str) -> u64 {
         if name.is_empty() { self.total } else { self.counts.get(name).copied().unwrap_or(0) }
     }
@@ -78,12 +78,12 @@ impl Log {
         self.trace.join("\n")
     }
 
-    /// Forgets all planned failures.
+    /// Removes all planned failures.
     pub(crate) fn forget_faults(&mut self) {
         self.faults.clear();
     }
 
-    /// Forgets calls and trace, and keeps planned failures.
+    /// Clears the log and the trace, but keeps planned failures.
     pub(crate) fn forget_calls(&mut self) {
         self.counts.clear();
         self.total = 0;

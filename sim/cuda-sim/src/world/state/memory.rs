@@ -1,9 +1,9 @@
-//! Addresses and their bytes: regions of addresses, blocks of bytes.
+//! Addresses and bytes: regions are ranges of addresses, and blocks hold the bytes.
 //!
-//! A block is the bytes of one allocation. A region is a range of addresses that maps to a block;
-//! mapped pages may have several. Device addresses are not addresses of the host. Addresses of
-//! plain allocations are never reused, so a stale one is always detected. Those of pools and graphs
-//! are reused, as on hardware.
+//! A block holds the bytes of one allocation. A region is a range of addresses that maps to a
+//! block; a block of mapped pages may have several regions. Device addresses differ from all host
+//! addresses. Addresses of plain allocations are never reused, so a stale address is always
+//! detected. Addresses of pools and graphs are reused, as on hardware.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -12,17 +12,17 @@ use std::sync::Arc;
 use super::shadow::Shadow;
 use crate::report::Mistake;
 
-/// The pattern of new device memory.
+/// The pattern that fills new device memory.
 pub(crate) const POISON_NEW: u8 = 0xA5;
-/// The pattern of freed device memory, written in stream order.
+/// The pattern that overwrites freed device memory, in stream order.
 pub(crate) const POISON_FREED: u8 = 0xDD;
 
-/// The granularity and alignment of an allocation by the driver, in bytes.
+/// The granularity and the alignment of the driver's allocations, in bytes.
 pub(crate) const UNIT: usize = 512;
-/// The granularity of an allocation of the device, in bytes.
+/// The granularity of allocations from the device, in bytes.
 pub(crate) const PAGE: usize = 2 << 20;
 
-/// Part of a block.
+/// A part of a block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Piece {
     pub(crate) block: usize,
@@ -30,7 +30,7 @@ pub(crate) struct Piece {
     pub(crate) len: usize,
 }
 
-/// The source of a region, which decides how it may be freed.
+/// The origin of a region, which determines how the region may be freed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Origin {
     Plain,
@@ -41,14 +41,14 @@ pub(crate) enum Origin {
         allowed: bool,
     },
     Pinned,
-    /// Memory of the program that it has page-locked.
+    /// Memory of the program that the program has page-locked.
     Registered,
     /// A variable of a module.
     Module,
 }
 
 impl Origin {
-    /// Returns `true` if the bytes are the host's, and not a block's.
+    /// Returns `true` if the host stores the bytes, and no block does.
     pub(crate) fn is_of_the_host(self) -> bool {
         matches!(self, Self::Pinned | Self::Registered)
     }
@@ -67,34 +67,36 @@ pub(crate) struct Region {
 /// The bytes of one allocation.
 #[derive(Debug, Default)]
 pub(crate) struct Block {
-    /// The bytes; empty for host memory, which is elsewhere, and after the block was dropped.
+    /// The bytes. They are empty for host memory, which is stored elsewhere, and after the block
+    /// has been dropped.
     pub(crate) bytes: Vec<u8>,
     pub(crate) shadow: Shadow,
 }
 
-/// All current and former regions.
+/// All current regions and all former regions.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Regions {
     live: BTreeMap<u64, Region>,
     freed: BTreeMap<u64, Region>,
 }
 
-/// The whole memory.
+/// The whole memory of the simulated machine.
 #[derive(Debug, Default)]
 pub(crate) struct Memory {
-    /// The regions, shared with waiting kernels, which see the regions at their launch.
+    /// The regions. Waiting kernels share them, because they see the regions that existed when they
+    /// were launched.
     regions: Arc<Regions>,
     pub(crate) blocks: Vec<Block>,
     next_address: u64,
 }
 
-/// Not an address of any host, where bits 48 and up are all equal.
+/// No host has an address in this range, because bits 48 and up of a host address are all equal.
 const FIRST_ADDRESS: u64 = 0x00D0_0000_0000_0000;
 
-/// The largest reservation, so that addresses are never exhausted.
+/// The largest reservation. It is small enough that addresses are never exhausted.
 pub(crate) const LARGEST: usize = 1 << 40;
 
-/// Returns `true` if an address may be one of a device.
+/// Returns `true` if an address may belong to a device.
 pub(crate) fn is_device_address(address: u64) -> bool {
     address >= FIRST_ADDRESS
 }
@@ -107,13 +109,13 @@ pub(crate) struct Trouble {
 }
 
 impl Regions {
-    /// Returns the region that contains an address.
+    /// Returns the region that contains the address.
     pub(crate) fn at(&self, address: u64) -> Option<&Region> {
         let (_, region) = self.live.range(..=address).next_back()?;
         region.contains(address).then_some(region)
     }
 
-    /// Describes the mistake with bytes at an address.
+    /// Describes what is wrong with an access to bytes at an address.
     pub(crate) fn trouble(&self, address: u64, len: usize) -> Trouble {
         let what = format!("{len} bytes at {address:#x}");
         if let Some(region) = self.at(address) {
@@ -137,7 +139,7 @@ impl Regions {
 }
 
 impl Memory {
-    /// Returns new addresses with a gap after them, for at most `LARGEST` bytes.
+    /// Returns new addresses for at most `LARGEST` bytes, followed by a gap.
     pub(crate) fn fresh_address(&mut self, bytes: usize) -> u64 {
         let align = if bytes >= PAGE { PAGE } else { UNIT } as u64;
         let next = self.next_address.max(FIRST_ADDRESS);
@@ -146,12 +148,12 @@ impl Memory {
         start
     }
 
-    /// Returns `true` if an address may have been allocated before.
+    /// Returns `true` if the address may have been allocated before.
     pub(crate) fn was_given(&self, address: u64) -> bool {
         address < self.next_address
     }
 
-    /// Adds a block of device bytes.
+    /// Adds a block of device memory.
     pub(crate) fn block(&mut self, bytes: usize) -> usize {
         self.blocks.push(Block { bytes: vec![POISON_NEW; bytes], shadow: Shadow::default() });
         self.blocks.len() - 1
@@ -181,7 +183,7 @@ impl Memory {
         Arc::make_mut(&mut self.regions)
     }
 
-    /// Returns the current regions, unaffected by later changes.
+    /// Returns the current regions. Later changes do not affect the returned value.
     pub(crate) fn snapshot(&self) -> Arc<Regions> {
         Arc::clone(&self.regions)
     }
@@ -195,7 +197,7 @@ impl Memory {
         self.regions_mut().live.get_mut(&start)
     }
 
-    /// Ends a region. Its block stays for work in flight.
+    /// Ends a region. Its block remains for work in flight.
     pub(crate) fn remove(&mut self, start: u64) -> Option<Region> {
         let regions = self.regions_mut();
         let region = regions.live.remove(&start)?;
@@ -203,18 +205,18 @@ impl Memory {
         Some(region)
     }
 
-    /// Returns `true` if a region has bytes in this range.
+    /// Returns `true` if any region contains bytes of this range.
     pub(crate) fn is_taken(&self, start: u64, len: usize) -> bool {
         let end = start.saturating_add(len as u64);
         self.regions.live.range(..end).next_back().is_some_and(|(_, region)| region.end() > start)
     }
 
-    /// Remembers a range as freed that never was a region, such as memory inside a graph.
+    /// Records a range as freed that was never a region, such as memory inside a graph.
     pub(crate) fn remember_freed(&mut self, region: Region) {
         self.regions_mut().freed.insert(region.start, region);
     }
 
-    /// Drops the bytes of a block.
+    /// Drops the bytes that a block holds.
     pub(crate) fn drop_block(&mut self, block: usize) {
         self.blocks[block] = Block::default();
     }
@@ -227,18 +229,19 @@ impl Memory {
         self.regions.at(address)
     }
 
-    /// Returns the bytes in page-locked host memory, if they are there.
+    /// Returns the part of page-locked host memory that holds these bytes, if there is one.
     pub(crate) fn pinned(&self, address: u64, len: usize) -> Option<Piece> {
         let region = self.region_at(address).filter(|region| region.origin.is_of_the_host())?;
         let start = offset(region.start, address);
         (len <= region.len - start).then_some(Piece { block: region.block, start, len })
     }
 
-    /// Describes a mistake with host memory: it was page-locked and is freed, or it ends before.
+    /// Describes a mistake with host memory: the memory was page-locked and has been freed, or it
+    /// ends too early.
     pub(crate) fn host_trouble(&self, address: u64, len: usize) -> Option<Trouble> {
         let what = format!("{len} bytes at {address:#x} of the host");
         if let Some(region) = self.region_at(address) {
-            // Bytes after registered memory are the program's, too.
+            // Bytes after registered memory also belong to the program.
             let fits = region.origin == Origin::Registered || len <= offset(address, region.end());
             let text = format!("{what}: {region} ends before");
             return (!fits).then_some(Trouble { mistake: Mistake::OutOfBounds, text });
@@ -249,19 +252,20 @@ impl Memory {
         freed.then_some(Trouble { mistake: Mistake::UseAfterFree, text })
     }
 
-    /// Returns the region that contains an address, for a caller's query.
+    /// Returns the region that contains the address, for a query by a caller.
     pub(crate) fn around(&self, address: u64) -> Option<Region> {
         self.region_at(address).copied()
     }
 
-    /// Returns the pieces of blocks at a range of addresses.
+    /// Returns the parts of blocks to which a range of addresses maps.
     pub(crate) fn resolve(&self, address: u64, len: usize) -> Result<Vec<Piece>, Trouble> {
         let mut pieces = Vec::new();
         let mut range = Range { start: address, end: address.saturating_add(len as u64) };
         let mut inside_pages = false;
         while range.start < range.end {
             let found = self.region_at(range.start).filter(|region| region.is_on_device());
-            // A range may extend from pages to pages, but not from one allocation to the next.
+            // A range may extend across several mapped pages, but not from one allocation to the
+            // next.
             let region =
                 found.filter(|region| pieces.is_empty() || (inside_pages && region.is_pages()));
             let Some(region) = region else { return Err(self.regions.trouble(address, len)) };
@@ -278,7 +282,7 @@ impl Memory {
         Ok(pieces)
     }
 
-    /// Describes the mistake in freeing this address.
+    /// Describes why this address cannot be freed.
     pub(crate) fn trouble_with_free(&self, address: u64) -> Trouble {
         if let Some(region) = self.regions.freed.get(&address) {
             let text = format!("{address:#x}: {region} was freed before");
@@ -288,20 +292,21 @@ impl Memory {
         Trouble { mistake: Mistake::WildAddress, text }
     }
 
-    /// Reads pieces one after the other.
+    /// Reads several parts of blocks, one after the other.
     pub(crate) fn gather(&self, pieces: &[Piece]) -> Vec<u8> {
         let mut bytes = Vec::with_capacity(pieces.iter().map(|piece| piece.len).sum());
         for piece in pieces {
             match self.blocks[piece.block].bytes.get(piece.start..piece.start + piece.len) {
                 Some(found) => bytes.extend_from_slice(found),
-                // The block was dropped: pending reads were reported at their submission.
+                // The block has been dropped. Pending reads were reported when the free was
+                // submitted.
                 None => bytes.resize(bytes.len() + piece.len, POISON_FREED),
             }
         }
         bytes
     }
 
-    /// Writes pieces one after the other.
+    /// Writes several parts of blocks, one after the other.
     pub(crate) fn scatter(&mut self, pieces: &[Piece], mut bytes: &[u8]) {
         for piece in pieces {
             let (now, later) = bytes.split_at(piece.len.min(bytes.len()));
@@ -314,7 +319,7 @@ impl Memory {
     }
 }
 
-/// Returns the distance of two addresses in one range, whose length is a `usize`.
+/// Returns the distance between two addresses in one range, whose length is a `usize`.
 fn offset(start: u64, address: u64) -> usize {
     usize::try_from(address - start).unwrap_or(usize::MAX)
 }

@@ -1,4 +1,4 @@
-//! The parts of the driver's state, with their invariants. No part knows the whole.
+//! The parts of the driver's state and their invariants. No part depends on the whole state.
 
 pub(super) mod capture;
 pub(super) mod child;

@@ -10,10 +10,10 @@ use crate::ptx::Program;
 pub(crate) struct Module {
     pub(crate) lives: bool,
     pub(crate) device: usize,
-    /// `true` if it is a library's module on its device.
+    /// `true` if the module was loaded for a library on its device.
     pub(crate) is_of_a_library: bool,
     pub(in crate::world) functions: Vec<usize>,
-    /// Address and size of each variable.
+    /// The address and the size of each variable.
     pub(in crate::world) variables: HashMap<String, (u64, usize)>,
 }
 
@@ -23,8 +23,8 @@ pub(crate) struct Function {
     pub(crate) lives: bool,
     pub(crate) module: usize,
     pub(crate) program: Arc<Program>,
-    /// The bytes of its module's constants.
+    /// The size of the module's constants in bytes.
     pub(crate) constant_bytes: usize,
-    /// The limit of dynamic shared memory for a launch.
+    /// The largest amount of dynamic shared memory that a launch may request.
     pub(crate) dynamic_limit: usize,
 }

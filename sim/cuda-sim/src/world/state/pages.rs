@@ -3,16 +3,16 @@
 /// Pages of a device.
 #[derive(Debug)]
 pub(crate) struct Pages {
-    /// `true` while the handle is held.
+    /// `true` until the handle is released.
     pub(crate) lives: bool,
     pub(in crate::world) device: usize,
     pub(in crate::world) bytes: usize,
     pub(in crate::world) block: usize,
-    /// The number of mappings.
+    /// The number of mappings that use the pages.
     pub(in crate::world) mapped: usize,
 }
 
-/// Reserved addresses.
+/// A reserved range of addresses.
 #[derive(Debug)]
 pub(crate) struct Reserved {
     pub(crate) lives: bool,

@@ -4,20 +4,20 @@ use std::collections::BTreeSet;
 
 use super::memory::{Origin, Region};
 
-/// The accesses that were enabled.
+/// The accesses that have been enabled.
 #[derive(Debug)]
 pub(crate) struct Peers {
-    /// `true` if devices can reach each other's memory at all.
+    /// `true` if devices can access each other's memory at all.
     pub(in crate::world) can_be: bool,
-    /// Pairs of contexts: the accessing one, and the owner of the memory.
+    /// Pairs of contexts: the one that accesses, and the one that owns the memory.
     pub(in crate::world) enabled: BTreeSet<(usize, usize)>,
 }
 
-/// The memory of other devices that a device's kernels may reach.
+/// The memory of other devices that a device's kernels may access.
 #[derive(Debug)]
 pub(crate) struct Reach {
     pub(in crate::world) device: usize,
-    /// Devices with plain memory.
+    /// Devices whose plain memory may be accessed.
     pub(in crate::world) plain: Vec<usize>,
     pub(in crate::world) pools: Vec<usize>,
 }
@@ -29,13 +29,13 @@ impl Reach {
                 Origin::Plain | Origin::Module => self.plain.contains(&region.device),
                 Origin::Pool(pool) => self.pools.contains(&pool),
                 // Access to pages is checked elsewhere, and access to graph memory cannot be
-                // enabled here.
+                // enabled in the simulator.
                 Origin::Mapped { .. } | Origin::Pinned | Origin::Registered => true,
                 Origin::Graph => false,
             }
     }
 
-    /// Describes a region that is out of reach.
+    /// Describes why a region cannot be accessed.
     pub(in crate::world) fn refusal(&self, region: &Region) -> String {
         let (owner, device) = (region.device, self.device);
         format!("{region} is of device {owner}, which gave device {device} no access")
@@ -47,7 +47,7 @@ impl Peers {
         Self { can_be, enabled: BTreeSet::new() }
     }
 
-    /// Forgets what a context enabled, and what was enabled for it, at its end.
+    /// Removes what an ended context has enabled, and what was enabled for it.
     pub(in crate::world) fn forget(&mut self, device: usize) {
         self.enabled.retain(|&(reader, owner)| reader != device && owner != device);
     }

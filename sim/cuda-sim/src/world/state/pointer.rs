@@ -1,6 +1,6 @@
 //! Types of attributes of addresses.
 
-/// The value of an address's attribute, of 8 bytes or of 4.
+/// The value of a pointer attribute, with 8 or 4 bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Fact {
     Wide(u64),

@@ -1,6 +1,6 @@
-//! The place of an operation: a stream and a number in it.
+//! The position of an operation: a stream, and a number within the stream.
 
-/// An operation's place: the number-th one of a stream.
+/// The position of an operation: its stream, and its number within that stream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Position {
     pub(crate) stream: usize,

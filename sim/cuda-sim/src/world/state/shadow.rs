@@ -1,4 +1,5 @@
-//! Accesses to the bytes of a block. Two accesses without order are a race if one of them writes.
+//! Accesses to the bytes of a block. Two unordered accesses are a race if at least one of them
+//! writes.
 
 use std::fmt;
 use std::ops::Range;
@@ -6,16 +7,16 @@ use std::sync::Arc;
 
 use super::clock::{Clock, Stamp};
 
-/// The source of an access, for the report.
+/// Who made an access, for reports.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Actor {
-    /// The stream's number; the largest number is the host.
+    /// The number of the stream. The largest number stands for the host.
     pub(crate) stream: usize,
     pub(crate) number: u64,
     pub(crate) what: &'static str,
-    /// The kernel, if it is one.
+    /// The kernel, if a kernel made the access.
     pub(crate) kernel: Option<Arc<str>>,
-    /// The node, if it is one of a graph.
+    /// The node, if a graph node made the access.
     pub(crate) node: Option<usize>,
 }
 
@@ -23,7 +24,7 @@ pub(crate) struct Actor {
 #[derive(Clone, Debug)]
 pub(crate) struct Record {
     pub(crate) bytes: Range<usize>,
-    /// The bytes, if they are not all: sorted, and never empty.
+    /// The accessed ranges, sorted and never empty, or `None` if all bytes were accessed.
     parts: Option<Arc<[Range<usize>]>>,
     pub(crate) writes: bool,
     pub(crate) actor: Actor,
@@ -31,26 +32,26 @@ pub(crate) struct Record {
     clock: Arc<Clock>,
 }
 
-/// An access to be recorded.
+/// An access that is about to be recorded.
 #[derive(Clone, Debug)]
 pub(crate) struct Noted {
     pub(crate) bytes: Range<usize>,
     pub(crate) parts: Option<Arc<[Range<usize>]>>,
     pub(crate) writes: bool,
     pub(crate) actor: Actor,
-    /// `true` if records that it covers may be dropped.
+    /// `true` if earlier records that this access covers may be dropped.
     pub(crate) prunes: bool,
 }
 
-/// The accesses to one block that a later one could race with.
+/// The accesses to one block with which a later access could race.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Shadow(Vec<Record>);
 
 impl Shadow {
-    /// Records an access, and returns one that it races with.
+    /// Records an access, and returns an earlier access with which it races.
     ///
-    /// The accesses of a kernel are known once it has run. Accesses recorded earlier may have been
-    /// submitted after it, and be ordered after it.
+    /// The accesses of a kernel are only known once it has run. Accesses that were recorded earlier
+    /// may have been submitted after the kernel, and may be ordered after it.
     pub(crate) fn access(
         &mut self,
         noted: Noted,
@@ -66,14 +67,15 @@ impl Shadow {
             (old.writes || writes) && !ordered && old.overlaps(&new)
         };
         let found = self.0.iter().find(races).cloned();
-        // Every access after this one is after those, too: they are not needed any more.
+        // Every access that is ordered after this one is also ordered after the older ones, so the
+        // older records are no longer needed.
         if prunes && new.parts.is_none() {
             self.0.retain(|old| {
                 let inside = new.bytes.start <= old.bytes.start && old.bytes.end <= new.bytes.end;
                 !(inside && (writes || !old.writes) && clock.has_seen(old.stamp))
             });
         }
-        // A repeated access, such as that of a graph launched many times, replaces its record.
+        // A repeated access replaces its record, for example when a graph is launched many times.
         self.0.retain(|old| {
             let same = old.bytes == new.bytes && old.parts == new.parts && old.writes == writes;
             !(prunes && same && clock.has_seen(old.stamp))
@@ -82,7 +84,7 @@ impl Shadow {
         found
     }
 
-    /// Returns an access that this clock is not ordered after.
+    /// Returns a recorded access that the clock is not ordered after.
     pub(crate) fn unknown_to(&self, clock: &Clock) -> Option<&Record> {
         self.0.iter().find(|record| !clock.has_seen(record.stamp))
     }
@@ -99,12 +101,12 @@ impl Record {
     }
 }
 
-/// Returns `true` if two ranges have bytes in common.
+/// Returns `true` if two ranges overlap.
 pub(crate) fn overlap(one: &Range<usize>, two: &Range<usize>) -> bool {
     one.start < two.end && two.start < one.end
 }
 
-/// Returns `true` if two sorted lists of ranges have bytes in common.
+/// Returns `true` if any ranges in two sorted lists overlap.
 pub(crate) fn any_overlap(mut one: &[Range<usize>], mut two: &[Range<usize>]) -> bool {
     while let ([first, others_of_one @ ..], [second, others_of_two @ ..]) = (one, two) {
         if overlap(first, second) {
@@ -146,7 +148,7 @@ mod tests {
 
     const ACTOR: Actor = Actor { stream: 1, number: 1, what: "test", kernel: None, node: None };
 
-    /// An access by an agent now.
+    /// Records an access that an agent makes now.
     fn access(
         shadow: &mut Shadow,
         bytes: Range<usize>,

@@ -1,4 +1,4 @@
-//! State of streams: queues of operations, and the waits of each operation.
+//! State of streams: the queued operations, and what each operation waits for.
 
 use std::collections::VecDeque;
 
@@ -8,12 +8,13 @@ use super::launch::GraphRun;
 use super::position::Position;
 use super::work::Unit;
 
-/// The streams that it implicitly waits for.
+/// Which streams a stream implicitly waits for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Order {
-    /// The legacy default stream: it waits for all blocking streams, and they wait for it.
+    /// The legacy default stream. It waits for all blocking streams, and all blocking streams wait
+    /// for it.
     Legacy,
-    /// The default stream of a thread, which is a blocking one.
+    /// The default stream of a thread, which is a blocking stream.
     PerThread,
     Blocking,
     NonBlocking,
@@ -25,12 +26,12 @@ pub(crate) struct Operation {
     pub(crate) number: u64,
     pub(crate) what: &'static str,
     pub(crate) after: Vec<Position>,
-    /// The clock at its beginning.
+    /// The clock when the operation begins.
     pub(crate) clock: Clock,
     pub(crate) body: Body,
 }
 
-/// The work of an operation.
+/// The work that an operation performs.
 #[derive(Debug)]
 pub(crate) enum Body {
     Unit(Unit),
@@ -38,7 +39,7 @@ pub(crate) enum Body {
 }
 
 impl Body {
-    /// Returns the number of its kernels, whose accesses are not known yet.
+    /// Returns the number of kernels, whose accesses are not known yet.
     pub(in crate::world) fn kernels(&self) -> usize {
         match self {
             Self::Unit(unit) => usize::from(matches!(unit, Unit::Kernel(_))),
@@ -55,10 +56,10 @@ pub(crate) struct Stream {
     pub(crate) priority: i32,
     pub(crate) lives: bool,
     pub(crate) queue: VecDeque<Operation>,
-    /// The numbers of submitted and of completed operations.
+    /// How many operations have been submitted and completed.
     pub(crate) submitted: u64,
     pub(crate) completed: u64,
-    /// `true` while a thread runs a host function of it.
+    /// `true` while a thread runs one of the stream's host functions.
     pub(crate) busy: bool,
     pub(crate) clock: Clock,
     pub(crate) capture: Option<Membership>,

@@ -1,6 +1,6 @@
-//! State of updates: an executable graph takes the parameters of another graph of the same shape,
-//! or refuses. Every change that CUDA allows a driver to refuse is refused here: a program that
-//! relies on more works on some drivers alone.
+//! State of updates. An update replaces the parameters of an executable graph by those of another
+//! graph of the same shape, or is refused. The simulator refuses every change that CUDA allows a
+//! driver to refuse, because a program that relies on such changes only works on some drivers.
 //!
 //! - The number of nodes, their edges and their kinds (driver API, `cuGraphExecUpdate`).
 //! - Memsets: "Changing other aspects of the memset (width, height, element size or pitch) may cause the update to be
@@ -10,12 +10,12 @@
 //!   multidimensional" (`cuGraphExecMemcpyNodeSetParams`).
 //! - Both: the device of an operand; kernels: the context of the function (`cuGraphExecUpdate`).
 
-/// The reason for which an executable graph refuses an update, in CUDA's terms.
+/// Why an executable graph refuses an update, in CUDA's terms.
 #[derive(Debug)]
 pub(crate) struct UpdateRefusal {
     /// `CUgraphExecUpdateResult`.
     pub(crate) result: u32,
-    /// The node, or the later one of the edge; 0 if no node is concerned.
+    /// The node, or the later node of the edge; 0 if the refusal concerns no node.
     pub(crate) node: u64,
     /// The earlier node of the edge.
     pub(crate) from: u64,

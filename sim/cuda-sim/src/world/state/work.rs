@@ -1,14 +1,14 @@
-//! The work of a stream or of a graph's node: as the caller requests it, and ready to run.
+//! The work of a stream or a graph node, as the caller requests it and in the form that can run.
 //!
-//! `Work` names addresses. At its submission, addresses become pieces of blocks (`Unit`), and the
-//! bytes that it accesses become records of the race checker.
+//! `Work` contains addresses. When it is submitted, the addresses are resolved to parts of blocks
+//! (`Unit`), and the accessed bytes are recorded for the race checker.
 
 use super::copy::{Copy, Rows};
 use super::host_call::HostCall;
 use super::kernel::{KernelCall, ReadyKernel};
 use super::memory::Piece;
 
-/// Requested work.
+/// Work that a caller has requested.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Work {
     Empty,
@@ -18,14 +18,14 @@ pub(crate) enum Work {
     Kernel(KernelCall),
     /// Runs a child graph.
     Child(usize),
-    /// Runs child graphs by a condition; the fields are their handles. It can be added and read
-    /// back, and not instantiated.
+    /// Runs child graphs depending on a condition. The fields are the handles of the graphs. Such a
+    /// node can be added and read back, but not instantiated.
     Conditional(Vec<u64>),
-    /// Work of another API. It can be added and read back, and not instantiated.
+    /// Work of another API. Such a node can be added and read back, but not instantiated.
     Opaque(NodeKind),
-    /// Waits for an external event, at each launch of a graph.
+    /// Waits for an external event at each launch of the graph.
     Wait(usize),
-    /// Records an external event, at each launch of a graph.
+    /// Records an external event at each launch of the graph.
     Record(usize),
     Allocate {
         address: u64,
@@ -37,20 +37,20 @@ pub(crate) enum Work {
     },
 }
 
-/// A fill of rows with equal elements.
+/// A fill of rows with identical elements.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Fill {
     pub(crate) address: u64,
     pub(crate) pitch: usize,
     pub(crate) value: u32,
-    /// The bytes of an element: 1, 2 or 4.
+    /// The size of an element in bytes: 1, 2 or 4.
     pub(crate) element: usize,
-    /// The elements of a row.
+    /// The number of elements in a row.
     pub(crate) width: usize,
     pub(crate) height: usize,
 }
 
-/// The kind of a node, by its number in CUDA.
+/// The kind of a node, with CUDA's numbers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u32)]
 pub(crate) enum NodeKind {
@@ -70,7 +70,7 @@ pub(crate) enum NodeKind {
     Conditional = 13,
 }
 
-/// A unit of work, which runs at once.
+/// A unit of work, which runs as a whole.
 #[derive(Debug)]
 pub(crate) enum Unit {
     Nothing,
@@ -84,26 +84,26 @@ pub(crate) enum Unit {
     },
     Host(HostCall),
     Kernel(Box<ReadyKernel>),
-    /// Overwrites a block's bytes and drops them.
+    /// Overwrites the bytes of a block, then drops them.
     Free(usize),
-    /// Overwrites a block's bytes, and keeps them for the next launch.
+    /// Overwrites the bytes of a block, and keeps the block for the next launch.
     Poison(usize),
     /// Records an event.
     Mark(usize, u64),
-    /// Accesses an address without memory, which breaks the device's context.
+    /// Accesses an address that has no memory, which breaks the device's context.
     Fault(usize),
 }
 
-/// One end of a copy that is ready to run.
+/// One end of a copy, in the form that can run.
 #[derive(Debug)]
 pub(crate) enum Place {
     Device(Vec<Piece>),
-    /// Rows, by address and length.
+    /// The rows, each given by its address and length.
     Host(Vec<(u64, usize)>),
     Staged(Vec<u8>),
 }
 
-/// Bytes that work accesses.
+/// Bytes that an operation accesses.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Access {
     pub(crate) piece: Piece,
@@ -131,18 +131,18 @@ impl Work {
 }
 
 impl Fill {
-    /// Returns a fill of one row of elements.
+    /// Returns a fill of a single row of elements.
     pub(crate) fn row(address: u64, value: u32, element: usize, width: usize) -> Self {
         Self { address, pitch: 0, value, element, width, height: 1 }
     }
 
-    /// Returns `true` if only value and address differ.
+    /// Returns `true` if the two fills differ at most in their value and address.
     pub(in crate::world) fn has_shape_of(&self, other: &Self) -> bool {
         let shape = |fill: &Self| (fill.element, fill.width, fill.height, fill.pitch);
         shape(self) == shape(other)
     }
 
-    /// Returns its rows, which are correct if it [is valid](Self::is_valid).
+    /// Returns the rows to fill. They are only correct if the fill [is valid](Self::is_valid).
     pub(in crate::world) fn rows(&self) -> Rows {
         Rows::in_plane(self.address, self.width * self.element, self.height, self.pitch)
     }

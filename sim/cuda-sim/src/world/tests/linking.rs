@@ -9,7 +9,7 @@ use crate::report::Mistake;
 const HEAD: &str = ".version 8.0\n.target sm_80\n.address_size 64\n";
 const ONE: Shape = Shape { grid: [1; 3], block: [1; 3], shared: 0 };
 
-/// Writes the result of `twice` for its own `counter`, and the size of the common variable.
+/// Writes the result of `twice` for this module's `counter`, and the size of the common variable.
 const CALLER: &str = ".global .u32 counter = 20;
     .common .global .align 4 .b8 shared_by_all[4];
     .extern .func (.param .b32 result) twice (.param .b32 x);
@@ -20,7 +20,7 @@ const CALLER: &str = ".global .u32 counter = 20;
     st.param.b32 [x], %r0; call.uni (result), twice, (x); ld.param.b32 %r1, [result]; }
     st.global.u32 [%l0], %r1; ret; }";
 
-/// This `counter` is a different variable.
+/// This `counter` is a different variable from the caller's.
 const CALLED: &str = ".global .u32 counter = 2;
     .common .global .align 4 .b8 shared_by_all[16];
     .visible .func (.param .b32 result) twice (.param .b32 x) {
@@ -75,7 +75,7 @@ fn linked_modules_call_each_other_and_keep_names_of_their_own() {
     let instance = world.module_of_library(THREAD, library).unwrap();
     let (_, size) = world.variable_of(instance, "shared_by_all").unwrap();
     assert_eq!(size, 16, "the largest of those that are common");
-    // A linked image can be linked again, here with a function that needs no other.
+    // A linked image can be linked again, in this case with a function that needs no other module.
     let more = ".visible .entry other() { ret; }";
     let link = world.begin_link(THREAD, Log::default()).unwrap();
     world.add_to_link(link, Input::Text(image)).unwrap();
@@ -128,7 +128,7 @@ fn a_library_is_a_module_on_each_device_that_needs_it() {
     assert_eq!(world.leaks(), "1 of kind library");
     let first = world.module_of_library(THREAD, library).unwrap();
     assert_eq!(world.module_of_library(THREAD, library), Ok(first));
-    // The other device has no context yet.
+    // The other device does not have a context yet.
     assert_eq!(world.function_on(kernel, 1), Err(Code::INVALID_CONTEXT));
     let context = world.retain(1).unwrap();
     world.push_context(THREAD, context).unwrap();
@@ -151,7 +151,7 @@ fn contexts_of_a_thread_are_a_stack() {
     let second = world.retain(1).unwrap();
     world.push_context(THREAD, second).unwrap();
     assert_eq!(world.current_device(THREAD), Ok(1));
-    // It replaces the last one.
+    // The new current context replaces the previous one.
     world.set_current(THREAD, first).unwrap();
     assert_eq!(world.pop_context(THREAD), Ok(first));
     assert_eq!(world.current_context(THREAD), Ok(first));

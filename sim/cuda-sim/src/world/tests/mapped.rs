@@ -1,4 +1,4 @@
-//! Page-locked host memory, accessed by kernels, fills and copies of a device.
+//! Page-locked host memory that is accessed by kernels, fills and copies of a device.
 
 use std::sync::{Arc, Mutex};
 
@@ -8,11 +8,11 @@ use super::super::{Fill, HostMemory, Order, Settings, Shape, World};
 use super::{THREAD, bytes, reach};
 use crate::code::{Code, Outcome};
 
-/// The address of the host's bytes.
+/// The address at which the host's bytes start.
 const START: u64 = 0x10_0000;
 const BYTES: usize = 256;
 
-/// Bytes of a host, shared with a test.
+/// The bytes of a host, which a test shares.
 #[derive(Clone)]
 struct Host(Arc<Mutex<Vec<u8>>>);
 
@@ -45,7 +45,7 @@ fn world() -> (World, Host) {
     (world, host)
 }
 
-/// Adds 1 to the 4 bytes at an address, on a stream.
+/// Adds 1 to the 4 bytes at an address, using a stream.
 fn add_one(world: &mut World, stream: u64, address: u64) -> Outcome<()> {
     let text = ".version 8.0\n.target sm_80\n.address_size 64\n
         .visible .entry k(.param .u64 at) { .reg .b32 %r<2>; .reg .b64 %l<2>;
@@ -103,7 +103,7 @@ fn copies_and_fills_take_it_by_its_address_on_a_device() {
     let (pinned, device) =
         (world.allocate_host(THREAD, 64).unwrap(), world.allocate_plain(THREAD, 64).unwrap());
     let goal = world.fill(THREAD, Fill::row(pinned, 0x0102, 2, 32), "fill").unwrap();
-    // The host waits for a fill of its own memory.
+    // The host must wait for a fill of host memory.
     assert!(!world.is_reached(&goal));
     reach(&mut world, goal).unwrap();
     assert_eq!(host.0.lock().unwrap()[..66], [[2, 1].repeat(32), vec![0, 0]].concat());
@@ -114,7 +114,7 @@ fn copies_and_fills_take_it_by_its_address_on_a_device() {
     reach(&mut world, goal).unwrap();
     finish(&mut world).unwrap();
     assert_eq!(bytes(&world, device, 64), [[2, 1].repeat(16), vec![7; 32]].concat());
-    // The target is ordinary host memory, which the device does not know: the host waits.
+    // The target is ordinary host memory that the device does not know, so the host waits.
     let stream = world.create_stream(THREAD, Order::NonBlocking, 0).unwrap();
     for asynchronous in [false, true] {
         let copy = Copy::row(End::Host(START + 64), End::Device(pinned), 8);
@@ -149,7 +149,7 @@ fn memory_of_the_program_is_registered_and_goes_on_without() {
     };
     end(&mut world, 16).unwrap();
     assert_eq!(end(&mut world, 16), Err(Code::HOST_MEMORY_NOT_REGISTERED));
-    // It is ordinary memory again, and not a stale address.
+    // The address is ordinary memory again, and not stale.
     let device = world.allocate_plain(THREAD, 16).unwrap();
     let copy = Copy::row(End::Device(device), End::Host(START + 16), 16);
     let goal = world.copy(THREAD, copy, "copy").unwrap();

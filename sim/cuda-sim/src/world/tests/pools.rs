@@ -1,4 +1,4 @@
-//! Memory pools on a full device, with memory that another stream frees by pending work.
+//! Memory pools on a full device, while pending work on another stream frees memory.
 
 use super::super::state::event::Moment;
 use super::{Code, Fill, NoHost, Order, Outcome, Settings, THREAD, World, wait_for};
@@ -8,7 +8,7 @@ const MEBIBYTE: usize = 1 << 20;
 /// `CU_MEMPOOL_ATTR_REUSE_ALLOW_INTERNAL_DEPENDENCIES`.
 const INTERNAL_DEPENDENCIES: u32 = 3;
 
-/// Returns a device of this many MiB, and streams of it.
+/// Returns a device with this much memory in MiB, and some of its streams.
 fn device<const STREAMS: usize>(seed: u64, mebibytes: usize) -> (World, [u64; STREAMS]) {
     let settings = Settings { seed, bytes: mebibytes * MEBIBYTE, ..Settings::default() };
     let mut world = World::new(settings, Box::new(NoHost));
@@ -25,7 +25,7 @@ fn allocate(world: &mut World, stream: u64, mebibytes: usize) -> Outcome<u64> {
     Ok(address)
 }
 
-/// Allocates, uses and frees memory on a stream. Returns the moment of the free, and the address.
+/// Allocates, uses and frees memory on a stream. Returns the moment of the free and the address.
 fn freed(world: &mut World, stream: u64, mebibytes: usize) -> (Moment, u64) {
     let address = allocate(world, stream, mebibytes).unwrap();
     let region = world.memory.starting_at(address).unwrap();
@@ -42,7 +42,7 @@ fn a_full_device_makes_an_allocation_wait_for_a_free() {
         let second = allocate(&mut world, two, 40).unwrap();
         assert_eq!(second, first);
         assert!(!world.is_done(free.position), "the host does not wait");
-        // A wait for the second stream includes the free on the first.
+        // Waiting for the second stream includes the free on the first stream.
         wait_for(&mut world, two).unwrap();
         assert!(world.is_done(free.position));
         world.free_async(THREAD, two, second).unwrap();
@@ -73,7 +73,7 @@ fn several_frees_are_waited_for_where_none_is_large_enough() {
         assert!(frees.iter().all(|(_, address)| *address != large));
         wait_for(&mut world, three).unwrap();
         assert!(frees.iter().all(|(free, _)| world.is_done(free.position)));
-        // Their addresses have no memory left, and are not reused.
+        // The freed addresses have no memory left and are not reused.
         let refused = world.allocate_async(THREAD, one, 24 * MEBIBYTE, None);
         assert_eq!(refused, Err(Code::OUT_OF_MEMORY));
         world.free_async(THREAD, three, large).unwrap();

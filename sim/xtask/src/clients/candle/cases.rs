@@ -1,4 +1,4 @@
-//! Kernels that run with one thread for each element, with the host's computation.
+//! Kernels that use one thread for each element, compared with the host's computation.
 
 #![expect(
     clippy::cast_possible_truncation,
@@ -10,17 +10,17 @@ use super::cases_of_many as many;
 use super::host::{COUNT, ROUNDING, bytes, exact, numbers, singles, sizes, within};
 use tasks::TaskError;
 
-/// A kernel to run.
+/// A kernel to run and check.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Case {
     pub(super) source: &'static str,
     pub(super) kernel: &'static str,
-    /// The compared property and its precision.
+    /// The property that is compared, and its precision.
     pub(super) what: &'static str,
     pub(super) run: fn(&Driver, &Kernel<'_>) -> Result<(), TaskError>,
 }
 
-/// All of them.
+/// All cases of this kind.
 pub(super) const CASES: [Case; 18] = [
     case("affine", "affine_f32", "fused, to the bit", affine),
     case("binary", "badd_f32", "one side transposed, to the bit", add),
@@ -53,13 +53,13 @@ const fn case(
 
 const THREADS: u32 = 64;
 
-/// Returns a shape with enough threads that some of them have several elements.
+/// Returns a shape with so few threads that some of them process several elements.
 fn shape() -> Shape {
     Shape::row(3, THREADS)
 }
 
-/// Returns the first parameters of most kernels: the number of elements, and no dimensions, as for
-/// contiguous tensors.
+/// Returns the first parameters that most kernels take: the number of elements and, as for
+/// contiguous tensors, no dimensions.
 fn contiguous() -> Parameters {
     Parameters::default()
         .and((COUNT as u64).to_le_bytes())
@@ -81,7 +81,7 @@ fn affine(driver: &Driver, kernel: &Kernel<'_>) -> Result<(), TaskError> {
     exact(&output.bytes()?, &singles(&expected))
 }
 
-/// Adds a matrix and the transpose of another.
+/// Adds a matrix to the transpose of another matrix.
 fn add(driver: &Driver, kernel: &Kernel<'_>) -> Result<(), TaskError> {
     const ROWS: usize = 12;
     const COLUMNS: usize = COUNT / ROWS;
@@ -103,12 +103,12 @@ fn add(driver: &Driver, kernel: &Kernel<'_>) -> Result<(), TaskError> {
     exact(&output.bytes()?, &singles(&(0..COUNT).map(of).collect::<Vec<_>>()))
 }
 
-/// Returns the results of a kernel of one tensor for these numbers.
+/// Returns the results of a kernel that takes one tensor, for these numbers.
 fn unary(driver: &Driver, kernel: &Kernel<'_>, numbers: &[f32]) -> Result<Vec<u8>, TaskError> {
     mapped::<4>(driver, kernel, &singles(numbers))
 }
 
-/// Returns the results of a kernel for the elements of one tensor, of `BYTES` bytes each.
+/// Returns the results of a kernel that maps the elements of one tensor, each `BYTES` bytes long.
 fn mapped<const BYTES: usize>(
     driver: &Driver,
     kernel: &Kernel<'_>,
@@ -126,14 +126,14 @@ fn square_root(driver: &Driver, kernel: &Kernel<'_>) -> Result<(), TaskError> {
     exact(&unary(driver, kernel, &numbers)?, &singles(&expected))
 }
 
-/// The bound is that of CUDA's manual for `expf`.
+/// The error bound is the one that CUDA's manual states for `expf`.
 fn exponential(driver: &Driver, kernel: &Kernel<'_>) -> Result<(), TaskError> {
     let numbers = numbers(COUNT);
     let expected: Vec<f64> = numbers.iter().map(|x| f64::from(*x).exp()).collect();
     within(&unary(driver, kernel, &numbers)?, &expected, 4.0 * ROUNDING, 0.0)
 }
 
-/// The sum in it cancels for negative numbers, hence the absolute part of the bound.
+/// The sum in this function cancels for negative numbers, so the bound has an absolute part.
 fn gelu(driver: &Driver, kernel: &Kernel<'_>) -> Result<(), TaskError> {
     let numbers = numbers(COUNT);
     let of = |x: f64| {

@@ -1,4 +1,4 @@
-//! Kernels with cooperating threads or lookups: sums, sorted orders, indices.
+//! Kernels whose threads cooperate or look up elements: sums, sorting and indexing.
 
 #![expect(
     clippy::cast_possible_truncation,
@@ -10,10 +10,10 @@ use super::super::driver::{Buffer, Driver, Kernel, Parameters, Shape};
 use super::host::{COUNT, ROUNDING, bytes, exact, numbers, singles, sizes, within};
 use tasks::TaskError;
 
-/// The rows of the matrix, if the numbers are one.
+/// The number of rows, if the numbers form a matrix.
 const ROWS: usize = 3;
 const COLUMNS: usize = COUNT / ROWS;
-/// The threads of a reducing block.
+/// The number of threads in a block that reduces.
 const THREADS: u32 = 64;
 const WARP: u32 = 32;
 
@@ -21,7 +21,7 @@ fn rows(numbers: &[f32]) -> impl Iterator<Item = Vec<f64>> + '_ {
     numbers.chunks_exact(COLUMNS).map(|row| row.iter().map(|x| f64::from(*x)).collect())
 }
 
-/// Returns the four parameters of a reduction of rows.
+/// Returns the four parameters of a kernel that reduces rows.
 fn reduction(info: &Buffer<'_>) -> Parameters {
     Parameters::default()
         .and((COUNT as u64).to_le_bytes())
@@ -30,7 +30,7 @@ fn reduction(info: &Buffer<'_>) -> Parameters {
         .and_buffer(info)
 }
 
-/// Returns the reduction of each row, in four bytes.
+/// Returns the reduction of each row, which has four bytes.
 fn reduced(driver: &Driver, kernel: &Kernel<'_>, numbers: &[f32]) -> Result<Vec<u8>, TaskError> {
     let columns = COLUMNS as u64;
     let info = driver.upload(&sizes(&[ROWS as u64, columns, columns, 1]))?;
@@ -61,8 +61,8 @@ pub(super) fn least(driver: &Driver, kernel: &Kernel<'_>) -> Result<(), TaskErro
     exact(&found, &bytes(&expected, u32::to_le_bytes))
 }
 
-/// Returns the results of a kernel of rows. Its parameters are source, destination, more buffers,
-/// and further values.
+/// Returns the results of a kernel that processes rows. Its parameters are the source, the
+/// destination, further buffers, and further values.
 fn of_rows(
     driver: &Driver,
     kernel: &Kernel<'_>,
@@ -83,8 +83,8 @@ fn of_rows(
     output.bytes()
 }
 
-/// Differences from the maximum are below 8, so a rounding there counts as 8 in the power. The sum
-/// has four additions in each thread and five in the warp.
+/// Differences from the maximum are below 8, so a rounding error in them counts as 8 in the power.
+/// The sum consists of four additions in each thread and five in the warp.
 pub(super) fn softmax(driver: &Driver, kernel: &Kernel<'_>) -> Result<(), TaskError> {
     let numbers = numbers(COUNT);
     let shape = Shape { grid: [ROWS as u32, 1, 1], block: [1, WARP, 1], shared: 0 };
@@ -100,8 +100,8 @@ pub(super) fn softmax(driver: &Driver, kernel: &Kernel<'_>) -> Result<(), TaskEr
     within(&found, &expected, 128.0 * ROUNDING, 0.0)
 }
 
-/// The variance is the difference of two numbers of the same size, so its rounding counts several
-/// times.
+/// The variance is the difference of two numbers of similar size, so rounding errors in them count
+/// several times.
 pub(super) fn layer_norm(driver: &Driver, kernel: &Kernel<'_>) -> Result<(), TaskError> {
     const EPSILON: f32 = 1e-5;
     let numbers = numbers(COUNT);
@@ -124,9 +124,9 @@ pub(super) fn layer_norm(driver: &Driver, kernel: &Kernel<'_>) -> Result<(), Tas
     within(&found, &expected, 0.0, 256.0 * ROUNDING)
 }
 
-/// Rotary embedding: pairs of elements half a head apart are rotated by an angle.
+/// Rotary embedding: rotates pairs of elements that are half a head apart by an angle.
 pub(super) fn rotation(driver: &Driver, kernel: &Kernel<'_>) -> Result<(), TaskError> {
-    /// The positions and the size of a head, in each of `ROWS` heads.
+    /// The number of positions and the size of a head, in each of `ROWS` heads.
     const STEPS: usize = 10;
     const HEAD: usize = COLUMNS / STEPS;
     let numbers = numbers(COUNT);
@@ -159,7 +159,7 @@ pub(super) fn rotation(driver: &Driver, kernel: &Kernel<'_>) -> Result<(), TaskE
     within(&output.bytes()?, &expected, 0.0, 16.0 * ROUNDING)
 }
 
-/// Sorts by a bitonic network in shared memory, with a barrier in each round.
+/// Sorts with a bitonic network in shared memory, with a barrier in each round.
 pub(super) fn sort(driver: &Driver, kernel: &Kernel<'_>) -> Result<(), TaskError> {
     const PADDED: u32 = 128;
     let numbers = numbers(COUNT);
@@ -177,7 +177,7 @@ pub(super) fn sort(driver: &Driver, kernel: &Kernel<'_>) -> Result<(), TaskError
     exact(&found, &bytes(&expected, u32::to_le_bytes))
 }
 
-/// The rows that the indices name, one of them twice.
+/// The rows that the indices select. One row is selected twice.
 const CHOSEN: [u32; 4] = [2, 0, 1, 2];
 
 pub(super) fn select(driver: &Driver, kernel: &Kernel<'_>) -> Result<(), TaskError> {
@@ -223,7 +223,7 @@ pub(super) fn index_add(driver: &Driver, kernel: &Kernel<'_>) -> Result<(), Task
     exact(&output.bytes()?, &singles(&expected))
 }
 
-/// Copies a part of each row into rows that are closer together.
+/// Copies a part of each row to a destination whose rows are closer together.
 pub(super) fn copy(driver: &Driver, kernel: &Kernel<'_>) -> Result<(), TaskError> {
     const PART: usize = COLUMNS - 7;
     let numbers = numbers(COUNT);

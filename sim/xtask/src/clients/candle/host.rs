@@ -1,16 +1,16 @@
-//! Numbers for the kernels, and comparisons with the host's results.
+//! Input numbers for the kernels, and comparisons with the host's results.
 
 use fastrand::Rng;
 
 use tasks::TaskError;
 
-/// Half the distance from 1 to the next `f32`: the largest relative error of one rounding.
+/// Half the distance from 1 to the next `f32`, which is the largest relative error of one rounding.
 pub(super) const ROUNDING: f64 = 1.0 / 16_777_216.0;
 
-/// The numbers of a case: more than a block's threads, and not a multiple of a block.
+/// The number of elements in a case. It exceeds a block's threads and is not a multiple of them.
 pub(super) const COUNT: usize = 300;
 
-/// Returns numbers from -4 to 4, the same each time.
+/// Returns numbers from -4 to 4. They are the same in each run.
 pub(super) fn numbers(count: usize) -> Vec<f32> {
     let mut random = Rng::with_seed(0x5EED);
     (0..count).map(|_| random.f32().mul_add(8.0, -4.0)).collect()
@@ -26,16 +26,16 @@ pub(super) fn singles(values: &[f32]) -> Vec<u8> {
     bytes(values, f32::to_le_bytes)
 }
 
-/// Returns the `u64`s of dimensions and strides.
+/// Returns the bytes of dimensions and strides, stored as `u64`.
 pub(super) fn sizes(values: &[u64]) -> Vec<u8> {
     bytes(values, u64::to_le_bytes)
 }
 
-/// Checks that the bits are those of the host.
+/// Checks that the bits equal those of the host's result.
 ///
 /// # Errors
 ///
-/// Fails with the first place at which they differ.
+/// Fails with the first position at which the bits differ.
 pub(super) fn exact(found: &[u8], expected: &[u8]) -> Result<(), TaskError> {
     if found.len() != expected.len() {
         return Err(format!("{} bytes and not {}", found.len(), expected.len()).into());
@@ -46,11 +46,11 @@ pub(super) fn exact(found: &[u8], expected: &[u8]) -> Result<(), TaskError> {
     }
 }
 
-/// Checks that `f32`s are within a relative and an absolute bound of the host's.
+/// Checks that `f32`s are within a relative and an absolute bound of the host's results.
 ///
 /// # Errors
 ///
-/// Fails with the first place at which they are not.
+/// Fails with the first position at which a bound is exceeded.
 pub(super) fn within(
     found: &[u8],
     expected: &[f64],

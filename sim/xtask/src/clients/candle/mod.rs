@@ -1,4 +1,5 @@
-//! The kernels of candle-kernels: compiled by NVRTC, loaded, and partly compared with the host.
+//! The kernels of candle-kernels. They are compiled by NVRTC and loaded, and some are compared with
+//! the host.
 
 mod cases;
 mod cases_of_many;
@@ -19,8 +20,8 @@ use tasks::checks::{Checks, same};
 use tasks::source;
 
 const VERSION: &str = "0.11.1";
-/// The sources that NVRTC can compile, in order of their compile time. The crate's other sources
-/// mix kernels with host functions.
+/// The sources that NVRTC can compile, ordered by compile time. The crate's other sources mix
+/// kernels with host functions.
 const SOURCES: [&str; 11] = [
     "quantized",
     "binary",
@@ -34,12 +35,12 @@ const SOURCES: [&str; 11] = [
     "affine",
     "sort",
 ];
-/// Sources that take longer than all others together, or have no case; left out of a short run.
+/// Sources that take longer than all others together, or that no case uses. A short run skips them.
 const LONG: [&str; 3] = ["quantized", "binary", "conv"];
-/// The number of kernels in all sources.
+/// The total number of kernels in all sources.
 const KERNELS: usize = 705;
 
-/// Downloads the sources, compiles and loads them, and runs the cases.
+/// Downloads the sources, compiles and loads the kernels, and runs the cases.
 ///
 /// # Errors
 ///
@@ -100,14 +101,15 @@ pub(super) fn run(place: &Place, short: bool, checks: &mut Checks) -> Result<(),
     Ok(())
 }
 
-/// A compiled source.
+/// The PTX of one source.
 #[derive(Debug)]
 struct Ptx {
     source: &'static str,
     text: String,
 }
 
-/// Downloads compiler, headers and sources, and compiles. The inner error names a missing download.
+/// Downloads the compiler, the headers and the sources, and compiles. The inner error names a
+/// download that failed.
 fn obtain(place: &Place, short: bool) -> Result<Result<Vec<Ptx>, String>, TaskError> {
     let toolkit = match Toolkit::obtain(&place.compilers)? {
         Ok(toolkit) => toolkit,
@@ -132,18 +134,18 @@ fn obtain(place: &Place, short: bool) -> Result<Result<Vec<Ptx>, String>, TaskEr
     making.all(&wanted.collect::<Vec<_>>()).map(Ok)
 }
 
-/// Directories of the compilation.
+/// The directories that a compilation uses.
 #[derive(Debug)]
 struct Making {
     compiler: Compiler,
     sources: PathBuf,
     headers: PathBuf,
-    /// The cache of PTX by the same sources, options and stand-ins.
+    /// The directory that caches PTX for the same sources, options and stand-ins.
     kept: PathBuf,
 }
 
 impl Making {
-    /// Compiles sources, in parallel by the number of processors.
+    /// Compiles sources in parallel, using as many threads as there are processors.
     fn all(&self, sources: &[&'static str]) -> Result<Vec<Ptx>, TaskError> {
         let left = Mutex::new(sources.iter().rev().copied().collect::<Vec<_>>());
         let done = Mutex::new(Vec::new());
@@ -178,7 +180,7 @@ impl Making {
         let options: Vec<&str> =
             stand_ins::OPTIONS.into_iter().chain([own.as_str(), &cuda]).collect();
         let (ptx, _) = self.compiler.compile((&name, &text), &stand_ins::HEADERS, &options)?;
-        // The file is complete, or missing.
+        // Renaming ensures that the file is either complete or missing.
         let part = kept.with_extension("part");
         fs::write(&part, &ptx)?;
         fs::rename(part, kept)?;

@@ -1,11 +1,11 @@
-//! Headers of the host's C++ library that NVRTC lacks, reduced to the parts that the kernels use.
+//! Headers of the host's C++ library that NVRTC lacks, reduced to what the kernels use.
 
 use cuda_tasks::short_sum;
 
-/// The compiler's options, as in the crate's build script for a device of this compute capability.
+/// The compiler options of the crate's build script for a device with this compute capability.
 pub(super) const OPTIONS: [&str; 2] = ["--gpu-architecture=compute_80", "--std=c++17"];
 
-/// Names and texts.
+/// The names and texts of the headers.
 pub(super) const HEADERS: [(&str, &str); 5] = [
     ("stdint.h", INTEGERS),
     ("math.h", MATHEMATICS),
@@ -14,7 +14,7 @@ pub(super) const HEADERS: [(&str, &str); 5] = [
     ("cuda/std/limits", LIMITS),
 ];
 
-/// NVRTC 12.0 declares `__dp4a` without a body, so this header defines one as well.
+/// NVRTC 12.0 declares `__dp4a` without a body, so this header also defines it.
 const INTEGERS: &str = r#"#pragma once
 typedef signed char int8_t;
 typedef unsigned char uint8_t;
@@ -48,7 +48,7 @@ template <typename T> struct numeric_limits {
 } }
 ";
 
-/// Returns the parts that the PTX depends on besides its source.
+/// Returns everything that affects the PTX apart from its source.
 pub(super) fn sum() -> String {
     let headers = HEADERS.iter().map(|(name, text)| format!("{name}\n{text}"));
     let all: Vec<String> = headers.chain(OPTIONS.map(str::to_owned)).collect();

@@ -1,13 +1,13 @@
-//! Atomic operations: many threads on few cells, whose last values do not depend on the order.
+//! Atomic operations by many threads on few cells. The final values do not depend on the order.
 
 use super::values::Type;
 
 /// An operation, its effect on a cell, and its type.
 pub(super) struct Atomic {
-    /// C++ with the place `p` and the number `x`.
+    /// C++ code that uses the address `p` and the number `x`.
     pub(super) text: &'static str,
     pub(super) ty: Type,
-    /// Computes the number of a thread from its input: a small one where sums must be exact.
+    /// Computes a thread's number from its input. If sums must be exact, the number is small.
     pub(super) number: fn(u64) -> u64,
     pub(super) change: fn(u64, u64) -> u64,
 }
@@ -24,7 +24,7 @@ fn word(bits: u64) -> i32 {
     Type::S32.whole(bits) as i32
 }
 
-/// Returns a whole number below 64 as a floating-point number of a type.
+/// Returns an integer below 64 as a floating-point number of a type.
 fn small<const TYPE: usize>(bits: u64) -> u64 {
     super::values::TYPES[TYPE].of_float((bits % 64) as f64)
 }
@@ -34,7 +34,7 @@ fn sum<const TYPE: usize>(a: u64, b: u64) -> u64 {
     ty.of_float(ty.float(a) + ty.float(b))
 }
 
-/// Indices in the list of types.
+/// The indices of types in the list of types.
 const F16: usize = 6;
 const F32: usize = 8;
 const F64: usize = 9;
@@ -74,7 +74,7 @@ pub(super) const ATOMICS: [Atomic; 26] = [
     atomic("atomicXor(p, x)", Type::U64, any, |a, b| a ^ b),
     atomic("atomicInc(p, 5u)", Type::U32, any, |a, _| if a >= 5 { 0 } else { a + 1 }),
     atomic("atomicDec(p, 5u)", Type::U32, any, |a, _| if a == 0 || a > 5 { 5 } else { a - 1 }),
-    // A loop of compare-and-swap.
+    // A compare-and-swap loop.
     atomic(
         "for (unsigned a = *(volatile unsigned *)p, b; (b = atomicCAS(p, a, a * 3 + 1)) != a; a = b) {}",
         Type::U32,
@@ -90,7 +90,8 @@ pub(super) const ATOMICS: [Atomic; 26] = [
 ];
 
 impl Atomic {
-    /// Returns two kernels: on global memory, and on shared memory that is copied in and out.
+    /// Returns two kernels: one uses global memory, the other shared memory that is copied in and
+    /// out.
     pub(super) fn source(&self, index: usize, cells: usize) -> String {
         let (name, _) = self.ty.names();
         let Self { text, .. } = self;

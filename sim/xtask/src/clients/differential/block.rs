@@ -1,11 +1,11 @@
-//! Operations of all threads of a block: barriers, and exchanges between two of them.
+//! Operations by all threads of a block: barriers, and exchanges between two barriers.
 
 use super::collective::{Collective, Member, Party, QUESTIONS};
 use super::prelude::bits_of;
 use super::program::THREADS;
 use super::values::{TYPES, Type};
 
-/// Pairs of barriers: that of C++, and instructions without a function in C++.
+/// Pairs of barriers: the one that C++ provides, and instructions that no C++ function provides.
 const BARRIERS: [[&str; 2]; 2] = [
     ["__syncthreads();"; 2],
     [
@@ -14,7 +14,7 @@ const BARRIERS: [[&str; 2]; 2] = [
     ],
 ];
 
-/// Returns all such operations.
+/// Returns all operations of blocks.
 pub(super) fn operations() -> Vec<Collective> {
     let mut all = Vec::new();
     for (question, holds) in QUESTIONS {
@@ -53,7 +53,7 @@ pub(super) fn operations() -> Vec<Collective> {
     all
 }
 
-/// Lets each thread read another thread's write.
+/// Returns an operation in which each thread reads what another thread has written.
 fn exchange(ty: Type, before: &str, after: &str) -> Collective {
     let (name, bits) = (ty.names().0, bits_of(ty.bits()));
     let text = format!(

@@ -1,44 +1,46 @@
-//! An operation of many threads: its CUDA C++, and the host's computation for all of them at once.
+//! An operation by many threads: its CUDA C++ code, and a host function that computes the results
+//! of all threads.
 
 use std::collections::HashSet;
 
 use super::values::Type;
 
-/// A thread that takes part.
+/// A thread that takes part in an operation.
 #[derive(Clone, Debug)]
 pub(super) struct Member {
-    /// Its lane in the warp, or its place in the block for an operation of blocks.
+    /// The thread's lane in the warp or, for operations of blocks, its position in the block.
     pub(super) place: usize,
     pub(super) operands: Vec<u64>,
 }
 
-/// Computes the results of all participants, in the order of their places; `None` if undefined.
+/// Computes the results of all participants, ordered by position. A result is `None` if it is
+/// undefined.
 pub(super) type Function = Box<dyn Fn(&[Member]) -> Vec<Option<u64>>>;
 
-/// The participants of an operation.
+/// The threads that take part in an operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Party {
-    /// Threads of a warp in a mask.
+    /// The threads of a warp that a mask selects.
     Lanes,
     /// All threads of the block.
     Block,
 }
 
-/// An operation of many threads.
+/// An operation by many threads.
 pub(super) struct Collective {
-    /// Statements that set `value` from the operands `a0` and `a1`. They use the thread `i` of the
-    /// block, its `lane`, and cells `slots` of shared memory. `m` is the mask of the participants,
-    /// `whole` that of all lanes of the warp.
+    /// Statements that compute `value` from the operands `a0` and `a1`. They use `i`, the thread's
+    /// number in the block; its `lane`; and the cells `slots` in shared memory. `m` is the mask of
+    /// the participants, and `whole` the mask of all lanes in the warp.
     pub(super) text: String,
     pub(super) party: Party,
     pub(super) operands: Vec<Type>,
     pub(super) result: Type,
     pub(super) function: Function,
-    /// The family, whose members differ in types and widths alone.
+    /// The family. Its members differ only in types and widths.
     family: String,
 }
 
-/// Keeps the first of each family.
+/// Keeps the first operation of each family.
 pub(super) fn one_of_each_family(all: &mut Vec<Collective>) {
     let mut families = HashSet::new();
     all.retain(|one| families.insert(one.family.clone()));
@@ -57,12 +59,13 @@ impl Collective {
         Self { text, party, operands, result, function: Box::new(function), family }
     }
 
-    /// Assigns a family.
+    /// Assigns the operation to a family.
     pub(super) fn in_family(self, family: &str) -> Self {
         Self { family: family.to_owned(), ..self }
     }
 
-    /// Returns an operation with the same result for all, computed from the first operands of all.
+    /// Returns an operation whose result is the same for all threads and depends on all first
+    /// operands.
     pub(super) fn of_all(
         party: Party,
         text: &str,
@@ -77,10 +80,10 @@ impl Collective {
     }
 }
 
-/// A predicate of `a0`: as C++, and on the host.
+/// A predicate of `a0`, in C++ and as a host function.
 type Question = (&'static str, fn(u64) -> bool);
 
-/// Predicates that few threads satisfy, and nearly all.
+/// Predicates that hold for few threads, and for nearly all threads.
 pub(super) const QUESTIONS: [Question; 2] =
     [("a0 % 64u == 7u", |a| a % 64 == 7), ("a0 % 64u != 7u", |a| a % 64 != 7)];
 
@@ -101,7 +104,7 @@ mod tests {
         for mode in ["up", "down", "bfly", "idx"] {
             assert_eq!(count(&format!("shfl.sync.{mode}.b32")), 1, "{mode}");
         }
-        // Each predicate, and the ballot also for ranks.
+        // Each vote is tested with each predicate, and the ballot is also used for ranks.
         for (vote, expected) in [("__all", 2), ("__any", 2), ("__uni", 2), ("__ballot", 4)] {
             assert_eq!(count(&format!("{vote}_sync(")), expected, "{vote}");
         }

@@ -1,4 +1,4 @@
-//! Conversions between all types, in all directions.
+//! Conversions between all types, with all rounding directions.
 
 use super::operation::Operation;
 use super::values::{DIRECTIONS, Direction, Type, low, range, to_whole};
@@ -60,7 +60,7 @@ fn whole_to_whole(
     }));
 }
 
-/// Beyond the range it is the nearest number in it, and 0 for NaN.
+/// A value beyond the range becomes the nearest number in the range, and NaN becomes 0.
 fn point_to_whole(
     all: &mut Vec<Operation>,
     (from, from_name): (Type, &str),
@@ -71,7 +71,7 @@ fn point_to_whole(
         let (least, greatest) = to.range();
         all.push(Operation::instruction(&name, &[from], to, move |a| {
             let value = from.float(a[0]);
-            // Rust's conversion limits to the range of 128 bits, and returns 0 for NaN.
+            // Rust's conversion clamps to the 128-bit range, and returns 0 for NaN.
             (to_whole(value, direction) as i128).clamp(least, greatest) as u64
         }));
     }
@@ -117,7 +117,7 @@ fn point_to_point(
     }
 }
 
-/// Adds bytes, in registers of 32 bits.
+/// Adds operations on bytes that are packed into 32-bit registers.
 fn bytes(all: &mut Vec<Operation>) {
     let word = Type::S32;
     for (name, signed) in [("u8", false), ("s8", true)] {

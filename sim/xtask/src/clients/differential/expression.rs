@@ -1,18 +1,18 @@
-//! Random expressions: as C++, and as the host computes them.
+//! Random expressions, which are written as C++ and computed by the host.
 
 use fastrand::Rng;
 
 use super::operation::Operation;
 use super::values::{TYPES, Type};
 
-/// The inputs of each type for a thread.
+/// The number of inputs that a thread has for each type.
 pub(super) const INPUTS: usize = 3;
-/// The limit of nesting.
+/// The maximum nesting depth.
 const DEPTH: u32 = 3;
 
 /// A tree of operations.
 pub(super) enum Expression<'o> {
-    /// An input: the index of its type, and its index within the type.
+    /// An input, given by the index of its type and its index among the inputs of that type.
     Input {
         ty: usize,
         index: usize,
@@ -24,7 +24,7 @@ pub(super) enum Expression<'o> {
 }
 
 impl<'o> Expression<'o> {
-    /// Draws one with this operation outermost.
+    /// Generates a random expression whose outermost operation is `root`.
     pub(super) fn random(root: &'o Operation, all: &'o [Operation], random: &mut Rng) -> Self {
         Self::applied(root, all, DEPTH - 1, random)
     }
@@ -41,7 +41,8 @@ impl<'o> Expression<'o> {
         Self::Applied { operation, operands }
     }
 
-    /// Draws one of a type. An operation with an inexact result is used only outermost.
+    /// Generates a random expression of a type. Operations with an inexact result are only used as
+    /// the outermost operation.
     pub(super) fn of(ty: Type, all: &'o [Operation], depth: u32, random: &mut Rng) -> Self {
         let fits = |one: &&Operation| one.result == ty && one.bound == super::values::Bound::Exact;
         let fitting: Vec<&Operation> = all.iter().filter(fits).collect();
@@ -54,7 +55,7 @@ impl<'o> Expression<'o> {
         Self::Input { ty: place, index: random.usize(..INPUTS) }
     }
 
-    /// Returns the C++, with the names of inputs that the kernel declares.
+    /// Returns the expression as C++, using the input names that the kernel declares.
     pub(super) fn text(&self) -> String {
         match self {
             Self::Input { ty, index } => format!("x{ty}_{index}"),
@@ -64,7 +65,7 @@ impl<'o> Expression<'o> {
         }
     }
 
-    /// Returns the host's result for inputs as bits, sorted by type.
+    /// Returns the value that the host computes. The inputs are bits, sorted by type.
     pub(super) fn value(&self, inputs: &[u64]) -> u64 {
         match self {
             Self::Input { ty, index } => TYPES[*ty].mask(inputs[ty * INPUTS + index]),
@@ -77,7 +78,8 @@ impl<'o> Expression<'o> {
     }
 }
 
-/// Draws a number of a type: any bits, one near a power of two or zero, or a special one.
+/// Generates a number of a type: random bits, a value near zero or a power of two, or a special
+/// value.
 pub(super) fn input(ty: Type, random: &mut Rng) -> u64 {
     const OF_POINT: [f64; 14] = [
         0.0,
@@ -112,7 +114,7 @@ pub(super) fn input(ty: Type, random: &mut Rng) -> u64 {
             half(random) | half(random) << 16
         }
         3 | 4 => {
-            // Zero, the greatest, the least, and their neighbours.
+            // The values zero, greatest, least, and their neighbours.
             let edges = [0, u64::MAX, 1 << (ty.bits() - 1), (1 << (ty.bits() - 1)) - 1];
             edges[random.usize(..4)].wrapping_add(random.u64(..5)).wrapping_sub(2)
         }

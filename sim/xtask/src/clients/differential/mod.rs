@@ -1,10 +1,10 @@
-//! Random expressions of CUDA C++: compiled by NVRTC and run on the simulated driver, and computed
-//! by the host.
+//! Random expressions in CUDA C++. NVRTC compiles them, the simulated driver runs them, and the
+//! host computes the expected results.
 //!
-//! The host's side is Rust, from the same tree of operations and not from the C++. No compiler of
-//! the host has `__half`, `bfe.u32` or a sum rounded downwards. Each has options that change sums
-//! of floats, and not every machine has one. Its functions are written for this test, and share
-//! only the language with the simulator.
+//! The host's side is written in Rust and evaluates the same tree of operations, not the C++ code.
+//! Host compilers lack `__half`, `bfe.u32` and sums that are rounded down. They also have options
+//! that change floating-point sums, and not every machine has a host compiler. The host's functions
+//! were written for this test, and share nothing with the simulator except the language.
 
 #![expect(
     clippy::cast_possible_truncation,
@@ -43,24 +43,24 @@ use tasks::TaskError;
 use tasks::checks::Checks;
 
 const NAME: &str = "differential";
-/// Threads, each with separate inputs.
+/// The number of threads, each of which has its own inputs.
 const THREADS: usize = 32;
-/// Expressions of a kernel.
+/// The number of expressions in a kernel.
 const BATCH: usize = 64;
-/// The number of expressions with each operation outermost.
+/// The number of expressions in which each operation is outermost.
 const ROUNDS: usize = 10;
-/// The number of trials of each operation of warps and blocks. A short run has one trial of one
-/// operation of each family.
+/// The number of trials for each operation of warps and blocks. A short run makes one trial with
+/// one operation of each family.
 const ROUNDS_TOGETHER: usize = 3;
-/// The operations of a kernel, and the kernels of a module.
+/// The number of operations in a kernel, and of kernels in a module.
 const STEPS: usize = 6;
 const PROGRAMS: usize = 16;
-/// The memory cells that all threads change.
+/// The number of memory cells that all threads modify.
 const CELLS: usize = 4;
-/// The limit of printed differences.
+/// The maximum number of differences that are printed.
 const PRINTED: usize = 20;
 
-/// Tests expressions, with each operation outermost several times, or once.
+/// Tests expressions. Each operation is outermost several times or, in a short run, once.
 ///
 /// # Errors
 ///
@@ -104,7 +104,7 @@ pub(super) fn run(
         count => Err(format!("{count} differences")),
     };
     let mut differences: Vec<&String> = tally.differences.iter().collect();
-    // The shortest is the most helpful.
+    // The shortest difference helps most.
     differences.sort_by_key(|difference| difference.len());
     differences.into_iter().take(PRINTED).for_each(|difference| println!("differs: {difference}"));
     let bounded = operations.iter().filter(|one| one.bound != Bound::Exact).count();
@@ -130,7 +130,7 @@ pub(super) fn run(
     Ok(())
 }
 
-/// The compiler, and the directory of headers.
+/// The compiler, and the directory that contains its headers.
 #[derive(Debug)]
 struct Compiling {
     compiler: Compiler,
@@ -138,7 +138,7 @@ struct Compiling {
 }
 
 impl Compiling {
-    /// Downloads the compiler. The inner error names a missing download.
+    /// Downloads the compiler. The inner error names a download that failed.
     fn obtain(place: &Place) -> Result<Result<Self, String>, TaskError> {
         let toolkit = match Toolkit::obtain(&place.compilers)? {
             Ok(toolkit) => toolkit,
@@ -150,7 +150,8 @@ impl Compiling {
         })
     }
 
-    /// Compiles without contraction: products and sums are fused only where a source does it.
+    /// Compiles without contraction, so multiplications and additions are only fused where the
+    /// source says so.
     fn ptx(&self, source: &str) -> Result<String, TaskError> {
         let include = format!("--include-path={}", self.headers.display());
         let options = ["--gpu-architecture=compute_90", "--std=c++17", "--fmad=false", &include];
@@ -159,7 +160,7 @@ impl Compiling {
     }
 }
 
-/// Counts of trials, and the differences.
+/// The number of trials, and the differences found.
 #[derive(Debug, Default)]
 struct Tally {
     tried: usize,
@@ -167,7 +168,8 @@ struct Tally {
 }
 
 impl Tally {
-    /// Compiles and runs expressions, each with its outermost operation, and compares.
+    /// Compiles and runs expressions, and compares the results. Each expression is paired with its
+    /// outermost operation.
     fn batch(
         &mut self,
         compiling: &Compiling,
@@ -185,7 +187,7 @@ impl Tally {
                 return Ok(());
             }
         };
-        // The inputs of a thread are adjacent.
+        // The inputs of one thread are adjacent.
         let inputs: Vec<Vec<u64>> = (0..THREADS)
             .map(|_| {
                 TYPES.iter().flat_map(|ty| [*ty; INPUTS]).map(|ty| input(ty, random)).collect()
@@ -210,7 +212,7 @@ impl Tally {
         Ok(())
     }
 
-    /// Compiles and runs all atomic operations.
+    /// Compiles and runs all atomic operations, and compares the results.
     fn atomics(
         &mut self,
         compiling: &Compiling,
@@ -253,7 +255,8 @@ impl Tally {
         Ok(())
     }
 
-    /// Runs programs of operations of warps and blocks. Returns the number of operations.
+    /// Runs programs that consist of operations of warps and blocks. Returns the number of
+    /// operations.
     fn together(
         &mut self,
         (compiling, driver): (&Compiling, &Driver),
@@ -277,7 +280,8 @@ impl Tally {
         Ok(tried)
     }
 
-    /// Compiles these operations as kernels of one module, runs each, and compares.
+    /// Compiles these operations as kernels in one module, runs each kernel, and compares the
+    /// results.
     fn programs(
         &mut self,
         (compiling, driver): (&Compiling, &Driver),
@@ -316,7 +320,7 @@ impl Tally {
     }
 }
 
-/// Returns the outputs of a kernel.
+/// Launches a kernel and returns its outputs.
 fn launched(
     (driver, module, kernel): (&Driver, &Module<'_>, &str),
     inputs: &[u8],
@@ -329,7 +333,7 @@ fn launched(
     output.bytes()
 }
 
-/// Returns a shape of `blocks` blocks with the threads of an expression.
+/// Returns a launch shape with `blocks` blocks, each with as many threads as an expression has.
 fn row(blocks: u32) -> Shape {
     Shape::row(blocks, THREADS as u32)
 }
@@ -339,7 +343,7 @@ fn words(bytes: &[u8]) -> Vec<u64> {
     words.map(|word| u64::from_le_bytes(word.try_into().unwrap_or_default())).collect()
 }
 
-/// Formats the inputs that an expression names.
+/// Formats the inputs that an expression uses.
 fn shown(expression: &Expression<'_>, inputs: &[u64]) -> String {
     let text = expression.text();
     let mut all = String::new();

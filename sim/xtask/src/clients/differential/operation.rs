@@ -1,26 +1,27 @@
-//! An operation: its name in CUDA C++, and the host's computation.
+//! An operation: its name in CUDA C++, and the function with which the host computes it.
 
 use super::values::{Bound, Type};
 
-/// A function from bits to bits.
+/// A function that maps bits to bits.
 pub(super) type Function = Box<dyn Fn(&[u64]) -> u64 + Send + Sync>;
 
 /// An operation on values.
 pub(super) struct Operation {
-    /// An expression with `$0`, `$1` for its operands, or an instruction of PTX, such as `bfe.u32`,
-    /// on registers.
+    /// A C++ expression in which `$0` and `$1` stand for the operands, or a PTX instruction on
+    /// registers, such as `bfe.u32`.
     pub(super) text: String,
     pub(super) is_instruction: bool,
     pub(super) operands: Vec<Type>,
     pub(super) result: Type,
     pub(super) bound: Bound,
-    /// `true` if it depends on the sign of a NaN, and so takes only inputs, whose bits are known.
+    /// `true` if the result depends on the sign of a NaN. Such an operation only takes inputs,
+    /// whose bits are known.
     pub(super) takes_inputs: bool,
     pub(super) function: Function,
 }
 
 impl Operation {
-    /// Creates one from a C++ expression.
+    /// Creates an operation from a C++ expression.
     pub(super) fn expression(
         text: &str,
         operands: &[Type],
@@ -38,7 +39,7 @@ impl Operation {
         }
     }
 
-    /// Creates one from an instruction: a result, then the operands.
+    /// Creates an operation from a PTX instruction. The result comes first, then the operands.
     pub(super) fn instruction(
         name: &str,
         operands: &[Type],
@@ -48,7 +49,7 @@ impl Operation {
         Self { is_instruction: true, ..Self::expression(name, operands, result, function) }
     }
 
-    /// Sets the bound of an inexact result.
+    /// Sets the error bound for an inexact result.
     pub(super) fn within(self, relative: f64, absolute: f64) -> Self {
         Self { bound: Bound::Within { relative, absolute }, ..self }
     }
@@ -59,8 +60,8 @@ impl Operation {
         letters.map(|letter| if letter.is_alphanumeric() { letter } else { '_' }).collect()
     }
 
-    /// Returns the definition of that function, on the registers of inline PTX. Short numbers are
-    /// passed as bits.
+    /// Returns the definition of that function, which uses inline PTX on registers. 16-bit numbers
+    /// are passed as bits.
     pub(super) fn definition(&self) -> Option<String> {
         if !self.is_instruction {
             return None;
@@ -78,7 +79,7 @@ impl Operation {
             inputs.push(format!("\"{letter}\"(as<{raw_name}>(a{index}))"));
         }
         let (result, (raw_result, letter)) = (self.result.names().0, raw(self.result));
-        // The text of such an instruction contains its operands.
+        // The text of such an instruction already contains its operands.
         let line = match self.text.contains('%') {
             true => self.text.clone(),
             false => format!("{} %0{};", self.text, places.concat()),
@@ -92,7 +93,7 @@ impl Operation {
         ))
     }
 
-    /// Returns the expression with these operands.
+    /// Returns the C++ expression with these operands.
     pub(super) fn apply(&self, operands: &[String]) -> String {
         if self.is_instruction {
             return format!("{}({})", self.name(), operands.join(", "));

@@ -1,10 +1,10 @@
-//! Floating-point operations: exact ones, rounded in each direction, and approximations within the
-//! bounds of PTX's manual.
+//! Floating-point operations: exact operations with each rounding direction, and approximations
+//! that are within the bounds of PTX's manual.
 
 use super::operation::Operation;
 use super::values::{DIRECTIONS, Direction, Type};
 
-/// Returns all such operations.
+/// Returns all floating-point operations.
 pub(super) fn operations() -> Vec<Operation> {
     let mut all = Vec::new();
     for ty in [Type::F32, Type::F64] {
@@ -20,10 +20,10 @@ pub(super) fn operations() -> Vec<Operation> {
     all
 }
 
-/// Adds operations that the host rounds like a device.
+/// Adds operations that the host rounds in the same way as a device.
 fn exact(all: &mut Vec<Operation>, ty: Type) {
     let x = move |bits: u64| ty.float(bits);
-    // It runs in the type itself: an `f64` in between would round twice.
+    // The host computes in the type itself, because an intermediate `f64` would be rounded twice.
     let sum: fn(f64, f64) -> f64 = |a, b| a + b;
     for (sign, of_double, of_single) in [
         ("+", sum, (|a, b| a + b) as fn(f32, f32) -> f32),
@@ -79,7 +79,7 @@ fn exact(all: &mut Vec<Operation>, ty: Type) {
     ));
 }
 
-/// Adds all fourteen comparisons, as words of bits.
+/// Adds all fourteen comparisons. Their results are words with all bits set or none.
 fn comparisons(all: &mut Vec<Operation>, ty: Type, flush: &str) {
     let suffix = match ty {
         Type::F32 => "f32",
@@ -110,7 +110,7 @@ fn comparisons(all: &mut Vec<Operation>, ty: Type, flush: &str) {
     }
 }
 
-/// Returns the minimum; of a number and NaN it is the number; -0 is less than 0.
+/// Returns the minimum. The minimum of a number and NaN is the number, and -0 is less than 0.
 fn least(a: f64, b: f64) -> f64 {
     match (a.is_nan(), b.is_nan()) {
         (true, _) => b,
@@ -124,8 +124,8 @@ fn greatest(a: f64, b: f64) -> f64 {
     -least(-a, -b)
 }
 
-/// Adds short numbers. Sums, differences and products are exact in `f64`, or rounded without effect
-/// on the result; fused ones are rounded from the exact sum.
+/// Adds operations on 16-bit floats. In `f64`, sums, differences and products are exact, or their
+/// rounding does not affect the result. Fused operations are rounded from the exact sum.
 fn short(all: &mut Vec<Operation>, ty: Type) {
     let x = move |bits: u64| ty.float(bits);
     let put = move |value: f64| ty.rounded(value, Direction::Nearest);
@@ -155,7 +155,7 @@ fn short(all: &mut Vec<Operation>, ty: Type) {
         u64::from(x(a[0]) < x(a[1]))
     }));
     all.push(Operation::expression("(__hgeu($0, $1) ? 1u : 0u)", &[ty; 2], Type::U32, move |a| {
-        // At least as great, or one of them NaN.
+        // The comparison holds if the first is at least as great, or if either is NaN.
         u64::from(x(a[0]).partial_cmp(&x(a[1])) != Some(std::cmp::Ordering::Less))
     }));
     if ty == Type::F16 {
@@ -169,7 +169,7 @@ fn short(all: &mut Vec<Operation>, ty: Type) {
     comparisons(all, ty, "");
 }
 
-/// Clamps to 0 to 1; NaN becomes 0.
+/// Clamps to the range from 0 to 1. NaN becomes 0.
 fn clipped(value: f64) -> f64 {
     if value > 0.0 { value.min(1.0) } else { 0.0 }
 }
@@ -212,11 +212,12 @@ fn pairs(all: &mut Vec<Operation>) {
     }));
 }
 
-/// Returns a sum of two `f64`, rounded once to a narrower type.
+/// Returns the sum of two `f64`, rounded once to a narrower type.
 fn exact_sum(a: f64, b: f64, ty: Type, direction: Direction) -> u64 {
     let sum = a + b;
     if sum == 0.0 {
-        // Equal signs stay; different ones give -0 only under downward rounding.
+        // If both zeros have the same sign, it is kept. Zeros of different signs give -0 only when
+        // rounding down.
         let agree = a == 0.0 && b == 0.0 && a.is_sign_negative() == b.is_sign_negative();
         let negative = if agree { a.is_sign_negative() } else { direction == Direction::Down };
         return ty.of_float(if negative { -0.0 } else { 0.0 });
@@ -224,19 +225,21 @@ fn exact_sum(a: f64, b: f64, ty: Type, direction: Direction) -> u64 {
     if !sum.is_finite() {
         return ty.of_float(sum);
     }
-    // The error of the sum is a number, too (Knuth): it matters if the sum alone is on an edge.
+    // The error of the sum is itself an `f64` (Knuth). It matters if the rounded sum lies on a
+    // rounding boundary of the narrower type.
     let of_b = sum - a;
     let rest = (a - (sum - of_b)) + (b - of_b);
     if rest == 0.0 {
         return ty.rounded(sum, direction);
     }
-    // This odd neighbour is on the same side of all edges of the narrower type as the exact sum.
+    // This odd neighbour lies on the same side of all rounding boundaries of the narrower type as
+    // the exact sum.
     let bits = sum.to_bits();
     let towards = if (rest > 0.0) == (sum > 0.0) { bits } else { bits - 1 };
     ty.rounded(f64::from_bits(towards | 1), direction)
 }
 
-/// Adds `f32` in each direction; products of two are exact in `f64`.
+/// Adds `f32` operations with each rounding direction. The product of two `f32` is exact in `f64`.
 fn directed(all: &mut Vec<Operation>) {
     let ty = Type::F32;
     let x = move |bits: u64| ty.float(bits);
@@ -264,7 +267,7 @@ fn directed(all: &mut Vec<Operation>) {
     }
 }
 
-/// Returns a sum of two `f64`, rounded towards zero.
+/// Returns the sum of two `f64`, rounded towards zero.
 fn towards_zero(a: f64, b: f64) -> f64 {
     let sum = a + b;
     if sum.is_infinite() && a.is_finite() && b.is_finite() {
@@ -281,7 +284,8 @@ fn flushed(value: f64) -> f64 {
     if value.abs() < f64::from(f32::MIN_POSITIVE) { 0_f64.copysign(value) } else { value }
 }
 
-/// Adds variants of `f32`: subnormal numbers as zeros, and results from 0 to 1.
+/// Adds variants of `f32` operations that flush subnormal numbers to zero or clamp results to the
+/// range from 0 to 1.
 fn singles(all: &mut Vec<Operation>) {
     let ty = Type::F32;
     let x = move |bits: u64| ty.float(bits);
@@ -325,13 +329,13 @@ fn singles(all: &mut Vec<Operation>) {
     comparisons(all, ty, ".ftz");
 }
 
-/// Returns a power of two.
+/// Returns 2 to the power of `places`.
 fn ulps(places: i32) -> f64 {
     2_f64.powi(places)
 }
 
-/// Returns operations that a device approximates. Their operands are moderate: the prelude's
-/// `moderate` maps any number to one.
+/// Returns operations that a device approximates. Their operands have moderate size: `moderate` in
+/// the prelude maps any number to such an operand.
 fn approximations() -> Vec<Operation> {
     let ty = Type::F32;
     let one = |name: &str, relative: f64, absolute: f64, function: fn(f64) -> f64| {
@@ -339,7 +343,7 @@ fn approximations() -> Vec<Operation> {
         let of = move |a: &[u64]| ty.of_float(function(moderate(ty.float(a[0]))));
         Operation::expression(&text, &[ty], ty, of).within(relative, absolute)
     };
-    // The manual's bounds for each instruction, plus one rounding of the host's result.
+    // The manual's bound for each instruction, plus one rounding for the host's result.
     vec![
         one("__sinf", 0.0, ulps(-20), f64::sin),
         one("__cosf", 0.0, ulps(-20), f64::cos),
@@ -378,7 +382,7 @@ fn approximations() -> Vec<Operation> {
     ]
 }
 
-/// Returns a number of size 0.25 to 4, as the prelude's function of this name does.
+/// Returns a number whose size is between 0.25 and 4, like the prelude's function of this name.
 fn moderate(value: f64) -> f64 {
     let bits = (value as f32).to_bits();
     let bits = if value.is_nan() { 0 } else { bits };

@@ -1,14 +1,14 @@
-//! The C++ around expressions.
+//! The C++ code that surrounds the expressions.
 
 use super::expression::{Expression, INPUTS};
 use super::values::TYPES;
 
-/// Stand-ins for host headers that CUDA's headers include.
+/// Stand-ins for the host headers that CUDA's headers include.
 pub(super) const HEADERS: [(&str, &str); 1] = [("stdint.h", "")];
 
 pub(super) const INCLUDES: &str = "#include <cuda_fp16.h>\n#include <cuda_bf16.h>\n";
 
-/// Functions that expressions call.
+/// Functions that the expressions call.
 pub(super) const FUNCTIONS: &str = r#"
 template <typename T, typename U> __device__ inline T as(U value) {
     static_assert(sizeof(T) == sizeof(U), "another size");
@@ -32,7 +32,7 @@ OF_SIZE(rsqrt_approx, "rsqrt.approx.f32 %0, %1;")
 OF_SIZE(sqrt_approx, "sqrt.approx.f32 %0, %1;")
 "#;
 
-/// Returns a kernel `k` whose threads write the bits of each expression.
+/// Returns a kernel `k` in which each thread writes the bits of every expression.
 pub(super) fn kernel(definitions: &str, batch: &[Expression<'_>], threads: usize) -> String {
     let mut text = format!("{INCLUDES}{FUNCTIONS}{definitions}");
     text.push_str(
@@ -52,7 +52,7 @@ pub(super) fn kernel(definitions: &str, batch: &[Expression<'_>], threads: usize
     text
 }
 
-/// Returns declarations of the inputs of thread `i` in a kernel with the parameter `in`.
+/// Returns declarations of the inputs of thread `i`, for a kernel with the parameter `in`.
 pub(super) fn declarations() -> String {
     let mut text = String::new();
     for (place, ty) in TYPES.iter().enumerate() {

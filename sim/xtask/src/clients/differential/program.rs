@@ -1,9 +1,9 @@
-//! Random programs of many threads: operations of warps and blocks in sequence, on expressions of
-//! earlier results.
+//! Random programs with many threads. They are sequences of operations by warps and blocks, whose
+//! operands are expressions of earlier results.
 //!
-//! If every thread's result is defined, it replaces an input, so later expressions read it. The
-//! operations of a warp are in straight code, in both branches of a divergence by lanes, or called
-//! by groups of threads that the data determines.
+//! If an operation's result is defined for every thread, it replaces an input, so later expressions
+//! read it. Operations of a warp run in straight code, in both branches of a divergence by lanes,
+//! or in groups of threads that the data determines.
 
 use fastrand::Rng;
 
@@ -14,38 +14,39 @@ use super::prelude::{bits_of, declarations};
 use super::values::{Bound, TYPES, Type, agrees};
 use super::warp::LANES;
 
-/// The threads of the block: two warps and a half.
+/// The number of threads in the block: two and a half warps.
 pub(super) const THREADS: usize = 80;
-/// The limit of nesting in an operand.
+/// The maximum nesting depth of an operand.
 const DEPTH: u32 = 2;
-/// The number of groups by data.
+/// The number of groups that the data can form.
 const GROUPS: u64 = 3;
 
-/// A kernel, and the expected results of its steps.
+/// A kernel, and the results expected for its steps.
 pub(super) struct Program {
     pub(super) text: String,
     pub(super) steps: Vec<Step>,
 }
 
-/// An operation of many threads in a program.
+/// An operation by many threads in a program.
 pub(super) struct Step {
-    /// Its C++.
+    /// The operation's C++ code.
     pub(super) text: String,
     pub(super) result: Type,
-    /// The expected result of each thread.
+    /// The result expected for each thread.
     pub(super) expected: Vec<Option<u64>>,
 }
 
-/// The control flow that leads threads of a warp to an operation.
+/// The control flow through which the threads of a warp reach an operation.
 enum Way<'o> {
     All,
-    /// Threads of a mask take one branch, the others the other.
+    /// The threads of a mask take one branch, and the other threads take the other branch.
     Parted(u32),
-    /// All are at the same place, and each names the threads with a number equal to its own.
+    /// All threads are at the same position, and each names the threads whose number equals its
+    /// own.
     Grouped(Expression<'o>),
 }
 
-/// Draws the inputs of each thread, sorted by type.
+/// Generates the inputs of each thread, sorted by type.
 pub(super) fn inputs(random: &mut Rng) -> Vec<Vec<u64>> {
     let of_thread = |random: &mut Rng| {
         let types = TYPES.iter().flat_map(|ty| [*ty; INPUTS]);
@@ -55,7 +56,7 @@ pub(super) fn inputs(random: &mut Rng) -> Vec<Vec<u64>> {
 }
 
 impl Program {
-    /// Draws a program with these operations in order.
+    /// Generates a program that contains these operations in this order.
     pub(super) fn random(
         name: &str,
         roots: &[Collective],
@@ -77,8 +78,8 @@ impl Program {
         Self { text, steps }
     }
 
-    /// Returns the first step whose results differ from the host's; later differences may be its
-    /// consequences.
+    /// Returns the first step whose results differ from the host's results. Later differences may
+    /// be consequences of that step.
     pub(super) fn difference(&self, found: &[u64]) -> Option<String> {
         self.steps.iter().zip(found.chunks(THREADS)).find_map(|(step, found)| {
             let differs = |(found, expected): (&u64, &Option<u64>)| {
@@ -95,7 +96,7 @@ impl Program {
     }
 }
 
-/// Draws operands and control flow, and computes the results of all threads.
+/// Generates operands and control flow, and computes the results of all threads.
 fn step(
     (index, root): (usize, &Collective),
     operations: &[Operation],
@@ -135,14 +136,14 @@ fn step(
     Step { text, result: root.result, expected }
 }
 
-/// Draws an operand. Whole numbers are expressions; others are inputs, whose bits are known even
-/// for NaN.
+/// Generates an operand. Integers are expressions. Other operands are inputs, because their bits
+/// are known even for NaN.
 fn operand<'o>(ty: Type, operations: &'o [Operation], random: &mut Rng) -> Expression<'o> {
     let depth = if ty.is_float() || ty == Type::F16x2 { 0 } else { DEPTH };
     Expression::of(ty, operations, depth, random)
 }
 
-/// Returns the groups of threads that take part together.
+/// Returns the groups of threads that take part in an operation together.
 fn groups(party: Party, way: &Way<'_>, state: &[Vec<u64>]) -> Vec<Vec<usize>> {
     if party == Party::Block {
         return vec![(0..state.len()).collect()];
@@ -160,7 +161,7 @@ fn groups(party: Party, way: &Way<'_>, state: &[Vec<u64>]) -> Vec<Vec<usize>> {
     warps.flat_map(of_warp).collect()
 }
 
-/// Returns a step in C++, without its end.
+/// Returns the C++ code of a step, without its closing brace.
 fn written(root: &Collective, operands: &[Expression<'_>], way: &Way<'_>, index: usize) -> String {
     let Collective { text: statements, result, .. } = root;
     let mut text = format!("{{ {} value;\n", result.names().0);

@@ -1,5 +1,5 @@
-//! Values as bits, their meaning and their rounding. They are written for this test alone, in other
-//! ways than the simulated driver's, so that both do not share a mistake.
+//! Values as bits, their meaning, and their rounding. This code was written only for this test and
+//! uses other methods than the simulated driver, so the two do not share mistakes.
 
 /// A type of CUDA C++.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -14,7 +14,7 @@ pub(super) enum Type {
     Bf16,
     F32,
     F64,
-    /// A pair of `F16`.
+    /// Two `F16` in one register.
     F16x2,
 }
 
@@ -32,7 +32,7 @@ pub(super) const TYPES: [Type; 11] = [
     Type::F16x2,
 ];
 
-/// A direction of rounding.
+/// A rounding direction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Direction {
     Nearest,
@@ -41,7 +41,7 @@ pub(super) enum Direction {
     Up,
 }
 
-/// Directions, by the suffixes of PTX.
+/// The rounding directions, by their suffixes in PTX.
 pub(super) const DIRECTIONS: [(&str, Direction); 4] = [
     ("n", Direction::Nearest),
     ("z", Direction::Zero),
@@ -50,7 +50,7 @@ pub(super) const DIRECTIONS: [(&str, Direction); 4] = [
 ];
 
 impl Type {
-    /// Returns its name in C++, and the letter of its registers in inline PTX.
+    /// Returns the type's name in C++, and the letter of its registers in inline PTX.
     pub(super) fn names(self) -> (&'static str, &'static str) {
         match self {
             Self::U16 => ("unsigned short", "h"),
@@ -83,23 +83,24 @@ impl Type {
         matches!(self, Self::S16 | Self::S32 | Self::S64)
     }
 
-    /// Returns the least and the greatest whole number.
+    /// Returns the least and the greatest integer of the type.
     pub(super) fn range(self) -> (i128, i128) {
         range(self.bits(), self.is_signed())
     }
 
-    /// Returns the bits that count.
+    /// Returns the bits that belong to the type.
     pub(super) fn mask(self, bits: u64) -> u64 {
         bits & (u64::MAX >> (64 - self.bits()))
     }
 
-    /// Returns the whole number of these bits.
+    /// Returns the integer that these bits represent.
     pub(super) fn whole(self, bits: u64) -> i128 {
         let value = i128::from(self.mask(bits));
         if value > self.range().1 { value - (1 << self.bits()) } else { value }
     }
 
-    /// Returns the floating-point number of these bits. Every type's numbers are numbers of `f64`.
+    /// Returns the floating-point number that these bits represent. An `f64` can represent every
+    /// number of each type.
     pub(super) fn float(self, bits: u64) -> f64 {
         let bits = self.mask(bits);
         match self {
@@ -121,7 +122,7 @@ impl Type {
         }
     }
 
-    /// Returns the bits of a number of the type.
+    /// Returns the bits of a number that the type can represent.
     pub(super) fn of_float(self, value: f64) -> u64 {
         match self {
             Self::F64 => value.to_bits(),
@@ -144,8 +145,8 @@ impl Type {
         }
     }
 
-    /// Returns the bits of the fraction including the implicit one, the least exponent, and the
-    /// greatest number.
+    /// Returns the number of bits in the fraction, including the implicit bit, the least exponent,
+    /// and the greatest number.
     fn format(self) -> (i32, i32, f64) {
         match self {
             Self::F64 => (53, -1022, f64::MAX),
@@ -155,7 +156,7 @@ impl Type {
         }
     }
 
-    /// Rounds a number to the type.
+    /// Rounds a number to one that the type can represent.
     pub(super) fn rounded(self, value: f64, direction: Direction) -> u64 {
         let (digits, least, _) = self.format();
         if self == Self::F64 || value == 0.0 || !value.is_finite() {
@@ -165,7 +166,7 @@ impl Type {
         self.limited(to_whole(value / unit, direction) * unit, direction)
     }
 
-    /// Rounds a whole number to the type.
+    /// Rounds an integer to a floating-point number of the type.
     pub(super) fn of_whole(self, value: i128, direction: Direction) -> u64 {
         let (digits, _, _) = self.format();
         let magnitude = value.unsigned_abs();
@@ -185,7 +186,7 @@ impl Type {
         self.limited(if value < 0 { -rounded } else { rounded }, direction)
     }
 
-    /// Returns the result for a number beyond the greatest.
+    /// Returns the result for a number that exceeds the greatest number of the type.
     fn limited(self, value: f64, direction: Direction) -> u64 {
         let (_, _, greatest) = self.format();
         if value.abs() <= greatest || value.is_nan() {
@@ -206,22 +207,22 @@ pub(super) fn range(bits: u32, signed: bool) -> (i128, i128) {
     if signed { (-(1 << (bits - 1)), (1 << (bits - 1)) - 1) } else { (0, (1 << bits) - 1) }
 }
 
-/// Returns the low half.
+/// Returns the low half of the bits.
 pub(super) fn low(bits: u64) -> u32 {
     bits as u32
 }
 
-/// Returns two to a power, within the range of normal `f64`.
+/// Returns two to the power of the exponent, within the range of normal `f64`.
 pub(super) fn power(exponent: i32) -> f64 {
     f64::from_bits(u64::try_from(exponent + 1023).unwrap_or(0) << 52)
 }
 
-/// Returns the exponent of a nonzero number; too small for subnormal ones.
+/// Returns the exponent of a nonzero number. For subnormal numbers, the result is too small.
 fn exponent_of(value: f64) -> i32 {
     i32::try_from(value.to_bits() >> 52 & 0x7FF).unwrap_or(0) - 1023
 }
 
-/// Rounds a number to a whole number.
+/// Rounds a number to an integer.
 pub(super) fn to_whole(value: f64, direction: Direction) -> f64 {
     match direction {
         Direction::Nearest => value.round_ties_even(),
@@ -231,16 +232,16 @@ pub(super) fn to_whole(value: f64, direction: Direction) -> f64 {
     }
 }
 
-/// The allowed difference between a result and the host's.
+/// The difference that is allowed between a result and the host's result.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Bound {
-    /// The same bits; all NaNs count as equal.
+    /// The bits must be equal. All NaNs are treated as equal.
     Exact,
-    /// A relative and an absolute error, by PTX's manual.
+    /// A relative and an absolute error, as stated in PTX's manual.
     Within { relative: f64, absolute: f64 },
 }
 
-/// Returns `true` if a result agrees with the host's.
+/// Returns `true` if a result agrees with the host's result.
 pub(super) fn agrees(ty: Type, found: u64, expected: u64, bound: Bound) -> bool {
     if ty == Type::F16x2 {
         let half = |shift: u32| agrees(Type::F16, found >> shift, expected >> shift, bound);

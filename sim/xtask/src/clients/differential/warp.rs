@@ -1,13 +1,13 @@
-//! Operations of the threads of a warp, as the CUDA C++ Programming Guide defines them.
+//! Operations by the threads of a warp, as the CUDA C++ Programming Guide defines them.
 
 use super::collective::{Collective, Member, Party, QUESTIONS};
 use super::prelude::bits_of;
 use super::values::Type;
 
-/// Threads of a warp.
+/// The number of threads in a warp.
 pub(super) const LANES: usize = 32;
 const WIDTHS: [usize; 6] = [1, 2, 4, 8, 16, 32];
-/// The types of shuffles.
+/// The types that are shuffled.
 const SHUFFLED: [Type; 9] = [
     Type::U32,
     Type::S32,
@@ -20,7 +20,7 @@ const SHUFFLED: [Type; 9] = [
     Type::F16x2,
 ];
 
-/// The selection of a shuffle's source lane.
+/// How a shuffle selects its source lane.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Mode {
     Up,
@@ -29,7 +29,7 @@ enum Mode {
     Index,
 }
 
-/// Modes, by their names in C++ and PTX.
+/// The modes, with their names in C++ and PTX.
 const MODES: [(&str, &str, Mode); 4] = [
     ("_up", "up", Mode::Up),
     ("_down", "down", Mode::Down),
@@ -37,7 +37,7 @@ const MODES: [(&str, &str, Mode); 4] = [
     ("", "idx", Mode::Index),
 ];
 
-/// Returns all such operations.
+/// Returns all operations of warps.
 pub(super) fn operations() -> Vec<Collective> {
     let mut all = Vec::new();
     shuffles(&mut all);
@@ -45,7 +45,7 @@ pub(super) fn operations() -> Vec<Collective> {
     matches(&mut all);
     sums(&mut all);
     exchanges(&mut all);
-    // The set of other active threads is undefined.
+    // It is undefined which other threads are active.
     let text =
         "unsigned active = __activemask(); value = (active >> lane & 1u) | (active & ~whole);";
     all.push(Collective::new(Party::Lanes, text, &[], Type::U32, |members| {
@@ -54,20 +54,22 @@ pub(super) fn operations() -> Vec<Collective> {
     all
 }
 
-/// Returns the source lane of a lane in groups of `width`, or `None` if it keeps its own value.
+/// Returns the source lane for a lane in groups of `width`, or `None` if the lane keeps its own
+/// value.
 fn source(mode: Mode, lane: usize, by: u64, width: usize) -> Option<usize> {
     let by = usize::try_from(by % 32).unwrap_or(0);
     let first = lane - lane % width;
     match mode {
         Mode::Up => lane.checked_sub(by).filter(|from| *from >= first),
         Mode::Down => Some(lane + by).filter(|from| *from < first + width),
-        // Earlier groups can be read, later ones cannot.
+        // Lanes of earlier groups can be read, but lanes of later groups cannot.
         Mode::Butterfly => Some(lane ^ by).filter(|from| *from < first + width),
         Mode::Index => Some(first + by % width),
     }
 }
 
-/// Returns the result of each lane; a source that does not take part gives an undefined result.
+/// Returns the result for each lane. If the source lane does not take part, the result is
+/// undefined.
 fn shuffled(members: &[Member], mode: Mode, width: usize) -> Vec<Option<u64>> {
     let of = |lane: usize| members.iter().find(|member| member.place == lane);
     let result = |member: &Member| {
@@ -87,7 +89,7 @@ fn shuffles(all: &mut Vec<Collective>) {
                 let shuffle = Collective::new(Party::Lanes, &text, &operands, ty, shuffle);
                 all.push(shuffle.in_family(name));
             }
-            // This predicate has no function in C++.
+            // No C++ function returns this predicate.
             let clamp = ((32 - width) << 8) | if mode == Mode::Up { 0 } else { 31 };
             let text = format!(
                 "asm volatile(\"{{ .reg .pred p; .reg .b32 r; shfl.sync.{name}.b32 r|p, %1, %2, {clamp}, %3; \
@@ -104,7 +106,7 @@ fn shuffles(all: &mut Vec<Collective>) {
     }
 }
 
-/// Returns the mask of members that satisfy `holds`.
+/// Returns the mask of the members for which `holds` returns `true`.
 fn mask(members: &[Member], holds: impl Fn(&Member) -> bool) -> u64 {
     members.iter().filter(|member| holds(member)).map(|member| 1_u64 << member.place).sum()
 }
@@ -139,7 +141,8 @@ fn votes(all: &mut Vec<Collective>) {
                 vec![Some(ballot); members.len()]
             },
         ));
-        // The number of earlier members that satisfy it: a place in a list.
+        // The number of earlier members for which the predicate holds, such as a position in a
+        // list.
         let text = format!(
             "unsigned before; asm(\"mov.u32 %0, %%lanemask_lt;\" : \"=r\"(before)); value = \
              __popc(__ballot_sync(m, {question}) & before);"
@@ -159,7 +162,7 @@ fn votes(all: &mut Vec<Collective>) {
 }
 
 fn matches(all: &mut Vec<Collective>) {
-    // Few numbers, so that some are equal.
+    // The keys have few different values, so some of them are equal.
     for key in
         ["a0 % 3u", "(unsigned long long)(a0 % 3u) << 31", "(float)(a0 % 3u)", "-(double)(a0 % 3u)"]
     {
@@ -190,10 +193,10 @@ fn matches(all: &mut Vec<Collective>) {
     }
 }
 
-/// A reduction of all members' numbers to one.
+/// A reduction of all members' numbers to a single number.
 type Reduction = Box<dyn Fn(&[u64]) -> u64>;
 
-/// Adds `__reduce_…_sync`.
+/// Adds the operations `__reduce_…_sync`.
 fn sums(all: &mut Vec<Collective>) {
     let signed = |bits: &u64| Type::S32.whole(*bits);
     let mut push = |name: &str, ty: Type, function: Reduction| {
@@ -214,7 +217,8 @@ fn sums(all: &mut Vec<Collective>) {
     push("xor", Type::U32, Box::new(|values| values.iter().fold(0, |a, b| a ^ b)));
 }
 
-/// Adds exchanges in shared memory between two waits: each member reads the next member's write.
+/// Adds exchanges through shared memory between two synchronisations: each member reads what the
+/// next member has written.
 fn exchanges(all: &mut Vec<Collective>) {
     for ty in [Type::U16, Type::U32, Type::U64, Type::F32] {
         let (name, bits) = (ty.names().0, bits_of(ty.bits()));
@@ -239,7 +243,7 @@ mod tests {
         lanes.map(member).collect()
     }
 
-    /// Tests the examples of the guide: eight lanes a group.
+    /// Tests the examples from the guide, which use groups of eight lanes.
     #[test]
     fn shuffles_stay_in_their_groups() {
         let all = members(0..LANES, 3);

@@ -1,4 +1,4 @@
-//! Operations on whole numbers and bits.
+//! Operations on integers and bits.
 
 use super::operation::Operation;
 use super::values::{Type, low};
@@ -18,17 +18,17 @@ fn bits(value: i128) -> u64 {
     value as u64
 }
 
-/// Returns the upper half of a product.
+/// Returns the upper half of the product.
 fn upper(ty: Type, a: &[u64]) -> i128 {
     let (first, second) = (ty.whole(a[0]), ty.whole(a[1]));
     if ty.is_signed() {
         return (first * second) >> ty.bits();
     }
-    // Two unsigned numbers of 64 bits have a product of 128.
+    // The product of two unsigned 64-bit numbers has 128 bits.
     ((first as u128 * second as u128) >> ty.bits()) as i128
 }
 
-/// Returns all such operations.
+/// Returns all integer and bit operations.
 pub(super) fn operations() -> Vec<Operation> {
     let mut all = Vec::new();
     for (ty, suffix) in ALL {
@@ -43,7 +43,7 @@ pub(super) fn operations() -> Vec<Operation> {
     all
 }
 
-/// Adds sums, products, quotients, comparisons.
+/// Adds sums, products, quotients and comparisons.
 fn arithmetic(all: &mut Vec<Operation>, ty: Type, suffix: &'static str) {
     let (name, width) = (ty.names().0, ty.bits());
     let w = move |bits: u64| ty.whole(bits);
@@ -52,7 +52,7 @@ fn arithmetic(all: &mut Vec<Operation>, ty: Type, suffix: &'static str) {
         32 => "unsigned",
         _ => "unsigned long long",
     };
-    // Unsigned, where an overflow is defined.
+    // The C++ code uses unsigned arithmetic, in which an overflow is defined.
     for (sign, function) in [
         ("+", i128::wrapping_add as fn(i128, i128) -> i128),
         ("-", i128::wrapping_sub),
@@ -63,7 +63,7 @@ fn arithmetic(all: &mut Vec<Operation>, ty: Type, suffix: &'static str) {
             bits(function(w(a[0]), w(a[1])))
         }));
     }
-    // The quotient of the least number and -1 is undefined.
+    // The quotient of the least number and -1 is undefined, so the divisor is never -1.
     let divisor = if ty.is_signed() { "($1 & 0xFF | 1)" } else { "($1 | 1)" };
     let by = move |bits: u64| if ty.is_signed() { (w(bits) & 0xFF) | 1 } else { w(bits) | 1 };
     all.push(Operation::expression(&format!("({name})($0 / {divisor})"), &[ty; 2], ty, move |a| {
@@ -112,7 +112,7 @@ fn arithmetic(all: &mut Vec<Operation>, ty: Type, suffix: &'static str) {
     all.push(Operation::instruction(&instruction("sad"), &[ty; 3], ty, move |a| {
         bits((w(a[0]) - w(a[1])).abs() + w(a[2]))
     }));
-    // Counts beyond the width act as the width.
+    // Counts that exceed the width have the same effect as the width.
     all.push(Operation::instruction(&instruction("shr"), &[ty, Type::U32], ty, move |a| {
         bits(w(a[0]) >> low(a[1]).min(width))
     }));
@@ -170,7 +170,7 @@ fn fields(all: &mut Vec<Operation>) {
             ty,
             move |a| {
                 let (place, len) = (low(a[1]) & 0xFF, low(a[2]) & 0xFF);
-                // It computes bit by bit, as the manual defines it.
+                // The field is computed bit by bit, as the manual defines it.
                 let sign_place = (place + len).saturating_sub(1).min(width - 1);
                 let bit = |at: u32| ty.mask(a[0]) >> at & 1;
                 let sign = if !ty.is_signed() || len == 0 { 0 } else { bit(sign_place) };
@@ -215,7 +215,7 @@ fn fields(all: &mut Vec<Operation>) {
     }
 }
 
-/// Adds operations of 32-bit words alone.
+/// Adds operations that only exist for 32-bit words.
 fn words(all: &mut Vec<Operation>) {
     let (u, s) = (Type::U32, Type::S32);
     for (name, add) in [("add.sat.s32", true), ("sub.sat.s32", false)] {
@@ -290,7 +290,7 @@ fn words(all: &mut Vec<Operation>) {
     }
 }
 
-/// Adds sums and products of 64 bits, built from 32.
+/// Adds 64-bit sums and products that are built from 32-bit operations.
 fn carries(all: &mut Vec<Operation>) {
     const SPLIT: &str = "{ .reg .b32 a, b, c, d; mov.b64 {a, b}, %1; mov.b64 {c, d}, %2; ";
     let u = Type::U64;

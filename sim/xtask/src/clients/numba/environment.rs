@@ -1,4 +1,5 @@
-//! Python with numba-cuda and its compilers, in a virtual environment outside the repository.
+//! Installs Python with numba-cuda and its compilers, in a virtual environment outside the
+//! repository.
 
 use std::env;
 use std::fs;
@@ -10,19 +11,19 @@ use tasks::TaskError;
 
 /// The requirements file for pip.
 const PACKAGES: &str = include_str!("packages.txt");
-/// The same file's path from the root of the workspace.
+/// The path of the requirements file, relative to the root of the workspace.
 const FILE: &str = "xtask/src/clients/numba/packages.txt";
 /// A file that exists once everything is installed.
 const COMPLETE: &str = "complete";
-/// Pip's message for a package that differs from the pinned one.
+/// Pip's message if a package differs from the pinned one.
 const MISMATCH: &str = "DO NOT MATCH THE HASHES";
 
-/// Returns the path of Python with all packages; the inner error is the reason if there is none. An
-/// environment is reused as long as the packages are the same.
+/// Returns the path of a Python that has all packages. If there is none, the inner error states the
+/// reason. An environment is reused as long as the packages are the same.
 ///
 /// # Errors
 ///
-/// Fails if a package is not the pinned one, or a file cannot be written.
+/// Fails if a package differs from the pinned one, or if a file cannot be written.
 pub(super) fn obtain(root: &Path) -> Result<Result<PathBuf, String>, TaskError> {
     if !cfg!(all(target_os = "linux", target_arch = "x86_64")) {
         return Ok(Err("its packages are pinned for Linux on x86-64 only".to_owned()));
@@ -55,7 +56,7 @@ pub(super) fn obtain(root: &Path) -> Result<Result<PathBuf, String>, TaskError> 
     }
 }
 
-/// Runs a command. Fails with its standard error.
+/// Runs a command. If it fails, the error is the text of its standard error.
 fn run(command: &mut Command) -> Result<(), String> {
     match command.stdin(Stdio::null()).output() {
         Ok(answer) if answer.status.success() => Ok(()),

@@ -1,4 +1,4 @@
-//! Time limits of a module, and of one test in it.
+//! Time limits for a module and for each of its tests.
 
 use std::fmt;
 use std::fs;
@@ -9,23 +9,24 @@ use std::time::{Duration, Instant};
 
 use tasks::TaskError;
 
-/// The time without a finished test after which a module is stopped. It then continues after the
-/// unfinished test.
+/// A module is stopped if no test has finished for this time. It then continues after the test that
+/// did not finish.
 const OF_A_TEST: Duration = Duration::from_secs(300);
-/// The time after which a module is stopped for good.
+/// The time after which a module is stopped and not restarted.
 const OF_A_MODULE: Duration = Duration::from_secs(20 * 60);
-/// The pause between two checks of a module. It is short at first, for a process that ends at once.
+/// The time between two checks of a module. It is short at first, in case the process ends
+/// immediately.
 const FIRST_GLANCE: Duration = Duration::from_millis(5);
 const GLANCE: Duration = Duration::from_millis(200);
-/// The limit of time counted between two checks: if the whole machine was suspended, its tests
-/// were, too.
+/// The maximum time that counts between two checks. If the whole machine was suspended, its tests
+/// were also suspended.
 const LONGEST_GLANCE: Duration = Duration::from_secs(2);
 
-/// The time of a module over all its processes, and its limits.
+/// The time that a module has used in all its processes, and its limits.
 #[derive(Debug)]
 pub(super) struct Limits {
     taken: Duration,
-    /// The limit without a finished test.
+    /// The time limit without a finished test.
     of_a_test: Duration,
 }
 
@@ -35,37 +36,38 @@ impl Default for Limits {
     }
 }
 
-/// The end of a module's process.
+/// How a module's process ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum End {
-    /// It ended regularly, with such an exit code of pytest's.
+    /// The process ended normally, with one of pytest's regular exit codes.
     Whole,
-    /// It ended by a signal, or a test ended it.
+    /// A signal or a test ended the process.
     Broken,
-    /// A test did not end.
+    /// A test did not finish.
     Stuck,
-    /// The module used all its time.
+    /// The module has used all its time.
     OutOfTime,
 }
 
 impl Limits {
-    /// Creates limits with another limit of a test.
+    /// Creates limits with the given limit for a test.
     pub(super) fn new(of_a_test: Duration) -> Self {
         Self { taken: Duration::ZERO, of_a_test }
     }
 
-    /// Waits for the end of a process that appends to a file of results, and stops it at a limit.
+    /// Waits until a process ends that appends to a file of results. Stops the process when it
+    /// reaches a limit.
     ///
     /// # Errors
     ///
-    /// Fails if it cannot be waited for, or stopped.
+    /// Fails if the process cannot be waited for, or cannot be stopped.
     pub(super) fn wait(&mut self, child: &mut Child, results: &Path) -> Result<End, TaskError> {
         let (mut bytes, mut stuck, mut glanced) = (0, Duration::ZERO, Instant::now());
         let mut pause = FIRST_GLANCE;
         loop {
             if let Some(status) = child.try_wait()? {
-                // Pytest's codes: all passed, some failed, a file could not be collected, no test.
-                // Codes 3 and 4 are pytest's own failures.
+                // Pytest's exit codes for: all tests passed, some failed, a file could not be
+                // collected, there were no tests. Codes 3 and 4 mean that pytest itself failed.
                 let is_whole = matches!(status.code(), Some(0 | 1 | 2 | 5));
                 return Ok(if is_whole { End::Whole } else { End::Broken });
             }
@@ -94,7 +96,7 @@ impl Limits {
         }
     }
 
-    /// Returns the seconds that the module has used.
+    /// Returns how many seconds the module has used.
     pub(super) fn seconds(&self) -> f64 {
         self.taken.as_secs_f64()
     }

@@ -1,5 +1,5 @@
-//! numba-cuda's own tests: its modules in parallel, each in a process of pytest with the simulator
-//! as its driver.
+//! Runs numba-cuda's own tests. The modules run in parallel, each in a pytest process that uses the
+//! simulator as its driver.
 
 mod environment;
 mod limits;
@@ -24,19 +24,20 @@ use tasks::TaskError;
 use tasks::checks::{Checks, same};
 use tasks::programs::output;
 
-/// The tests that cannot pass, with the reason.
+/// The tests that cannot pass, with the reasons.
 const LIST: &str = include_str!("list.tsv");
-/// The path of pytest's plugin that writes the outcomes, from the root of the workspace.
+/// The path of the pytest plugin that writes the outcomes, relative to the root of the workspace.
 const PLUGIN: &str = "xtask/src/clients/numba";
-/// The prefixes of the simulator's printed reports, and of those of refused modules.
+/// The prefixes of lines that the simulator prints for reports and for refused modules.
 const REPORT: &str = "simulated driver: ";
 const REFUSED_MODULE: &str = "invalid PTX: ";
 
-/// Downloads the packages, and runs all modules, or those whose names contain one of the parts.
+/// Downloads the packages and runs the modules. If `parts` are given, only modules whose names
+/// contain one of them run.
 ///
 /// # Errors
 ///
-/// Fails if a package is not the pinned one, and if a process cannot be started.
+/// Fails if a package differs from the pinned one, or if a process cannot be started.
 pub(super) fn run(
     place: &Place,
     slow: bool,
@@ -80,7 +81,7 @@ pub(super) fn run(
     Ok(())
 }
 
-/// Counts of outcomes.
+/// The number of tests for each outcome.
 #[derive(Debug, Default)]
 struct Tally {
     passed: usize,
@@ -89,7 +90,7 @@ struct Tally {
     wrong: usize,
 }
 
-/// Compares outcomes with the list, and prints why listed tests cannot pass.
+/// Compares outcomes with the list, and prints why the listed tests cannot pass.
 fn judge(list: &List, results: &BTreeMap<String, TestResult>, checks: &mut Checks) -> Tally {
     let mut tally = Tally::default();
     let mut reasons: BTreeMap<&str, usize> = BTreeMap::new();
@@ -120,15 +121,15 @@ fn judge(list: &List, results: &BTreeMap<String, TestResult>, checks: &mut Check
     tally
 }
 
-/// numba-cuda, installed.
+/// An installed copy of numba-cuda.
 #[derive(Debug)]
 struct Suite {
     python: PathBuf,
-    /// The directory of its tests.
+    /// The directory that contains the tests.
     tests: PathBuf,
-    /// The directory with the simulator under a driver's name.
+    /// The directory that contains the simulator under the driver's name.
     driver: PathBuf,
-    /// The directory for results, logs and output of tests.
+    /// The directory for results, logs and test output.
     made: PathBuf,
     plugin: PathBuf,
 }
@@ -154,7 +155,7 @@ impl Suite {
         said(Command::new(&self.python).args(["-c", script]))
     }
 
-    /// Runs modules, in parallel by the number of processors.
+    /// Runs modules in parallel, using as many processes as there are processors.
     fn run(
         &self,
         modules: VecDeque<String>,
@@ -182,7 +183,8 @@ impl Suite {
         })
     }
 
-    /// Runs a module, and restarts it after a test that ends the process or does not end.
+    /// Runs a module. If a test ends the process or does not finish, the module is restarted after
+    /// that test.
     fn run_module(
         &self,
         module: &str,
@@ -204,14 +206,14 @@ impl Suite {
             results.insert(test, TestResult::Ended(Ending::Failed(why)));
         };
         match ran.unfinished {
-            // The name is in no list, since no list excuses it.
+            // No list contains this name, because an unfinished module is never excused.
             Some(why) => fails(format!("{module}, to its end"), why),
             None if ran.text.is_empty() && !is_left_out => {
                 fails(module.to_owned(), "pytest finds no test in it".to_owned());
             }
             None => {}
         }
-        // Refused modules make their tests fail.
+        // If a module was refused, its tests fail.
         let said = String::from_utf8_lossy(&fs::read(&log)?).into_owned();
         for report in reports(&said).filter(|report| !report.starts_with(REFUSED_MODULE)) {
             println!("reported in {module}: {report}");
@@ -224,7 +226,7 @@ impl Suite {
         let mut command = Command::new(&self.python);
         command.args(["-m", "pytest", "-q", "-W", "ignore", "--tb=short", "--capture=sys"]);
         command.args(["-p", "suite", "-p", "no:cacheprovider", "--import-mode=importlib"]);
-        // Its package has another name than its directories.
+        // The name of the package differs from the names of its directories.
         command.args(["-o", "consider_namespace_packages=true", "--rootdir"]).arg(&self.tests);
         command.arg("--pyargs").arg(format!("numba.cuda.tests.{dotted}"));
         command.current_dir(&self.made).env("PYTHONPATH", &self.plugin);
@@ -235,12 +237,12 @@ impl Suite {
     }
 }
 
-/// Returns the reports in a log. Pytest may have printed progress characters before one.
+/// Returns the reports in a log. Pytest may print progress characters before a report.
 fn reports(log: &str) -> impl Iterator<Item = &str> {
     log.lines().filter_map(|line| line.split_once(REPORT).map(|(_, report)| report))
 }
 
-/// Returns the standard output of a program, without the end of the line.
+/// Returns the standard output of a program without the final newline.
 fn said(command: &mut Command) -> Result<String, TaskError> {
     Ok(String::from_utf8(output(command)?)?.trim().to_owned())
 }

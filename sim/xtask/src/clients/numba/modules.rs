@@ -1,15 +1,15 @@
-//! The package's modules of tests.
+//! The test modules of the package.
 
 use std::fs;
 use std::path::Path;
 
 use tasks::TaskError;
 
-/// Returns their paths from the directory of tests, in order, with `/` between the parts.
+/// Returns the paths of the modules, relative to the test directory, in order and separated by `/`.
 ///
 /// # Errors
 ///
-/// Fails if a directory cannot be read, or a name is not Unicode.
+/// Fails if a directory cannot be read, or if a name is not Unicode.
 pub(super) fn all(tests: &Path) -> Result<Vec<String>, TaskError> {
     let mut found = Vec::new();
     let mut directories = vec![String::new()];

@@ -1,4 +1,5 @@
-//! One module run to its end: restarted after each test that ends the process or does not end.
+//! Runs one module to its end, restarting it after each test that ends the process or does not
+//! finish.
 
 use std::path::Path;
 use std::process::Child;
@@ -6,19 +7,19 @@ use std::process::Child;
 use super::limits::{End, Limits};
 use tasks::TaskError;
 
-/// The limit of restarts.
+/// The maximum number of times that a module is started.
 const STARTS: usize = 40;
 
 /// The results of a module.
 #[derive(Debug)]
 pub(super) struct Module {
-    /// The lines of its file of results.
+    /// The contents of the file of results.
     pub(super) text: String,
-    /// The reason if tests did not run, with the last test that has a result.
+    /// If some tests did not run, the reason and the last test that has a result.
     pub(super) unfinished: Option<String>,
 }
 
-/// Starts processes that append to a file of results until one of them finishes.
+/// Starts processes that append to a file of results, until one of them finishes normally.
 ///
 /// # Errors
 ///
@@ -35,7 +36,7 @@ pub(super) fn run(
         let why = match end {
             End::Whole => return Ok(Module { text, unfinished: None }),
             End::OutOfTime => limits.to_string(),
-            // There is no new result, so no further test began.
+            // There is no new result, so no further test has begun.
             End::Broken if text == known => {
                 "its process ends before another test begins".to_owned()
             }
@@ -50,7 +51,7 @@ pub(super) fn run(
     ))
 }
 
-/// Reads a file of results, which is missing until the first test begins.
+/// Reads a file of results. The file does not exist before the first test begins.
 fn read(results: &Path) -> Result<String, TaskError> {
     match results.exists() {
         true => Ok(std::fs::read_to_string(results)?),
@@ -73,7 +74,7 @@ mod tests {
     use super::super::limits::Limits;
     use super::{Module, STARTS, TaskError, run};
 
-    /// Runs a module that is a shell script, which finds its file of results in `$0`.
+    /// Runs a shell script as a module. The script finds its file of results in `$0`.
     fn module(name: &str, script: &str) -> Result<Module, TaskError> {
         let file = format!("pool-numba-restarts-{name}-{}", std::process::id());
         let results: PathBuf = std::env::temp_dir().join(file);

@@ -8,13 +8,13 @@ use super::super::listed::Ending;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Result {
     Ended(Ending),
-    /// It skips itself, with this reason.
+    /// The test skipped itself for this reason.
     Skipped(String),
 }
 
-/// Parses a file of results: by test, in the order of their names.
+/// Parses a file of results. The outcomes are ordered by the names of the tests.
 ///
-/// A test that has begun without a further line has ended its process, or did not end.
+/// If a test has begun but has no further line, it has ended its process or did not finish.
 pub(super) fn parse(text: &str) -> BTreeMap<String, Result> {
     let mut results = BTreeMap::new();
     for line in text.lines() {
@@ -22,7 +22,7 @@ pub(super) fn parse(text: &str) -> BTreeMap<String, Result> {
         let [kind, test, _, why] = fields[..] else { continue };
         let result = match kind {
             "started" => Result::Ended(Ending::Failed("it did not end".to_owned())),
-            // A test counts as failed even if a later part of it passes.
+            // A test counts as failed, even if a later phase of it passes.
             "passed" | "expected" if has_failed(&results, test) => continue,
             "passed" | "expected" => Result::Ended(Ending::Passed),
             "skipped" => Result::Skipped(why.to_owned()),
@@ -33,7 +33,7 @@ pub(super) fn parse(text: &str) -> BTreeMap<String, Result> {
     results
 }
 
-/// Returns `true` if a test has failed for another reason than a missing end.
+/// Returns `true` if a test has failed, and not only because it did not finish.
 fn has_failed(results: &BTreeMap<String, Result>, test: &str) -> bool {
     let begun = Result::Ended(Ending::Failed("it did not end".to_owned()));
     results
