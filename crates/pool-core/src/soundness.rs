@@ -300,7 +300,7 @@
 //! let handle = pool.acquire_filled(8, (1_u8, 2_u32)); // padding_in_the_dynamic_pool
 //! ```
 //!
-//! ## Of an inner scope nothing is kept but what its body answers with
+//! ## An inner scope keeps only the value that its body returns
 //!
 //! ```compile_fail,E0521
 //! # use pool_conformance::HeapBackend as Memory;

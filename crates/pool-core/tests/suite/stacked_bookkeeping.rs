@@ -184,7 +184,7 @@ fn refused_host_memory_leaves_a_stack_usable() {
     assert!(failed > rounds(1_000, 4), "{failed} calls failed");
 }
 
-/// The list of chunks alone: one array a chunk, each of which is larger than all before it.
+/// The list of chunks alone: one array a chunk; each array is larger than all before it.
 #[test]
 fn refused_memory_for_the_list_of_chunks() {
     let failed = sweep(|refusals| {

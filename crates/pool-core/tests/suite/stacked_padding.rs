@@ -148,7 +148,7 @@ fn modes_reach_arrays_above_padding() {
     }
 }
 
-/// What a naive model knows: the words that were written with padding and not read since.
+/// A naive model: the words that were written with padding and not read since.
 #[derive(Default)]
 struct Model {
     dirty: HashSet<usize>,
