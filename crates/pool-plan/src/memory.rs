@@ -2,14 +2,14 @@
 
 use crate::buffer::Buffer;
 
-/// A memory that buffers are placed in, such as SRAM, PSRAM or the heap of a device.
+/// A memory for buffers, such as SRAM, PSRAM or the heap of a device.
 #[derive(Clone, Debug, Eq, Hash, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Deserialize, serde::Serialize))]
 #[cfg_attr(feature = "serde", serde(deny_unknown_fields))]
 pub struct Memory {
     /// The memory's name, unique in the problem.
     pub name: String,
-    /// The bytes that the memory has, if they are limited.
+    /// The capacity in bytes, if it is limited.
     #[cfg_attr(feature = "serde", serde(default, skip_serializing_if = "Option::is_none"))]
     pub capacity: Option<u64>,
     /// The cost of each byte up to the end of the highest buffer in the memory.
@@ -21,7 +21,7 @@ pub struct Memory {
 }
 
 impl Memory {
-    /// A memory without a limit, of cost 1 for each byte that is held, and 0 for traffic.
+    /// Makes a memory without a limit, of cost 1 for each held byte, and 0 for traffic.
     #[must_use]
     pub fn new(name: impl Into<String>) -> Self {
         Self { name: name.into(), capacity: None, cost: 1, traffic_cost: 0 }
@@ -48,14 +48,14 @@ impl AsRef<Buffer> for MemoryBuffer {
 }
 
 impl MemoryBuffer {
-    /// A buffer that may lie in `memories`, with its size as traffic.
+    /// Makes a buffer that may lie in `memories`, with its size as traffic.
     #[must_use]
     pub fn new(buffer: Buffer, memories: impl IntoIterator<Item = usize>) -> Self {
         let traffic = buffer.size;
         Self { buffer, memories: memories.into_iter().collect(), traffic, memory: None }
     }
 
-    /// The memories that remain: the given one, or all allowed ones.
+    /// Returns the memories that remain: the given one, or all allowed ones.
     pub(crate) fn choices(&self) -> &[usize] {
         self.memory.as_ref().map_or(&self.memories, std::slice::from_ref)
     }
@@ -73,10 +73,10 @@ pub struct Placement {
 
 /// The price of each byte that is live at one time in one memory. Prices are the witness of a bound.
 ///
-/// For any prices, a plan's cost is at least the sum, over all buffers, of the least that one of its memories asks:
-/// the cost of its traffic there, and its size times the prices at the times at which it is live. Where the prices of a
-/// memory add up to more than its cost of a byte, the excess times its capacity is taken off again; without a
-/// capacity they may not. (They are a solution of the dual of the linear program that assigns buffers to memories.)
+/// In a memory, a buffer costs its traffic there, and its size times the prices at the times at which it is live. For
+/// any prices, a plan's cost is at least the sum of the least costs of all buffers. If the prices of a memory add up to
+/// more than its cost of a byte, the excess times its capacity is subtracted from the sum. Without a capacity they may
+/// not exceed it. (Prices are a solution of the dual of the linear program that assigns buffers to memories.)
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 pub struct Price {
@@ -89,8 +89,8 @@ pub struct Price {
 }
 
 impl Price {
-    /// The price that stands for a cost of 1.
+    /// The price that equals a cost of 1.
     pub const UNIT: u64 = 1 << 16;
-    /// The most that the prices of one memory may add up to.
+    /// The maximum sum of the prices of one memory.
     pub const MOST: u64 = 1 << 56;
 }

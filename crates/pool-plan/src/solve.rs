@@ -57,11 +57,11 @@ impl IntervalProblem {
         self.solve_from(&[], options, monitor)
     }
 
-    /// As [`solve_watched`](Self::solve_watched), starting from an earlier plan: `last[i]` is the offset that buffer
-    /// `i` had in it, none where the buffer is new. `last` may be shorter than the problem.
+    /// Does the same as [`solve_watched`](Self::solve_watched), but starts from an earlier plan. `last[i]` is the
+    /// offset that buffer `i` had in it; `None` if the buffer is new. `last` may be shorter than the problem.
     ///
-    /// The first plan then takes the buffers in the order of these offsets, and is made whatever time it takes. It is
-    /// no worse than the earlier plan if all its buffers had an offset, and none has more bytes, a longer life or a
+    /// The first plan then takes the buffers in the order of these offsets, and is finished even if the budget ends. It
+    /// is no worse than the earlier plan if all its buffers had an offset, and none has more bytes, a longer life or a
     /// larger alignment than before.
     ///
     /// ```
@@ -81,7 +81,7 @@ impl IntervalProblem {
     /// ```
     ///
     /// # Errors
-    /// As [`solve`](Self::solve).
+    /// Same as [`solve`](Self::solve).
     pub fn solve_from(
         &self,
         last: &[Option<u64>],
@@ -107,7 +107,7 @@ impl IntervalProblem {
     }
 }
 
-/// The plan of bundles, if there are at most half as many as items.
+/// Returns the plan of bundles, if they are at most half of the number of items.
 fn solve_bundles(timeline: &Timeline, options: &Options, monitor: &Monitor) -> Option<Vec<u64>> {
     let start = Instant::now();
     let limit = Limit { deadline: start.checked_add(options.budget), monitor };
@@ -141,7 +141,7 @@ struct Given<'a> {
 }
 
 impl Given<'_> {
-    /// The best plan that the portfolio finds.
+    /// Returns the best plan that the portfolio finds.
     fn solve(
         self,
         bound: Bound,
@@ -202,15 +202,15 @@ impl HappensBeforeProblem {
         self.solve_from(&[], options, monitor)
     }
 
-    /// As [`solve_watched`](Self::solve_watched), starting from an earlier plan: `last[i]` is the offset that buffer
-    /// `i` had in it, none where the buffer is new. `last` may be shorter than the problem.
+    /// Does the same as [`solve_watched`](Self::solve_watched), but starts from an earlier plan. `last[i]` is the
+    /// offset that buffer `i` had in it; `None` if the buffer is new. `last` may be shorter than the problem.
     ///
-    /// The first plan then takes the buffers in the order of these offsets, and is made whatever time it takes. It is
-    /// no worse than the earlier plan if all its buffers had an offset, and none has more bytes, a longer life or a
+    /// The first plan then takes the buffers in the order of these offsets, and is finished even if the budget ends. It
+    /// is no worse than the earlier plan if all its buffers had an offset, and none has more bytes, a longer life or a
     /// larger alignment than before, and no order between operations is missing.
     ///
     /// # Errors
-    /// As [`solve`](Self::solve).
+    /// Same as [`solve`](Self::solve).
     pub fn solve_from(
         &self,
         last: &[Option<u64>],

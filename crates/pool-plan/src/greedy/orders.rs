@@ -68,7 +68,7 @@ pub(crate) struct Measures<'a> {
     /// `true` if some lifetimes have gaps or some offsets are fixed, so that a rough plan is made
     /// first.
     pub(crate) has_rough_plan: bool,
-    /// The offsets of items in an earlier plan, as far as they had one; those of the last items may be missing.
+    /// The offsets of items in an earlier plan, if they had one. The list may end before the last items.
     pub(crate) last: &'a [Option<u64>],
 }
 

@@ -14,7 +14,7 @@ const LEAST_PATIENCE: u64 = 1 << 18;
 /// The halvings of the distance between the goal and the best plan at the easiest aim.
 const EASIEST: u32 = 6;
 
-/// Repairs of one kind, one after the other.
+/// Consecutive repairs of one kind.
 #[derive(Debug)]
 pub(super) struct Repairs<'a> {
     problem: Conflicted<'a>,

@@ -1,5 +1,4 @@
-//! The rounds of a portfolio, one after the other: the capacity of each task, and the use of its
-//! results.
+//! The consecutive rounds of a portfolio: the capacity of each task, and the use of its results.
 
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
