@@ -72,8 +72,7 @@ impl Regions {
         self.of_chunk(first).last().unwrap_or(NONE)
     }
 
-    /// Offers every free region of a chunk, none of which is in the index: the first one becomes
-    /// the newest.
+    /// Offers every free region of a chunk. None of them is in the index, and the first one becomes the newest.
     pub(super) fn offer_chunk(&mut self, first: u32) {
         let mut slot = self.last_of_chunk(first);
         while slot != NONE {

@@ -168,7 +168,7 @@ pub enum CaptureError {
          before the capture"
     )]
     NotOwned {
-        /// Where it begins.
+        /// The address at which it begins.
         address: u64,
         /// Its bytes.
         bytes: u64,
@@ -179,7 +179,7 @@ pub enum CaptureError {
          `own_mut` where graphs write it"
     )]
     ReadOnly {
-        /// Where the bytes that are written begin.
+        /// The address of the first written byte.
         address: u64,
         /// How many are written.
         bytes: u64,
@@ -190,7 +190,7 @@ pub enum CaptureError {
          them writes: name the memory in `enqueue`, and leave its order to the capture"
     )]
     UnorderedUses {
-        /// Where the memory begins.
+        /// The address at which the memory begins.
         address: u64,
         /// Its bytes.
         bytes: u64,

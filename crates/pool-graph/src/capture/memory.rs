@@ -23,7 +23,7 @@ pub(crate) struct GraphMemory {
     pub(crate) arena: Arc<OwnArena>,
 }
 
-/// What a session keeps besides an arena.
+/// The memory that a session keeps besides an arena.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Kept<'k> {
     pub(crate) leases: &'k [Lease],
@@ -41,13 +41,13 @@ impl GraphMemory {
         Kept { leases: &self.leases, owned: &self.owned }
     }
 
-    /// Whether all of a range is memory that the graph keeps.
+    /// Returns `true` if the graph keeps all memory of a range.
     pub(crate) fn contains(&self, address: u64, bytes: u64) -> bool {
         self.leases.iter().any(|lease| lease.contains(address, bytes))
             || self.owned.iter().any(|memory| memory.name.range.contains(address, bytes))
     }
 
-    /// The address of memory that the graph keeps, which has as many bytes and is of this context.
+    /// Returns the address of memory of this context that the graph keeps and that has these bytes.
     pub(crate) fn address_of(
         &self,
         kept: KeptPlace,
@@ -76,7 +76,7 @@ impl GraphMemory {
         Ok(())
     }
 
-    /// As [`check`](Self::check). Nobody is lent the memory before the answer is dropped.
+    /// Does the same as [`check`](Self::check). The memory is not lent while the returned guard lives.
     pub(crate) fn begin_run(&self) -> Result<MutexGuard<'_, bool>, CaptureError> {
         self.leases.iter().try_for_each(Lease::check)?;
         let lent = self.arena.lent.lock();
@@ -97,14 +97,14 @@ impl GraphMemory {
     }
 }
 
-/// Memory that a graph keeps, and that is read through it: a block of a pool, an [`OwnedSlice`], or an
+/// Memory that a graph keeps and can read for the caller: a block of a pool, an [`OwnedSlice`], or an
 /// [`OwnedSliceMut`].
 pub trait KeptMemory: sealed::KeptMemory {}
 
-/// Memory that a graph keeps, and that is written through it: a block of a pool, or an [`OwnedSliceMut`].
+/// Memory that a graph keeps and can write for the caller: a block of a pool, or an [`OwnedSliceMut`].
 pub trait KeptMemoryMut: KeptMemory {}
 
-/// What names memory that a graph keeps.
+/// The name of memory that a graph keeps.
 #[derive(Clone, Copy, Debug)]
 pub enum KeptPlace {
     Block(GraphMemoryBlock),
@@ -171,7 +171,8 @@ pub(crate) struct OwnArena {
     /// The arena's state before the session. Other captures, made without a session, may use the
     /// regions that were live then.
     given: ArenaMark,
-    /// Whether a scope between replays has the memory. Locked for a look, and until a launch has returned.
+    /// `true` while a scope between replays has the memory. The lock is held to read it, and until a launch has
+    /// returned.
     lent: Mutex<bool>,
     // It is dropped after the mark: the arena gets its earlier state before other code may have it.
     claim: ArenaClaim,

@@ -1,6 +1,6 @@
-//! Memory that a session owns and graphs write, as the verifier takes it. Each turn of uses becomes a region of its own, all
-//! turns of one memory at the same offset. So the verifier checks that each turn is complete before the next one begins, as
-//! it does for temporaries that share bytes.
+//! The verifier's form of memory that a session owns and graphs write. Each turn of uses becomes a region of its own,
+//! and all turns of one memory have the same offset. So the verifier checks that each turn is complete before the next
+//! one begins, as it does for temporaries that share bytes.
 
 use super::body::Region;
 use super::error::CaptureError;
@@ -8,17 +8,18 @@ use crate::base::range::LeasedRange;
 use crate::base::request::GRANULE;
 use crate::verify::RegionLayout;
 
-/// The turns of all owned memory, behind the arena's bytes.
+/// The turns of all owned memory, at offsets after the arena's bytes.
 pub(super) struct OwnedLayout {
     pub(super) layout: Vec<RegionLayout>,
     /// The first offset that is not the arena's.
     pub(super) begin: u64,
-    /// The memory, and the offset that stands for its first byte.
+    /// The memory, and the offset of its first byte.
     places: Vec<(LeasedRange, u64)>,
 }
 
 impl OwnedLayout {
-    /// The layout of the regions that are owned and written, behind so many bytes. `number` gives the number of a node.
+    /// Makes the layout of the regions that are owned and written, after `capacity` bytes. `number` returns the number
+    /// of a node.
     pub(super) fn new(regions: &[Region], capacity: u64, number: impl Fn(&u64) -> usize) -> Self {
         let begin = capacity.next_multiple_of(GRANULE);
         let (mut layout, mut places, mut offset) = (Vec::new(), Vec::new(), begin);
@@ -46,14 +47,14 @@ impl OwnedLayout {
         Self { layout, begin, places }
     }
 
-    /// The offset that stands for an address; none where no owned memory that is written has it.
+    /// Returns the offset of an address; `None` if it is not in owned memory that is written.
     pub(super) fn offset_of(&self, address: u64) -> Option<u64> {
         let has = |range: &LeasedRange| range.contains(address, 1);
         let (range, offset) = self.places.iter().find(|(range, _)| has(range))?;
         Some(offset + (address - range.address))
     }
 
-    /// The refusal of uses at an offset.
+    /// Returns the error for uses at an offset.
     pub(super) fn refusal(&self, offset: u64) -> CaptureError {
         let before = self.places.iter().rev().find(|(_, begin)| *begin <= offset);
         let (address, bytes) = before.map_or((0, 0), |(range, _)| (range.address, range.bytes));

@@ -72,8 +72,8 @@ impl Contents {
         self.nodes.iter().find(|one| one.handle == node).map(|one| one.kind)
     }
 
-    /// Returns the kind of a node, and records its memory as far as it can be read. The memory of a
-    /// child graph, and of graphs nested in it, counts as that of the node that contains it.
+    /// Returns the kind of a node, and records its memory if that can be read. The memory of a child graph, and of
+    /// graphs nested in it, counts as that of the node that contains it.
     fn read_node(&mut self, number: usize, node: sys::CUgraphNode) -> Result<NodeKind, CudaError> {
         let kind = self.read_one(number, node)?;
         let mut open = Vec::new();

@@ -47,9 +47,8 @@ impl<'a> Questions<'a> {
         Self { order, regions }
     }
 
-    /// Returns the lives of the regions, of which those in `sharing` share bytes. The edges must
-    /// show that their known uses begin and end as in the layout, and that none ends before it
-    /// begins.
+    /// Returns the lives of the regions. Those in `sharing` share bytes. The edges must show that their known uses
+    /// begin and end as in the layout, and that none ends before it begins.
     pub(super) fn lives(&self, sharing: &[usize]) -> Lives {
         let regions = self.regions;
         let (mut asked, mut claims) = (Vec::new(), Vec::with_capacity(sharing.len() * 4));

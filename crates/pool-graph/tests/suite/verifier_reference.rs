@@ -139,7 +139,7 @@ fn naive(
     Ok(Verification { sharing: sharing.len(), accesses: accesses.len() })
 }
 
-/// A graph, regions and accesses, most of which match each other.
+/// A graph, regions and accesses. Most match each other.
 #[derive(Clone, Debug)]
 struct Sample {
     graph: GraphOrder,

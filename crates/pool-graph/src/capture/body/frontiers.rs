@@ -30,7 +30,7 @@ enum Frontier {
 }
 
 impl Frontiers {
-    /// Creates the state of `streams` streams, the first of which is captured and empty.
+    /// Creates the state of `streams` streams. The first is captured and empty.
     pub(crate) fn new(streams: usize, observer: CaptureObserver, mode: CaptureMode) -> Self {
         let first = |stream| match stream {
             0 => Frontier::At(Vec::new()),

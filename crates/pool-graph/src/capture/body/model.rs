@@ -1,10 +1,9 @@
-//! A model of the order in a capture, as far as the session knows it without a driver: operations
-//! of streams, and waits between streams. It is all that a dry run has; a capture uses it to find
-//! the waits that are still needed.
+//! A model of the order in a capture that needs no driver: operations of streams, and waits between streams. A dry run
+//! has only the model. A capture uses it to find the waits that are still needed.
 
 use std::collections::BTreeSet;
 
-/// The streams, the first of which is captured, and the operations on them so far.
+/// The streams, and the operations on them so far. The first stream is the captured one.
 #[derive(Clone, Debug)]
 pub(crate) struct Model {
     lines: Vec<Line>,

@@ -40,7 +40,7 @@ pub(crate) struct Region {
     pub(crate) access: RegionAccess,
 }
 
-/// What is noted of the uses of a region, besides their streams.
+/// The notes about the uses of a region, besides their streams.
 #[derive(Clone, Debug)]
 pub(crate) enum RegionAccess {
     /// Nothing more.

@@ -55,10 +55,10 @@ impl<S> CapturedGraph<S> {
     ///
     /// # Errors
     ///
-    /// The body's own error, before any other. [`CudaError::NoBlock`] where the arena has too few bytes, of which
-    /// [`idle_bytes`](Self::idle_bytes) tells the number; [`CaptureError::Lent`] inside of another such scope;
-    /// [`CaptureError::Capturing`]; and what the driver refuses. Where the streams cannot be brought together, the graphs
-    /// of the arena are not replayed any more.
+    /// The body's own error, before any other. [`CudaError::NoBlock`] if the arena has too few bytes:
+    /// [`idle_bytes`](Self::idle_bytes) returns their number. [`CaptureError::Lent`] inside another such scope.
+    /// [`CaptureError::Capturing`], and errors of the driver. If the streams cannot be joined, the graphs of the arena
+    /// can no longer be replayed.
     pub fn scope<R, E: From<CaptureError>>(
         &mut self,
         body: impl FnOnce(&mut Scope<'_, Cuda>) -> Result<R, E>,
@@ -118,26 +118,26 @@ impl IdlePool {
 
 impl Drop for IdlePool {
     fn drop(&mut self) {
-        // A body that unwinds has no use for the error; the graphs are told by the loan.
+        // A body that unwinds cannot use the error. The loan invalidates the graphs.
         let _unwinding = self.end();
     }
 }
 
 /// A source of blocks for a pool between replays.
 struct IdleArena {
-    /// Where the arena begins.
+    /// The address at which the arena begins.
     address: u64,
     blocks: RefCell<Blocks>,
 }
 
 /// The blocks of the pool, by offsets in the arena.
 struct Blocks {
-    /// Where the next new block begins.
+    /// The offset of the next new block.
     next: u64,
     end: u64,
-    /// How many bytes the block at each offset has.
+    /// The bytes of the block at each offset.
     bytes: BTreeMap<u64, u64>,
-    /// What the pool has freed, by bytes and offset.
+    /// The blocks that the pool has freed, by bytes and offset.
     idle: BTreeSet<(u64, u64)>,
 }
 
@@ -150,7 +150,7 @@ impl IdleArena {
 }
 
 impl Blocks {
-    /// The offset of a block of so many bytes; none where there is no room.
+    /// Returns the offset of a block of `bytes` bytes; `None` if there is no room.
     fn take(&mut self, bytes: u64) -> Option<u64> {
         let fits = self.idle.range((bytes, 0)..).next().copied();
         if let Some(block) = fits {
@@ -223,7 +223,7 @@ unsafe impl BlockSource for IdleArena {
 mod tests {
     use super::IdleArena;
 
-    /// Blocks against a list of which bytes are taken.
+    /// Compares blocks with a list of the taken bytes.
     #[test]
     fn blocks_are_apart_and_come_back() {
         let arena = IdleArena::new(1 << 20, (100, 1 << 16));

@@ -23,9 +23,8 @@ impl<S> CapturedGraph<S> {
     /// # Errors
     ///
     /// [`CaptureError::NotLeased`] if the graph does not keep the block, or the block is smaller;
-    /// [`CaptureError::NotOwned`] for a slice likewise. [`CaptureError::WrongContext`] if it is
-    /// another device's. An error if there is no page-locked memory; and as
-    /// [`synchronize`](Self::synchronize).
+    /// [`CaptureError::NotOwned`] if the same holds for a slice. [`CaptureError::WrongContext`] if it is another
+    /// device's. An error if there is no page-locked memory; and as [`synchronize`](Self::synchronize).
     pub fn read<T: PodElement>(
         &mut self,
         memory: &impl KeptMemory,
