@@ -165,11 +165,10 @@ unsafe impl PoolBackend for Cuda {
     }
 }
 
-// SAFETY: CUDA aligns each allocation to 256 bytes or more. A block is an address alone, so an
-// address within an allocation is a block that ends with the allocation, and every method but
-// `free` accepts it. cudarc's contexts have unified addressing (guide, "Unified Virtual Address
-// Space"): device and host share one range of addresses, and the host's user space is its lower
-// half. Views use their reference by `pool_context`, `block_of` and `arm_bytes`.
+// SAFETY: CUDA aligns each allocation to 256 bytes or more. A block is an address alone, so an address within an
+// allocation is a block that ends with the allocation, and every method but `free` accepts it. All contexts of cudarc
+// have unified addressing (guide, "Unified Virtual Address Space"). Device and host share one range of addresses, and
+// the host's user space is its lower half. Views use their reference by `pool_context`, `block_of` and `arm_bytes`.
 unsafe impl StackedBackend for Cuda {
     #[inline]
     fn address(block: DeviceBlock) -> NonNull<u8> {

@@ -128,7 +128,7 @@ impl<T> DeviceTensor<T> {
         self.address
     }
 
-    /// Whether the producer forbids to write.
+    /// Returns `true` if the producer forbids writes.
     #[must_use]
     pub fn is_read_only(&self) -> bool {
         self.is_read_only

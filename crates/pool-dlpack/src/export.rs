@@ -57,8 +57,8 @@ where
 
 /// Makes a read-only tensor of an array that others read meanwhile, without a copy.
 ///
-/// It may be called again, for as many consumers as there are. The memory returns to the pool when the last of them and
-/// the last [`Arc`] are dropped.
+/// Call it once for each consumer. The memory returns to the pool when the last tensor and the last [`Arc`] are
+/// dropped.
 ///
 /// # Errors
 ///
@@ -103,7 +103,7 @@ impl<M: ManagedTensorBase> Description<M> {
         Ok(Self { prepared, is_empty: elements == 0 })
     }
 
-    /// Whether this kind of tensor has a place for flags.
+    /// Returns `true` if this kind of tensor has a place for flags.
     fn keeps(&mut self, flags: DlpackFlags) -> bool {
         let tensor = dlpark::ffi::DLTensor::default();
         let mut probe = M::from_parts(tensor, ptr::null_mut(), None);

@@ -36,7 +36,7 @@ use crate::layout::CheckedLayout;
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 ///
-/// Elements of which not every byte pattern is a value are not imported.
+/// Only element types for which every byte pattern is a value can be imported.
 ///
 /// ```compile_fail,E0277
 /// # fn bools(tensor: pool_dlpack::dlpark::versioned::Dlpack) {
@@ -110,7 +110,7 @@ impl<T> HostTensor<T> {
         &self.shape
     }
 
-    /// Whether the producer forbids to write.
+    /// Returns `true` if the producer forbids writes.
     #[must_use]
     pub fn is_read_only(&self) -> bool {
         self.is_read_only

@@ -55,7 +55,7 @@ impl<P: Probe> Case<P> {
         Self { is_long: true, ..Self::lexical(name, body) }
     }
 
-    /// Returns the name of the case, which says what it checks.
+    /// Returns the name of the case, which describes the check.
     #[must_use]
     pub fn name(&self) -> &'static str {
         self.name

@@ -24,11 +24,11 @@ impl KeptShape {
     }
 }
 
-// SAFETY: a block names a buffer that its context owns until it is dropped, so an identity is never dangling
-// and never moves; its memory is zeroed, reached by commands alone, and gone when the command `Free` has run,
-// which is behind all that was enqueued before. A queue is not `Send`. Views keep offsets within their block;
-// a command that leaves one does nothing. No method re-enters the pool: commands run no code but this file's.
-// `free` and `settle` do not unwind: nothing of theirs is borrowed while they run.
+// SAFETY: a block names a buffer that its context owns until it is dropped, so an identity is never dangling and never
+// moves. Its memory is zeroed, and only commands access it. The command `Free` frees it, after all commands that were
+// enqueued before. A queue is not `Send`. Views keep offsets within their block; a command that leaves one does
+// nothing. No method re-enters the pool: commands run no code but this file's. `free` and `settle` do not unwind:
+// nothing of theirs is borrowed while they run.
 unsafe impl PoolBackend for DeferredBackend {
     type Layout = Slots;
     type Context = Queue;

@@ -66,7 +66,7 @@ impl<'s, T: Element> DeferredView<'s, T> {
         self.part.address()
     }
 
-    /// Enqueues a write of as many elements as the view has.
+    /// Enqueues a write of all elements of the view.
     pub fn write(&mut self, elements: &[T]) {
         self.part.enqueue(|block, offset| Command::Write {
             block,
@@ -75,7 +75,7 @@ impl<'s, T: Element> DeferredView<'s, T> {
         });
     }
 
-    /// Writes as many elements as the view has before all enqueued work: for faulty backends.
+    /// Writes all elements of the view at once, before the enqueued work: for faulty backends.
     pub(crate) fn write_at_once(&mut self, elements: &[T]) {
         let Some(buffer) = self.part.block.buffer() else { return };
         let Part { block, offset, .. } = self.part;

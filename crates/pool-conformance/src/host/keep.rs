@@ -9,7 +9,7 @@ use super::forms::{self, Moment};
 use super::request::HostAcquire;
 use super::slice::{Extent, HeldSlice};
 
-/// The work in an inner scope of which a slice is kept.
+/// The work in an inner scope, from which one slice is kept.
 pub(crate) trait KeepBody<B: PoolBackend> {
     /// Called before the slice is acquired. If it returns `false`, nothing is acquired or kept.
     fn before(&mut self, inner: &mut Scope<'_, B>) -> bool;

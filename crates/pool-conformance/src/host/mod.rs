@@ -1,5 +1,5 @@
-//! What random programs do only with scopes of the host: elements of any type that is `Copy`, room
-//! without a value, vectors, and slices that are kept when their scope ends.
+//! Steps of random programs that only scopes of the host have: elements of any `Copy` type, uninitialised memory,
+//! vectors, and slices that are kept when their scope ends.
 
 mod calls;
 mod element;

@@ -1,6 +1,5 @@
-//! The contents of blocks outside of every view, as far as the pool promises them. Bytes that were
-//! written by uses which mark are zeros for the next use that reads; nothing is promised of the
-//! others.
+//! The contents of blocks outside of every view, if the pool guarantees them. Bytes that marking uses wrote are zeros
+//! for the next use that reads. Other bytes have no guaranteed value.
 
 use std::collections::BTreeMap;
 use std::ops::Range;

@@ -38,10 +38,9 @@ use crate::stream::thread;
 /// # Ok::<(), pool_cuda::CudaError>(())
 /// ```
 ///
-/// If the host is out of memory, calls fail with [`CudaError::Bookkeeping`], and a drop allocates
-/// nothing. The exceptions are cudarc's internal allocations, and the creation of a [`CudaDevice`]
-/// or a value of this type, each of which is a counted pointer of the standard library. There the
-/// process aborts, as everywhere in Rust.
+/// If the host is out of memory, calls fail with [`CudaError::Bookkeeping`], and a drop allocates nothing. The
+/// exceptions are cudarc's internal allocations, and the creation of a [`CudaDevice`] or a value of this type. Both are
+/// counted pointers of the standard library. There the process aborts, as everywhere in Rust.
 ///
 /// A pool may move to another thread, and is dropped on any thread. Before each call of the driver,
 /// a pool makes its context the thread's current one, and leaves it so.

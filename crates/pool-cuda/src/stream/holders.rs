@@ -1,6 +1,6 @@
-//! The pools of this process that hold memory of devices. Before an allocation finally fails, a
-//! pool releases the others' memory as far as possible without their owners: blocks with pending
-//! frees, and idle pools of the thread. The error lists the memory that the pools hold.
+//! The pools of this process that hold memory of devices. Before an allocation finally fails, a pool releases memory of
+//! the others that needs no action of their owners: blocks with pending frees, and idle pools of the thread. The error
+//! lists the memory that the pools hold.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
