@@ -31,7 +31,7 @@ use pool_plan::{HappensBeforeProblem, IntervalProblem, Monitor, Options, Plan, P
 
 use capture::Capture;
 
-/// What is past the budget and the first plan may be this share of the budget.
+/// The share of the budget by which a run may exceed the budget and the first plan.
 const MOST_PAST: f64 = 0.1;
 /// Streams of captures.
 const STREAMS: [usize; 4] = [1, 2, 8, 64];
@@ -63,7 +63,7 @@ enum Problem {
     Graph(HappensBeforeProblem),
 }
 
-/// What a family's problem of a size is made by.
+/// The function that makes a family's problem of a size.
 type Make = Box<dyn Fn(usize) -> Result<Problem, PlanError>>;
 
 impl Problem {

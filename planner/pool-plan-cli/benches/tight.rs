@@ -78,7 +78,7 @@ struct Family {
     files: Vec<(String, String)>,
 }
 
-/// What a command did with one file.
+/// The outcome of a command on one file.
 #[derive(Clone, Copy, Debug)]
 struct Run {
     is_solved: bool,
@@ -87,7 +87,7 @@ struct Run {
 }
 
 impl Arguments {
-    /// What neither the command line nor a variable says stays open.
+    /// Fills missing options from environment variables.
     fn with_variables(self) -> Self {
         let path = |name| std::env::var_os(name).map(PathBuf::from);
         Self {

@@ -26,13 +26,12 @@ pub(crate) enum Task {
     Solve(Solve),
     /// Replay the log of an allocator: peaks, failures and leaks by name, and what other allocators would have held.
     ///
-    /// Exit codes: 0 a consistent log, for which an allocator that is shown does with the capacity, if one is given;
-    /// 1 none of them does; 2 bad input, or more to plan than is planned where only a plan is asked for; 3 a log that is
-    /// inconsistent.
+    /// Exit codes: 0 a consistent log; with a capacity, one of the shown allocators fits on each device. 1 none fits. 2
+    /// bad input, or only a plan is requested and there are too many buffers. 3 an inconsistent log.
     Replay(Replay),
     /// Write the log of an allocator in another form, for a viewer or as a problem.
     ///
-    /// Exit codes: 0 written, 2 bad input, 3 a log that is inconsistent.
+    /// Exit codes: 0 written, 2 bad input, 3 an inconsistent log.
     Export(Export),
 }
 
@@ -182,7 +181,7 @@ impl Part {
     }
 }
 
-/// What a log is written as.
+/// The form in which a log is written.
 #[derive(Clone, Copy, Debug, Eq, PartialEq, ValueEnum)]
 pub(crate) enum Target {
     /// A snapshot for PyTorch's viewer in the browser and `python -m torch.cuda._memory_viz`.
@@ -214,10 +213,10 @@ pub(crate) struct Export {
     /// The part of the log.
     #[command(flatten)]
     pub(crate) part: Part,
-    /// The device that a problem or picture is of; needed if there are several.
+    /// The device of the problem or picture; needed if there are several.
     #[arg(long)]
     pub(crate) device: Option<u32>,
-    /// Where to write; the standard output if it is not given.
+    /// The output file; the standard output if it is not given.
     #[arg(long, value_name = "FILE")]
     pub(crate) out: Option<PathBuf>,
 }

@@ -135,7 +135,7 @@ fn published_pages(setting: &Setting) -> Result<Vec<Invocation>, String> {
     Ok(vec![document.variable("RUSTDOCFLAGS", "--cfg docsrs -D warnings")])
 }
 
-/// Where Python or pip's registry cannot be reached, the task says so and counts it.
+/// Without Python or pip's registry, the task prints that it is skipped, and counts it.
 fn wheel(_: &Setting) -> Result<Vec<Invocation>, String> {
     Ok(vec![Invocation::counted_task("xtask wheel")])
 }

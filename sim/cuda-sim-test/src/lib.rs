@@ -28,7 +28,7 @@
 //! |---|---|
 //! | the test | [`start()`], or [`start_with`] for another machine; again in each test, which is the same simulator |
 //! | the environment | `use cuda_sim_test as _;` in each test program, and `CUDA_SIM_START=1`: without it, the tests use the driver that is installed |
-//! | both | a call of [`running`] says whether there is a simulator |
+//! | both | a call of [`running`] returns the simulator, if there is one |
 //!
 //! A seed, the settings and the reports belong to the process. With
 //! [cargo-nextest](https://nexte.st) each test is one process.
@@ -46,7 +46,7 @@
 //! | `CUDA_SIM_DRIVER_VERSION` | a driver for that CUDA, `12080` for 12.8, which refuses what came later | 13000 |
 //! | `CUDA_SIM_INSTRUCTIONS` | instructions of a warp in one block, before it is taken for one without an end | 8,388,608 |
 //! | `CUDA_SIM_BACKGROUND` | `1`: a thread runs what can run, as a device does; no seed gives an order again | `0` |
-//! | `CUDA_SIM_OTHER_ANSWERS` | `1`: what NVIDIA's documentation leaves open is answered the other way | `0` |
+//! | `CUDA_SIM_OTHER_ANSWERS` | `1`: behaviour that NVIDIA's documentation leaves open is the other one | `0` |
 //! | `CUDA_SIM_LEAKS` | `fail`, `print` or `ignore` what was not given back when the process ends | `fail` |
 //! | `CUDA_SIM_PRINT_REPORTS` | `1`: each report is also printed when it is made | `0` |
 //!

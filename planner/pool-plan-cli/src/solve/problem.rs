@@ -77,7 +77,7 @@ impl Problem {
     }
 }
 
-/// Whether a file holds JSON, by the end of its name.
+/// Returns `true` if a file's name has the extension of JSON.
 pub(super) fn is_json(path: &Path) -> bool {
     path.extension().is_some_and(|extension| extension.eq_ignore_ascii_case("json"))
 }

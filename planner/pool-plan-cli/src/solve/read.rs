@@ -24,7 +24,7 @@ struct Kind {
     memories: Option<IgnoredAny>,
 }
 
-/// What a file holds.
+/// The content of a file.
 pub(super) enum Contents {
     /// A problem of one memory.
     One(Problem),
@@ -113,7 +113,7 @@ fn settle(alignment: &mut u64, offset: &mut Option<u64>, arguments: &Solve) {
     }
 }
 
-/// Whether a text begins as an object of JSON does, and no CSV: a pipe has no name with an extension.
+/// Returns `true` if a text begins like a JSON object, which no CSV does: a pipe has no name with an extension.
 fn is_object(text: &str) -> bool {
     text.trim_start_matches('\u{feff}').trim_start().starts_with('{')
 }

@@ -4,16 +4,15 @@
 //! older `end`, which is inclusive, `size`, and optionally `alignment`, `gaps`
 //! (`2-5 8-9`, separated by spaces) and `offset`. All other columns are ignored, and written again with a plan.
 //!
-//! A gap with a window, `9-10@1:17`, keeps these bytes of the buffer live meanwhile. The planner keeps all of its bytes
-//! live then: such a plan is valid, and may be larger than need be.
+//! A gap with a window, `9-10@1:17`, keeps these bytes of the buffer live in the gap. The planner keeps all of its
+//! bytes live then. Such a plan is valid, but may be larger than necessary.
 //!
-//! A problem of several memories has up to three columns more: `memories`, the names of those that the buffer may lie
-//! in, separated by spaces, and all if the field is empty; `traffic`, the bytes read and written, which is the size if
-//! the field is empty; and `memory`, the one that a plan has chosen.
+//! A problem of several memories has up to three more columns. `memories` has the names of the memories that the buffer
+//! may lie in, separated by spaces; an empty field means all. `traffic` has the bytes read and written; an empty field
+//! means the size. `memory` has the memory that a plan has chosen.
 //!
-//! Fields may be in quotes, with quotes in them doubled; blanks around other fields do not count, nor do
-//! blank lines. A lifetime is half-open: where `lower` is `upper` or more, the buffer is never live, and
-//! the file is refused.
+//! Fields may be in quotes, with quotes in them doubled; blanks around other fields do not count, nor do blank lines. A
+//! lifetime is half-open: if `lower` is `upper` or more, the buffer is never live, and the file is refused.
 
 mod error;
 mod records;

@@ -30,7 +30,7 @@ struct Kind {
     operations: Option<IgnoredAny>,
 }
 
-/// Reads a problem; that of a graph is answered, for its order says more than that of the events.
+/// Reads a problem. Returns the problem of a graph, whose order the events do not have.
 pub(super) fn read(
     source: &mut impl BufRead,
     frames: &mut Frames,
@@ -110,7 +110,7 @@ fn located(error: PlanError, text: &str) -> LogError {
     }
 }
 
-/// What names an operation first.
+/// Returns the place at which a file first names an operation.
 fn place_of(names: &Names, operation: u64) -> String {
     let is_named = |edge: &NamedEdge| edge.from == operation || edge.to == operation;
     if let Some(at) = names.edges.iter().position(is_named) {

@@ -1,7 +1,8 @@
-//! What allocators of known rules would have held for the same requests: no memory, addresses alone.
+//! Simulators of allocators with known rules: the bytes that they would have held for the same requests. They use
+//! addresses alone, and no memory.
 //!
-//! Each simulator stands for one device. It is told the number of each buffer that is allocated and freed, and answers
-//! with the buffer's address, or with [`Full`] where the rules find no room within the capacity.
+//! Each simulator is for one device. It gets the number of each buffer that is allocated and freed. It returns the
+//! buffer's address, or [`Full`] if the rules find no room within the capacity.
 
 mod bump;
 mod caching;
@@ -68,8 +69,8 @@ impl Allocator {
         }
     }
 
-    /// A simulator, with so many bytes of memory on the device; none for the planner, which sees all buffers at once.
-    /// RMM's pool begins with `initial` bytes, and its arena has them.
+    /// Makes a simulator for a device with `capacity` bytes of memory. Returns `None` for the planner, which needs all
+    /// buffers at once. RMM's pool begins with `initial` bytes, and its arena has exactly these.
     pub(crate) fn simulator(self, capacity: u64, initial: u64) -> Option<Box<dyn Simulator>> {
         Some(match self {
             Self::Bump => Box::new(bump::Bump::new(capacity)),

@@ -1,12 +1,12 @@
 //! RMM's `arena_memory_resource`, an arena for each stream.
 //!
-//! Sizes are rounded up to 256 bytes. The device's memory is cut into superblocks of at least 1 MiB. A buffer of more than
-//! 1 MiB gets the first range that is large enough in the superblocks of the global arena; a smaller one in those of its
-//! stream, which takes a superblock from the global arena where none has room. An empty superblock is cut where at least
-//! 1 MiB is left. What is freed goes back to its superblock. Empty ones are merged with empty neighbours in the global
-//! arena; those of streams return to it only when there is no room.
+//! Sizes are rounded up to 256 bytes. The device's memory is cut into superblocks of at least 1 MiB. A buffer of more
+//! than 1 MiB gets the first range that is large enough in the superblocks of the global arena. A smaller one gets it
+//! in those of its stream. If none has room, the stream takes a superblock from the global arena. An empty superblock
+//! is cut if at least 1 MiB is left. Freed memory returns to its superblock. Empty ones are merged with empty
+//! neighbours in the global arena; those of streams return to it only when there is no room.
 //!
-//! RMM takes the whole arena from the device at once, by default half of what is free there. Here it has the given size,
+//! RMM allocates the whole arena on the device at once, by default half of the free memory. Here it has the given size,
 //! else half of the capacity; without either, it is as large as the addresses that were used.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};

@@ -1,11 +1,10 @@
 //! This project's pool, one for each stream: a table of slots with a block each.
 //!
-//! A log knows no scopes, so they are approximated: an allocation is an acquire of the slot after the highest one in
-//! use, and a slot is free again once all slots above it are, as if each buffer had been acquired in a scope that ends
-//! when the buffer and all later ones are freed. A block that is too small is replaced by one of half as much again,
-//! less for large blocks (as `PoolConfig` has it), or else of exactly what is needed; where that does not fit the
-//! capacity, the blocks of idle slots are freed first. The moment in which a block and its successor are both there
-//! is not counted.
+//! A log has no scopes, so they are approximated. An allocation is an acquire of the slot after the highest one in use.
+//! A slot is free again once all slots above it are. So each buffer has a scope that ends when the buffer and all later
+//! ones are freed. A block that is too small is replaced by one that is larger by a half, or by less if it is large (as
+//! in `PoolConfig`). If that is not enough, the new block has exactly the needed size. If it does not fit the capacity,
+//! the blocks of idle slots are freed first. The moment in which a block and its successor both exist is not counted.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 

@@ -150,7 +150,7 @@ fn arenas_share_superblocks_when_they_are_full() {
     assert_eq!(arena.allocate(1, 2, 1000), Ok(mib));
     assert_eq!(arena.allocate(2, 1, 1000), Ok(1024));
     assert_eq!(arena.allocate(3, 1, mib + 1), Ok(2 * mib));
-    // The large one has both of the last MiB, of which a stream takes the rest.
+    // The large one ends in the last MiB, and a stream takes the rest of it.
     assert_eq!(arena.allocate(4, 2, mib - 512), Ok(3 * mib + 256));
     arena.free(0, 1);
     arena.free(2, 2);
@@ -158,7 +158,7 @@ fn arenas_share_superblocks_when_they_are_full() {
     assert_eq!(arena.allocate(6, 1, mib), Err(Full));
 }
 
-/// Growing buffers of which each is freed once the next is there: segments of their own add up, expandable ones grow.
+/// Growing buffers, each freed once the next is allocated: separate segments add up, expandable ones grow.
 #[test]
 fn expandable_segments_grow() {
     let mib: u64 = 1 << 20;

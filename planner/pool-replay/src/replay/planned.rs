@@ -4,7 +4,7 @@ use pool_plan::{Buffer, Certificate, HappensBeforeProblem, IntervalProblem, Opti
 
 use super::device::Lifetime;
 
-/// What the planner makes of the buffers of a device.
+/// The planner's result for the buffers of a device.
 #[derive(Debug)]
 pub(crate) enum Planned {
     /// A plan, which the validator accepts.
@@ -17,10 +17,10 @@ pub(crate) enum Planned {
     Refused(PlanError),
 }
 
-/// What orders the buffers of a device.
+/// The order of the buffers of a device.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Order<'a> {
-    /// Their lifetimes in the log; none where there are more than are kept.
+    /// Their lifetimes in the log; `None` if there are too many to keep.
     Sequence(Option<&'a [Lifetime]>),
     /// The edges of a graph.
     Graph(&'a HappensBeforeProblem),
@@ -65,7 +65,7 @@ fn solve_sequence(
     Ok(plan.certificate)
 }
 
-/// Where a record has its buffers is no part of what is planned.
+/// Plans a graph. Ignores the offsets that a record has.
 fn solve_graph(
     problem: &HappensBeforeProblem,
     alignment: u64,

@@ -1,4 +1,4 @@
-//! Formatted output of a kernel's `printf`: C's conversions, as far as CUDA's guide lists them.
+//! Formatted output of a kernel's `printf`: those conversions of C that CUDA's guide lists.
 //!
 //! A conversion is `%[flags][width][.precision][size]type`. Flags are `#`, ` `, `0`, `+` and `-`.
 //! Width and precision are a number or `*`. Sizes are `h`, `l` and `ll`, types are

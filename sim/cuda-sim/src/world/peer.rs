@@ -1,7 +1,6 @@
-//! Peer access: which devices' kernels may reach memory of which others. Access to plain memory is
-//! enabled from one context to another; access to a memory pool is set for a device. Neither
-//! enables the other ("Peer access", "Device accessibility for multi-GPU support" in the CUDA
-//! Programming Guide).
+//! Peer access: the devices whose kernels may access another device's memory. Access to plain memory is enabled
+//! from one context to another; access to a memory pool is set for a device. Neither enables the other ("Peer access",
+//! "Device accessibility for multi-GPU support" in the CUDA Programming Guide).
 
 use super::World;
 use super::state::peer::Reach;

@@ -93,7 +93,7 @@ pub(super) fn of_problems() -> Vec<Attack> {
     ]
 }
 
-/// What takes the most time: more than is planned.
+/// Returns the slowest problems: they are larger than the planner's limit.
 pub(super) fn of_size() -> Vec<Attack> {
     if !is_thorough() {
         return Vec::new();

@@ -279,7 +279,7 @@ fn lines_that_end_with_a_carriage_return() {
     }
 }
 
-/// What refers to an operation that does not exist is named.
+/// The error names the place that refers to a missing operation.
 #[test]
 fn operations_that_do_not_exist() {
     let graph = |edges: &str, allocated: u32, freed: u32| {
