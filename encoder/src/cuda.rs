@@ -107,8 +107,8 @@ impl Algebra<Cuda> for OnCuda {
             launch.arg(number);
         });
         launch.arg(&is_turned).arg(&product.factor);
-        // SAFETY: the parameters are those of `PRODUCTS`, of which a null pointer is no bias, and `check` has seen that
-        // all matrices are within their views.
+        // SAFETY: the parameters are those of `PRODUCTS`, for which a null pointer means no bias, and `check` has
+        // proved that all matrices are within their views.
         unsafe { launch.launch(over) }?;
         Ok(())
     }
@@ -137,7 +137,7 @@ impl Algebra<Cuda> for OnCuda {
         let (rows, columns) = (wide(rows), wide(columns));
         let mut launch = scope.launch(&self.softmax);
         launch.arg(y).arg(&length).arg(&rows).arg(&columns);
-        // SAFETY: the parameters are those of `SOFTMAX_BEGINNING`, one length, and as many rows as the view has.
+        // SAFETY: the parameters are those of `SOFTMAX_BEGINNING`, with one length and the number of the view's rows.
         unsafe { launch.launch(over) }?;
         Ok(())
     }

@@ -15,7 +15,7 @@ use tasks::programs::cargo;
 use tasks::toolchains::Toolchains;
 use tasks::workspace::{self, Workspace};
 
-/// What `cargo xtask dlpack` accepts.
+/// The arguments of `cargo xtask dlpack`.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Arguments {
     /// Also exchange with torch, and test under the address sanitizer.
@@ -184,7 +184,7 @@ fn sanitizer() -> Result<(String, String), String> {
     Ok((toolchain, path.display().to_string()))
 }
 
-/// Whether a command ends well; if not, what it prints.
+/// Runs a command. The error is its output.
 fn printed(command: &mut Command) -> Result<(), String> {
     let program = command.get_program().to_string_lossy().into_owned();
     let output = command.stdin(Stdio::null()).output();

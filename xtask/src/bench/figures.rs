@@ -17,7 +17,7 @@ pub(crate) struct Figures {
     pub(crate) held: Vec<Held>,
 }
 
-/// What was measured of one case; all of one pass.
+/// The figures of one case, each for one pass.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct Cell {
     pub(crate) name: Name,

@@ -27,7 +27,7 @@ use crate::TaskError;
 use figures::Figures;
 use programs::{Allocator, Effort, Programs};
 
-/// What `cargo xtask bench` accepts.
+/// The arguments of `cargo xtask bench`.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Arguments {
     /// Compare instructions and heap allocations with the committed figures and write nothing. Exit

@@ -7,7 +7,7 @@ use super::figures::Figures;
 use super::{plot, tables};
 use crate::TaskError;
 
-/// What is said of each workload, in the order of the report.
+/// The description of each workload, in the order of the report.
 const WORKLOADS: &[(&str, &str)] = &[
     ("small arrays", "A scope with three arrays of 100 `f64`, of which one byte is touched."),
     (

@@ -1,5 +1,5 @@
-//! What a machine must have for the programs of an archive, read from the programs themselves. The
-//! C library is read from their tables of versions, the driver and the device from the kernels.
+//! The requirements of an archive's programs on a machine, read from the programs. Their tables of versions give the C
+//! library, and the kernels give the driver and the device.
 //!
 //! A kernel that is packed as PTX has the version of its language, and a driver refuses a newer one
 //! than its own. The driver must be as new as each kernel, and as captured graphs need.

@@ -5,7 +5,7 @@
 
 use tasks::features::FeatureSet;
 
-/// What clippy sees, one run each, beside the whole workspace with all features that go together.
+/// The runs of clippy besides that of the whole workspace with all compatible features.
 pub(crate) const CLIPPY_SETS: &[FeatureSet] = &[
     with("pool-core", &[]),
     with("pool-core", &["std"]),
@@ -22,7 +22,7 @@ pub(crate) const CLIPPY_SETS: &[FeatureSet] = &[
     with_defaults("pool-examples"),
 ];
 
-/// What it sees besides with `--full`: other features by themselves, and what is built nowhere else.
+/// Further runs with `--full`: single features, and code that no other step builds.
 pub(crate) const CLIPPY_SETS_IN_FULL: &[FeatureSet] = &[
     with("pool-core", &["allocator-api2"]),
     with("pool-core", &["half"]),
@@ -112,12 +112,12 @@ pub(crate) fn all_features_of(package: &str) -> Vec<&'static str> {
     ALL_FEATURES.iter().filter_map(of_package).collect()
 }
 
-/// Whether a feature of [`ALL_FEATURES`] is one of this crate.
+/// Returns `true` if a feature of [`ALL_FEATURES`] is one of this crate.
 pub(crate) fn belongs(feature: &str, package: &str) -> bool {
     feature.strip_prefix(package).is_some_and(|rest| rest.starts_with('/'))
 }
 
-/// What is built where there is no standard library.
+/// The builds for targets without the standard library.
 pub(crate) const NO_STD_SETS: &[FeatureSet] = &[
     with("pool-core", &[]),
     with("pool-core", &["allocator-api2", "half", "complex", "tracing"]),
@@ -145,15 +145,15 @@ pub(crate) const SIMULATOR: &[&str] = &["cuda-sim", "cuda-sim-test"];
 /// Crates of the planner's workspace that are published.
 pub(crate) const PLANNER: &[&str] = &["pool-plan-cli", "pool-replay"];
 
-/// What builds wgpu, the largest of all dependencies: a crate, and the feature that takes it in. A step that builds all
-/// libraries in a way of its own does so with `--full` alone.
+/// The crate and the feature that build wgpu, the largest of all dependencies. A step that builds all libraries anew
+/// includes them only with `--full`.
 pub(crate) const WITH_WGPU: &[&str] = &["pool-wgpu", "pool-facade/wgpu"];
 
 /// Of these, those whose default features leave out code that the whole workspace has.
 pub(crate) const WITH_PLAIN_DEFAULTS: &[&str] = &["pool-core", "pool-cpu", "pool-facade"];
 
-/// What needs a newer compiler than the oldest supported one, because cudarc, dlpark and wgpu do: the crates, and the
-/// features that take one in.
+/// The crates and features that need a newer compiler than the oldest supported one, because cudarc, dlpark and wgpu
+/// do.
 pub(crate) const MSRV_EXEMPT: &[&str] = &[
     "pool-cuda",
     "pool-dlpack",

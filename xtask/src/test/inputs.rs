@@ -53,7 +53,7 @@ const HOST: &[&str] = &[
 const GRAPH: &[&str] =
     &["crates/pool-core/", "crates/pool-conformance/", "crates/pool-graph/", "crates/pool-plan/"];
 
-/// What each step reads.
+/// The files that each step reads.
 pub(crate) const INPUTS: &[Inputs] = &[
     ("formatting", &[&["*"]]),
     ("clippy", &[CODE]),

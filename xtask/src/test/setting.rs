@@ -31,8 +31,8 @@ const CAPTURES_IN_FULL: u32 = 250;
 const ENCODER_REPLAYS: u32 = 50;
 /// The same with `--full`.
 const ENCODER_REPLAYS_IN_FULL: u32 = 1_000;
-/// The same of its long graphs, each of which takes an interpreter tens of times longer than a
-/// short one: `POOL_ENCODER_LONG_REPLAYS`.
+/// The same of its long graphs, `POOL_ENCODER_LONG_REPLAYS`. An interpreter needs tens of times longer for one than for
+/// a short graph.
 const ENCODER_LONG_REPLAYS: u32 = 8;
 /// The same with `--full`.
 const ENCODER_LONG_REPLAYS_IN_FULL: u32 = 1_000;

@@ -54,9 +54,9 @@ pub(crate) const STEPS: &[Step<Setting>] = &[
     Step::in_turn("release-tests", "the same without overflow checks", release_tests),
     Step::in_turn("assembly", "an acquire is a few instructions", assembly),
     Step::in_turn("examples", "every example runs to its end", examples),
-    // Beside the others, as many at once as there are cores: Miri keeps one core busy, and builds of a few crates that
-    // depend on each other hardly more. The longest first, so that the short ones fill what is left. Those that wait
-    // for cargo's lock of the build directory come last, when the steps above have ended.
+    // These run beside the others, one for each core. Miri keeps one core busy, and builds of a few crates that depend
+    // on each other hardly more. The longest come first, so that short ones fill the rest. Those that wait for cargo's
+    // lock of the build directory come last, when the steps above have ended.
     Step::beside("miri-tree-borrows", "no undefined behaviour, Tree Borrows", miri_tree),
     Step::beside("miri-stacked-borrows", "no undefined behaviour, Stacked Borrows", miri_stacked),
     Step::beside("miri-32-bit", "no undefined behaviour, i686", miri_32_bit).in_full(),
@@ -179,7 +179,7 @@ fn adopt(setting: &Setting) -> Result<Vec<Invocation>, String> {
     Ok(vec![adopt, measure.variable("CARGO_TARGET_DIR", directory)])
 }
 
-/// Where Python or its packages cannot be had, the task says so and counts it.
+/// Without Python or its packages, the task prints that it is skipped, and counts it.
 fn dlpack(setting: &Setting) -> Result<Vec<Invocation>, String> {
     let check = Invocation::counted_task("xtask dlpack");
     Ok(vec![if setting.full { check.with(["--full"]) } else { check }])
@@ -198,7 +198,7 @@ fn semver(setting: &Setting) -> Result<Vec<Invocation>, String> {
     Ok(vec![check.with(packages(LIBRARIES))])
 }
 
-/// What needs which feature is marked there, by means that nightly alone has.
+/// Builds the documentation as published, on nightly, which marks the feature that an item needs.
 fn published_pages(setting: &Setting) -> Result<Vec<Invocation>, String> {
     let nightly = setting.toolchains.nightly_with(&[])?;
     let document = Invocation::check("doc --no-deps --lib").on(&nightly);
@@ -246,13 +246,13 @@ fn simulated_driver(setting: &Setting) -> Result<Vec<Invocation>, String> {
     })
 }
 
-/// What may not depend on how a driver answers what NVIDIA's documentation leaves open, with the other answers.
+/// Runs the tests that may not depend on behaviour that NVIDIA's documentation leaves open, with the other behaviour.
 fn under_other_answers() -> Vec<Invocation> {
     let run = Invocation::counted_task("xtask sim-test --package device-tests");
     vec![run.variable("CUDA_SIM_OTHER_ANSWERS", "1")]
 }
 
-/// What the tests before it have built is packed, as it is; with `--full` also what is built for devices.
+/// Packs the programs that the tests before it have built; with `--full` also those for devices.
 fn gpu_archive(setting: &Setting) -> Result<Vec<Invocation>, String> {
     simulated_driver(setting)?;
     let as_tests = Invocation::counted_task("xtask gpu-archive");
@@ -260,12 +260,12 @@ fn gpu_archive(setting: &Setting) -> Result<Vec<Invocation>, String> {
     Ok(if setting.full { vec![as_tests, for_devices] } else { vec![as_tests] })
 }
 
-/// Where the compilers cannot be had, the task says so and counts it.
+/// Without the compilers, the task prints that it is skipped, and counts it.
 fn kernels(_: &Setting) -> Result<Vec<Invocation>, String> {
     Ok(vec![Invocation::counted_task("xtask kernels --check")])
 }
 
-/// In a build of its own: all that is built for it is built with `cfg(loom)`.
+/// Tests in a separate build, with `cfg(loom)` for all crates.
 fn interleavings(setting: &Setting) -> Result<Vec<Invocation>, String> {
     let test = Invocation::tests("test --test interleavings");
     let directory = setting.own_target_directory("loom");
@@ -334,7 +334,7 @@ fn nightly_doc_tests(setting: &Setting) -> Result<Vec<Invocation>, String> {
     Ok(vec![test.with(of_libraries(setting))])
 }
 
-/// Where there is no operating system: a server's processor, and a microcontroller with 32 bits and no atomics of 64.
+/// Targets without an operating system: a server's processor, and a 32-bit microcontroller without 64-bit atomics.
 const NO_STD_TARGETS: &[&str] = &["x86_64-unknown-none", "thumbv7em-none-eabihf"];
 
 /// Besides, with `--full`: another microcontroller of that kind.
@@ -377,9 +377,9 @@ fn cuda_versions(setting: &Setting) -> Result<Vec<Invocation>, String> {
     Ok(vec![if setting.full { check.with(["--full"]) } else { check }])
 }
 
-/// Versions of CUDA, first of the bindings that tests are built with, then of the simulated driver: the oldest for
-/// graphs before the oldest of all, whose tests of graphs are skipped; in between; the newest of the locked cudarc;
-/// and the oldest build on the newest driver. Those of the workspace are the other steps'.
+/// Pairs of CUDA versions: that of the bindings in the tests, and that of the simulated driver. 12.3 is the oldest for
+/// graphs. 12.0 is the oldest of all, and skips the tests of graphs. 13.4 is the newest of the locked cudarc. Other
+/// steps test the versions of the workspace.
 const VERSIONS: &[(&str, &str)] = &[
     ("12030", "12030"),
     ("12030", "12000"),
@@ -429,7 +429,7 @@ fn cookbook(setting: &Setting) -> Result<Vec<Invocation>, String> {
     Ok(vec![format, test])
 }
 
-/// What a target lacks is found without code being made for it.
+/// Checks without generating code: that finds everything that a target lacks.
 fn web(setting: &Setting) -> Result<Vec<Invocation>, String> {
     let nightly = setting.toolchains.nightly_with(&["rust-src"])?;
     let check = |target, package| {
@@ -495,7 +495,7 @@ fn miri_32_bit(setting: &Setting) -> Result<Vec<Invocation>, String> {
 /// and take it minutes.
 fn miri(setting: &Setting, more_flags: &str) -> Result<Invocation, String> {
     let nightly = setting.toolchains.nightly_with(&["miri", "rust-src"])?;
-    // Of the environment Miri shows a program what it is told to.
+    // Miri forwards only the listed variables of the environment.
     let flags = "-Zmiri-strict-provenance -Zmiri-symbolic-alignment-check \
                  -Zmiri-env-forward=POOL_TEST_CASES -Zmiri-env-forward=POOL_TEST_SEED";
     Ok(Invocation::tests("miri test --lib --test * --no-fail-fast")
@@ -506,7 +506,7 @@ fn miri(setting: &Setting, more_flags: &str) -> Result<Invocation, String> {
         .variable("POOL_TEST_CASES", setting.cases_under_miri()))
 }
 
-/// Without the backends that are wrong on purpose, some of which leak.
+/// Tests without the backends that are wrong on purpose, because some of them leak.
 fn address_sanitizer(setting: &Setting) -> Result<Vec<Invocation>, String> {
     let nightly = setting.toolchains.nightly_with(&[])?;
     let test = sanitized(setting, "address", "test --lib --tests")?.on(&nightly);
@@ -514,9 +514,9 @@ fn address_sanitizer(setting: &Setting) -> Result<Vec<Invocation>, String> {
     Ok(vec![test.variable("ASAN_OPTIONS", "detect_leaks=1")])
 }
 
-/// The standard library is built with it: threads and locks of an uninstrumented one look racy, and
-/// rustc refuses to mix the two. Without the examples: rayon's queues use fences, which it does not
-/// know and reports. The crates whose pools are nobody's are left to `--full`: few of their tests have a second thread.
+/// The standard library is built with it: threads and locks of an uninstrumented one look racy, and rustc refuses to
+/// mix the two. Without the examples: rayon's queues use fences, which it does not know and reports. The crates whose
+/// pools belong to no thread run only with `--full`: few of their tests have a second thread.
 fn thread_sanitizer(setting: &Setting) -> Result<Vec<Invocation>, String> {
     let nightly = setting.toolchains.nightly_with(&["rust-src"])?;
     let test = sanitized(setting, "thread", "test --lib --test *")?.on(&nightly);

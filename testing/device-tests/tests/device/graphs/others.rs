@@ -1,4 +1,4 @@
-//! What a graph has of others, and what others have of it: owned slices, scopes between replays, and a ladder.
+//! Memory that graphs share with other code: owned slices, scopes between replays, and a ladder.
 
 use std::sync::Arc;
 

@@ -72,8 +72,7 @@ fn leave_pending_frees(device: &CudaDevice, stream: &Arc<CudaStream>) {
     acquire(&mut pool, MOST).unwrap();
 }
 
-/// Uses cudarc's own slices like user code: two live streams, each of which allocates and frees the
-/// larger half.
+/// Uses cudarc's own slices like user code, on two live streams. Each allocates and frees the larger half.
 #[test]
 #[ignore = "needs a process of its own: cargo xtask sim-test"]
 fn another_stream_has_freed_the_memory() {

@@ -100,7 +100,7 @@ fn eager_work_comes_after_the_last_replay_and_before_the_next() {
                     let (_from, _to) = (input.on(&other)?, sum.on(&other)?);
                     let mut launch = other.launch_builder(&axpy);
                     launch.arg(&1.0_f32).arg(&x).arg(&y).arg(&count);
-                    // SAFETY: the parameters are those of `AXPY`, and both have as many elements.
+                    // SAFETY: the parameters are those of `AXPY`, and both have `count` elements.
                     unsafe { launch.launch(LaunchConfig::for_num_elems(64)) }?;
                 }
                 let inner = scope.scope();

@@ -44,12 +44,12 @@ fn add(stream: &CudaStream, axpy: &CudaFunction, factor: f32, x: u64, y: u64) ->
     let count = N as u64;
     let mut launch = stream.launch_builder(axpy);
     launch.arg(&factor).arg(&x).arg(&y).arg(&count);
-    // SAFETY: the parameters are those of `AXPY`; the callers give memory of so many elements.
+    // SAFETY: the parameters are those of `AXPY`; the callers give memory of `count` elements.
     unsafe { launch.launch(LaunchConfig::for_num_elems(64)) }?;
     Ok(())
 }
 
-/// What a body uses.
+/// The memory that a body uses.
 struct Names {
     weights: OwnedSlice<f32>,
     shared: OwnedSlice<f32>,
@@ -279,7 +279,7 @@ fn a_fill_of_weights_is_refused() {
         let weights = capture.owned(&weights)?;
         let address = weights.address() + 4;
         let fill = |stream: &Arc<CudaStream>| {
-            // SAFETY: it is memory of so many bytes. That it is not to be written is found.
+            // SAFETY: the memory has these 8 bytes. The session detects that it must not be written.
             Ok(unsafe { result::memset_d8_async(address, 1, 8, stream.cu_stream()) }?)
         };
         // SAFETY: no graph comes of it.
@@ -351,7 +351,7 @@ struct Foreign {
     states: Vec<OwnedSliceMut<u8>>,
 }
 
-/// What a random body does with one operation of the generator, on memory that it names by numbers.
+/// An operation of a random body, on memory that it names by numbers.
 #[derive(Clone, Copy, Debug)]
 enum Move {
     Wait { later: usize, earlier: usize },
@@ -603,7 +603,7 @@ fn edges(graph: sys::CUgraph) -> Vec<Edge> {
     // SAFETY: integers alone: all zero is a value.
     let mut data: Vec<sys::CUgraphEdgeData> = vec![unsafe { std::mem::zeroed() }; count];
     let (sources, targets) = (from.as_mut_ptr(), to.as_mut_ptr());
-    // SAFETY: the graph lives, and there is room for so many.
+    // SAFETY: the graph lives, and the lists have room for `count` edges.
     unsafe { sys::cuGraphGetEdges_v2(graph, sources, targets, data.as_mut_ptr(), &raw mut count) }
         .result()
         .unwrap();
@@ -623,7 +623,7 @@ fn change(graph: sys::CUgraph, (from, to): Edge, adds: bool) {
     unsafe { call(graph, &raw const from, &raw const to, &raw const data, 1) }.result().unwrap();
 }
 
-/// Whether a path leads from a node to another one.
+/// Returns `true` if a path leads from one node to another.
 fn reaches(edges: &[Edge], from: u64, to: u64) -> bool {
     let (mut open, mut seen) = (vec![from], BTreeSet::new());
     while let Some(node) = open.pop() {
@@ -637,7 +637,7 @@ fn reaches(edges: &[Edge], from: u64, to: u64) -> bool {
     false
 }
 
-/// Whether each two uses of a state, of which one writes, are ordered.
+/// Returns `true` if every two uses of a state are ordered, unless both read.
 fn is_ordered(edges: &[Edge], states: &[Uses]) -> bool {
     states.iter().all(|uses| {
         uses.iter().enumerate().all(|(place, &(one, writes))| {
@@ -698,7 +698,7 @@ fn every_missing_edge_between_uses_of_owned_memory_is_refused() {
     assert!(refused > graphs() / 2, "{refused}");
 }
 
-/// What a block of a pool is to a graph, a slice is, too: both may be in one body.
+/// A body may use slices and blocks of a pool in the same ways, and both at once.
 #[test]
 #[ignore = "needs a process of its own: cargo xtask sim-test"]
 fn graphs_beside_each_other_own_memory_of_their_own() {
@@ -717,7 +717,7 @@ fn graphs_beside_each_other_own_memory_of_their_own() {
                 let (x, uses) = (temporary.address(), [temporary.read(), block.write()]);
                 let copy = |stream: &Arc<CudaStream>| {
                     let bytes = 4 * N;
-                    // SAFETY: both have as many bytes.
+                    // SAFETY: both have `bytes` bytes.
                     Ok(unsafe { result::memcpy_dtod_async(y, x, bytes, stream.cu_stream()) }?)
                 };
                 // SAFETY: it reads the one and writes the other.

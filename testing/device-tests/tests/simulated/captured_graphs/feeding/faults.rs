@@ -12,7 +12,7 @@ use crate::support::{start, start_anew};
 
 const STEPS: usize = 3;
 
-/// Runs three steps in flight, the first of which is polled. Creates the pool if there is none.
+/// Runs three steps in flight, and polls the first. Creates the pool if there is none.
 fn script(fed: &mut Fed, staging: &mut Option<StagingPool>) -> Result<Vec<Vec<u64>>, CaptureError> {
     if staging.is_none() {
         *staging = Some(fed.staging(2 * (STEPS + 1))?);

@@ -324,7 +324,7 @@ fn broadcast_and_reduce(capture: &Capture<'_>, world: &World) -> Result {
     parts.iter().try_for_each(|part| world.add(capture, on[0], part, &mut y))
 }
 
-/// A value goes round three streams, each of which has a temporary of its own.
+/// A value goes round three streams. Each stream has a temporary of its own.
 fn ring(capture: &Capture<'_>, world: &World) -> Result {
     let on = streams(capture)?;
     let mut value = capture.acquire::<f32>(N)?;
