@@ -58,35 +58,35 @@ pub unsafe trait Adaptor: Sized + 'static {
     /// Returns the inner backend's context.
     fn inner(&self) -> &Context<Self>;
 
-    /// As [`PoolBackend::allocate`].
+    /// Does the same as [`PoolBackend::allocate`].
     ///
     /// # Errors
     ///
-    /// As for [`PoolBackend::allocate`].
+    /// Same as for [`PoolBackend::allocate`].
     fn allocate(&self, bytes: usize, advice: Advice) -> Result<Block<Self>, AdaptedError<Self>> {
         Self::Inner::allocate(self.inner(), bytes, advice).map_err(AdaptedError::Inner)
     }
 
-    /// As [`PoolBackend::free`].
+    /// Does the same as [`PoolBackend::free`].
     ///
     /// # Safety
     ///
-    /// As for [`PoolBackend::free`].
+    /// Same as for [`PoolBackend::free`].
     unsafe fn free(&self, block: Block<Self>, bytes: usize) {
         // SAFETY: the caller's promise.
         unsafe { Self::Inner::free(self.inner(), block, bytes) };
     }
 
-    /// As [`PoolBackend::settle`].
+    /// Does the same as [`PoolBackend::settle`].
     fn settle(&self) {
         Self::Inner::settle(self.inner());
     }
 
-    /// As [`PoolBackend::view`].
+    /// Does the same as [`PoolBackend::view`].
     ///
     /// # Safety
     ///
-    /// As for [`PoolBackend::view`].
+    /// Same as for [`PoolBackend::view`].
     unsafe fn view<'s, T: Element>(
         block: Block<Self>,
         slot: SlotRef<AdaptedBackend<Self>>,
@@ -96,11 +96,11 @@ pub unsafe trait Adaptor: Sized + 'static {
         unsafe { Self::Inner::view(block, unused_slot(slot), length) }
     }
 
-    /// As [`PoolBackend::view_ref`].
+    /// Does the same as [`PoolBackend::view_ref`].
     ///
     /// # Safety
     ///
-    /// As for [`PoolBackend::view_ref`].
+    /// Same as for [`PoolBackend::view_ref`].
     unsafe fn view_ref<'s, T: Element>(
         block: Block<Self>,
         slot: SlotRef<AdaptedBackend<Self>>,
@@ -110,29 +110,29 @@ pub unsafe trait Adaptor: Sized + 'static {
         unsafe { Self::Inner::view_ref(block, unused_slot(slot), length) }
     }
 
-    /// As [`PoolBackend::reuse`].
+    /// Does the same as [`PoolBackend::reuse`].
     ///
     /// # Errors
     ///
-    /// As for [`PoolBackend::reuse`].
+    /// Same as for [`PoolBackend::reuse`].
     ///
     /// # Safety
     ///
-    /// As for [`PoolBackend::reuse`].
+    /// Same as for [`PoolBackend::reuse`].
     unsafe fn reuse(&self, block: Block<Self>, why: Reuse) -> Result<(), InnerError<Self>> {
         // SAFETY: the caller's promise; so below.
         unsafe { Self::Inner::reuse(self.inner(), block, why) }
     }
 
-    /// As [`PoolBackend::set_bytes`].
+    /// Does the same as [`PoolBackend::set_bytes`].
     ///
     /// # Errors
     ///
-    /// As for [`PoolBackend::set_bytes`].
+    /// Same as for [`PoolBackend::set_bytes`].
     ///
     /// # Safety
     ///
-    /// As for [`PoolBackend::set_bytes`].
+    /// Same as for [`PoolBackend::set_bytes`].
     unsafe fn set_bytes(
         &self,
         block: Block<Self>,
@@ -143,15 +143,15 @@ pub unsafe trait Adaptor: Sized + 'static {
         unsafe { Self::Inner::set_bytes(self.inner(), block, value, bytes) }
     }
 
-    /// As [`PoolBackend::fill`].
+    /// Does the same as [`PoolBackend::fill`].
     ///
     /// # Errors
     ///
-    /// As for [`PoolBackend::fill`].
+    /// Same as for [`PoolBackend::fill`].
     ///
     /// # Safety
     ///
-    /// As for [`PoolBackend::fill`].
+    /// Same as for [`PoolBackend::fill`].
     unsafe fn fill<T: Element>(
         &self,
         block: Block<Self>,
@@ -162,15 +162,15 @@ pub unsafe trait Adaptor: Sized + 'static {
         unsafe { Self::Inner::fill(self.inner(), block, value, length) }
     }
 
-    /// As [`PoolBackend::copy_from_host`].
+    /// Does the same as [`PoolBackend::copy_from_host`].
     ///
     /// # Errors
     ///
-    /// As for [`PoolBackend::copy_from_host`].
+    /// Same as for [`PoolBackend::copy_from_host`].
     ///
     /// # Safety
     ///
-    /// As for [`PoolBackend::copy_from_host`].
+    /// Same as for [`PoolBackend::copy_from_host`].
     unsafe fn copy_from_host<T: Element>(
         &self,
         block: Block<Self>,

@@ -20,39 +20,39 @@ pub trait Sample: Element + PartialEq + Debug {
     ///
     /// # Errors
     ///
-    /// As [`Scope::try_acquire`].
+    /// Same as [`Scope::try_acquire`].
     fn recycle<'s, B: PoolBackend>(
         scope: &Scope<'s, B>,
         length: usize,
     ) -> AcquireResult<'s, B, Self>;
 
-    /// As [`recycle`](Self::recycle), by the twin that panics.
+    /// Does the same as [`recycle`](Self::recycle), through the twin that panics.
     fn recycle_or_panic<'s, B: PoolBackend>(
         scope: &Scope<'s, B>,
         length: usize,
     ) -> B::View<'s, Self>;
 
-    /// As [`recycle`](Self::recycle), with a shape.
+    /// Does the same as [`recycle`](Self::recycle), with a shape.
     ///
     /// # Errors
     ///
-    /// As [`Scope::try_acquire`].
+    /// Same as [`Scope::try_acquire`].
     fn recycle_nd<'s, B: PoolBackend, S: Shape>(
         scope: &Scope<'s, B>,
         shape: S,
     ) -> AcquireResult<'s, B, Self, S>;
 
-    /// As [`recycle_nd`](Self::recycle_nd), by the twin that panics.
+    /// Does the same as [`recycle_nd`](Self::recycle_nd), through the twin that panics.
     fn recycle_nd_or_panic<'s, B: PoolBackend, S: Shape>(
         scope: &Scope<'s, B>,
         shape: S,
     ) -> NdArray<'s, B, Self, S>;
 
-    /// As [`recycle`](Self::recycle), in a dynamic pool.
+    /// Does the same as [`recycle`](Self::recycle), in a dynamic pool.
     ///
     /// # Errors
     ///
-    /// As [`DynamicPool::try_acquire`].
+    /// Same as [`DynamicPool::try_acquire`].
     fn recycle_named<B: PoolBackend>(
         pool: &mut DynamicPool<B>,
         length: usize,

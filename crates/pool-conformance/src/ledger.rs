@@ -202,7 +202,7 @@ impl Ledger {
         self.note(address, bytes, None);
     }
 
-    /// As [`given`](Self::given), for memory of the global allocator.
+    /// Does the same as [`given`](Self::given), for memory of the global allocator.
     pub(crate) fn given_on_heap(&self, block: NonNull<u8>, bytes: usize) {
         self.note(block.addr().get(), bytes, Some(block));
     }

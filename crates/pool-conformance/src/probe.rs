@@ -131,7 +131,7 @@ pub trait Probe: 'static {
     ///
     /// # Errors
     ///
-    /// As [`Scope::try_acquire`].
+    /// Same as [`Scope::try_acquire`].
     fn acquire_with<'s, T: Element>(
         &self,
         scope: &Scope<'s, Self::Backend>,
@@ -147,7 +147,7 @@ pub trait Probe: 'static {
     ///
     /// # Errors
     ///
-    /// As [`DynamicPool::try_acquire`].
+    /// Same as [`DynamicPool::try_acquire`].
     fn acquire_named_with<T: Element>(
         &self,
         pool: &mut DynamicPool<Self::Backend>,

@@ -141,7 +141,7 @@
 //! let boxes = scope.acquire_zeroed::<Option<Box<u8>>, _>(8); // element_with_drop
 //! ```
 //!
-//! ## An element is not aligned above what the backend can align
+//! ## An element has no higher alignment than the backend's blocks
 //!
 //! The limit is [`PoolBackend::MAX_ALIGN`](crate::PoolBackend::MAX_ALIGN). Host memory has none. If
 //! a backend's blocks are not divided, such as a device's, the limit is the alignment of its
@@ -313,7 +313,7 @@
 //! });
 //! ```
 //!
-//! ## What is kept does not refer to what is not
+//! ## A kept value does not refer to one that is not kept
 //!
 //! This error has no number in the compiler.
 //!

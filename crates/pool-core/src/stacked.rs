@@ -12,10 +12,9 @@ use crate::slot_ref::SlotRef;
 
 /// The backend `B` with the layout [`Stack`]: a pool holds little more than its peak of live bytes.
 ///
-/// A pool of `B` holds a block for each array of a pass, as large as the largest array that used
-/// the block. A pool of `Stacked<B>` holds one chunk of memory. Arrays lie in the chunk one after
-/// the other, so the chunk is as large as the arrays that were live together. Choose it if lengths
-/// vary, or if functions open scopes within scopes.
+/// A pool of `B` holds a block for each array of a pass, as large as the largest array that used the block. A pool of
+/// `Stacked<B>` holds one chunk of memory. Arrays are adjacent in the chunk, so the chunk is as large as the arrays
+/// that were live together. Choose it if lengths vary, or if functions open scopes within scopes.
 ///
 /// Scopes, views and code that is generic over [`PoolBackend`] stay the same. A longer array moves
 /// the arrays after it. So the address of the i-th array repeats only in passes whose earlier
@@ -64,8 +63,8 @@ use crate::slot_ref::SlotRef;
 /// | [`PoolConfig::byte_limit`](crate::PoolConfig::byte_limit) | each pool's own; borrowed bytes count for the borrower too |
 /// | `trim`, `compact`, `clear` | free nothing that is lent or borrowed |
 ///
-/// The outer pool lends the memory above the array that it handed out last. If an inner lexical
-/// scope that has ended handed out that array, its memory is not lent.
+/// The outer pool lends the memory above its latest array. If that array belonged to an inner lexical scope that has
+/// ended, its memory is not lent.
 ///
 /// # What differs from slots
 ///
@@ -89,7 +88,7 @@ impl<B> fmt::Debug for Stacked<B> {
     }
 }
 
-/// The layout in which arrays lie one after the other: see [`Stacked`].
+/// The layout in which arrays are adjacent: see [`Stacked`].
 #[derive(Clone, Copy, Debug)]
 pub struct Stack;
 

@@ -14,19 +14,18 @@ pub struct PoolStats {
     pub device: Device,
     /// The number of pools that were added up.
     pub pools: usize,
-    /// Slots that are handed out now, as seen from the queried scope.
+    /// The slots in use, as seen from the queried scope.
     pub active_slots: usize,
-    /// The most slots that were ever handed out at once.
+    /// The most slots that were ever in use at once.
     pub high_water_slots: usize,
     /// Bytes that the blocks hold now.
     pub reserved_bytes: usize,
     /// The most bytes that the blocks ever held.
     pub peak_reserved_bytes: usize,
-    /// The peak of the bytes that live arrays took, by the lengths requested; `None` if it was not
-    /// measured. [`PoolConfig::measure_live_bytes`](crate::PoolConfig::measure_live_bytes) turns
-    /// the measurement on; arrays handed out before that are not counted. Of several pools it is
-    /// the sum of their peaks, which they need not have reached at one time. It is `None` if one of
-    /// them has measured nothing.
+    /// The peak of the bytes that live arrays took, by the lengths requested; `None` if it was not measured.
+    /// [`PoolConfig::measure_live_bytes`](crate::PoolConfig::measure_live_bytes) turns the measurement on; arrays
+    /// acquired before that are not counted. Of several pools it is the sum of their peaks, which they need not have
+    /// reached at one time. It is `None` if one of them has measured nothing.
     pub peak_live_bytes: Option<usize>,
     /// Bytes of blocks that were leaked, because they could not be ordered after a foreign use.
     pub leaked_bytes: usize,
@@ -96,8 +95,8 @@ impl PoolStats {
     /// Returns the bytes that the blocks hold now for each byte of the live peak; `None` if
     /// [`peak_live_bytes`](Self::peak_live_bytes) is `None` or 0.
     ///
-    /// The optimum is 1. A slot holds the largest of its arrays, so a pool holds more if the arrays
-    /// of one slot differ in length. Acquire first what is large and always has the same length.
+    /// The optimum is 1. A slot holds the largest of its arrays, so a pool holds more if the arrays of one slot differ
+    /// in length. Acquire first the large arrays that always have the same length.
     #[must_use]
     #[expect(clippy::cast_precision_loss, reason = "a ratio needs no exact byte count")]
     pub fn held_per_live_byte(&self) -> Option<f64> {
@@ -170,10 +169,9 @@ pub struct ReleaseReport {
     /// Bytes that the pool no longer holds, including those that it had to leak: see
     /// [`PoolStats::leaked_bytes`].
     pub bytes: usize,
-    /// Bytes that the pool still holds and counts as reserved, but whose pages went back to the
-    /// system. These are bytes of a stack above the arrays handed out, if the chunk is a mapping of
-    /// its own (on Linux from 2 MiB on). Their addresses stay, and the next use finds zeros there.
-    /// Pages that were never used count too.
+    /// Bytes that the pool still holds and counts as reserved, but whose pages went back to the system. These are bytes
+    /// of a stack above the live arrays, if the chunk is a mapping of its own (on Linux from 2 MiB on). Their addresses
+    /// stay, and the next use finds zeros there. Pages that were never used count too.
     pub discarded_bytes: usize,
 }
 

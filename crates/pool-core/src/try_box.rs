@@ -1,4 +1,4 @@
-//! Host memory for the pool's own bookkeeping, with `None` where `Box` would abort.
+//! Host memory for the pool's own bookkeeping, with `None` instead of an abort as in `Box`.
 
 use alloc::alloc::alloc;
 use alloc::boxed::Box;

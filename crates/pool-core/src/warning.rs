@@ -13,12 +13,12 @@ use core::sync::atomic::{AtomicPtr, Ordering};
 #[derive(Clone, Copy, Debug)]
 #[non_exhaustive]
 pub enum PoolWarning {
-    /// A pool has handed out [`PoolConfig::REPORTED_SLOTS`](crate::PoolConfig::REPORTED_SLOTS) slots at once.
+    /// A pool has [`PoolConfig::REPORTED_SLOTS`](crate::PoolConfig::REPORTED_SLOTS) slots in use at once.
     #[non_exhaustive]
     ManySlots {
         /// The pool's name.
         pool: &'static str,
-        /// Slots that are handed out.
+        /// The slots in use.
         slots: usize,
         /// Bytes that the pool's blocks hold.
         reserved_bytes: usize,

@@ -86,7 +86,7 @@ mod mapped {
         let start = map(mapped)?;
         let before = start.as_ptr().align_offset(HUGE_PAGE);
         let after = mapped - covered - before;
-        // SAFETY: `before` is less than what was mapped beyond `covered`.
+        // SAFETY: `before` is less than the bytes mapped beyond `covered`.
         let block = unsafe { start.add(before) };
         // SAFETY: `covered` bytes from the block on are mapped, and so are `after` more.
         let end = unsafe { block.add(covered) };

@@ -23,14 +23,15 @@ use crate::layout::CheckedLayout;
 
 /// Makes a managed tensor of an array of device memory, in row-major order and without a copy.
 ///
-/// The consumer uses it on `stream`, which comes after the work that the array's stream holds. The consumer may drop the
-/// tensor while its work is still under way: before the memory is used again or freed, the pool's stream waits for all work
-/// that `stream` holds by then. As for [`record_use`], a stream of another library is used through this `Arc`.
+/// The consumer uses it on `stream`, which comes after the work that the array's stream holds. The consumer may drop
+/// the tensor while its work is still under way: before the memory is reused or freed, the pool's stream waits for all
+/// work that `stream` holds by then. A stream of another library must be used through this `Arc`, as [`record_use`]
+/// requires.
 ///
 /// # Errors
 ///
-/// [`TensorError::Shape`] as [`export`](crate::export()), and [`TensorError::Order`] where the streams cannot be ordered; the
-/// array is given back.
+/// [`TensorError::Shape`], same as for [`export`](crate::export()), and [`TensorError::Order`] if the streams cannot be
+/// ordered. The error contains the array.
 pub fn export_device<M, T>(
     array: Owned<Cuda, T>,
     shape: &[usize],
@@ -52,15 +53,15 @@ where
     let device = DLDevice::cuda(i32::try_from(ordinal).unwrap_or(i32::MAX));
     // Device addresses are as wide as the host's (CUDA has unified addresses on 64 bits alone).
     let data = ptr::without_provenance_mut(usize::try_from(address).unwrap_or(0));
-    // SAFETY: the context is the array, which is at `data` and has the elements of the shape. It is exclusive, so it may be
-    // written; its pool orders what the consumer's stream does.
+    // SAFETY: the context is the array, which is at `data` and has the elements of the shape. It is exclusive, so it
+    // may be written; its pool orders the work of the consumer's stream.
     Ok(unsafe { described.finish::<T>(Box::new(array), data, device, DlpackFlags::empty()) })
 }
 
 /// A foreign tensor in the memory of a CUDA device, which cudarc takes for a slice.
 ///
-/// It is ready on one stream. On another one it is used after that stream, and the host waits for the use. When the tensor
-/// is dropped, the host waits for its stream, and the memory returns to the producer. Where waiting fails, the memory is
+/// It is ready on one stream. Work on another stream comes after that one, and the host waits for it. When the tensor
+/// is dropped, the host waits for its stream, and the memory returns to the producer. If waiting fails, the memory is
 /// leaked instead.
 pub struct DeviceTensor<T> {
     address: u64,
@@ -77,7 +78,7 @@ impl<T: TensorElement + PodElement> DeviceTensor<T> {
     ///
     /// # Errors
     ///
-    /// As [`HostTensor::import`](crate::HostTensor::import); [`TensorError::Device`] for a tensor of the host, and of
+    /// Same as [`HostTensor::import`](crate::HostTensor::import); [`TensorError::Device`] for a tensor of the host, and of
     /// another device than the stream's.
     ///
     /// # Safety
@@ -101,11 +102,11 @@ impl<T: TensorElement + PodElement> DeviceTensor<T> {
         })
     }
 
-    /// Lends the elements to be written.
+    /// Lends the elements for writing.
     ///
     /// # Errors
     ///
-    /// [`TensorError::ReadOnly`] where the producer forbids it.
+    /// [`TensorError::ReadOnly`] if the producer forbids it.
     ///
     /// # Safety
     ///
@@ -170,8 +171,8 @@ impl<T> DeviceSlice<T> for DeviceTensor<T> {
 
 /// The address, for work on `stream` that comes after the tensor's stream.
 ///
-/// On the tensor's own stream nothing is called. On another one the host waits when the guard is dropped. Where the streams
-/// cannot be ordered the address is 0, and cudarc's next call in the context returns the error.
+/// For the tensor's own stream it calls nothing. For another stream the host waits when the guard is dropped. If the
+/// streams cannot be ordered, the address is 0, and cudarc's next call in the context returns the error.
 impl<T: PodElement> DevicePtr<T> for DeviceTensor<T> {
     fn device_ptr<'a>(&'a self, stream: &'a CudaStream) -> (CUdeviceptr, SyncOnDrop<'a>) {
         self.pointer_for(stream)
@@ -202,14 +203,14 @@ impl<T> DeviceSlice<T> for DeviceTensorMut<'_, T> {
     }
 }
 
-/// As for [`DeviceTensor`].
+/// Same as for [`DeviceTensor`].
 impl<T: PodElement> DevicePtr<T> for DeviceTensorMut<'_, T> {
     fn device_ptr<'a>(&'a self, stream: &'a CudaStream) -> (CUdeviceptr, SyncOnDrop<'a>) {
         self.0.pointer_for(stream)
     }
 }
 
-/// As for [`DeviceTensor`].
+/// Same as for [`DeviceTensor`].
 impl<T: PodElement> DevicePtrMut<T> for DeviceTensorMut<'_, T> {
     fn device_ptr_mut<'a>(&'a mut self, stream: &'a CudaStream) -> (CUdeviceptr, SyncOnDrop<'a>) {
         self.0.pointer_for(stream)

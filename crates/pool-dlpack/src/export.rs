@@ -20,20 +20,20 @@ use crate::error::{Refused, TensorError};
 
 /// Makes a managed tensor of an array, in row-major order and without a copy.
 ///
-/// The consumer may write to the tensor. When it drops the tensor, on whatever thread, the memory returns to its pool. A
+/// The consumer may write to the tensor. When it drops the tensor, on any thread, the memory returns to its pool. A
 /// tensor keeps the pool's memory alive, as an [`Owned`] does. A forgotten tensor leaks its block.
 ///
 /// `M` is [`DLManagedTensorVersioned`](dlpark::ffi::DLManagedTensorVersioned), or
 /// [`DLManagedTensor`](dlpark::ffi::DLManagedTensor) for consumers before DLPack 1.0. Two small allocations hold the
-/// description. The memory is aligned as the backend's blocks are: 64 bytes on the host, which JAX asks for.
+/// description. The memory has the alignment of the backend's blocks: 64 bytes on the host, which JAX requires.
 ///
 /// # Errors
 ///
-/// [`TensorError::Shape`] where the axes have another number of elements; the array is given back.
+/// [`TensorError::Shape`] if the axes have another number of elements. The error contains the array.
 ///
 /// # Panics
 ///
-/// Never. The process ends where the host has no memory for the description, as for every [`Box`].
+/// Never. The process aborts if the host has no memory for the description, as for every [`Box`].
 pub fn export<M, B, T>(
     mut array: Owned<B, T>,
     shape: &[usize],
@@ -62,7 +62,7 @@ where
 ///
 /// # Errors
 ///
-/// [`TensorError::Shape`] as [`export()`], and [`TensorError::LegacyIsWritable`] for a legacy tensor.
+/// [`TensorError::Shape`], same as for [`export()`], and [`TensorError::LegacyIsWritable`] for a legacy tensor.
 pub fn export_shared<M, B, T>(
     array: &Arc<Owned<B, T>>,
     shape: &[usize],

@@ -63,8 +63,9 @@ impl<T: TensorElement + PodElement> HostTensor<T> {
     /// # Errors
     ///
     /// [`TensorError::Malformed`] for a description that DLPack does not allow, [`TensorError::DataType`] for other
-    /// elements, [`TensorError::Device`] for memory of a device, [`TensorError::Strides`] where the elements are not
-    /// adjacent in row-major order, [`TensorError::Misaligned`], [`TensorError::NoMemory`] and [`TensorError::TooLarge`].
+    /// elements, [`TensorError::Device`] for memory of a device, [`TensorError::Strides`] if the elements are not
+    /// adjacent in row-major order, [`TensorError::Misaligned`], [`TensorError::NoMemory`] and
+    /// [`TensorError::TooLarge`].
     ///
     /// # Safety
     ///
@@ -84,11 +85,11 @@ impl<T: TensorElement + PodElement> HostTensor<T> {
         Ok(Self { start, length, shape, is_read_only, _owner: tensor.into_deleter() })
     }
 
-    /// Lends the elements to be written.
+    /// Lends the elements for writing.
     ///
     /// # Errors
     ///
-    /// [`TensorError::ReadOnly`] where the producer forbids it.
+    /// [`TensorError::ReadOnly`] if the producer forbids it.
     ///
     /// # Safety
     ///

@@ -1,6 +1,6 @@
 //! Lists of 32-bit indices, and pairs of indices as such lists.
 
-/// Lists of 32-bit indices, one after the other in one vector.
+/// Lists of 32-bit indices, adjacent in one vector.
 #[derive(Clone, Debug)]
 pub(crate) struct Lists {
     starts: Vec<u32>,

@@ -3,8 +3,8 @@
 
 use std::fmt;
 
-/// A textbook greedy heuristic. It places buffers one after the other in an order. Each goes into a
-/// free range of addresses between those that it may not share bytes with, or on top of them.
+/// A textbook greedy heuristic. It places buffers in an order. Each goes into a free range of addresses between those
+/// that it may not share bytes with, or on top of them.
 ///
 /// Ties of the order are broken by the buffers' starts, and then by their places in the problem. In
 /// problems of up to 4,096 buffers, they are also broken by names instead. For an interval problem

@@ -1,4 +1,4 @@
-//! Calls of wgpu whose errors come back as values: error scopes, and the loss of the device.
+//! Calls of wgpu that return errors as values: error scopes, and the loss of the device.
 //!
 //! wgpu reports a lost device only to a callback, and there is only one, which belongs to the user.
 //! So the device is asked, because the calls of a lost device return no error that names the loss.

@@ -265,8 +265,8 @@ impl Stream {
         self.try_record(|encoder| Ok(code(encoder)))
     }
 
-    /// Runs your code as [`record`](Self::record) does, where the code may fail: then nothing of it is recorded, and its
-    /// error is returned, whatever wgpu would say of its commands.
+    /// Runs your code as [`record`](Self::record) does, for code that may fail. Then none of its commands is recorded,
+    /// and its own error is returned instead of wgpu's.
     ///
     /// # Errors
     ///

@@ -41,7 +41,7 @@ impl Checks {
         if self.failed == 0 && self.passed > 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE }
     }
 
-    /// As [`exit_code`](Self::exit_code), but a run in which everything was skipped succeeds.
+    /// Same as [`exit_code`](Self::exit_code), but a run in which everything was skipped succeeds.
     #[must_use]
     pub fn exit_code_of_optional(self) -> ExitCode {
         let all_skipped = self.passed + self.failed == 0 && self.skipped > 0;

@@ -86,7 +86,7 @@ impl Workspace {
 ///
 /// # Errors
 ///
-/// As [`describe_at`].
+/// Same as [`describe_at`].
 pub fn describe<T: DeserializeOwned>() -> Result<T, TaskError> {
     describe_at(Path::new("."))
 }

@@ -136,7 +136,7 @@ impl Browser {
     ///
     /// # Errors
     ///
-    /// As [`call`](Self::call).
+    /// Same as [`call`](Self::call).
     pub(crate) fn version(&mut self) -> Result<String, TaskError> {
         let session = self.session.take();
         let version = self.call("Browser.getVersion", &json!({}));
@@ -180,7 +180,7 @@ impl Browser {
     ///
     /// # Errors
     ///
-    /// As [`call`](Self::call).
+    /// Same as [`call`](Self::call).
     pub(crate) fn open(&mut self, address: &str, is_ready: &str) -> Result<(), TaskError> {
         self.events.clear();
         self.call("Page.navigate", &json!({ "url": address }))?;
@@ -208,7 +208,7 @@ impl Browser {
     ///
     /// # Errors
     ///
-    /// As [`call`](Self::call), and if the expression throws.
+    /// Same as [`call`](Self::call), and if the expression throws.
     pub(crate) fn evaluate(&mut self, expression: &str) -> Result<Value, TaskError> {
         let command =
             json!({ "expression": expression, "awaitPromise": true, "returnByValue": true });
@@ -229,7 +229,7 @@ impl Browser {
     ///
     /// # Errors
     ///
-    /// As [`call`](Self::call).
+    /// Same as [`call`](Self::call).
     pub(crate) fn press(&mut self, key: &str, code: u32, text: &str) -> Result<(), TaskError> {
         let event = |kind: &str| json!({ "type": kind, "key": key, "windowsVirtualKeyCode": code, "text": text });
         self.call("Input.dispatchKeyEvent", &event("keyDown"))?;
@@ -242,7 +242,7 @@ impl Browser {
     ///
     /// # Errors
     ///
-    /// As [`call`](Self::call).
+    /// Same as [`call`](Self::call).
     pub(crate) fn draw(&mut self, points: &[(f64, f64)]) -> Result<(), TaskError> {
         let Some((first, last)) = points.first().zip(points.last()) else { return Ok(()) };
         self.mouse("mousePressed", *first)?;
@@ -264,7 +264,7 @@ impl Browser {
     ///
     /// # Errors
     ///
-    /// As [`call`](Self::call).
+    /// Same as [`call`](Self::call).
     pub(crate) fn show_as(&mut self, size: [u32; 2], is_dark: bool) -> Result<(), TaskError> {
         let size = json!({
             "width": size[0], "height": size[1], "deviceScaleFactor": 1, "mobile": false
@@ -280,7 +280,7 @@ impl Browser {
     ///
     /// # Errors
     ///
-    /// As [`call`](Self::call), and if the picture cannot be written.
+    /// Same as [`call`](Self::call), and if the picture cannot be written.
     pub(crate) fn picture(&mut self, name: &str) -> Result<PathBuf, TaskError> {
         let answer = self.call("Page.captureScreenshot", &json!({ "format": "png" }))?;
         let bytes = STANDARD.decode(answer["data"].as_str().unwrap_or_default())?;

@@ -55,7 +55,7 @@ impl<T> Copy for Part<T> {}
 impl<'s, T: Element> DeferredView<'s, T> {
     /// # Safety
     ///
-    /// As for [`PoolBackend::view`]: for `'s` the slot holds the block, and the view is the only one.
+    /// Same as for [`PoolBackend::view`]: for `'s` the slot holds the block, and the view is the only one.
     pub(crate) unsafe fn new(block: DeferredBlock, slot: AnySlot, length: usize) -> Self {
         Self { part: Part::new(block, length), slot, elements: PhantomData }
     }
@@ -109,7 +109,7 @@ impl<'s, T: Element> DeferredView<'s, T> {
 impl<'s, T: Element> DeferredViewRef<'s, T> {
     /// # Safety
     ///
-    /// As for [`PoolBackend::view_ref`].
+    /// Same as for [`PoolBackend::view_ref`].
     pub(crate) unsafe fn new(block: DeferredBlock, length: usize) -> Self {
         Self { part: Part::new(block, length), elements: PhantomData }
     }
@@ -386,7 +386,7 @@ impl AnySlot {
 
     /// # Safety
     ///
-    /// As for [`SlotRef::arm`].
+    /// Same as for [`SlotRef::arm`].
     unsafe fn arm(self) {
         // SAFETY: `new` put slot and function together; the rest is the caller's promise.
         unsafe { (self.arm)(self.slot) };

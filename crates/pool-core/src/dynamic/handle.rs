@@ -274,8 +274,7 @@ impl<'p, B: PoolBackend> Handles<'p, B> {
     ///
     /// # Errors
     ///
-    /// Same as [`get`](Self::get), and [`PoolError::RepeatedHandle`] where two handles are the
-    /// same.
+    /// Same as [`get`](Self::get), and [`PoolError::RepeatedHandle`] if two handles are the same.
     pub fn get_disjoint_mut<T: Element, const N: usize>(
         &mut self,
         handles: [Handle<T>; N],

@@ -61,7 +61,7 @@ pub use handle::{Handle, Handles};
 /// ```
 ///
 /// A handle has the element type of its array. Borrow several views of one pool with
-/// [`get_disjoint_mut`](Self::get_disjoint_mut), or one after the other:
+/// [`get_disjoint_mut`](Self::get_disjoint_mut), or in turn:
 ///
 /// ```compile_fail,E0308
 /// # use pool_conformance::HeapBackend as Memory;
@@ -274,8 +274,7 @@ impl<B: PoolBackend> DynamicPool<B> {
     ///
     /// # Errors
     ///
-    /// Same as [`get`](Self::get), and [`PoolError::RepeatedHandle`] where two handles are the
-    /// same.
+    /// Same as [`get`](Self::get), and [`PoolError::RepeatedHandle`] if two handles are the same.
     pub fn get_disjoint_mut<T: Element, const N: usize>(
         &mut self,
         handles: [Handle<T>; N],

@@ -42,7 +42,7 @@ impl<B: HostBackend> Scope<'_, B> {
     ///
     /// # Panics
     ///
-    /// Panics with the text of the error that [`try_keep_owned`](Self::try_keep_owned) returns.
+    /// Panics with the error that [`try_keep_owned`](Self::try_keep_owned) returns.
     #[track_caller]
     pub fn keep_owned<O, T: HostElement>(
         &mut self,

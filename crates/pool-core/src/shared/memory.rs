@@ -93,7 +93,7 @@ pub trait OwnedMemory<B: SharedBackend<Memory = Self>>: SealedMemory + Send + Si
     ///
     /// # Errors
     ///
-    /// As [`recycled`](Self::recycled).
+    /// Same as [`recycled`](Self::recycled).
     #[doc(hidden)]
     fn zeroed<T: Element>(
         &mut self,
@@ -105,7 +105,7 @@ pub trait OwnedMemory<B: SharedBackend<Memory = Self>>: SealedMemory + Send + Si
     ///
     /// # Errors
     ///
-    /// As [`recycled`](Self::recycled).
+    /// Same as [`recycled`](Self::recycled).
     #[doc(hidden)]
     fn copied<T: Element>(
         &mut self,

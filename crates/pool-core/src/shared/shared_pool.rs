@@ -99,7 +99,7 @@ impl<B: SharedBackend> SharedPool<B> {
     ///
     /// # Panics
     ///
-    /// Panics with the text of the error that [`with_config`](Self::with_config) returns.
+    /// Panics with the error that [`with_config`](Self::with_config) returns.
     #[must_use]
     pub fn new(context: B::Context) -> Self {
         Self::with_config(context, PoolConfig::new()).unwrap_or_else(|error| panic_with(&error))
@@ -135,7 +135,7 @@ impl<B: SharedBackend> SharedPool<B> {
     ///
     /// # Panics
     ///
-    /// Panics with the text of the error that [`try_take`](Self::try_take) returns.
+    /// Panics with the error that [`try_take`](Self::try_take) returns.
     #[inline]
     #[track_caller]
     pub fn take<T: PodElement>(&self, length: usize) -> Owned<B, T> {
@@ -161,7 +161,7 @@ impl<B: SharedBackend> SharedPool<B> {
     ///
     /// # Panics
     ///
-    /// Panics with the text of the error that [`try_take_zeroed`](Self::try_take_zeroed) returns.
+    /// Panics with the error that [`try_take_zeroed`](Self::try_take_zeroed) returns.
     #[inline]
     #[track_caller]
     pub fn take_zeroed<T: Element>(&self, length: usize) -> Owned<B, T> {
@@ -172,7 +172,7 @@ impl<B: SharedBackend> SharedPool<B> {
     ///
     /// # Errors
     ///
-    /// As [`try_take`](Self::try_take).
+    /// Same as [`try_take`](Self::try_take).
     #[inline]
     pub fn try_take_zeroed<T: Element>(&self, length: usize) -> TakeResult<B, T> {
         self.hand_out(length, |memory, store| memory.zeroed(store.origin(), length))
@@ -182,7 +182,7 @@ impl<B: SharedBackend> SharedPool<B> {
     ///
     /// # Panics
     ///
-    /// Panics with the text of the error that [`try_take_from`](Self::try_take_from) returns.
+    /// Panics with the error that [`try_take_from`](Self::try_take_from) returns.
     #[inline]
     #[track_caller]
     pub fn take_from<T: Element>(&self, source: &[T]) -> Owned<B, T> {
@@ -193,7 +193,7 @@ impl<B: SharedBackend> SharedPool<B> {
     ///
     /// # Errors
     ///
-    /// As [`try_take`](Self::try_take).
+    /// Same as [`try_take`](Self::try_take).
     #[inline]
     pub fn try_take_from<T: Element>(&self, source: &[T]) -> TakeResult<B, T> {
         self.hand_out(source.len(), |memory, store| memory.copied(store.origin(), source))
@@ -261,7 +261,7 @@ impl<B: SharedHostBackend> SharedPool<B> {
     ///
     /// # Panics
     ///
-    /// Panics with the text of the error that [`try_take_with`](Self::try_take_with) returns.
+    /// Panics with the error that [`try_take_with`](Self::try_take_with) returns.
     #[inline]
     #[track_caller]
     pub fn take_with<T: HostElement>(

@@ -105,7 +105,7 @@ pub(super) unsafe fn prepare<B: StackedBackend>(
 ///
 /// # Safety
 ///
-/// As for [`prepare`].
+/// Same as for [`prepare`].
 #[inline(never)]
 unsafe fn prepare_rarely<B: StackedBackend>(
     state: &StackState<B>,
@@ -167,7 +167,7 @@ pub(super) unsafe fn prepare_or_panic<B: StackedBackend>(
 
 /// # Safety
 ///
-/// As for [`prepare`].
+/// Same as for [`prepare`].
 #[inline(never)]
 #[track_caller]
 unsafe fn prepare_rarely_or_panic<B: StackedBackend>(

@@ -1,7 +1,6 @@
-//! The layout of stacks: arrays lie one after the other in a chunk of memory. A scope is the
-//! address of the next array and a pointer to the pool's state; an acquire compares that address
-//! with the end of the chunk. When a scope ends, no code runs: the outer scope still has its own
-//! address.
+//! The layout of stacks: arrays are adjacent in a chunk of memory. A scope is the address of the next array and a
+//! pointer to the pool's state; an acquire compares that address with the end of the chunk. When a scope ends, no code
+//! runs: the outer scope still has its own address.
 //!
 //! A chunk is *owned* or *borrowed*. A borrowed chunk is the rest of a chunk of another pool of the
 //! same thread, and that chunk ends before it (`loans`). So nested thread-local scopes share one

@@ -53,7 +53,7 @@ pub(super) unsafe fn enter<B: StackedBackend>(
         // SAFETY: no view or cursor of the pool is in use (caller).
         unsafe { give_up_chunks(state) };
     }
-    // Only now: what the allocator called back may have changed the chain.
+    // Only now: an allocator's hook may have changed the chain.
     let outer = NonNull::new(innermost.replace(root.as_ptr().cast()).cast::<StackState<B>>());
     state.neighbours.outer.set(outer);
     let Some(lender) = outer else { return };

@@ -30,8 +30,8 @@ pub struct StackState<B: StackedBackend> {
     /// The start of the only chunk if the pool is settled, else null (invariant 3). Shape sets
     /// count from here.
     pub(super) origin: Cell<*mut u8>,
-    /// The cursor after the array that was handed out last, or the first cursor of the pass: at or
-    /// above every cursor in use if the pool is settled. Memory is lent from here on (`loans`).
+    /// The cursor after the latest array, or the first cursor of the pass: at or above every cursor in use if the pool
+    /// is settled. Memory is lent from here on (`loans`).
     pub(super) top: Cell<*mut u8>,
     /// The other pools of its thread that this one lends to, borrows from, or is between.
     pub(super) neighbours: Neighbours<B>,
@@ -449,8 +449,7 @@ impl<B: StackedBackend> StackState<B> {
         })
     }
 
-    /// Returns `true` if the pool has no memory, and no mode, limit or alignment restricts what it
-    /// borrows.
+    /// Returns `true` if the pool has no memory, and no mode, limit or alignment restricts its borrowing.
     #[inline(always)]
     pub(super) fn may_borrow_simply(&self) -> bool {
         let config = self.config.get();

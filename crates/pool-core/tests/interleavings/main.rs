@@ -135,7 +135,7 @@ impl World {
     }
 }
 
-/// The owner takes and returns a pool, then two of them, which come back in the given order.
+/// The owner takes and returns a pool, then two of them, which return in the given order.
 fn check(protocol: Protocol, out_of_order: bool) {
     let mut model = loom::model::Builder::new();
     model.preemption_bound = Some(4);

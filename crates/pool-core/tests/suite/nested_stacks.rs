@@ -1,5 +1,4 @@
-//! Nested guards of one thread, case by case: the memory they hold, and memory that must not be
-//! handed out.
+//! Nested guards of one thread, case by case: the memory they hold, and memory that must not be used.
 
 use pool_core::PoolConfig;
 
@@ -388,8 +387,7 @@ fn borrowed_bytes_count_for_the_limit() {
     assert_eq!(scope.stats().reserved_bytes, 0, "the lender counts the bytes as held");
 }
 
-/// A thread-local list may be created again while its thread ends. Then a pool comes back to
-/// another list than its own.
+/// A thread-local list may be created again while its thread ends. Then a pool returns to another list than its own.
 #[test]
 #[cfg_attr(miri, ignore = "SKIPPED: leaks a pool on purpose")]
 fn a_pool_that_is_put_into_another_list_stays_in_its_chain() {

@@ -45,7 +45,7 @@ fn acquires_above_live_padding_are_hot() {
                 scope.acquire_uninit::<u64, _>(3);
                 read(&scope, 1 + group % 7, group as u64);
             }
-            // What an inner scope hands out is in the place of no other array with padding.
+            // An array of an inner scope never overlaps another array with padding.
             read(&scope.scope(), 5, 0);
             assert!(live.iter().all(|padded| padded.iter().all(|&value| value == PADDED)));
             pool.stats().cold_acquires
@@ -171,7 +171,7 @@ impl Model {
         }
     }
 
-    /// Memory that was allocated anew holds nothing of what was noted.
+    /// The notes do not apply to newly allocated memory.
     fn forget_where_chunks_moved(&mut self, growths: u64) {
         if std::mem::replace(&mut self.growths, growths) != growths {
             self.dirty.clear();

@@ -67,7 +67,7 @@ pub(crate) fn address<T>(view: &[T]) -> usize {
     view.as_ptr().addr()
 }
 
-/// Writes into every element what [`assert_stamped`] looks for.
+/// Writes into every element the stamp that [`assert_stamped`] checks.
 pub(crate) fn stamp(view: &mut [u64], owner: u64) {
     for (index, element) in view.iter_mut().enumerate() {
         *element = owner << 32 | index as u64;

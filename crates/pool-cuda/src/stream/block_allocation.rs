@@ -87,7 +87,7 @@ impl DeviceStream {
     ///
     /// # Safety
     ///
-    /// As for [`free`](Self::free), and the stream is not captured.
+    /// Same as for [`free`](Self::free), and the stream is not captured.
     unsafe fn free_now(&self, address: Address) -> Result<(), CudaError> {
         // SAFETY: the caller's promise.
         unsafe { free_block(address, self.other_streams(), self.stream(), self.device()) }

@@ -49,8 +49,7 @@ impl BlockUser {
     /// Returns the user for a shared stream, which gets announced.
     pub(crate) fn of_shared(stream: &Arc<CudaStream>) -> Self {
         if is_per_thread(stream) {
-            // The handle is a different stream on another thread, where the pool may be when it
-            // waits.
+            // The handle is a different stream on another thread, and the pool may wait on another thread.
             return Self::UnknownStream(UnknownStream::new(stream));
         }
         announce(stream);

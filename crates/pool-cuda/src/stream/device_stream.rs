@@ -84,7 +84,7 @@ impl CudaDevice {
     }
 }
 
-/// As [`DeviceStream::from_stream`]: `Pool::<Cuda>::new(stream.try_into()?)`.
+/// Does the same as [`DeviceStream::from_stream`]: `Pool::<Cuda>::new(stream.try_into()?)`.
 impl TryFrom<Arc<CudaStream>> for DeviceStream {
     type Error = CudaError;
 
@@ -190,7 +190,7 @@ impl DeviceStream {
     ///
     /// # Errors
     ///
-    /// As [`Cuda::device`](crate::Cuda::device) and [`CudaDevice::new_stream`].
+    /// Same as [`Cuda::device`](crate::Cuda::device) and [`CudaDevice::new_stream`].
     pub fn for_thread() -> Result<Self, CudaError> {
         let (device, stream) = thread::device_and_stream()?;
         Self::new(&device, stream)

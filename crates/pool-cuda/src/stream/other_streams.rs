@@ -172,7 +172,7 @@ impl OtherStreams {
     ///
     /// # Errors
     ///
-    /// As [`lend_by_waiting`](Self::lend_by_waiting).
+    /// Same as [`lend_by_waiting`](Self::lend_by_waiting).
     pub(crate) fn wait_for_users(&self, bytes: Bytes, own: &CudaStream) -> Result<(), CudaError> {
         let mut from = 0;
         while let Some((number, used)) = self.uses.next(from, |used| used.bytes.overlap(&bytes)) {

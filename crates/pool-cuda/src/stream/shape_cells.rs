@@ -69,7 +69,7 @@ impl ShapeCells {
         Ok(address)
     }
 
-    /// Takes the slabs, to be freed; no shape is in use any more.
+    /// Takes the slabs for freeing. No shape is in use any more.
     pub(crate) fn take_slabs(&self) -> Chain<Slab> {
         std::mem::take(&mut *self.slabs())
     }

@@ -73,7 +73,7 @@ impl Staging {
     ///
     /// # Safety
     ///
-    /// As for [`upload`](Self::upload), with `length` elements at `to`. The element must have at
+    /// Same as for [`upload`](Self::upload), with `length` elements at `to`. The element must have at
     /// least one byte.
     pub(crate) unsafe fn upload_repeated(
         &self,
@@ -102,7 +102,7 @@ impl Staging {
     ///
     /// # Safety
     ///
-    /// As for [`upload`](Self::upload), with `from` in place of `to`, and the right to read there.
+    /// Same as for [`upload`](Self::upload), with `from` in place of `to`, and the right to read there.
     pub(crate) unsafe fn download(
         &self,
         to: &mut [u8],

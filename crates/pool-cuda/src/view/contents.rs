@@ -161,7 +161,7 @@ macro_rules! both_kinds {
             ///
             /// # Errors
             ///
-            /// As [`copy_to_host`](Self::copy_to_host), and [`CudaError::Bookkeeping`] if the host
+            /// Same as [`copy_to_host`](Self::copy_to_host), and [`CudaError::Bookkeeping`] if the host
             /// has no memory for them.
             fn copy_to_vec(&self) -> Result<Vec<T>, CudaError>
             where

@@ -28,7 +28,7 @@ impl<T> DeviceSlice<T> for DeviceView<'_, T> {
     }
 }
 
-/// As for [`DeviceView`].
+/// Same as for [`DeviceView`].
 impl<T> DeviceSlice<T> for DeviceViewMut<'_, T> {
     fn len(&self) -> usize {
         self.len()
@@ -75,14 +75,14 @@ impl<T: PodElement> DevicePtr<T> for DeviceView<'_, T> {
     }
 }
 
-/// As for [`DeviceView`].
+/// Same as for [`DeviceView`].
 impl<T: PodElement> DevicePtr<T> for DeviceViewMut<'_, T> {
     fn device_ptr<'a>(&'a self, stream: &'a CudaStream) -> (CUdeviceptr, SyncOnDrop<'a>) {
         self.region().pointer_for(stream, ViewAccess::Shared)
     }
 }
 
-/// As for [`DevicePtr`].
+/// Same as for [`DevicePtr`].
 impl<T> DevicePtrMut<T> for DeviceViewMut<'_, T> {
     fn device_ptr_mut<'a>(&'a mut self, stream: &'a CudaStream) -> (CUdeviceptr, SyncOnDrop<'a>) {
         self.region().pointer_for(stream, ViewAccess::Exclusive)

@@ -122,7 +122,7 @@ impl<'s, T: Element> DeviceView<'s, T> {
 impl<'s, T> DeviceView<'s, T> {
     /// # Safety
     ///
-    /// As for [`DeviceViewMut::new`], but other shared views may be in use.
+    /// Same as for [`DeviceViewMut::new`], but other shared views may be in use.
     #[inline(always)]
     pub(crate) unsafe fn new(block: DeviceBlock, slot: SlotRef<Cuda>, length: usize) -> Self {
         // SAFETY: the region is used inside this view (caller).

@@ -100,7 +100,7 @@ impl Repetition<'_> {
     ///
     /// # Safety
     ///
-    /// As for [`fill`].
+    /// Same as for [`fill`].
     unsafe fn begin_from_source(&self, source: &dyn BlockSource) -> Result<usize, CudaError> {
         let first = (SOURCE_FILL_BYTES / self.element.len()).clamp(1, self.length);
         let requested = self.element.len() * first;
@@ -116,7 +116,7 @@ impl Repetition<'_> {
     ///
     /// # Safety
     ///
-    /// As for [`fill`].
+    /// Same as for [`fill`].
     unsafe fn begin_with_units(&self) -> Result<(), CudaError> {
         let mut to = self.to;
         for unit in self.units() {
@@ -132,7 +132,7 @@ impl Repetition<'_> {
     ///
     /// # Safety
     ///
-    /// As for [`fill`]; and `elements` elements, at least one, must be written earlier in the
+    /// Same as for [`fill`]; and `elements` elements, at least one, must be written earlier in the
     /// stream.
     unsafe fn double(&self, elements: usize) -> Result<(), CudaError> {
         let bytes = self.element.len() * self.length;
@@ -184,7 +184,7 @@ impl Unit {
     ///
     /// # Safety
     ///
-    /// As for [`fill`], for a range of `count` units.
+    /// Same as for [`fill`], for a range of `count` units.
     unsafe fn set(self, to: Address, count: usize, queue: &CudaStream) -> Result<(), CudaError> {
         match self {
             // SAFETY: the caller's promise.

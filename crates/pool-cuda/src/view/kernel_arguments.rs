@@ -38,7 +38,7 @@ impl<T> DeviceView<'_, T> {
     ///
     /// # Errors
     ///
-    /// As [`record_use`](crate::record_use).
+    /// Same as [`record_use`](crate::record_use).
     pub fn on(&self, stream: &Arc<CudaStream>) -> Result<OnStream<'_>, CudaError> {
         self.region().lend(stream)?;
         Ok(OnStream { address: self.address(), view: PhantomData })
@@ -50,7 +50,7 @@ impl<T> DeviceViewMut<'_, T> {
     ///
     /// # Errors
     ///
-    /// As [`record_use`](crate::record_use).
+    /// Same as [`record_use`](crate::record_use).
     pub fn on(&mut self, stream: &Arc<CudaStream>) -> Result<OnStream<'_>, CudaError> {
         self.region().lend(stream)?;
         Ok(OnStream { address: self.address(), view: PhantomData })

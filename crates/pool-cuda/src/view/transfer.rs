@@ -47,7 +47,7 @@ pub(crate) unsafe fn copy(
 ///
 /// # Safety
 ///
-/// As for [`set_bytes`].
+/// Same as for [`set_bytes`].
 pub(crate) unsafe fn upload(
     stream: &DeviceStream,
     to: Address,

@@ -1,4 +1,4 @@
-//! Arrays that become tensors: what the consumer sees, and when the memory returns.
+//! Arrays that become tensors: the consumer's view of them, and the return of the memory.
 
 use std::error::Error;
 use std::sync::Arc;

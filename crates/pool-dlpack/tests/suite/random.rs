@@ -1,5 +1,5 @@
-//! Random descriptions beside a naive model: the import takes exactly the tensors whose elements the model finds one after
-//! the other, and the slice has exactly these.
+//! Random descriptions beside a naive model: the import takes exactly the tensors whose elements the model finds
+//! adjacent and in order, and the slice has exactly these.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;

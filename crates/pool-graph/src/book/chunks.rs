@@ -46,7 +46,7 @@ pub(super) enum Slot {
     Leaving(Piece, u32),
 }
 
-/// Pieces that the book has released, to be returned to the source one by one.
+/// Pieces that the book has released, and that are returned to the source one by one.
 #[derive(Debug)]
 #[must_use = "memory that is not given back is lost"]
 pub(crate) struct LeavingPieces {

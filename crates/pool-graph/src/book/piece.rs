@@ -1,6 +1,6 @@
 //! A piece of the source's memory.
 
-/// A range from the source, to be returned as a whole.
+/// A range from the source, which is returned as a whole.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Piece {
     pub(crate) address: u64,

@@ -98,7 +98,7 @@ pub enum CaptureError {
         /// The start of the arena.
         address: u64,
     },
-    /// Graphs share an arena only if they run on one stream, one after the other.
+    /// Graphs share an arena only if they run on one stream, and so never at once.
     #[error(
         "the session is on stream {session:#x} and the graph on {graph:#x}: graphs that share an arena \
          run one after the other, on one stream"
@@ -181,7 +181,7 @@ pub enum CaptureError {
     ReadOnly {
         /// The address of the first written byte.
         address: u64,
-        /// How many are written.
+        /// The number of written bytes.
         bytes: u64,
     },
     /// Two uses of memory that the session owns are not ordered in the graph that came out, and one of them writes.

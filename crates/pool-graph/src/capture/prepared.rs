@@ -13,10 +13,10 @@ use super::setup::{CaptureSetup, Purpose};
 
 /// The second state of a capture: streams, leases and an arena.
 ///
-/// A capture does not consume them: after a body that failed or panicked, the next one has the same
-/// memory. A successful one may be followed by others, too. Their graphs run on one stream, one
-/// after the other, so they [share the arena](crate::CaptureSession::beside), and overwrite each
-/// other's temporaries. Arena and leases are released with the last of these graphs and this value.
+/// A capture does not consume them: after a body that failed or panicked, the next one has the same memory. A
+/// successful one may be followed by others, too. Their graphs run on one stream and never at once, so they [share the
+/// arena](crate::CaptureSession::beside), and overwrite each other's temporaries. Arena and leases are released with
+/// the last of these graphs and this value.
 ///
 /// ```no_run
 /// # use pool_graph::{Capture, CaptureError, CapturedGraph, PreparedCapture};
@@ -90,7 +90,7 @@ impl PreparedCapture {
     ///
     /// # Errors
     ///
-    /// As [`capture`](Self::capture).
+    /// Same as [`capture`](Self::capture).
     pub fn capture_keeping_state<S, E: From<CaptureError>>(
         &self,
         mut state: S,

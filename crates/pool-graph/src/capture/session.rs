@@ -144,9 +144,9 @@ impl CaptureSession {
     ///
     /// # Errors
     ///
-    /// [`CaptureError::WrongContext`] for memory of another device, [`CaptureError::AlreadyCapturing`] where the stream of
-    /// the slice is captured, [`CudaError::Capturing`](pool_cuda::CudaError::Capturing) while a session captures, and what
-    /// the driver refuses. The memory is dropped then: keep an `Arc` of it where it must survive.
+    /// [`CaptureError::WrongContext`] for memory of another device, [`CaptureError::AlreadyCapturing`] if the stream of
+    /// the slice is captured, [`CudaError::Capturing`](pool_cuda::CudaError::Capturing) while a session captures, and
+    /// errors of the driver. The call then drops the memory: keep an `Arc` of it if it must survive.
     pub fn own<M: OwnedSource>(
         &mut self,
         memory: M,
@@ -154,11 +154,11 @@ impl CaptureSession {
         self.take(memory, false).map(OwnedSlice::new)
     }
 
-    /// Takes memory that others allocated, for graphs that read and write it: state that each replay updates, such as a
-    /// cache of keys and values. The body gets [views](Capture::owned_mut) of it.
+    /// Takes memory from outside the session, for graphs that read and write it: state that each replay updates, such
+    /// as a cache of keys and values. The body gets [views](Capture::owned_mut) of it.
     ///
-    /// The session is the only one that has it. [`CapturedGraph::read`] and [`CapturedGraph::write`] copy it between
-    /// replays. Otherwise as [`own`](Self::own).
+    /// No other owner has it. [`CapturedGraph::read`] and [`CapturedGraph::write`] copy it between replays. Otherwise
+    /// the same as [`own`](Self::own).
     ///
     /// ```compile_fail,E0277
     /// # use std::sync::Arc;
@@ -170,7 +170,7 @@ impl CaptureSession {
     ///
     /// # Errors
     ///
-    /// As [`own`](Self::own).
+    /// Same as [`own`](Self::own).
     pub fn own_mut<M: OwnedSourceMut>(
         &mut self,
         memory: M,
@@ -198,7 +198,7 @@ impl CaptureSession {
     ///
     /// # Errors
     ///
-    /// As [`probe`](Self::probe).
+    /// Same as [`probe`](Self::probe).
     pub fn probe_with<S, E: From<CaptureError>>(
         &self,
         options: &Options,
@@ -242,7 +242,7 @@ impl CaptureSession {
     ///
     /// # Errors
     ///
-    /// As [`probe`](Self::probe).
+    /// Same as [`probe`](Self::probe).
     pub fn probe_ladder<S, E: From<CaptureError>>(
         &self,
         options: &Options,
@@ -264,9 +264,9 @@ impl CaptureSession {
         self.with_arena(arena, None)
     }
 
-    /// Moves to the second state, with the arena of a graph that runs on the same stream. Runs of
-    /// both are one after the other, in any order, so the arena needs the maximum of both and not
-    /// the sum. The stream is the token that only one of them has at a time.
+    /// Moves to the second state, with the arena of a graph that runs on the same stream. Their runs never overlap, so
+    /// the arena needs the maximum of both and not the sum. The stream is the token that only one of them has at a
+    /// time.
     ///
     /// The graphs overwrite each other's temporaries. Allocations from before the arena was
     /// [prepared](Self::prepare) belong to neither graph; both start after them.
@@ -339,7 +339,7 @@ impl CaptureSession {
         Ok(PreparedCapture::new(CaptureSetup { mode, planned, begin, resources }))
     }
 
-    /// Runs a body dry; what it did.
+    /// Runs a body dry, and returns its record.
     fn run_dry<S, E: From<CaptureError>>(
         &self,
         state: &mut S,

@@ -1,5 +1,5 @@
-//! The uses of pool blocks by graphs. Graphs of one stream run one after the other. Those of two
-//! streams run in any order, so they may only read common blocks.
+//! The uses of pool blocks by graphs. Graphs of one stream never overlap. Those of two streams run in any order, so
+//! they may only read common blocks.
 
 use parking_lot::Mutex;
 use pool_core::reserve::{NoHostMemory, lock_reserved};

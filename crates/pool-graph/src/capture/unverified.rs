@@ -1,5 +1,5 @@
-//! A capture without verification, for tests of the verifier. It exposes the driver's graph, to be
-//! changed and then read back by the code that reads every graph.
+//! A capture without verification, for tests of the verifier. It exposes the driver's graph. A test changes it, and the
+//! code that reads every graph then reads it back.
 //!
 //! It is public, and hidden, because the tests of the verifier are in other packages, which alone
 //! have a driver to capture with. No other part of the API exposes the handle of a graph: a
@@ -31,7 +31,7 @@ impl PreparedCapture {
     ///
     /// # Errors
     ///
-    /// As [`capture`](Self::capture), without the verifier's errors.
+    /// Same as [`capture`](Self::capture), without the verifier's errors.
     #[doc(hidden)]
     pub fn capture_unverified<S, E: From<CaptureError>>(
         &self,

@@ -41,7 +41,7 @@ pub(crate) unsafe fn forks(graph: sys::CUgraph) -> Result<bool, CudaError> {
 
 /// # Safety
 ///
-/// As for [`forks`].
+/// Same as for [`forks`].
 unsafe fn stands_in_one_row(graph: sys::CUgraph, nodes: usize) -> Result<bool, CudaError> {
     // SAFETY: the caller's promise.
     let edges = unsafe { edges(graph) }?;

@@ -80,7 +80,7 @@ pub(crate) unsafe fn count_nodes(graph: sys::CUgraph) -> Result<usize, CudaError
 ///
 /// # Safety
 ///
-/// As for [`count_nodes`].
+/// Same as for [`count_nodes`].
 pub(crate) unsafe fn nodes(graph: sys::CUgraph) -> Result<Vec<sys::CUgraphNode>, CudaError> {
     // SAFETY: the caller's promise.
     let mut count = unsafe { count_nodes(graph) }?;
@@ -114,7 +114,7 @@ pub(crate) unsafe fn kind_of(node: sys::CUgraphNode) -> Result<NodeKind, CudaErr
 ///
 /// # Safety
 ///
-/// As for [`kind_of`], and the node must be of the kind [`NodeKind::ChildGraph`].
+/// Same as for [`kind_of`], and the node must be of the kind [`NodeKind::ChildGraph`].
 pub(crate) unsafe fn child_graph(node: sys::CUgraphNode) -> Result<sys::CUgraph, CudaError> {
     let mut graph = ptr::null_mut();
     // SAFETY: the node is live (caller), and the place outlives the call.
@@ -127,7 +127,7 @@ pub(crate) unsafe fn child_graph(node: sys::CUgraphNode) -> Result<sys::CUgraph,
 ///
 /// # Safety
 ///
-/// As for [`count_nodes`].
+/// Same as for [`count_nodes`].
 pub(crate) unsafe fn edges(graph: sys::CUgraph) -> Result<Vec<NodeEdge>, CudaError> {
     let (none, no_data) = (ptr::null_mut(), ptr::null_mut());
     let mut count = 0;

@@ -20,8 +20,8 @@ pub struct Verification {
 /// The number of accesses that are decided together.
 const TRIED_TOGETHER: usize = 1 << 20;
 
-/// Checks a layout against a graph: regions that share bytes are used one after the other, and each
-/// access of a node is in a region at a time when the region owns the bytes.
+/// Checks a layout against a graph: uses of regions that share bytes never overlap in time, and each access of a node
+/// is in a region at a time when the region owns the bytes.
 ///
 /// ```
 /// use pool_graph::{GraphOrder, RegionLayout, LayoutViolation, OrderEdge, verify_layout};

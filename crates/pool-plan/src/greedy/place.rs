@@ -1,9 +1,9 @@
-//! The interface of the greedy placers, which place items one after the other.
+//! The interface of the greedy placers, which place items in an order.
 
 use super::orders::Order;
 use crate::work::Watch;
 
-/// The outcome of placing items one after the other.
+/// The outcome of placing items in an order.
 #[derive(Debug)]
 pub(crate) enum Placement {
     /// All items are placed.
@@ -19,7 +19,7 @@ pub(crate) enum Placement {
     Stopped,
 }
 
-/// Places items one after the other.
+/// Places items in an order.
 pub(crate) trait Place {
     /// Places the items in `order`, those with fixed offsets before all others, as long as the peak
     /// stays below `limit` and `watch` continues.

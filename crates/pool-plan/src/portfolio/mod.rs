@@ -79,7 +79,7 @@ where
     fn try_coarse(&self, heuristics: &Heuristics<'_, M>, standing: &mut Standing) {
         let (first_plan, rounds) = (self.start.elapsed(), self.options.rounds);
         let left = self.options.budget.saturating_sub(first_plan);
-        // Where rounds are counted, time has no say.
+        // If rounds are counted, the time has no influence.
         let budget = if rounds.is_some() { left } else { left / COARSE_PART };
         // Its first plan takes less time than that of this problem, and is always finished.
         if budget < first_plan {

@@ -69,7 +69,7 @@ fn a_graph_is_planned_from_its_last_plan() {
     }
 }
 
-/// Offsets of an earlier plan are an order, whatever numbers they are.
+/// Offsets of an earlier plan give only an order, so they may be any numbers.
 #[test]
 fn offsets_that_are_no_plan_do_no_harm() {
     let problem = problem(FAMILIES[1], 120, 3);
@@ -138,7 +138,7 @@ fn names_may_be_missing() {
     assert_eq!(error(&|one| one.id = "a".to_owned()), twice);
 }
 
-/// The validator computes each bound anew, whatever alignments, gaps, fixed offsets and edges it comes from.
+/// The validator computes each bound anew, for any alignments, gaps, fixed offsets and edges.
 #[test]
 fn a_witness_proves_its_bound() {
     for number in 0..u64::from(super::cases()).div_ceil(4) {

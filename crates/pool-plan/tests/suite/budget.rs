@@ -54,8 +54,8 @@ fn stop(problem: &IntervalProblem, budget: Duration, threads: usize) -> Option<D
     })
 }
 
-/// Many buffers that are live all the time, and many that are live one after the other. Each vertex
-/// of an exact search has many candidates, each in very many sections.
+/// Many buffers that are live all the time, and many with consecutive lifetimes. Each vertex of an exact search has
+/// many candidates, each in very many sections.
 fn long_and_short(count: i64) -> IntervalProblem {
     let mut random = Random::new(7);
     let mut size = |most| 1 + random.below(most);

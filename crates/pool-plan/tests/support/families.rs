@@ -15,7 +15,7 @@ pub(crate) enum Family {
     Branches,
     /// A network whose blocks add their input to their output.
     Residual,
-    /// Attention: projections, a large matrix of scores, and what comes of them.
+    /// Attention: projections, a large matrix of scores, and their results.
     Attention,
     /// A training step: activations wait for the way back.
     Training,
@@ -35,7 +35,7 @@ pub(crate) enum Family {
     Gaps,
     /// Stages of a pipeline that work on shifted batches.
     Pipeline,
-    /// Requests that come one after the other, of pages, and last for as long as they happen to.
+    /// Consecutive requests for pages, with random lifetimes.
     Serving,
     /// Sizes that are powers of two, beside weights that live all the time.
     Powers,

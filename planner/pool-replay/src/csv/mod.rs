@@ -99,7 +99,7 @@ pub fn read(text: &str, options: CsvOptions) -> Result<IntervalProblem, CsvError
 /// fixed, `memory` have it.
 ///
 /// # Errors
-/// As [`read`], and if a field names a memory that is not one of `memories`.
+/// Same as [`read`], and if a field names a memory that is not one of `memories`.
 pub fn read_memories(
     text: &str,
     options: CsvOptions,
@@ -311,7 +311,7 @@ pub fn write(text: &str, offsets: &[u64]) -> Result<String, CsvError> {
 /// Writes a plan for several memories: as [`write`], with the name of each buffer's memory in the column `memory`.
 ///
 /// # Errors
-/// As [`write`].
+/// Same as [`write`].
 pub fn write_memories(
     text: &str,
     memories: &[Memory],

@@ -112,7 +112,7 @@ impl Capture<'_> {
     ///
     /// # Errors
     ///
-    /// As [`lend`](Self::lend).
+    /// Same as [`lend`](Self::lend).
     pub fn lend_shared<'v, T: PodElement>(
         &'v self,
         stream: CaptureStream,
@@ -158,7 +158,7 @@ impl<T: PodElement> ViewLoan<'_, T> {
     ///
     /// # Errors
     ///
-    /// As [`view`](Self::view).
+    /// Same as [`view`](Self::view).
     pub fn view_mut(&mut self) -> Result<DeviceViewMut<'_, T>, CaptureError> {
         Ok(self.lender.pool.get_mut(self.handle)?)
     }

@@ -74,7 +74,7 @@ impl Capture<'_> {
     ///
     /// # Errors
     ///
-    /// As [`copy`](Self::copy), and an error if there is no page-locked memory.
+    /// Same as [`copy`](Self::copy), and an error if there is no page-locked memory.
     pub fn copy_from_host<T: Element>(
         &self,
         stream: CaptureStream,

@@ -48,9 +48,9 @@ impl<'c> Capture<'c> {
     ///
     /// Blocks of the graph, and temporaries of the capture, enter a scope by [`lend`](Self::lend).
     ///
-    /// What waits for the device or copies host memory that the graph does not own is refused by
-    /// [`CudaError::Capturing`]: `copy_to_vec`, `copy_to_host`, `copy_from_host`,
-    /// `acquire_from`. For the last two there is [`copy_from_host`](Self::copy_from_host) of the capture.
+    /// Methods that wait for the device, or copy host memory that the graph does not own, fail with
+    /// [`CudaError::Capturing`]: `copy_to_vec`, `copy_to_host`, `copy_from_host`, `acquire_from`. For the last two
+    /// there is [`copy_from_host`](Self::copy_from_host) of the capture.
     ///
     /// **Other streams.** A view may be used on another stream of the session, by
     /// `view.on(&stream)`. That stream joins the capture if necessary, and is joined with this one

@@ -111,7 +111,7 @@ impl BodyStream {
 
     /// # Safety
     ///
-    /// As for [`BlockSource::write`].
+    /// Same as for [`BlockSource::write`].
     unsafe fn write(&self, to: u64, bytes: &[u8]) -> Result<(), CudaError> {
         let streams = {
             let account = self.account.open();

@@ -161,7 +161,7 @@ impl<'c> Capture<'c> {
 
 /// Elements of memory that the session owns and only reads, in the body of a capture.
 ///
-/// It gives what a [`CaptureView`] gives to those that read: nothing writes through it.
+/// It has the reading methods of a [`CaptureView`]: nothing writes through it.
 ///
 /// ```compile_fail,E0596
 /// # fn f(view: pool_graph::SharedView<'_, f32>) {
@@ -222,12 +222,12 @@ impl<T> fmt::Debug for SharedView<'_, T> {
 }
 
 impl<'c> Capture<'c> {
-    /// A slice that the session [owns](crate::CaptureSession::own), to be read. Streams that read it are not ordered
-    /// among each other.
+    /// Returns a view for reading a slice that the session [owns](crate::CaptureSession::own). Streams that read it are
+    /// not ordered among each other.
     ///
     /// # Errors
     ///
-    /// [`CaptureError::NotOwned`] where another session owns it.
+    /// [`CaptureError::NotOwned`] if another session owns it.
     pub fn owned<T: Element>(
         &'c self,
         slice: &OwnedSlice<T>,
@@ -235,13 +235,13 @@ impl<'c> Capture<'c> {
         self.view_of_owned(&slice.name).map(SharedView)
     }
 
-    /// A slice that the session [owns](crate::CaptureSession::own_mut), to be read and written.
+    /// Returns a view for reading and writing a slice that the session [owns](crate::CaptureSession::own_mut).
     ///
-    /// The capture orders its uses, and the verifier checks that the graph does.
+    /// The capture orders its uses, and the verifier checks their order in the graph.
     ///
     /// # Errors
     ///
-    /// As [`owned`](Self::owned).
+    /// Same as [`owned`](Self::owned).
     pub fn owned_mut<T: Element>(
         &'c self,
         slice: &OwnedSliceMut<T>,

@@ -63,7 +63,7 @@ impl<'c> Capture<'c> {
     ///
     /// # Errors
     ///
-    /// As [`acquire`](Self::acquire).
+    /// Same as [`acquire`](Self::acquire).
     #[track_caller]
     pub fn workspace(
         &'c self,
@@ -93,8 +93,7 @@ impl Workspace<'_> {
         self.bytes
     }
 
-    /// Declares that a call of the library uses it: calls on several streams are ordered one after
-    /// the other.
+    /// Declares that a call of the library uses it: calls on several streams never overlap.
     #[must_use]
     pub fn write(&mut self) -> Use<'_> {
         let capture = self.capture.account.open().number();

@@ -241,7 +241,7 @@ impl<S> CapturedGraph<S> {
     ///
     /// # Errors
     ///
-    /// As [`replay`](Self::replay).
+    /// Same as [`replay`](Self::replay).
     pub fn upload(&mut self) -> Result<(), CaptureError> {
         self.setup.resources().memory().check()?;
         let _in_use = self.check_stream("be uploaded")?;
@@ -263,7 +263,7 @@ impl<S> CapturedGraph<S> {
     ///
     /// # Errors
     ///
-    /// As [`synchronize`](Self::synchronize).
+    /// Same as [`synchronize`](Self::synchronize).
     pub fn state(&mut self) -> Result<&mut S, CaptureError> {
         self.synchronize()?;
         state_of(&mut self.state)

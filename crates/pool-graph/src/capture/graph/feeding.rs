@@ -77,7 +77,7 @@ impl<S> CapturedGraph<S> {
     ///
     /// # Errors
     ///
-    /// As [`enqueue_write`](Self::enqueue_write) and [`read`](Self::read), and
+    /// Same as [`enqueue_write`](Self::enqueue_write) and [`read`](Self::read), and
     /// [`CaptureError::SizeOverflow`]. After an error there is no ticket, and a buffer with a
     /// possibly pending copy is not used before that is done.
     pub fn enqueue_read<T: PodElement>(

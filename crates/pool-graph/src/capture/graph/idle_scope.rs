@@ -1,12 +1,12 @@
 //! A scope between two replays: it takes its blocks from the graph's arena, whose temporaries are idle then.
 //!
-//! What keeps it safe:
+//! Why this is sound:
 //!
-//! 1. The pool works on the graph's stream. So all that it does comes after the replays so far, and before those to come.
-//!    Streams that had views of it come together with that stream before the arena is the graphs' again, also where the
-//!    body unwinds.
-//! 2. Meanwhile no graph that has the arena runs, and none is captured into it: the arena is marked as lent, which each of
-//!    them asks for, under a lock that a launch holds to its end.
+//! 1. The pool works on the graph's stream. So all its work comes after the replays so far, and before later ones.
+//!    Streams that had views of it are joined with that stream before the graphs get the arena back, even if the body
+//!    unwinds.
+//! 2. Meanwhile no graph of the arena runs, and none is captured into it: the arena is marked as lent. Each launch and
+//!    capture checks the mark, under a lock that a launch holds until it returns.
 //! 3. Views borrow the scope, which ends with the closure. So nothing of it outlives the loan.
 
 use std::cell::RefCell;
@@ -29,14 +29,14 @@ use crate::capture::memory::ArenaLoan;
 
 impl<S> CapturedGraph<S> {
     /// Runs your code with a scope of a pool that takes its blocks from the graph's temporaries, which are idle between
-    /// replays: eager work in the memory that the graph has anyhow. It is for what ends with the closure. Memory that must
-    /// last is [leased](crate::CaptureSession::lease) or [owned](crate::CaptureSession::own_mut).
+    /// replays. So eager work needs no further memory. Its arrays end with the closure. Memory that must last is
+    /// [leased](crate::CaptureSession::lease) or [owned](crate::CaptureSession::own_mut).
     ///
-    /// The pool works on the graph's stream, after all replays so far and before those to come. Views may be used on other
-    /// streams, by [`on`](pool_cuda::DeviceView::on): those come together with the graph's stream when the closure ends.
-    /// What a scope before this one left there, or a replay, is not kept.
+    /// The pool works on the graph's stream, after all replays so far and before later ones. Views may be used on other
+    /// streams, by [`on`](pool_cuda::DeviceView::on). These streams are joined with the graph's stream when the closure
+    /// ends. Contents of an earlier scope or replay are not kept.
     ///
-    /// All graphs that share the arena wait: meanwhile they are neither replayed nor updated ([`CaptureError::Lent`]).
+    /// Until the scope ends, no graph that shares the arena can be replayed or updated ([`CaptureError::Lent`]).
     ///
     /// ```no_run
     /// # use pool_core::PoolView;
@@ -101,15 +101,15 @@ struct IdlePool {
 }
 
 impl IdlePool {
-    /// Brings all streams that had memory of the pool together with its stream, and ends the loan.
+    /// Joins all streams that had memory of the pool with its stream, and ends the loan.
     fn end(&mut self) -> Result<(), CudaError> {
         let Some(loan) = self.loan.take() else { return Ok(()) };
         let stream = self.pool.context();
         let ended = end_uses(stream);
-        // Where the driver does not order them, the host waits for them.
+        // If the driver does not order them, the host waits for them.
         let is_over = ended.is_ok() || synchronize_context(stream.stream().context(), None).is_ok();
         if !is_over {
-            // The memory stays lent: something may use it still.
+            // The memory stays lent, because work may still use it.
             mem::forget(loan);
         }
         ended
@@ -164,7 +164,7 @@ impl Blocks {
         Some(offset)
     }
 
-    /// Takes a block back. What is idle at the end of the blocks is no block any more.
+    /// Takes a block back. Idle blocks after the last used one become free space.
     fn give_back(&mut self, offset: u64) {
         let Some(&bytes) = self.bytes.get(&offset) else { return };
         self.idle.insert((bytes, offset));
@@ -179,9 +179,9 @@ impl Blocks {
 }
 
 // SAFETY: the blocks are multiples of 256 in the arena's buffer, which begins at one. They are this pool's alone: no
-// graph that has the arena runs while the loan lasts, and no other pool has it. The arena stays as long as the graph, which
-// is borrowed, and the loan ends when all that was put on streams comes before what the graph's stream gets next. A block
-// is given out again after all that used it, on the pool's one stream. Nothing uses the pool.
+// graph that has the arena runs while the loan lasts, and no other pool has it. The arena lives as long as the graph,
+// which is borrowed. The loan ends when all enqueued work comes before the next work on the graph's stream. A block is
+// reused after all its uses, on the pool's one stream. No method uses the pool.
 unsafe impl BlockSource for IdleArena {
     fn owner(&self) -> u64 {
         self.address

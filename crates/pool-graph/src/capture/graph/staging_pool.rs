@@ -177,7 +177,7 @@ impl TakenBuffer {
     ///
     /// # Safety
     ///
-    /// As for [`copy_to_device`](Self::copy_to_device), with the right to read.
+    /// Same as for [`copy_to_device`](Self::copy_to_device), with the right to read.
     pub(super) unsafe fn copy_to_host(
         &mut self,
         from: u64,

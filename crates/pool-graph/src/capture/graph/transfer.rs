@@ -56,7 +56,7 @@ impl<S> CapturedGraph<S> {
     ///
     /// # Errors
     ///
-    /// As [`read`](Self::read), and [`CaptureError::SharedBlock`] if a graph of another stream has
+    /// Same as [`read`](Self::read), and [`CaptureError::SharedBlock`] if a graph of another stream has
     /// the block, too. If the driver fails, the block may be written later: it counts as one that
     /// the graph writes.
     pub fn write<T: PodElement>(
