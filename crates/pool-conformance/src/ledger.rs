@@ -1,6 +1,6 @@
-//! The ledger of a backend's blocks: what is allocated, what was freed and how, and the rule by
-//! which the test refuses coming allocations. A backend in a test reports every block to it where
-//! memory is taken and freed, and asks it before it takes any.
+//! The ledger of a backend's blocks: the allocated blocks, the freed ones and how they were freed, and the rule by
+//! which the test refuses coming allocations. A backend in a test reports every allocation and free to it, and asks it
+//! before each allocation.
 
 use std::collections::BTreeMap;
 use std::ptr::NonNull;
@@ -100,8 +100,7 @@ pub enum Refusal {
     PanicOnce(usize),
 }
 
-/// The result of [`Ledger::ask`] where the test refuses: the error of a backend that refuses on
-/// request.
+/// The result of [`Ledger::ask`] if the test refuses: the error of a backend that refuses on request.
 #[derive(Clone, Copy, Debug, Error, PartialEq, Eq)]
 #[error("the test refused {bytes} bytes")]
 pub struct RefusalError {
@@ -306,7 +305,7 @@ impl Ledger {
         self.held().peak_bytes
     }
 
-    /// Starts to look for a new peak from what is allocated now.
+    /// Starts a new peak at the bytes that are allocated now.
     pub fn forget_peak(&self) {
         let held = &mut self.entries().held;
         held.peak_bytes = held.bytes;

@@ -1,6 +1,6 @@
-//! The probe: what the tests need of a backend beyond `PoolBackend`. It makes a context, looks into
-//! a view, puts work on it, and has the ledger that counts its blocks. A probe is a value of its
-//! own, so that the tests of any crate can write one for a backend that is defined elsewhere.
+//! The probe: the operations of a backend that the tests need beyond `PoolBackend`. It makes a context, reads a view,
+//! enqueues work on it, and has the ledger that counts its blocks. A probe is a value of its own, so that the tests of
+//! any crate can write one for a backend that is defined elsewhere.
 
 use std::fmt;
 
@@ -75,9 +75,8 @@ pub trait Probe: 'static {
     /// it, as a kernel or a copy of the backend's users. It may run at any time before the next
     /// wait, on the queue of the view's pool.
     ///
-    /// Where views are host memory, work is done when the call returns: there this is
-    /// [`write`](Self::write). It may also be [`write`](Self::write) where a copy from the host is
-    /// enqueued as other work is.
+    /// If views are host memory, work is done when the call returns: then this is [`write`](Self::write). It may also
+    /// be [`write`](Self::write) if a copy from the host is enqueued like other work.
     fn write_later<T: Element>(&self, view: &mut View<'_, Self, T>, elements: &[T]) {
         self.write::<T>(view, elements);
     }
@@ -116,7 +115,7 @@ pub trait Probe: 'static {
     ///
     /// # Errors
     ///
-    /// [`SkipReason`] if the backend keeps nothing with a shape, or the probe cannot look at it.
+    /// [`SkipReason`] if the backend keeps nothing with a shape, or the probe cannot read it.
     fn kept_shape(
         &self,
         descriptor: &mut <Self::Backend as PoolBackend>::Descriptor,
@@ -216,7 +215,7 @@ pub(crate) trait Watching: Probe {
         self.accounting().ok()?.place_of(address)
     }
 
-    /// Starts to look for a new peak.
+    /// Starts a new peak.
     fn forget_peak(&self) {
         if let Ok(ledger) = self.accounting() {
             ledger.forget_peak();

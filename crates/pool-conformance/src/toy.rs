@@ -1,5 +1,5 @@
-//! The smallest backend that passes everything: what a new one has to write. It has words of the
-//! heap, no failures and no order, and keeps nothing with a shape.
+//! The smallest backend that passes all tests: a template for a new one. It has words of the heap, no failures and no
+//! order, and keeps nothing with a shape.
 
 use std::convert::Infallible;
 use std::mem::MaybeUninit;

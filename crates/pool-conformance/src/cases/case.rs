@@ -1,4 +1,4 @@
-//! One case: how it is run on a new pool, and what must hold after it, whatever happened.
+//! One case: its run on a new pool, and the checks after every run.
 
 use std::any::Any;
 
@@ -38,7 +38,7 @@ pub enum Ending {
     Refused,
     /// The backend panicked in an allocation, as the case told it to.
     Panicked,
-    /// The probe does not offer what the case needs.
+    /// The probe lacks an operation that the case needs.
     Skipped(SkipReason),
 }
 
@@ -68,13 +68,13 @@ impl<P: Probe> Case<P> {
         self.is_long
     }
 
-    /// Runs the case with a new pool. The refusals of the backend end with the case. Whatever
-    /// happens in it, the pool must be usable afterwards, and no block may be left or misused.
-    /// Cases that refuse allocations themselves end at once where allocations are already refused.
+    /// Runs the case with a new pool. The refusals of the backend end with the case. The pool must always be usable
+    /// afterwards, and no block may be left or misused. Cases that refuse allocations themselves end at once if
+    /// allocations are already refused.
     ///
     /// # Panics
     ///
-    /// Where a check fails, with the name of the case.
+    /// Panics if a check fails, with the name of the case.
     pub fn run(&self, probe: &P) -> Ending {
         catch_quietly(|| self.run_within(&World::new(probe)))
             .unwrap_or_else(|payload| panic!("case {}: {}", self.name, text(payload.as_ref())))

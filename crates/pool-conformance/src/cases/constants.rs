@@ -1,5 +1,5 @@
-//! Constants: what a dynamic pool holds below its scopes, to be read beside them and to be made
-//! from their contents.
+//! Constants: arrays that a dynamic pool holds below its scopes. They are read beside the scopes, and made from their
+//! contents.
 
 use pool_core::{
     Compaction, DynamicPool, Handle, Handles, LendView, PoolBackend, PoolView, PoolViewMut,
@@ -69,7 +69,7 @@ fn stay<P: Probe>(world: &World<'_, P>, pool: &mut DynamicPool<P::Backend>) -> O
         }
         world.assert_holds(&outer, 3);
         growths.push(scope.stats().growths);
-        // Scopes free and exchange only what is theirs.
+        // Scopes free and exchange only their own slots.
         scope.trim();
         scope.compact(&Compaction::default());
         places.push(handles.check(world, &constants)?);

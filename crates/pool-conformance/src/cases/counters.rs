@@ -1,5 +1,5 @@
-//! Counters and distinct memory: scopes within scopes, helpers that acquire what the outer scope
-//! holds, and plain functions in between.
+//! Counters and distinct memory: nested scopes, helpers that acquire arrays of the outer scope, and plain functions in
+//! between.
 
 use pool_core::{Pool, Scope};
 

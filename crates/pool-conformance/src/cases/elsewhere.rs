@@ -1,5 +1,5 @@
-//! Work that the pool does not see. `reuse` puts a slot that a view armed in order before its block
-//! is handed out again or freed. These cases are skipped where views have no such work.
+//! Work that the pool does not see. `reuse` puts a slot that a view armed in order before its block is handed out again
+//! or freed. These cases are skipped if views have no such work.
 
 use pool_core::{PodElement, Pool, PoolBackend};
 
@@ -92,7 +92,7 @@ fn other_slots<P: Probe>(world: &World<'_, P>, pool: &mut Pool<P::Backend>) -> O
     Ok(())
 }
 
-/// Checks pools of its own, whose views arm their slots whatever the backend's views do.
+/// Checks pools of its own, whose views arm their slots even if the backend's do not.
 fn ordered_once<P: Probe>(world: &World<'_, P>, _: &mut Pool<P::Backend>) -> Outcome<P> {
     let forms = world.probe.host_forms().ok_or(NO_HOST_FORMS);
     match world.offered(forms) {

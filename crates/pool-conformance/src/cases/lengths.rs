@@ -27,8 +27,8 @@ pub(super) fn cases<P: Probe>() -> Vec<Case<P>> {
 /// The power of two of the longest array's bytes, less an element.
 const MOST: u32 = if cfg!(miri) { 9 } else { 20 };
 
-/// The power of two of the longest array's bytes, less an element, where a case is run once for
-/// every allocation that it makes.
+/// The power of two of the longest array's bytes, less an element, if a case is run once for every allocation that it
+/// makes.
 const MOST_SWEPT: u32 = 8;
 
 fn of_all_sizes<P: Probe>(

@@ -1,5 +1,5 @@
-//! The acceptance cases that hold for every backend. Each is a function over a new pool, which may
-//! end early with the pool's error where allocations are made to fail.
+//! The acceptance cases that hold for every backend. Each is a function over a new pool, which may end early with the
+//! pool's error if allocations are made to fail.
 
 mod blocks;
 mod case;
@@ -30,7 +30,7 @@ pub use elsewhere::NO_HOST_FORMS;
 ///
 /// # Panics
 ///
-/// Where a check fails, with the name of the case.
+/// Panics if a check fails, with the name of the case.
 pub fn run_all<P: Probe>(probe: &P) {
     for case in all::<P>() {
         match case.run(probe) {

@@ -162,7 +162,7 @@ fn source_is_left<P: Probe>(world: &World<'_, P>, pool: &mut Pool<P::Backend>) -
     Ok(())
 }
 
-/// Reads that were enqueued along the way, each with a check of what it should have found.
+/// Reads that were enqueued in between, each with a check of its result.
 struct Reads<'p>(Vec<Box<dyn FnOnce() + 'p>>);
 
 impl<'p> Reads<'p> {

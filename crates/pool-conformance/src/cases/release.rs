@@ -1,5 +1,4 @@
-//! Memory that is released: trim frees only what is idle, compact swaps blocks that are far too
-//! large, clear leaves a pool as new.
+//! Released memory: trim frees only idle blocks, compact swaps oversized blocks, clear leaves a pool as new.
 
 use pool_core::{Compaction, DynamicPool, Pool, ReleaseReport};
 

@@ -1,6 +1,5 @@
-//! The descriptor that a backend keeps with a cached shape is of that shape, also after other
-//! shapes were cached, were evicted, or lost their block. These cases are skipped where the probe
-//! cannot look at descriptors.
+//! The descriptor that a backend keeps with a cached shape is of that shape, also after other shapes were cached, were
+//! evicted, or lost their block. These cases are skipped if the probe cannot read descriptors.
 
 use pool_core::{DescribedBlock, PodElement, Pool, Scope};
 
@@ -31,8 +30,7 @@ fn descriptors<P: Probe>(world: &World<'_, P>, pool: &mut Pool<P::Backend>) -> O
     Ok(())
 }
 
-/// Checks the descriptor of a shape in the scope's next slot. Returns `false` if the probe cannot
-/// look at it.
+/// Checks the descriptor of a shape in the scope's next slot. Returns `false` if the probe cannot read it.
 fn describes<P: Probe, T: PodElement>(
     world: &World<'_, P>,
     scope: &Scope<'_, P::Backend>,

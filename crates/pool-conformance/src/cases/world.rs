@@ -1,5 +1,5 @@
-//! The surroundings of a case: a probe, contents that identify views, and whether allocations are
-//! made to fail. If they are, a pool frees what is idle and promises no economy.
+//! The surroundings of a case: a probe, contents that identify views, and a mode in which allocations are made to fail.
+//! In that mode, a pool frees idle blocks and promises no economy.
 
 use std::cell::Cell;
 use std::fmt::Debug;
@@ -65,7 +65,7 @@ impl<'p, P: Probe> World<'p, P> {
         }
     }
 
-    /// Compares a number of slots with the right one, where the layout has slots.
+    /// Compares a number of slots with the right one, if the layout has slots.
     #[track_caller]
     pub(super) fn assert_active(&self, found: usize, right: usize, what: &str) {
         let _ = self;

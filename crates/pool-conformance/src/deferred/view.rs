@@ -21,7 +21,7 @@ pub struct DeferredView<'s, T> {
     elements: PhantomData<&'s mut [T]>,
 }
 
-/// Elements in deferred memory, to be read.
+/// Elements in deferred memory, for reading.
 pub struct DeferredViewRef<'s, T> {
     part: Part<T>,
     elements: PhantomData<&'s [T]>,

@@ -1,4 +1,4 @@
-//! A slice of the host that is live, whatever its elements are.
+//! A live slice of the host, of any elements.
 
 use std::fmt;
 use std::mem::{MaybeUninit, size_of_val};

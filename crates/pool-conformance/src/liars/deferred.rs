@@ -1,5 +1,5 @@
-//! Liars over deferred memory. Whatever a liar requests of a queue, the queue reaches only the
-//! memory of its own buffers, and notes accesses beyond it: a liar cannot do harm.
+//! Liars over deferred memory. A queue accesses only the memory of its own buffers, and notes requests beyond it. So a
+//! liar cannot do harm.
 
 use std::borrow::{Borrow, BorrowMut};
 use std::cell::{Cell, RefCell};

@@ -9,8 +9,8 @@
 //! [`DeferredBackend`](crate::DeferredBackend) memory, which nothing but its own commands reaches, or within what a block
 //! of the host has.
 //!
-//! After a change of a case, the liars show whether the case still does what it is for. For a new
-//! sort of mistake, add a liar first, see that no case catches it, and then write the case.
+//! After a change of a case, the liars show if the case still catches its mistake. For a new sort of mistake, add a
+//! liar first, see that no case catches it, and then write the case.
 
 mod deferred;
 mod host;
@@ -86,8 +86,8 @@ fn deferred_probe(lie: Lie) -> DeferredLiarProbe {
     AdaptedProbe::new(DeferredProbe::default(), lie)
 }
 
-/// Runs the cases until one fails. The checks after every case are often the first to fail, and say
-/// least: then the function looks for a case that fails by itself.
+/// Runs the cases until one fails. The checks after every case are often the first to fail, and describe least. Then
+/// the function searches for a case that fails by itself.
 fn run<P: Probe>(base: &'static str, lie: Lie, probe: &P) -> Liar {
     let mut liar = Liar { lie, base, caught_by: None, said: String::new() };
     for case in all::<P>() {

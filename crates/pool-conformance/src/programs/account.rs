@@ -18,8 +18,7 @@ pub(super) struct Account {
     /// The number of slots that were ever handed out.
     pub(super) acquires: u64,
     pub(super) setting: Setting,
-    /// The most bytes that the pool may hold: its limit, or what it held when the limit was
-    /// lowered.
+    /// The most bytes that the pool may hold: its limit, or the bytes that it held when the limit was lowered.
     allowed: usize,
     /// The largest of these since the pool was made or cleared.
     most_allowed: usize,

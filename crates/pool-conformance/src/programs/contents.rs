@@ -4,8 +4,8 @@
 use std::collections::BTreeMap;
 use std::ops::Range;
 
-/// The contents of blocks, by the blocks' numbers. The model may forget what it does not see: it
-/// then demands less.
+/// The contents of blocks, by the blocks' numbers. The model may forget writes that it does not see: it then demands
+/// less.
 #[derive(Debug)]
 pub(super) enum Contents {
     /// Every view begins where its block does.
@@ -64,7 +64,7 @@ impl Contents {
         }
     }
 
-    /// Notes that a range of a block is read recycled. Returns what it held before.
+    /// Notes that a range of a block is read recycled. Returns its previous contents.
     pub(super) fn read(&mut self, block: usize, range: Range<usize>) -> Remains {
         match self {
             Self::Slots(blocks) => {

@@ -1,5 +1,5 @@
-//! The arrays of a dynamic pool as the model has them, and what the pool, or one half of its
-//! `split`, must return for their handles.
+//! The model's arrays of a dynamic pool, and the results that the pool, or one half of its `split`, must return for
+//! their handles.
 
 use std::any::Any;
 

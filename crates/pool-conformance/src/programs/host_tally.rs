@@ -4,7 +4,7 @@ use std::ops::AddAssign;
 
 use crate::host::HostForm;
 
-/// The number of runs of each form of the host's family, and of later reads of what it left behind.
+/// The number of runs of each form of the host's family, and of later reads of its leftover contents.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct HostTally {
     /// By the place of the form's name in [`FORMS`].

@@ -1,5 +1,4 @@
-//! The interpreter's common part: calls into the library that may be refused or panic, and what must
-//! hold after each.
+//! The interpreter's common part: calls into the library that may be refused or panic, and the checks after each.
 
 use std::any::Any;
 use std::panic::resume_unwind;

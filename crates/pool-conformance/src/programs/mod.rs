@@ -48,8 +48,8 @@ use crate::panics::{catch_quietly, text};
 use crate::probe::{Probe, Watching};
 use machine::Machine;
 
-/// Returns how many random programs a property test runs: the variable `POOL_TEST_CASES`, else
-/// 2,000, or 25 under Miri, or 200 in a browser, where there are no variables.
+/// Returns how many random programs a property test runs: the variable `POOL_TEST_CASES`, else 2,000, or 25 under Miri,
+/// or 200 in a browser, which has no variables.
 ///
 /// # Panics
 ///
@@ -102,7 +102,7 @@ pub fn for_all<S: Strategy>(cases: u32, strategy: &S, test: impl Fn(S::Value)) {
 ///
 /// # Panics
 ///
-/// Where the pool and the model disagree.
+/// Panics if the pool and the model disagree.
 pub fn run_random_lexical<P: Probe>(cases: u32, probe: impl Fn() -> P) -> Tally {
     let sum = Cell::new(Tally::default());
     for_all(cases, &strategy::lexical_program(true), |program| {
@@ -117,7 +117,7 @@ pub fn run_random_lexical<P: Probe>(cases: u32, probe: impl Fn() -> P) -> Tally 
 ///
 /// # Panics
 ///
-/// Where the pool and the model disagree.
+/// Panics if the pool and the model disagree.
 pub fn run_random_dynamic<P: Probe>(cases: u32, probe: impl Fn() -> P) -> Tally {
     let sum = Cell::new(Tally::default());
     for_all(cases, &strategy::dynamic_program(true), |program| {
@@ -132,7 +132,7 @@ pub fn run_random_dynamic<P: Probe>(cases: u32, probe: impl Fn() -> P) -> Tally 
 ///
 /// # Panics
 ///
-/// Where the pool and the model disagree.
+/// Panics if the pool and the model disagree.
 pub fn run_lexical<P: Probe>(probe: &P, program: &LexicalProgram) -> Tally {
     let tally = Machine::new(probe).run_lexical(program);
     assert_all_freed(probe);
@@ -143,7 +143,7 @@ pub fn run_lexical<P: Probe>(probe: &P, program: &LexicalProgram) -> Tally {
 ///
 /// # Panics
 ///
-/// Where the pool and the model disagree.
+/// Panics if the pool and the model disagree.
 pub fn run_dynamic<P: Probe>(probe: &P, program: &DynamicProgram) -> Tally {
     let tally = Machine::new(probe).run_dynamic(program);
     assert_all_freed(probe);

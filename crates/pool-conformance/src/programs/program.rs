@@ -11,7 +11,7 @@ use crate::ledger::Refusal;
 pub struct LexicalProgram {
     /// The pool's configuration.
     pub setting: Setting,
-    /// The rounds that the pool goes through, one after the other.
+    /// The consecutive rounds of the pool.
     pub rounds: Vec<Round>,
 }
 
@@ -108,7 +108,7 @@ pub enum Step {
 pub struct Nested {
     /// The way in which the scope is held.
     pub style: Style,
-    /// The number of times that the scope is opened, one after the other.
+    /// The number of times that the scope is opened in turn.
     pub times: usize,
     /// The allocations that fail while the scope is open.
     pub refusal: Option<Refusal>,

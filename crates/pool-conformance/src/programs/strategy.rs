@@ -26,7 +26,7 @@ const STEPS: usize = if cfg!(miri) { 4 } else { 9 };
 const DYNAMIC_STEPS: usize = if cfg!(miri) { 12 } else { 40 };
 /// The most rounds of a lexical program.
 const ROUNDS: usize = if cfg!(miri) { 2 } else { 4 };
-/// The most times that a scope is opened, one after the other.
+/// The most times that a scope is opened in turn.
 const TIMES: usize = if cfg!(miri) { 2 } else { 3 };
 /// The most acquires in a burst: more than a slot table has.
 const BURST: usize = if cfg!(miri) { 34 } else { 70 };
