@@ -47,7 +47,7 @@ struct Arguments {
     bench: bool,
 }
 
-/// An instance, how good its plan must be, and what peers need (seconds, or what they reach).
+/// An instance, the required quality of its plan, and the results of peers (seconds, or the peak that they reach).
 struct Instance {
     name: &'static str,
     capacity: Option<u64>,
@@ -194,7 +194,7 @@ fn held_out_table(count: u64) -> Result<Table, Box<dyn Error>> {
     Ok(table)
 }
 
-/// How many of a family's problems reach their capacity or tolerance within 10 seconds.
+/// The number of a family's problems that reach their capacity or tolerance within 10 seconds.
 fn family(
     name: &str,
     count: u64,

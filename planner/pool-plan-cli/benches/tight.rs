@@ -4,13 +4,13 @@
 //! is that of the command `minimalloc`, built from its sources with optimisation, and the folder is
 //! `benchmarks/challenging` of the same sources. Without the path, `MiniMalloc` is left out with a word.
 //!
-//! Both commands get the same files, one after the other, on one thread, with the same limit on the seconds of CPU
-//! time. CPU time is what is compared, so that other work on the machine changes little.
+//! Both commands get the same files in turn, on one thread, with the same limit on the seconds of CPU time. The bench
+//! compares CPU time, so that other work on the machine changes little.
 //!
 //! With `--idealloc PATH`, the command of that name, a second table has the networks of `crates/pool-plan/tests/data`.
 //!
-//! Where an option is not given, the variables `POOL_MINIMALLOC`, `POOL_MINIMALLOC_INSTANCES` and `POOL_IDEALLOC` say the
-//! paths, so that `cargo bench -p pool-plan-cli --no-fail-fast` prints all tables of that page.
+//! The variables `POOL_MINIMALLOC`, `POOL_MINIMALLOC_INSTANCES` and `POOL_IDEALLOC` replace missing options, so that
+//! `cargo bench -p pool-plan-cli --no-fail-fast` prints all tables of that page.
 
 #![allow(
     clippy::unwrap_used,
@@ -58,7 +58,7 @@ struct Arguments {
     /// Problems of each generated family.
     #[arg(long, default_value_t = 5)]
     problems: u64,
-    /// The seed of each family's first problem. What was tuned was tuned on seeds below 9000.
+    /// The seed of each family's first problem. Tuning used only seeds below 9000.
     #[arg(long, default_value_t = 9000)]
     first_seed: u64,
     /// Only families with this in their name.

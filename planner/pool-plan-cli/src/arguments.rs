@@ -24,7 +24,8 @@ pub(crate) enum Task {
     /// Exit codes: 0 a valid plan (within the capacity, if one is given), 1 none within the
     /// capacity, 2 bad input.
     Solve(Solve),
-    /// Replay the log of an allocator: peaks, failures and leaks by name, and what other allocators would have held.
+    /// Replay the log of an allocator: peaks, failures and leaks by name, and the bytes that other allocators would
+    /// have held.
     ///
     /// Exit codes: 0 a consistent log; with a capacity, one of the shown allocators fits on each device. 1 none fits. 2
     /// bad input, or only a plan is requested and there are too many buffers. 3 an inconsistent log.
@@ -63,7 +64,7 @@ pub(crate) struct Solve {
     /// The seed of the random choices.
     #[arg(long, default_value_t = 0)]
     pub(crate) seed: u64,
-    /// How many threads to search on.
+    /// The number of threads of the search.
     #[arg(long, default_value_t = 2)]
     pub(crate) threads: usize,
     /// Take the offsets of the file as given: these buffers must stay there.
@@ -110,10 +111,10 @@ pub(crate) struct Replay {
     /// The allocators to simulate; all of them if none is named.
     #[arg(long = "allocator", value_enum, value_delimiter = ',')]
     allocators: Vec<Allocator>,
-    /// How many bytes each device has; for each allocator the first event is named that has no room.
+    /// The bytes of each device; the report names each allocator's first event without room.
     #[arg(long, value_name = "BYTES")]
     pub(crate) capacity: Option<u64>,
-    /// How many bytes RMM's pool begins with, and RMM's arena has; no more than the capacity.
+    /// The initial bytes of RMM's pool, and the bytes of RMM's arena; no more than the capacity.
     #[arg(long, value_name = "BYTES", default_value_t = 0)]
     pool_size: u64,
     /// Align every buffer of the plan to at least this many bytes.
@@ -125,7 +126,7 @@ pub(crate) struct Replay {
     /// Search for at most this many rounds, which makes the result independent of speed.
     #[arg(long)]
     rounds: Option<u32>,
-    /// How many threads to search on.
+    /// The number of threads of the search.
     #[arg(long, default_value_t = 2)]
     threads: usize,
     /// Print one JSON object instead of tables.
@@ -154,7 +155,7 @@ impl Replay {
 /// The part of a log.
 #[derive(Args, Clone, Copy, Debug)]
 pub(crate) struct Part {
-    /// Begin with this event, counted from 0; what is live before it counts as there from the start.
+    /// Begin with this event, counted from 0; buffers that are live before it count as live from the start.
     #[arg(long, value_name = "NUMBER")]
     from_event: Option<u64>,
     /// End before this event.
@@ -194,7 +195,7 @@ pub(crate) enum Target {
     Json,
     /// A picture of time and addresses.
     Svg,
-    /// A page for a browser, in one file: time, owners, and what each allocator would hold.
+    /// A page for a browser, in one file: time, owners, and the bytes that each allocator would hold.
     Html,
 }
 

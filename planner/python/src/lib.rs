@@ -3,7 +3,7 @@
 //! Python's side (`pool_plan/*.py`) checks types and makes objects of the results. Long work runs
 //! on another thread, without the interpreter's lock, and Ctrl-C ends it.
 
-// The macros of pyo3 define what they export by items of their own.
+// The macros of pyo3 define their exports as further items.
 #![allow(missing_docs)]
 
 mod errors;

@@ -52,7 +52,7 @@ pub(crate) fn plan<'py>(
     let work = || -> Result<Plan, PlanError> {
         let problem = IntervalProblem::new(buffers)?;
         let plan = problem.solve_from(&last, &options, &monitor)?;
-        // What a user of Python gets has passed the validator in every build.
+        // Every plan that Python gets has passed the validator, in every build.
         problem.validate(&plan.offsets).map_err(PlanError::Rejected)?;
         Ok(plan)
     };

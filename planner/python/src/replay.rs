@@ -14,7 +14,7 @@ use crate::errors;
 use crate::options::Wanted;
 use crate::watch::watched;
 
-/// Replays a file; what comes out is the report in JSON, and what it comes to.
+/// Replays a file. Returns the report in JSON, and the verdict.
 #[pyfunction]
 pub(crate) fn replay(
     py: Python<'_>,

@@ -75,7 +75,7 @@ fn check(
         succeeds(tools.command("mypy").args(["--strict", "pool_plan"]).current_dir(&package));
     checks.that("mypy has nothing against its types", types?);
     let user = Environment::new(directory.join("user"))?;
-    // pytest is no part of what is installed with the wheel, but numpy is.
+    // The wheel installs numpy but not pytest.
     if let Err(why) = user.install(&["pytest>=8"]) {
         checks.skip("its tests", &why);
         return Ok(());

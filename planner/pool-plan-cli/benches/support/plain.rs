@@ -43,7 +43,7 @@ pub(crate) fn climb(buffers: &[Buffer], goes_on: &mut dyn FnMut() -> bool) -> Op
     best
 }
 
-/// Returns the offsets and the peak of buffers that are placed one after the other.
+/// Returns the offsets and the peak of buffers that are placed in an order.
 fn place_in_order(buffers: &[Buffer], order: &[u32], fit: GreedyFit) -> (Vec<u64>, u64) {
     let first = buffers.iter().map(|one| one.lower).min().unwrap_or(0);
     let last = buffers.iter().map(|one| one.upper).max().unwrap_or(1);

@@ -90,7 +90,7 @@ impl Memories {
     }
 }
 
-/// A table of the buffers, where the problem was no CSV file.
+/// A table of the buffers, if the problem was no CSV file.
 fn table_of(problem: &MemoryProblem, plan: &MemoryPlan) -> String {
     let mut text = "id,lower,upper,size,alignment,gaps,memories,traffic,memory,offset\n".to_owned();
     let name = |memory: usize| problem.memories()[memory].name.as_str();

@@ -16,7 +16,7 @@ pub(crate) enum Problem {
 }
 
 impl Problem {
-    /// How many buffers there are.
+    /// Returns the number of buffers.
     pub(crate) fn len(&self) -> usize {
         match self {
             Self::Interval(problem, _) => problem.buffers().len(),

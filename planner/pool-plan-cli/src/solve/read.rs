@@ -118,7 +118,7 @@ fn is_object(text: &str) -> bool {
     text.trim_start_matches('\u{feff}').trim_start().starts_with('{')
 }
 
-/// Reads a file up to what is taken of one: it may have no end.
+/// Reads a file up to the largest accepted size: it may have no end.
 fn read_text(path: &Path) -> Result<String, String> {
     let file = File::open(path).map_err(|error| error.to_string())?;
     let length = file.metadata().map_or(0, |data| data.len());

@@ -1,4 +1,4 @@
-//! Problems of several memories: JSON and CSV, caps on the command line, plans that read back, and what is refused.
+//! Problems of several memories: JSON and CSV, caps on the command line, plans that read back, and refusals.
 
 use std::path::PathBuf;
 

@@ -95,8 +95,8 @@ pub fn read(text: &str, options: CsvOptions) -> Result<IntervalProblem, CsvError
     IntervalProblem::new(buffers).map_err(|error| located(error, &columns, text))
 }
 
-/// Reads a problem whose buffers lie in one of `memories`, as the columns `memories`, `traffic` and, where offsets are
-/// fixed, `memory` have it.
+/// Reads a problem whose buffers lie in one of `memories`, by the columns `memories`, `traffic` and, for fixed offsets,
+/// `memory`.
 ///
 /// # Errors
 /// Same as [`read`], and if a field names a memory that is not one of `memories`.

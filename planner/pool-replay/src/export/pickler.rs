@@ -40,7 +40,7 @@ impl<W: Write> Pickler<W> {
         self.to.write_all(b"]")
     }
 
-    /// Appends what was written last to the list before it.
+    /// Appends the last written value to the list before it.
     pub(super) fn append(&mut self) -> io::Result<()> {
         self.to.write_all(b"a")
     }
@@ -79,7 +79,7 @@ impl<W: Write> Pickler<W> {
         self.to.write_all(&number.to_le_bytes()[..length.into()])
     }
 
-    /// Memoizes what was written last.
+    /// Memoizes the last written value.
     pub(super) fn put(&mut self) -> io::Result<u32> {
         let number = self.memoized;
         self.memoized += 1;
@@ -87,7 +87,7 @@ impl<W: Write> Pickler<W> {
         Ok(number)
     }
 
-    /// Writes what was memoized.
+    /// Writes a reference to a memoized value.
     pub(super) fn get(&mut self, number: u32) -> io::Result<()> {
         self.numbered(*b"hj", number)
     }

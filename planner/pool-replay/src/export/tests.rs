@@ -41,7 +41,7 @@ fn told(recording: &Recording) -> Vec<Told> {
     recording.events.iter().filter(is_kept).map(told).collect()
 }
 
-/// The events of a snapshot come back one by one, and so do the buffers that were live before them.
+/// A snapshot reads back each event, and the buffers that were live before them.
 #[test]
 fn snapshot_of_a_snapshot() {
     let before = recording(TRAINING);
@@ -167,7 +167,7 @@ fn stacks_are_written_once() {
     }
 }
 
-/// Numbers of every length come back, and texts longer than a byte can count.
+/// Numbers of every length read back, and texts longer than a byte can count.
 #[test]
 fn snapshot_of_large_numbers() {
     let long = "ü".repeat(300);

@@ -151,7 +151,7 @@ fn files(mut directory: &[u8]) -> Result<Vec<File>, LogError> {
     Ok(files)
 }
 
-/// Takes the numbers of 64 bits from the extra fields, where those of 32 bits are full.
+/// Takes the numbers of 64 bits from the extra fields, if those of 32 bits are full.
 fn wide(file: &mut File, mut extra: &[u8], compressed: u64) {
     while extra.len() >= 4 {
         let length = usize::try_from(number(extra, 2, 2)).unwrap_or(usize::MAX);

@@ -149,7 +149,7 @@ impl GraphLog<'_> {
         let place = |operation: &usize| places.get(operation).copied().unwrap_or(0);
         let end = order.len();
         let mut steps: Vec<Step> = std::iter::repeat_with(Step::default).take(end + 1).collect();
-        // What has no bytes is never live, and its offset may be another buffer's.
+        // A buffer without bytes is never live, and its offset may be another buffer's.
         let with_bytes = problem.buffers().iter().enumerate().filter(|(_, one)| one.size > 0);
         for (index, buffer) in with_bytes {
             let is_shared = buffer.role == Role::Temporary;
@@ -170,7 +170,7 @@ impl GraphLog<'_> {
                 self.event(Action::Allocate, buffer, addresses[buffer], (operation, at));
             }
             for &buffer in &step.freed {
-                // What the next operation allocates comes at the same time as what this one frees.
+                // The next operation's allocations come at the same time as this one's frees.
                 self.event(Action::Free, buffer, addresses[buffer], (operation, at + 1));
             }
         }

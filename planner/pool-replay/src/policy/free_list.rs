@@ -1,5 +1,5 @@
-//! Free blocks by address and by size. Neighbours are merged, unless the upper one is the head of what was taken from
-//! the device at once.
+//! Free blocks by address and by size. Neighbours are merged, unless the upper one is the start of a range that was
+//! allocated on the device at once.
 
 use std::collections::{BTreeMap, BTreeSet};
 

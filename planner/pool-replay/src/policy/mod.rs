@@ -27,7 +27,7 @@ pub(crate) use simulator::{Full, Simulator};
 #[cfg_attr(feature = "clap", derive(clap::ValueEnum))]
 #[serde(rename_all = "lowercase")]
 pub enum Allocator {
-    /// An arena: bytes after the last live buffer, which come back from the top alone.
+    /// An arena: bytes after the last live buffer, which are freed only from the top.
     Bump,
     /// This project's pool: the i-th live buffer of a stream has the i-th block, which grows.
     Slots,

@@ -1,4 +1,4 @@
-//! The same rules written plainly, over lists that are searched from end to end: what the simulators are held against.
+//! The naive model of the simulators: the same rules, over lists that are searched from end to end.
 
 use super::simulator::{Full, Simulator};
 

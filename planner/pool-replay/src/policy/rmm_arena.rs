@@ -227,7 +227,7 @@ impl Simulator for RmmArena {
         Ok(address)
     }
 
-    /// A block goes back to its superblock, whatever stream frees it.
+    /// A block returns to its superblock, by any stream's free.
     fn free(&mut self, buffer: u64, stream: u64) {
         let Some((address, bytes)) = self.live.remove(&buffer) else { return };
         self.arena_of(stream);

@@ -1,4 +1,4 @@
-//! Each simulator against its naive model, and against what is known of the allocators.
+//! Each simulator against its naive model, and against known behaviour of the allocators.
 
 use proptest::collection::vec;
 use proptest::prelude::*;
@@ -29,7 +29,7 @@ fn requests() -> impl Strategy<Value = Vec<Request>> {
     vec(request, 1..120)
 }
 
-/// Runs both, which must agree on every address, on what is held, and on the first failure.
+/// Runs both, which must agree on every address, on the held bytes, and on the first failure.
 fn agree(
     requests: &[Request],
     has_addresses: bool,
@@ -82,7 +82,7 @@ fn simulators(
         initial => Some(initial.min(capacity)),
     };
     let arena = arena.map(|size| size / 256 * 256);
-    // What a pool begins with is in the list of stream 0.
+    // The initial memory of a pool is in the list of stream 0.
     let (streams, blocks) = match begun {
         0 => (Vec::new(), Vec::new()),
         begun => (vec![0], vec![(0, begun, true, 0, None)]),

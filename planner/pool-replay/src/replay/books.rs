@@ -37,8 +37,8 @@ pub(crate) struct Books {
 }
 
 impl Books {
-    /// Enters an event. `changed` is called for what it changes, and `wrong` if it cannot be: then what is live gives
-    /// way to what is allocated, and what is freed is not there.
+    /// Enters an event. Calls `changed` for each change, and `wrong` for an impossible event. Then an allocation
+    /// replaces live buffers that it overlaps, and a free of an unknown buffer has no effect.
     pub(crate) fn enter(
         &mut self,
         event: Event,
@@ -85,7 +85,7 @@ impl Books {
         wrong: &mut dyn FnMut(FaultKind),
     ) {
         let Some(&live) = self.live.get(&event.address) else {
-            // What has no bytes was never live. Address 0 is what free takes for nothing.
+            // A buffer without bytes was never live. A free of address 0 frees nothing.
             let was_empty = event.bytes == 0 && self.empty.remove(&event.address);
             if !was_empty && (event.bytes > 0 || event.address > 0) {
                 wrong(FaultKind::UnknownFree);

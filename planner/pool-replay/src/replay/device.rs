@@ -1,4 +1,4 @@
-//! One device's part of a log, as it goes by: what is live, what is largest, what each simulator holds.
+//! One device's part of a log, event by event: the live bytes, the peak, and the bytes of each simulator.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -74,7 +74,7 @@ pub(crate) struct Simulation {
     /// The bytes that the live buffers have now, and each of them.
     taken: u64,
     taken_by: HashMap<u64, u64>,
-    /// The bytes that the live buffers had beyond what was asked for, at the peak.
+    /// The bytes of the live buffers beyond the requested ones, at the peak.
     pub(crate) padding: u64,
     /// The first event for which there was no room; the simulation ends with it.
     pub(crate) failed: Option<Event>,
@@ -197,7 +197,7 @@ impl Device {
         self.curve.note([self.books.bytes(), reserved].into_iter().chain(held));
     }
 
-    /// Compares what is live with what the log's own allocator holds.
+    /// Compares the live bytes with those that the log's own allocator holds.
     fn compare(&mut self, event: Event) {
         let held = self.reserved.map_or(u64::MAX, |(now, _)| now);
         let live = self.books.bytes();
@@ -212,7 +212,7 @@ impl Device {
         self.reserved.filter(|_| self.shortfall.is_none())
     }
 
-    /// Ends the log: what is live stays so to the end.
+    /// Ends the log: live buffers stay live to the end.
     pub(crate) fn end(&mut self) {
         self.look_up_peak();
         let end = self.books.events() + 1;
@@ -267,7 +267,7 @@ impl Device {
     }
 
     fn note_frees(&mut self, event: &Event) {
-        // What is asked for and done at once is one free.
+        // A free that is requested and completed at once is one event.
         if let Some(address) = self.requested.take() {
             let is_late = event.action != Action::Free || event.address != address;
             self.freed_late += u64::from(is_late);

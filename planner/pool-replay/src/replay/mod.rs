@@ -1,4 +1,4 @@
-//! A log replayed: the books of what is live, the policies beside it, the plan, and the report.
+//! The replay of a log: the live buffers, the simulated policies, the plan, and the report.
 
 mod books;
 mod curve;

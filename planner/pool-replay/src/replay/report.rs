@@ -88,7 +88,7 @@ pub struct DeviceReport {
     pub curve: CurveReport,
 }
 
-/// A contradiction between what the log's own allocator holds and what is live.
+/// A contradiction between the log's own allocator and the live bytes.
 #[derive(Clone, Debug, Serialize)]
 pub struct HeldInPart {
     /// The first event after which more is live than held.
@@ -117,7 +117,7 @@ pub struct AllocatorReport {
     /// The most bytes held; up to the failure, if there is one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub held: Option<u64>,
-    /// Bytes at the peak that live buffers have beyond what was asked for, because their sizes are rounded up.
+    /// Bytes of live buffers at the peak beyond the requested ones, because their sizes are rounded up.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub padding: Option<u64>,
     /// Bytes held for each byte live at the peak.
@@ -176,7 +176,7 @@ pub struct EventReport {
 /// An event that cannot be.
 #[derive(Debug, Serialize)]
 pub struct FaultReport {
-    /// A word for what is wrong.
+    /// A word for the fault.
     pub fault: &'static str,
     /// The place in the log.
     pub at: At,
@@ -236,7 +236,7 @@ fn fault(fault: &Fault) -> FaultReport {
 }
 
 impl DeviceReport {
-    /// Bytes held for each byte live at the peak; none where nothing was live.
+    /// Bytes held for each byte live at the peak; `None` if nothing was live.
     #[must_use]
     pub fn ratio(&self, held: u64) -> Option<f64> {
         ratio(held, self.peak_live)
@@ -249,7 +249,7 @@ fn ratio(held: u64, live: u64) -> Option<f64> {
     (live > 0).then(|| held as f64 / live as f64)
 }
 
-/// The report of a device; `planned` is what the planner says, if it was asked.
+/// Makes the report of a device; `planned` is the planner's result, if it ran.
 pub(crate) fn device(
     number: u32,
     device: &Device,

@@ -60,7 +60,7 @@ impl Replay {
         self.read(path.display().to_string(), &mut source)
     }
 
-    /// Replays what a reader gives, under a name for the report.
+    /// Replays the bytes of a reader, under a name for the report.
     ///
     /// # Errors
     /// Same as [`file`](Self::file).

@@ -1,4 +1,4 @@
-//! CSV files: columns and offsets mean what they say, plans round-trip, and errors name line and column.
+//! CSV files: the meaning of columns and offsets, plans that round-trip, and errors with line and column.
 
 use pool_plan::{Gap, Options, PlanError};
 use pool_replay::csv::{CsvError, CsvOptions, read, write};

@@ -1,4 +1,4 @@
-//! Tests of the CSV files: what is written is read back, and errors name the place.
+//! Tests of the CSV files: written files read back, and errors name the place.
 
 #![allow(
     clippy::unwrap_used,

@@ -40,7 +40,7 @@ proptest! {
         expected.iter_mut().zip(&offsets).for_each(|(one, &offset)| one.offset = Some(offset));
         let again = read(&written, FIXED).unwrap();
         prop_assert_eq!(again.buffers(), &expected[..]);
-        // What is written a second time is the same.
+        // A second write gives the same text.
         prop_assert_eq!(&write(&written, &offsets).unwrap(), &written);
     }
 

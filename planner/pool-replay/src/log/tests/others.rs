@@ -1,4 +1,4 @@
-//! Logs of other programs: one sample of each, what its lines mean, and what is wrong with a line.
+//! Logs of other programs: one sample of each, the meaning of its lines, and faulty lines.
 
 use super::*;
 
@@ -150,7 +150,7 @@ fn cupy_hook() {
     ] {
         let message = message(line.as_bytes());
         assert!(message.starts_with(expected), "{line}: {message}");
-        // What is one of the hook's lines is never skipped.
+        // A line of the hook is never skipped.
         assert!(among_others(line, Format::Cupy).is_err(), "{line}");
     }
 }
@@ -221,7 +221,7 @@ fn xla_buffer_assignment() {
     }
 }
 
-/// A log among lines of others is read where its format is given; what looks like an event and is none never is skipped.
+/// A log among other lines is read if its format is given; a faulty line that looks like an event is never skipped.
 #[test]
 fn rmm_among_other_lines() {
     let text = "26/01/01 14:21:19 INFO Init: size = 30000.0 MB, gpuId 0\n\
@@ -269,7 +269,7 @@ fn lines_that_end_with_a_carriage_return() {
     let expected = message(problem.as_bytes());
     assert!(expected.contains("line 4"), "{expected}");
     assert_eq!(message(problem.replace('\n', "\r").as_bytes()), expected);
-    // Where a chunk of the file ends between CR and LF.
+    // A chunk of the file ends between CR and LF.
     for capacity in 1..40 {
         let text = unix.replace('\n', "\r\n");
         let mut source = std::io::BufReader::with_capacity(capacity, Cursor::new(text));
