@@ -91,7 +91,7 @@ pub(crate) fn image(name: &str, functions: &[(&str, u64)]) -> Option<Vec<u8>> {
     Some(bytes.0)
 }
 
-/// Zero-terminated texts, one after the other; the first is empty.
+/// Adjacent zero-terminated texts; the first is empty.
 struct Strings {
     bytes: Vec<u8>,
 }

@@ -33,7 +33,7 @@ enum Task {
     Imports(imports::Arguments),
     /// Follow every link of the documents.
     Links,
-    /// Check what a branch changes, in under two minutes: formatting, lints, unit tests, links.
+    /// Check the changes of a branch, in under two minutes: formatting, lints, unit tests, links.
     Quick(quick::Arguments),
     /// Run the tests that use the simulated CUDA driver, each in a separate process.
     SimTest(sim_test::Arguments),

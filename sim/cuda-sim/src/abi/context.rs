@@ -7,7 +7,7 @@ use crate::world::World;
 
 const NAME: &[u8] = b"Simulated device\0";
 
-/// `CUctx_flags`. The lower flags choose how the host waits and what it writes after a failure.
+/// `CUctx_flags`. The lower flags choose how the host waits and which dump it writes after a failure.
 const SYNC_MEMOPS: u32 = 0x80;
 const ALL_FLAGS: u32 = 0xFF;
 

@@ -81,8 +81,7 @@ impl<T: Copy> Out<T> {
         In(self.0.cast_const())
     }
 
-    /// Returns the address of one entry, for a write after the call returned, where CUDA allows
-    /// that.
+    /// Returns the address of one entry, for a write after the call returned, if CUDA allows that.
     pub(super) fn address_of(self, index: usize) -> u64 {
         self.0.wrapping_add(index).expose_provenance() as u64
     }

@@ -18,7 +18,7 @@ struct Hook {
 }
 
 static HOOKS: Mutex<Vec<Hook>> = Mutex::new(Vec::new());
-/// The number of waiting hooks. A call looks at the list only if it is not 0.
+/// The number of waiting hooks. A call reads the list only if it is not 0.
 static WAITING: AtomicUsize = AtomicUsize::new(0);
 
 fn hooks() -> MutexGuard<'static, Vec<Hook>> {

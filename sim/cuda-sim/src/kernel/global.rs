@@ -24,7 +24,7 @@ pub(super) struct Taken {
 pub(super) struct Global<'a> {
     memory: &'a mut dyn GlobalMemory,
     windows: Vec<Window>,
-    /// The allocation of the last access, where the next access often is.
+    /// The allocation of the last access: the next access is often in the same one.
     last: usize,
     pub(super) taken: Vec<Taken>,
 }

@@ -1,4 +1,4 @@
-//! Execution of kernels: blocks run one after the other in a drawn order, their warps in turns.
+//! Execution of kernels: blocks run sequentially in a drawn order, their warps in turns.
 //!
 //! Threads of a warp at the same instruction execute it together. Diverged threads reconverge where
 //! their paths join. Every access passes the memory's bounds checks and the race detectors. The

@@ -17,8 +17,7 @@ const BYTES_OF_A_STEP: usize = 32;
 /// The limit of invalid conversions reported in a launch.
 const MOST_CONVERSIONS: usize = 32;
 
-/// The position of the next argument. Arguments lie one after the other, each at a multiple of its
-/// size.
+/// The position of the next argument. Arguments follow each other, each at a multiple of its size.
 struct Reader {
     next: u64,
     lane: usize,

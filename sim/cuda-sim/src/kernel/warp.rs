@@ -23,7 +23,7 @@ pub(super) struct Warp {
     pub(super) fenced: u32,
     /// The call stack of each lane.
     pub(super) calls: Vec<Vec<usize>>,
-    /// The lanes' own memory, one after the other.
+    /// The lanes' own memory, in the order of the lanes.
     pub(super) local: Vec<u8>,
     pub(super) ticks: Ticks,
     /// Instructions executed so far.

@@ -195,8 +195,8 @@ mod beside_the_c_library {
             format in formats(&['e', 'E', 'f', 'g', 'G', 'a', 'A']),
             value in floats(),
         ) {
-            // There it loses the zeros that `#` keeps, where rounding carries into another digit:
-            // glibc writes 999999.5 as `1.e+06`. A test below covers the standard's rule for `#`.
+            // There it loses the zeros that `#` keeps, if rounding carries into another digit: glibc writes 999999.5 as
+            // `1.e+06`. A test below covers the standard's rule for `#`.
             prop_assume!(!(format.contains('#') && format.to_ascii_lowercase().ends_with('g')));
             let bits = value.to_bits();
             let written = String::from_utf8(conversion(&format).number(bits)).unwrap();

@@ -7,7 +7,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use super::error::Reading;
 use super::{initial_bytes, parse, programs};
 
-/// Kernels of this repository, to be mutated.
+/// Kernels of this repository, which the test mutates.
 const KERNELS: &str =
     concat!(env!("CARGO_MANIFEST_DIR"), "/../../testing/pool-kernels/cuda/reduction.ptx");
 /// Replacements for a token.

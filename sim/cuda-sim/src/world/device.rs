@@ -78,7 +78,7 @@ impl World {
         Ok(())
     }
 
-    /// Pops the current context, in whatever state it is, and returns it.
+    /// Pops the current context, in any state, and returns it.
     pub(crate) fn pop_context(&mut self, thread: u64) -> Outcome<u64> {
         self.initialized()?;
         let device = self.threads.entry(thread).or_default().contexts.pop();

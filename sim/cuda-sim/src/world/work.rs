@@ -164,7 +164,7 @@ impl World {
         bytes.len()
     }
 
-    /// Reads rows of the host, one after the other, without the bytes between them.
+    /// Reads rows of the host in their order, without the bytes between them.
     pub(super) fn read_host(&self, rows: impl Iterator<Item = (u64, usize)>) -> Vec<u8> {
         let mut bytes = Vec::new();
         for (address, len) in rows {

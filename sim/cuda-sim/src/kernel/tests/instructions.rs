@@ -26,7 +26,7 @@ fn bits(register: &str) -> u32 {
     }
 }
 
-/// Builds a kernel that stores the result of each instruction, one after the other.
+/// Builds a kernel that stores the results of the instructions in their order.
 fn table(cases: &[Case]) -> Launch {
     let mut body = String::new();
     for (index, (instruction, register, _)) in cases.iter().enumerate() {

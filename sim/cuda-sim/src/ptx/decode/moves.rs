@@ -182,7 +182,7 @@ fn suits_brain(ty: Type, other: Type, saturates: bool) -> bool {
     ty != Type::Bf16 || !(saturates || other.bytes() == 1)
 }
 
-/// Returns `true` if a conversion names a direction where it must, and none where it cannot.
+/// Returns `true` if a conversion names a direction exactly when it must.
 fn has_right_direction(to: Type, from: Type, direction: Option<(Round, bool)>) -> bool {
     let known = |ty: Type| !matches!(ty, Type::Pred | Type::F16x2 | Type::Bf16x2);
     let plain_bits = |ty: Type| matches!(ty, Type::B8 | Type::B16 | Type::B32 | Type::B64);

@@ -88,7 +88,7 @@ pub(crate) struct Memory {
     next_address: u64,
 }
 
-/// Not an address of any host, where bits 48 and up are all equal.
+/// Not an address of any host: there bits 48 and up are all equal.
 const FIRST_ADDRESS: u64 = 0x00D0_0000_0000_0000;
 
 /// The largest reservation, so that addresses are never exhausted.
@@ -288,7 +288,7 @@ impl Memory {
         Trouble { mistake: Mistake::WildAddress, text }
     }
 
-    /// Reads pieces one after the other.
+    /// Reads pieces in their order.
     pub(crate) fn gather(&self, pieces: &[Piece]) -> Vec<u8> {
         let mut bytes = Vec::with_capacity(pieces.iter().map(|piece| piece.len).sum());
         for piece in pieces {
@@ -301,7 +301,7 @@ impl Memory {
         bytes
     }
 
-    /// Writes pieces one after the other.
+    /// Writes pieces in their order.
     pub(crate) fn scatter(&mut self, pieces: &[Piece], mut bytes: &[u8]) {
         for piece in pieces {
             let (now, later) = bytes.split_at(piece.len.min(bytes.len()));

@@ -47,7 +47,7 @@ impl Peers {
         Self { can_be, enabled: BTreeSet::new() }
     }
 
-    /// Forgets what a context enabled, and what was enabled for it, at its end.
+    /// Removes the accesses that a context enabled, and those enabled for it, when it ends.
     pub(in crate::world) fn forget(&mut self, device: usize) {
         self.enabled.retain(|&(reader, owner)| reader != device && owner != device);
     }
