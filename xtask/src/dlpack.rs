@@ -95,7 +95,7 @@ fn check(place: &Place, python: &Path, full: bool, checks: &mut Checks) -> Resul
     Ok(())
 }
 
-/// The directories of the module and of what is made.
+/// The directories of the module and of the built files.
 struct Place {
     package: PathBuf,
     directory: PathBuf,

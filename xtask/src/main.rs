@@ -51,7 +51,7 @@ enum Task {
     Bench(bench::Arguments),
     /// Check that the CUDA crates build together with what others want of cudarc.
     CudaVersions(cuda_versions::Arguments),
-    /// Run two real workloads with and without a pool, and print what the pool changes.
+    /// Run two real workloads with and without a pool, and print the differences.
     Demo(showcase::Arguments),
     /// Exchange arrays of a pool with numpy, and with torch, without copies.
     Dlpack(dlpack::Arguments),
@@ -69,9 +69,9 @@ enum Task {
     Links,
     /// Plant small faults into the sources, one at a time, and see whether a test notices.
     Mutants(mutants::Arguments),
-    /// Package what is published, and build a user's crate with the packages alone.
+    /// Package the published crates, and build a user's crate with the packages alone.
     Packages(packages::Arguments),
-    /// Check what a branch changes, in under two minutes: formatting, lints, unit tests, links.
+    /// Check the changes of a branch, in under two minutes: formatting, lints, unit tests, links.
     Quick(tasks::quick::Arguments),
     /// Run the tests that run on the simulated CUDA driver, each in a process of its own.
     SimTest(cuda_tasks::sim_test::Arguments),

@@ -78,8 +78,8 @@ impl<T: TensorElement + PodElement> DeviceTensor<T> {
     ///
     /// # Errors
     ///
-    /// Same as [`HostTensor::import`](crate::HostTensor::import); [`TensorError::Device`] for a tensor of the host, and of
-    /// another device than the stream's.
+    /// Same as [`HostTensor::import`](crate::HostTensor::import); [`TensorError::Device`] for a tensor of the host, and
+    /// of another device than the stream's.
     ///
     /// # Safety
     ///

@@ -14,7 +14,7 @@ use crate::errors;
 use crate::options::Wanted;
 use crate::watch::watched;
 
-/// Replays a file. Returns the report in JSON, and the verdict.
+/// Replays a file. Returns the report in JSON, and the outcome.
 #[pyfunction]
 pub(crate) fn replay(
     py: Python<'_>,

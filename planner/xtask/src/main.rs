@@ -31,7 +31,7 @@ enum Task {
     Imports(imports::Arguments),
     /// Follow every link of the documents.
     Links,
-    /// Check what a branch changes, in under two minutes: formatting, lints, unit tests, links.
+    /// Check the changes of a branch, in under two minutes: formatting, lints, unit tests, links.
     Quick(quick::Arguments),
     /// Run every check of the workspace; the last line counts them.
     Test(steps::Arguments),

@@ -35,7 +35,7 @@ impl Toolkit {
     ///
     /// # Errors
     ///
-    /// When a package is not the pinned one, or what was downloaded cannot be put into its place.
+    /// Fails if a package is not the pinned one, or the downloaded files cannot be moved into place.
     pub fn obtain(target: &Path) -> Result<Result<Self, String>, TaskError> {
         match COMPILERS.obtain(target)? {
             Ok(directory) => Self::of(&directory).map(Ok),

@@ -82,7 +82,7 @@ fn paths(listed: &str) -> BTreeSet<String> {
     listed.split('\0').filter(|path| !path.is_empty()).map(str::to_owned).collect()
 }
 
-/// Runs git and returns what it prints.
+/// Runs git and returns its output.
 ///
 /// # Errors
 ///

@@ -70,7 +70,7 @@ pub fn same<T: PartialEq + fmt::Debug>(found: &T, expected: &T) -> Outcome {
 ///
 /// # Errors
 ///
-/// Both of them, where it does not.
+/// Both texts, if the part is missing.
 pub fn says(text: &str, part: &str) -> Outcome {
     if text.contains(part) { Ok(()) } else { Err(format!("{part:?} is not in {text:?}")) }
 }

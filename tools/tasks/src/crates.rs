@@ -197,7 +197,7 @@ impl Crate {
         suite.required_features.iter().all(|feature| on.contains(feature.as_str()))
     }
 
-    /// The default features, these, and what they turn on.
+    /// Returns the default features, these, and all that they enable.
     fn turned_on<'c>(&'c self, chosen: impl Iterator<Item = &'c str>) -> BTreeSet<&'c str> {
         let mut waiting: Vec<&str> = chosen.chain(["default"]).collect();
         let mut on = BTreeSet::new();

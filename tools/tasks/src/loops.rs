@@ -8,7 +8,7 @@ use syn::visit::Visit;
 
 use crate::TaskError;
 
-/// Calls that take time in proportion to what they go through.
+/// Calls whose time is proportional to the number of their elements.
 const LOOPING: &[&str] = &[
     "all",
     "any",

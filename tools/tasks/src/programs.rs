@@ -14,7 +14,7 @@ pub struct Artifact {
     pub manifest_path: PathBuf,
     /// All files that it consists of.
     pub filenames: Vec<PathBuf>,
-    /// The program, where it is one.
+    /// The program, if it is one.
     pub executable: Option<PathBuf>,
     /// Its target in the manifest.
     pub target: Target,
@@ -101,7 +101,7 @@ fn artifacts(messages: &[u8]) -> Result<Vec<Artifact>, TaskError> {
     Ok(artifacts)
 }
 
-/// The library of the simulated driver, where it was built with the rest.
+/// The library of the simulated driver, if it was built with the rest.
 #[must_use]
 pub fn simulator_of(artifacts: &[Artifact]) -> Option<PathBuf> {
     let is_it =

@@ -1,5 +1,5 @@
-//! The bars: what the project set out to show, and whether this run shows it. They are written into
-//! the report; no time makes the task fail.
+//! The bars: the project's targets, and the verdict of this run on each. They are written into the report; no time
+//! makes the task fail.
 
 use super::figures::{Cell, Figures};
 
@@ -30,7 +30,7 @@ enum Measure {
     Faults,
 }
 
-/// A bar and what was measured.
+/// A bar and its measured value.
 #[derive(Clone, Debug)]
 pub(crate) struct Outcome {
     pub(crate) case: String,

@@ -11,7 +11,7 @@ use crate::TaskError;
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct Figures {
     pub(crate) machine: Machine,
-    /// Why there are no instructions; `None` where there are.
+    /// The reason why there are no instructions; `None` if there are.
     pub(crate) instructions_skipped: Option<String>,
     pub(crate) cells: Vec<Cell>,
     pub(crate) held: Vec<Held>,

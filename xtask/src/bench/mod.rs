@@ -43,7 +43,7 @@ pub(crate) struct Arguments {
     /// Measure nothing: write the page and the plot anew from the committed figures.
     #[arg(long, conflicts_with_all = ["check", "quick", "dry_run", "no_allocators"])]
     rewrite: bool,
-    /// Count the cases that the committed figures do not have, and add them, without times; count anew what is held.
+    /// Count the cases that the committed figures do not have, and add them, without times; count the held bytes anew.
     #[arg(long, conflicts_with_all = ["check", "quick", "dry_run", "rewrite", "no_allocators"])]
     add: bool,
     /// Leave mimalloc and jemalloc out, which need a C compiler.

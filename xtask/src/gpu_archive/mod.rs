@@ -31,8 +31,8 @@ pub(crate) struct Arguments {
 ///
 /// # Errors
 ///
-/// If something does not build, or if this machine lacks what the assertions need. An assertion
-/// that does not hold is no such error: it sets the exit code.
+/// Fails if something does not build, or if this machine lacks a requirement of the assertions. A failed assertion is
+/// not an error: it sets the exit code.
 pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, TaskError> {
     let stage = Stage::set(arguments.for_devices)?;
     let mut checks = Checks::default();

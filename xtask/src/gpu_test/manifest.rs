@@ -1,5 +1,4 @@
-//! The manifest of an archive: its origin, what a machine must have for it, and the tests that must
-//! run.
+//! The manifest of an archive: its origin, its requirements on the machine, and the tests that must run.
 
 use std::fmt;
 use std::path::Path;

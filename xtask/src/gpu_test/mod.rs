@@ -172,7 +172,7 @@ fn run_here(place: &Place, archive: &Path, arguments: &Arguments) -> Result<Exit
     Ok(ExitCode::from(code.unwrap_or(1)))
 }
 
-/// Prints what is carried, and refuses what is too much.
+/// Prints the packed files, and refuses too many bytes.
 fn weigh(root: &Path, archive: &Path) -> Result<(), TaskError> {
     let mut parts = vec![("archive", archive.to_owned()), ("script", root.join(SCRIPT))];
     parts.extend(nextest::program().map(|program| ("cargo-nextest", program)));

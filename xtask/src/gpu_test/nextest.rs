@@ -58,7 +58,7 @@ pub(super) fn description_of(
     Ok(serde_json::to_vec(&description)?)
 }
 
-/// Leaves the programs out that are not packed: nextest would look for them.
+/// Leaves out the programs that are not packed, which nextest would not find.
 fn keep(description: &mut Value, is_packed: impl Fn(&str) -> bool) -> Result<(), TaskError> {
     let programs = description.get_mut("rust-binaries").and_then(Value::as_object_mut);
     let programs = programs.ok_or("cargo nextest lists no programs")?;

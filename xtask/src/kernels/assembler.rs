@@ -47,7 +47,7 @@ pub(super) fn assemble(
     Ok(needs)
 }
 
-/// Reads three lines of each kernel: its name, what is spilled, what is used.
+/// Reads three lines of each kernel: its name, the spilled bytes, the used registers.
 fn needs(said: &str) -> Vec<Need> {
     let mut needs: Vec<Need> = Vec::new();
     let (mut kernel, mut spilled) = (None, None);

@@ -24,8 +24,8 @@ pub(super) struct Area {
     pub(super) seconds: u32,
 }
 
-/// Crates that test `pool-core`: its own tests, and those that look at it from outside. The
-/// facade's tests are about code of others that comes back into a pool.
+/// Crates that test `pool-core`: its own tests, and those that test it from outside. The facade's tests are about
+/// foreign code that calls a pool again.
 const AROUND_THE_CORE: &[&str] = &["pool-core", "pool-conformance", "pool-cpu", "pool-facade"];
 
 /// All areas.

@@ -100,7 +100,7 @@ fn arguments(area: &Area, mutants: &[Mutant], jobs: usize) -> Vec<String> {
     for mutant in mutants {
         arguments.extend(option("--re", &format!("^{}$", escaped(&mutant.name))));
     }
-    // Examples in the documentation take longer than all else, and are no tests of what is inside.
+    // Examples in the documentation take longer than all else, and do not test the internals.
     arguments.extend(["--", "--lib", "--tests", "--"].map(str::to_owned));
     arguments.extend(area.without.iter().flat_map(|part| option("--skip", part)));
     arguments

@@ -41,7 +41,7 @@ enum Scenario {
     Mutant(Mutant),
 }
 
-/// The name of a mutant: `file:line:column: what is replaced`.
+/// The name of a mutant: `file:line:column: the replacement`.
 #[derive(Clone, Debug, Deserialize, PartialEq, Eq)]
 pub(super) struct Mutant {
     pub(super) name: String,

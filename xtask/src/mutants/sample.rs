@@ -82,7 +82,7 @@ mod tests {
         assert!(seen.iter().all(|&seen| seen));
     }
 
-    /// The lists of older reports stay readable: what a seed draws is not to change.
+    /// The lists of older reports stay readable: a seed must always draw the same mutants.
     #[test]
     fn a_seed_draws_what_it_drew() {
         assert_eq!(draw((0..10).collect::<Vec<u32>>(), 4, 0), [4, 5, 6, 8]);

@@ -100,7 +100,7 @@ fn package(workspace: &Workspace, names: &[&str], settings: &[&str]) -> Result<(
 
 /// Packages the planner's crates. Their solver, which is in this workspace, is in no registry yet.
 fn package_planner(planner: &Workspace, unpacked: &Unpacked) -> Result<(), TaskError> {
-    // Cargo notes the patch in the lock file of the workspace, where nothing else needs it.
+    // Cargo writes the patch to the lock file of the workspace, which does not need it.
     let lock = planner.root.join("Cargo.lock");
     let before = fs::read(&lock)?;
     let packaged = package(planner, PLANNER, &[&patch(unpacked, "pool-plan")?]);

@@ -1,5 +1,4 @@
-//! A user's crate whose tests run on the published simulated driver: they pass, and fail where the
-//! crate has a race.
+//! A user's crate whose tests run on the published simulated driver: they pass, and fail if the crate has a race.
 //!
 //! The crate is `testing/cudarc-user`, copied to an empty place, with the packages in place of the
 //! registry's.
@@ -110,7 +109,7 @@ impl Copy {
         Ok(parts.iter().try_for_each(|part| says(&output, part)))
     }
 
-    /// Runs its tests. Returns whether they pass, and their output.
+    /// Runs its tests. Returns `true` if they pass, and their output.
     fn test(
         &self,
         arguments: &[&str],

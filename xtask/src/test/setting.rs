@@ -12,9 +12,9 @@ use crate::TaskError;
 const CASES: u32 = 2_000;
 /// The same with `--full`.
 const CASES_IN_FULL: u32 = 20_000;
-/// The same under a sanitizer, where a program takes several times as long.
+/// The same under a sanitizer, which makes a program several times slower.
 const CASES_UNDER_SANITIZERS: u32 = 500;
-/// The same under Miri, where a program takes a second. Each borrow model has programs of its own.
+/// The same under Miri, which needs a second for a program. Each borrow model has programs of its own.
 const CASES_UNDER_MIRI: u32 = 6;
 /// The same with `--full`.
 const CASES_UNDER_MIRI_IN_FULL: u32 = 50;

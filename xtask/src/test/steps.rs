@@ -169,8 +169,8 @@ fn document_tests(_: &Setting) -> Result<Vec<Invocation>, String> {
     Ok(vec![tasks])
 }
 
-/// The smallest crate; with `--full` all of them, which takes as long as their tests do. Where the registry cannot be
-/// reached, the task says so and counts it.
+/// Adopts the smallest crate; with `--full` all of them, which takes the time of their tests. Without the registry, the
+/// task prints that it is skipped, and counts it.
 fn adopt(setting: &Setting) -> Result<Vec<Invocation>, String> {
     let adopt = Invocation::counted_task("xtask adopt");
     let adopt = if setting.full { adopt } else { adopt.with(["--only-small"]) };
@@ -287,8 +287,8 @@ fn simulator_sanitizers(setting: &Setting) -> Result<Vec<Invocation>, String> {
     Ok(["address", "thread"].map(run).into())
 }
 
-/// Without `--full` nothing is optimised, which is most of what a release build takes: what is asked is whether lengths
-/// are right where nothing checks them.
+/// Without `--full` nothing is optimised, because optimisation takes most of the time of a release build. The step
+/// tests that lengths are right without overflow checks.
 fn release_tests(setting: &Setting) -> Result<Vec<Invocation>, String> {
     let test = Invocation::tests("test --release --lib --tests --no-fail-fast");
     let test = test.with(packages(RELEASE_TESTED)).variable("POOL_TEST_CASES", setting.cases());
@@ -310,8 +310,9 @@ fn assembly(_: &Setting) -> Result<Vec<Invocation>, String> {
     Ok(vec![Invocation::check("xtask assembly")])
 }
 
-/// As the tests are built, because that takes longer than what they do; with `--full` those of the host as a user would
-/// run them. Those that bring a device with all features of their crate, so that they run on each device there is.
+/// Runs the examples in the build of the tests, because builds take longer than the runs. With `--full`, those of the
+/// host are built as a user would build them. Those with a device have all features of their crate, so that they run on
+/// each device of the machine.
 fn examples(setting: &Setting) -> Result<Vec<Invocation>, String> {
     let run = |example: Example<'_>| {
         let is_plain = example.required_features.is_empty();
@@ -337,12 +338,12 @@ fn nightly_doc_tests(setting: &Setting) -> Result<Vec<Invocation>, String> {
 /// Targets without an operating system: a server's processor, and a 32-bit microcontroller without 64-bit atomics.
 const NO_STD_TARGETS: &[&str] = &["x86_64-unknown-none", "thumbv7em-none-eabihf"];
 
-/// Besides, with `--full`: another microcontroller of that kind.
+/// Another such microcontroller, with `--full`.
 const NO_STD_TARGETS_IN_FULL: &[&str] = &["riscv32imac-unknown-none-elf"];
 
 fn no_std(setting: &Setting) -> Result<Vec<Invocation>, String> {
     let nightly = setting.toolchains.nightly_with(&["rust-src"])?;
-    // What a target lacks, such as an atomic type, is found without code being made for it.
+    // A check without code generation finds everything that a target lacks, such as an atomic type.
     let check = |target| {
         let check = Invocation::check("check -Z build-std=core,alloc").on(&nightly);
         check.with(["--target", target])

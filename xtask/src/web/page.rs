@@ -10,7 +10,7 @@ use crate::TaskError;
 const WIDE: [u32; 2] = [1_200, 1_000];
 const NARROW: [u32; 2] = [380, 1_600];
 
-/// Opens the page, and checks what it shows and does.
+/// Opens the page, and checks its content and behaviour.
 ///
 /// # Errors
 ///
@@ -67,8 +67,8 @@ impl Page<'_> {
         self.checks.that(name, same(&said, &Vec::new()));
     }
 
-    /// Runs both ways of the video filter in turns, chosen by keyboard. Prints what they create,
-    /// and the host's time for a frame.
+    /// Runs both ways of the video filter in turns, chosen by keyboard. Prints the objects that they create, and the
+    /// host's time for a frame.
     fn figures(&mut self) -> Result<(), TaskError> {
         const FRAMES: u32 = 60;
 

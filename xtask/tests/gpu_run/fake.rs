@@ -44,7 +44,7 @@ pub(crate) struct Run {
     pub(crate) errors: String,
 }
 
-/// Returns the shells to try: `sh`, whatever it is here, and `dash`.
+/// Returns the shells to try: the machine's `sh`, and `dash`.
 pub(crate) fn shells() -> Vec<&'static str> {
     if installed("dash") {
         return vec!["sh", "dash"];

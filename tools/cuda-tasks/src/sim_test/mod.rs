@@ -36,21 +36,21 @@ pub struct Suites {
     pub packages: &'static [&'static str],
     /// The features that `--workspace` builds all crates with, each as `crate/feature`.
     pub features: &'static [&'static str],
-    /// True for a program that loads whatever driver the loader finds. It gets the simulator under a driver's name; the
-    /// other programs load the simulator themselves.
+    /// `true` for a program that loads any driver that the loader finds. It gets the simulator under a driver's name;
+    /// the other programs load the simulator themselves.
     pub asks_the_loader: fn(&Artifact) -> bool,
 }
 
 /// The options of `cargo xtask sim-test`.
 #[derive(Debug, clap::Args)]
 pub struct Arguments {
-    /// Run every test with this number of seeds, one after the other.
+    /// Run every test with this number of seeds, in turn.
     #[arg(long, value_name = "N", default_value_t = 1)]
     seeds: u64,
     /// The first of them.
     #[arg(long, value_name = "SEED", default_value_t = 0)]
     first_seed: u64,
-    /// Let a thread run what can run, as a device does, and not only what is forced.
+    /// Let a thread run all work that can run, as a device does, and not only forced work.
     #[arg(long)]
     background: bool,
     /// Build tests and simulator with this sanitizer; needs a nightly toolchain, with the sources
@@ -70,8 +70,8 @@ pub struct Arguments {
     /// Seconds after which a test is stopped, and has failed.
     #[arg(long, value_name = "SECONDS", default_value_t = 300)]
     patience: u64,
-    /// The version of CUDA that the simulated driver says, as 12030 for 12.3. A test that ends because that is too
-    /// old for what it asks is skipped.
+    /// The version of CUDA that the simulated driver reports, as 12030 for 12.3. A test that ends because the version
+    /// is too old for it is skipped.
     #[arg(long, value_name = "VERSION")]
     driver_version: Option<u32>,
 }

@@ -52,7 +52,7 @@ pub(crate) struct Arguments {
 struct Place {
     /// `testing/adopt`: patches and measuring programs.
     kept: PathBuf,
-    /// `target/adopt`, where the manifests of the measuring programs look for what is made.
+    /// `target/adopt`: the manifests of the measuring programs name its crates.
     made: PathBuf,
 }
 
@@ -151,11 +151,11 @@ fn within_peak(peak: &Peak, original: &Peak) -> Outcome {
 #[derive(Debug)]
 struct Measured {
     records: Vec<Record>,
-    /// The original's first; none where the program has no processes of their own.
+    /// The peaks, the original's first; empty if the program starts no processes.
     peaks: Vec<Peak>,
 }
 
-/// Builds and runs the measuring program, which ends with an error where results differ.
+/// Builds and runs the measuring program, which fails if results differ.
 fn measure(adoption: &Adoption, place: &Place, quick: bool) -> Result<Measured, TaskError> {
     let mut run = cargo_for(&place.made);
     run.args(["run", "--quiet", "--release", "--locked"]);

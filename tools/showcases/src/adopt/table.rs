@@ -70,7 +70,7 @@ pub(super) fn peak_rows(
     others.iter().map(row).collect()
 }
 
-/// How many lines the patch of a version changes.
+/// The number of lines that the patch of a version changes.
 fn lines_of(package: &str, patches: &[(&str, Lines)], version: &str) -> Result<Lines, TaskError> {
     let patch = patches.iter().find(|(name, _)| *name == version);
     let (_, lines) = patch.ok_or_else(|| format!("{package}: no patch {version}"))?;

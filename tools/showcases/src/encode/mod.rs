@@ -42,7 +42,7 @@ pub(crate) struct Arguments {
     /// Measure these shapes alone: a number of sentences, and the tokens of each.
     #[arg(long = "shape", value_name = "SENTENCESxTOKENS", requires = "peers")]
     shapes: Vec<Shape>,
-    /// The sentences, and what the program beside them takes: `-- --help` says it.
+    /// The sentences, and further arguments of the program: `-- --help` lists them.
     #[arg(required_unless_present_any = ["bytes", "peers"])]
     sentences: Vec<String>,
 }

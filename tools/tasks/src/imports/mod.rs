@@ -29,7 +29,7 @@ const PAGE: &str = "ARCHITECTURE.md";
 /// The options of `cargo xtask imports`.
 #[derive(Debug, clap::Args)]
 pub struct Arguments {
-    /// Check nothing: print what the modules of each crate import, as rows of a layering.
+    /// Check nothing: print the imports of each crate's modules, as rows of a layering.
     #[arg(long)]
     list: bool,
 }

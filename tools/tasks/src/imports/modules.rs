@@ -1,4 +1,4 @@
-//! The modules of a crate, a file each, and what their sources name.
+//! The modules of a crate, a file each, and the names in their sources.
 
 use std::collections::BTreeMap;
 use std::fs;

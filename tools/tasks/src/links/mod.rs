@@ -147,7 +147,7 @@ impl Places {
     }
 }
 
-/// The file of an address like `/blob/main/docs/graphs.md`; none where it is not that of a file.
+/// Returns the file of an address like `/blob/main/docs/graphs.md`; `None` if it is not that of a file.
 fn file_in_the_repository(rest: &str) -> Option<&str> {
     let rest = rest.strip_prefix("/blob/").or_else(|| rest.strip_prefix("/tree/"))?;
     rest.split_once('/').map(|(_, file)| file)

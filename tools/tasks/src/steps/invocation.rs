@@ -8,7 +8,7 @@ use std::process::{Command, Stdio};
 
 use crate::tally::Tally;
 
-/// Variables that would change what a nested cargo does.
+/// Variables that would change the behaviour of a nested cargo.
 ///
 /// `CARGO` names the cargo that started us, which `cargo +nightly` must not inherit, and the version of the
 /// CUDA bindings is the one in `.cargo/config.toml`.
@@ -99,7 +99,7 @@ impl Invocation {
         self.counting
     }
 
-    /// Runs it at `root`, its output at the end of `log`; what it counted and what it printed.
+    /// Runs the command at `root`, and appends its output to `log`. Returns its counts and its output.
     ///
     /// # Errors
     ///

@@ -1,9 +1,8 @@
 //! `cargo xtask test`: the steps of a workspace, in order, with one closing line of counts.
 //!
-//! A step is a few cargo commands whose output goes to a log; a failed command prints the end of
-//! its own. Every step runs, whatever happened before it, unless `--fail-fast` says otherwise, and
-//! a step whose toolchain is missing says so and counts as skipped. With `--changed-since` the steps that read no
-//! changed file are left out, and listed as not changed.
+//! A step is a few cargo commands whose output goes to a log; a failed command prints the end of its own. Every step
+//! runs, even after a failure, unless `--fail-fast` is given. A step whose toolchain is missing prints that and counts
+//! as skipped. With `--changed-since` the steps that read no changed file are left out, and listed as not changed.
 
 pub mod inputs;
 mod invocation;

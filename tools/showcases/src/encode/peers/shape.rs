@@ -1,4 +1,4 @@
-//! How much is encoded at once, and how often, so that a shape takes some minutes at most.
+//! The sentences of one forward pass, and the number of passes. A shape takes some minutes at most.
 
 use std::fmt;
 use std::str::FromStr;
