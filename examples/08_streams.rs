@@ -1,7 +1,7 @@
 //! Memory of a pool, used on another stream: the pool orders the use both ways.
 //!
 //! A pool has one stream. To use its memory on another one, pass that stream to the pool. The pool
-//! makes the other stream wait before the use, and its own before the memory is handed out again.
+//! makes the other stream wait before the use, and its own before the memory is reused.
 //!
 //! `cargo run --features device --example 08_streams -- [--simulated]`; without a device it runs on the simulated
 //! driver.

@@ -219,8 +219,8 @@ pub unsafe trait PoolBackend: Sized + 'static {
     ) -> Self::ViewRef<'s, T>;
 
     /// Orders the backend's queue after work that the pool does not see. The pool calls it for a
-    /// slot that a view [armed](SlotRef::arm), before the slot's block is handed out again or
-    /// freed. Fills, frees and other work enqueued afterwards come after that work.
+    /// slot that a view [armed](SlotRef::arm), before the slot's block is reused or freed. Fills,
+    /// frees and other work enqueued afterwards come after that work.
     ///
     /// # Errors
     ///
@@ -315,7 +315,7 @@ pub unsafe trait HostBackend: PoolBackend {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Reuse {
-    /// The block is about to be handed out again.
+    /// The block is about to be reused.
     HandOut,
     /// The block is about to be freed.
     Free,

@@ -68,7 +68,7 @@ pub enum PoolError<E> {
         /// The pool that made the handle.
         made_by: u64,
     },
-    /// The array that the handle named was rewound or freed, or its slot was handed out again.
+    /// The array that the handle named was rewound or freed, or its slot was reused.
     StaleHandle {
         /// The slot that the handle names.
         slot: usize,

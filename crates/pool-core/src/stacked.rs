@@ -140,8 +140,7 @@ pub unsafe trait StackedBackend: PoolBackend<Layout = Slots> {
     }
 
     /// Does the work of [`reuse`](PoolBackend::reuse) for a part of a stack's chunk that a view
-    /// [armed](SlotRef::arm_bytes): `bytes` bytes from the start of `block` are about to be handed
-    /// out again.
+    /// [armed](SlotRef::arm_bytes): `bytes` bytes from the start of `block` are about to be reused.
     ///
     /// # Errors
     ///

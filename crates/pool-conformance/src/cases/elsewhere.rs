@@ -1,5 +1,5 @@
-//! Work that the pool does not see. `reuse` puts a slot that a view armed in order before its block is handed out again
-//! or freed. These cases are skipped if views have no such work.
+//! Work that the pool does not see. `reuse` puts a slot that a view armed in order before its block is reused or freed.
+//! These cases are skipped if views have no such work.
 
 use pool_core::{PodElement, Pool, PoolBackend};
 

@@ -76,7 +76,7 @@ fn trim_dynamic<P: Probe>(world: &World<'_, P>, pool: &mut DynamicPool<P::Backen
     assert!(pool.get(third).is_err());
     world.assert_holds(&pool.get_mut(first)?, 1);
     world.assert_holds(&pool.get_mut(second)?, 2);
-    // The old handle of a slot that was freed and is handed out again stays stale.
+    // The old handle of a slot that was freed and is reused stays stale.
     let again = pool.try_acquire_zeroed::<f64>(100)?;
     assert!(pool.get(third).is_err() && pool.get(again).is_ok());
     Ok(())

@@ -11,7 +11,7 @@ use crate::arming::{ArmingBackend, first_bytes_at_reuse};
 type Backend<B> = ArmingBackend<B>;
 type Armed<T, B> = HostResult<T, ArmingBackend<B>>;
 
-/// The contents of the armed block until it is handed out again.
+/// The contents of the armed block until it is reused.
 const FORMER: u8 = 0xA5;
 
 /// Bytes of the armed block: some of the forms need more.

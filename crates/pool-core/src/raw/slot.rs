@@ -132,8 +132,8 @@ impl<B: PoolBackend> SlotRef<B> {
         unsafe { SlotPointer::new(self.address().cast()) }
     }
 
-    /// Arms the slot: [`PoolBackend::reuse`] is called before its block is handed out again, grown
-    /// or freed. Nothing depends on the view being dropped.
+    /// Arms the slot: [`PoolBackend::reuse`] is called before its block is reused, grown or freed.
+    /// Nothing depends on the view being dropped.
     ///
     /// # Safety
     ///

@@ -28,8 +28,7 @@ pub(super) struct Record {
     pub(super) samples_left: u8,
     /// The number of acquires that were sampled.
     pub(super) samples_seen: u8,
-    /// `true` if a view armed the slot: the backend orders the block before it is handed out again
-    /// or freed.
+    /// `true` if a view armed the slot: the backend orders the block before it is reused or freed.
     pub(super) armed_by_view: bool,
 }
 

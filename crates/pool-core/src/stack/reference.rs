@@ -41,9 +41,8 @@ impl<B: StackedBackend> SlotRef<B> {
         BlockOf::Stack(B::block_at(block.and_then(NonNull::new).unwrap_or(start)))
     }
 
-    /// Arms bytes of the view: [`PoolBackend::reuse`](crate::PoolBackend::reuse) or
-    /// [`StackedBackend::reuse_bytes`] is called before they are handed out again. Nothing depends on the view being
-    /// dropped.
+    /// Arms bytes of the view: [`PoolBackend::reuse`](crate::PoolBackend::reuse) or [`StackedBackend::reuse_bytes`] is
+    /// called before they are reused. Nothing depends on the view being dropped.
     ///
     /// # Safety
     ///
