@@ -1,4 +1,4 @@
-//! Temporaries from a pool: a scope hands out memory and frees all of it when it ends.
+//! Temporaries from a pool: a scope allocates memory and frees all of it when it ends.
 //!
 //! ```text
 //! cargo run --release --example 01_quickstart

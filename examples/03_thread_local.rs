@@ -30,7 +30,7 @@ fn try_spread(samples: &[f64]) -> Result<f64, PoolError<CpuError>> {
     })
 }
 
-/// One thread's work, and what its pools allocated for it.
+/// One thread's work, and the allocations of its pools.
 fn work(thread: u32) -> u64 {
     let samples: Vec<f64> = (0..1000).map(|sample| f64::from(sample * thread)).collect();
     for _ in 0..100 {

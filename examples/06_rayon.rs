@@ -57,7 +57,7 @@ mod tests {
 
     use super::*;
 
-    /// The tests that count allocations, or release the pools of all threads, run one after the other.
+    /// The tests that count allocations, or release the pools of all threads, never run at once.
     static ONE: Mutex<()> = Mutex::new(());
 
     fn flows() -> Vec<f64> {

@@ -6,7 +6,7 @@ use pool_examples::algebra::{
 };
 use pool_facade::{DynamicPool, LendView, PoolBackend, PoolConfig, PoolView};
 
-/// `A x = right`, to be solved.
+/// The system `A x = right`.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct System<'p> {
     pub(crate) matrix: &'p SparseMatrix,

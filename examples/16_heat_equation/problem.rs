@@ -52,8 +52,7 @@ impl Heat {
         heat
     }
 
-    /// Returns the final temperature of a point; 0 and `side + 1` are the edges, where it stays
-    /// fixed.
+    /// Returns the final temperature of a point; 0 and `side + 1` are the edges, whose temperature stays fixed.
     pub(crate) fn at_rest(&self, row: usize, column: usize) -> f64 {
         at_rest(self.side, row, column)
     }

@@ -1,11 +1,10 @@
 //! The published algorithm of the Julia package AdaptiveArrayPools, ported without changes: the
 //! reference for the pool's scopes.
 //!
-//! Each element type has a stack of vectors with a counter of those handed out. A full checkpoint
-//! pushes (counter, depth) for every type, and a rewind pops them; the typed variant does so for
-//! given types. Types that are not built in are in a map. The package records in a bit mask which
-//! types helpers acquire. The mask is omitted here in the package's favour. So are its caches of
-//! views, which a slice does not need.
+//! Each element type has a stack of vectors with a counter of those in use. A full checkpoint pushes (counter, depth)
+//! for every type, and a rewind pops them; the typed variant does so for given types. Types that are not built in are
+//! in a map. The package records in a bit mask which types helpers acquire. The mask is omitted here in the package's
+//! favour. So are its caches of views, which a slice does not need.
 //!
 //! The algorithm is unsound when an inner scope acquires a type that only the outer one tracks. The
 //! workloads do not, and only they use this module.

@@ -1,4 +1,4 @@
-//! The stack of one element type: its vectors, the number handed out, and the saved counters.
+//! The stack of one element type: its vectors, the number in use, and the saved counters.
 
 /// The vectors of one type.
 #[derive(Debug)]

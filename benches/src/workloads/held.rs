@@ -35,7 +35,7 @@ impl Request {
     }
 }
 
-/// A scope: its own temporaries, and the scopes inside, one after the other.
+/// A scope: its own temporaries, and the consecutive scopes inside.
 #[derive(Clone, Debug, Default)]
 struct Tree {
     requests: Vec<Request>,

@@ -1,10 +1,10 @@
-//! Elements: the plain data that may live in a pool. [`PodElement`] may be handed out with the
-//! contents of an earlier use. [`Element`] adds types such as `bool`, for which some byte patterns
-//! are invalid; their memory is zeroed or written first.
+//! Elements: the plain data that may live in a pool. Arrays of [`PodElement`] may have the contents of an earlier use.
+//! [`Element`] adds types such as `bool`, for which some byte patterns are invalid; their memory is zeroed or written
+//! first.
 
 use bytemuck::{NoUninit, Pod, Zeroable};
 
-/// Plain data that a pool hands out zeroed, filled, copied or written.
+/// Plain data for arrays of a pool that are zeroed, filled, copied or written.
 ///
 /// Implemented for every type that is [`bytemuck::Zeroable`] and [`bytemuck::NoUninit`]: integers,
 /// floats, `bool`, `char`, arrays of elements, `f16` and `bf16` (feature `half`), complex numbers
@@ -33,8 +33,7 @@ pub trait Element: NoUninit + Zeroable {}
 #[diagnostic::do_not_recommend]
 impl<T: NoUninit + Zeroable> Element for T {}
 
-/// An [`Element`] for which every byte pattern is a valid value, so that a pool may hand it out
-/// with recycled contents.
+/// An [`Element`] for which every byte pattern is a valid value, so that arrays may have recycled contents.
 ///
 /// Implemented for every type that is [`bytemuck::Pod`].
 #[diagnostic::on_unimplemented(

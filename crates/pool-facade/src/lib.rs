@@ -1,7 +1,7 @@
 //! Adaptive memory pools: the temporaries of an inner loop, reused and checked by the compiler.
 //!
-//! A scope hands out memory and frees all of it when it ends. Inside a loop the second pass gets
-//! the blocks of the first: no allocation, no zeroing, no bookkeeping, a handful of instructions.
+//! A scope allocates memory and frees all of it when it ends. Inside a loop the second pass gets the blocks of the
+//! first: no allocation, no zeroing, no bookkeeping, a handful of instructions.
 //!
 //! ```
 //! # #[cfg(feature = "cpu")] {

@@ -255,7 +255,7 @@ fn a_pinned_buffer_that_is_freed_under_its_copy() {
             stream.synchronize().unwrap();
         }
         owner.bind_to_thread().unwrap();
-        // SAFETY: the simulator keeps the memory; the early free is what it must report.
+        // SAFETY: the simulator keeps the memory, and must report the early free.
         unsafe { result::free_host(host) }.unwrap();
         let mistakes: Vec<_> = simulator.reports().iter().map(Report::mistake).collect();
         let expected: &[Mistake] = if waits { &[] } else { &[Mistake::UseAfterFree] };
@@ -289,7 +289,7 @@ fn a_free_that_waits_for_its_own_device_alone() {
     let from = driver::allocate(64).unwrap();
     driver::upload(from, &[1; 64]).unwrap();
     Stream::legacy().synchronize().unwrap();
-    // SAFETY: the stream is live; the simulator keeps what the copy reads.
+    // SAFETY: the stream is live; the simulator keeps the memory that the copy reads.
     let copied = unsafe { sys::cuMemcpyDtoDAsync_v2(to, from.address(), 64, other.cu_stream()) };
     assert_eq!(copied, sys::CUresult::CUDA_SUCCESS);
     driver::free(from).unwrap();

@@ -133,7 +133,7 @@ impl Event {
     ///
     /// # Safety
     ///
-    /// Using one after the other was destroyed may crash the process. The caller must allow that.
+    /// Using one of them after the other was destroyed may crash the process. The caller must allow that.
     #[must_use]
     pub unsafe fn alias(&self) -> Self {
         Self(self.0)

@@ -100,7 +100,7 @@ impl Stream {
     ///
     /// # Safety
     ///
-    /// Using one after the other was destroyed may crash the process. The caller must allow that.
+    /// Using one of them after the other was destroyed may crash the process. The caller must allow that.
     #[must_use]
     pub unsafe fn alias(&self) -> Self {
         Self(self.0)

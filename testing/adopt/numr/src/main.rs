@@ -1,7 +1,7 @@
 //! The FFT of numr, whose private functions allocate their temporaries and call each other: a transform of any length
 //! calls two of a power of two. In the patch each of these functions opens a stack of the thread, so they are nested.
 //!
-//! Besides time, the most memory that a process had in use is measured.
+//! The program measures the time, and the peak memory of a process.
 
 use std::process::{Command, ExitCode};
 
@@ -74,7 +74,7 @@ fn work_alone(version: &str) -> Option<()> {
     Some(())
 }
 
-/// The most memory that a process of either version had in use, in kibibytes; `None` where the system does not tell.
+/// The peak memory of a process of either version, in kibibytes; `None` if the system does not report it.
 fn peak(version: &str) -> Option<u64> {
     let program = std::env::current_exe().ok()?;
     let printed = Command::new(program).args(["--alone", version]).output().ok()?;

@@ -52,7 +52,7 @@ struct Arguments {
     /// sizes, a device's pages of 2 MiB would hide all differences.
     #[arg(long, default_value_t = 64)]
     scale: usize,
-    /// The number of timed replays of each graph, one after the other.
+    /// The number of consecutive timed replays of each graph.
     #[arg(long, default_value_t = 31)]
     replays: usize,
     /// Use the simulated driver, for bytes alone.

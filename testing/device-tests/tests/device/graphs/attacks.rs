@@ -179,7 +179,7 @@ fn bodies_that_forget_and_catch() {
     runs(&mut graph, blocks, 6);
 }
 
-/// A dry run requests more than the address space, where no memory limits it.
+/// A dry run requests more than the address space. No memory limits it.
 #[test]
 #[ignore = "needs a CUDA device"]
 fn dry_runs_of_more_than_there_are_addresses() {

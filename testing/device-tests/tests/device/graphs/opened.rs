@@ -1,5 +1,5 @@
-//! A capture taken apart: its graph, to be changed through the driver, and the test's own model of
-//! it. Nothing here uses `pool-graph`'s records or reads.
+//! A capture taken apart: its graph, which tests change through the driver, and the test's own model of it. Nothing
+//! here uses `pool-graph`'s records or reads.
 
 use std::cell::RefCell;
 use std::collections::HashMap;

@@ -34,7 +34,7 @@ fn a_graph_uses_slices_of_others() {
     for tracked in [true, false] {
         let [one, two, writer] = [(); 3].map(|()| stream());
         if !tracked {
-            // SAFETY: the session orders what is done with the slices here.
+            // SAFETY: the session orders all work with the slices here.
             unsafe { one.context().disable_event_tracking() };
         }
         let weights: Arc<CudaSlice<f32>> = Arc::new(writer.clone_htod(&[3.0_f32; N]).unwrap());

@@ -83,7 +83,7 @@ fn memory_of_another_pool_in_a_scope_of_the_body_is_refused() {
     });
 }
 
-/// Work that fails halfway has already put nodes on the stream, whatever the body does next.
+/// Work that fails halfway has already put nodes on the stream, and no later step of the body removes them.
 #[test]
 #[ignore = "needs a process of its own: cargo xtask sim-test"]
 fn work_that_fails_halfway_has_used_its_memory() {

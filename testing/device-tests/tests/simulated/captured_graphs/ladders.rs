@@ -22,7 +22,7 @@ const WIDTH: usize = 64;
 /// The lengths of the ladder.
 const LENGTHS: [usize; 4] = [16, 64, 128, 256];
 
-/// A block of a transformer, by what it takes: two layers on two streams, of a length.
+/// A block of a transformer, as its allocations: two layers on two streams, of a length.
 fn body(capture: &Capture<'_>, block: &GraphMemoryBlock, length: usize) -> Result {
     let (main, side) = (capture.main(), capture.branch(0)?);
     let mut hidden = capture.acquire::<f32>(length * WIDTH)?;
@@ -50,7 +50,7 @@ fn body(capture: &Capture<'_>, block: &GraphMemoryBlock, length: usize) -> Resul
         capture.copy(main, &mut next, &attended)?;
         hidden = next;
     }
-    // What must last is as long for each length.
+    // Memory that must last has the same length for each member.
     let mut last = capture.acquire::<f32>(WIDTH)?;
     capture.fill_bytes(main, &mut last, byte(length / 16))?;
     capture.copy(main, &mut capture.block::<f32>(block)?, &last)
@@ -65,7 +65,7 @@ fn session(
     session.lease(pool.lease(&[block.id()]).unwrap())
 }
 
-/// Replays each graph in turn and checks what it leaves, with an eager phase between.
+/// Replays each graph in turn and checks its results, with an eager phase between.
 fn run(graphs: &mut [CapturedGraph<usize>], block: &GraphMemoryBlock) {
     for round in 0..2 {
         for graph in &mut *graphs {

@@ -266,7 +266,7 @@ fn what_a_session_cannot_own_or_use_is_refused() {
     simulator.assert_clean();
 }
 
-/// A fill that is enqueued writes what the session owns to be read.
+/// An enqueued fill writes memory that the session owns for reading.
 #[test]
 #[ignore = "needs a process of its own: cargo xtask sim-test"]
 fn a_fill_of_weights_is_refused() {
@@ -307,7 +307,7 @@ fn a_kernel_that_writes_weights_is_reported() {
             .capture((), |capture, ()| {
                 let weights = capture.owned(&weights)?;
                 let (x, uses) = (weights.address(), [weights.read()]);
-                // SAFETY: the promise is broken: it writes what it says to read.
+                // SAFETY: the contract is broken on purpose: the work writes memory that it declares as read.
                 unsafe {
                     capture.enqueue(capture.main(), &uses, |stream| add(stream, &axpy, 1.0, x, x))
                 }
@@ -327,7 +327,7 @@ fn a_kernel_that_writes_weights_is_reported() {
     }
 }
 
-/// How many random graphs there are: 40 for each capture that the other random tests make of each number of streams.
+/// Returns the number of random graphs: 40 for each capture that the other random tests make of each number of streams.
 fn graphs() -> usize {
     let number = std::env::var("POOL_GRAPH_CAPTURES").ok();
     40 * number.map_or(5, |number| number.parse::<usize>().unwrap())
@@ -437,7 +437,7 @@ fn take(capture: &Capture<'_>, moves: &[Move], foreign: &Foreign) -> Result {
     Ok(())
 }
 
-/// The values of the states after one run, by doing the moves one after the other.
+/// Returns the values of the states after one run that does the moves in their order.
 fn run_model(moves: &[Move], states: &mut [u8; STATES]) {
     let mut live: Vec<u8> = Vec::new();
     for one in moves {

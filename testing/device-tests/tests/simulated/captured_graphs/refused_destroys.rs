@@ -188,8 +188,8 @@ fn a_trim_counts_only_what_was_freed() {
     simulator.assert_no_leaks();
 }
 
-/// `gone.rs`, part 2: a graph whose runs cannot be waited for keeps its block, whatever the code.
-/// Another graph on another stream gets the block when the runs are over.
+/// `gone.rs`, part 2: a graph whose runs cannot be waited for keeps its block, after any error code. Another graph on
+/// another stream gets the block when the runs are over.
 #[test]
 #[ignore = "needs a process of its own: cargo xtask sim-test"]
 fn a_graph_whose_runs_are_not_waited_for_keeps_its_memory() {

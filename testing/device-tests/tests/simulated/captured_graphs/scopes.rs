@@ -119,7 +119,7 @@ fn a_thousand_replays_of_a_scope_ask_for_launches_alone() {
     assert_eq!(free_bytes(), before);
 }
 
-/// A probe puts no work where it would run: the device stays idle, whatever is launched.
+/// A probe enqueues no work: the device stays idle after every launch.
 #[test]
 #[ignore = "needs a process of its own: cargo xtask sim-test"]
 fn a_probe_of_scopes_runs_nothing_and_takes_no_memory() {

@@ -35,7 +35,7 @@ fn ten_thousand_forgotten_tickets() {
     fed.begin(&mut staging).unwrap();
     fed.graph.synchronize().unwrap();
     for forgotten in 0..TICKETS {
-        // The write's buffer comes back, and is the last available to a read.
+        // The write's buffer returns, and is the last available to a read.
         if forgotten % 1000 == 0 && forgotten + 1 < TICKETS {
             fed.graph.enqueue_write(&mut staging, &fed.input, &[1.0; N]).unwrap();
             fed.graph.replay().unwrap();

@@ -78,7 +78,7 @@ impl Fed {
         self.graph.enqueue_read(staging, &self.output, OUT)
     }
 
-    /// Returns the outputs of `steps` steps, one after the other, each waited for.
+    /// Runs `steps` steps, waits for each, and returns their outputs.
     pub(super) fn one_by_one(&mut self, steps: usize) -> Vec<Vec<u64>> {
         self.graph.write(&self.previous, &[0.0_f64; N]).unwrap();
         let step = |step: usize| {

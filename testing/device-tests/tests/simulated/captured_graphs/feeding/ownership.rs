@@ -66,7 +66,7 @@ fn things_are_dropped_in_every_order() {
         start_anew(simulator, Settings::default(), seed);
         let mut things = Things::new();
         for which in &order {
-            // The remaining tickets are valid, whatever else was dropped.
+            // The remaining tickets are valid after any other value was dropped.
             for (ticket, expected) in things.tickets.iter_mut().zip(&expected).skip(1) {
                 let Some(ticket) = ticket else { continue };
                 if seed % 2 == 0 {

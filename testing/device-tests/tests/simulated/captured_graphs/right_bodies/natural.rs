@@ -378,7 +378,7 @@ fn side_stream_of_two_calls(capture: &Capture<'_>, world: &World) -> Result {
     Ok(())
 }
 
-/// Weights are read by three streams at once, and a scope on each uses what it made of them.
+/// Weights are read by three streams at once, and a scope on each uses the result.
 fn scopes_of_three_streams(capture: &Capture<'_>, world: &World) -> Result {
     let on = streams(capture)?;
     let x = world.block(capture, 0)?;
