@@ -1,8 +1,10 @@
-//! `cargo xtask dlpack`: arrays of a pool in numpy and torch, and theirs in Rust, by the module of `testing/dlpack-python`.
+//! `cargo xtask dlpack`: arrays of a pool in numpy and torch, and their arrays in Rust, through the module of
+//! `testing/dlpack-python`.
 //!
-//! The module is built as a user's is. pip gets numpy into an environment below `target/`, which is kept. With `--full` it
-//! gets torch, too, and the tests of numpy also run under the address sanitizer. Each assertion is one line, and the last
-//! line counts them. Without Python, a package or a sanitizer, an assertion is skipped with the reason.
+//! The module is built like a user's. pip installs numpy in an environment below `target/`, which is kept. With
+//! `--full` it also installs torch, and the tests of numpy also run under the address sanitizer. Each assertion is one
+//! line, and the last line counts them. Without Python, a package or a sanitizer, an assertion is skipped with the
+//! reason.
 
 use std::env::consts::{DLL_PREFIX, DLL_SUFFIX};
 use std::fs;
@@ -29,7 +31,7 @@ const PACKAGE: &str = "testing/dlpack-python";
 const MODULE: &str = "pool_dlpack_python";
 /// The first numpy with DLPack 1.0.
 const NUMPY: &str = "numpy>=2.1";
-/// The packages of torch for processors. Those of the default registry bring CUDA with them.
+/// Torch for processors, as arguments of pip. The packages of the default registry depend on CUDA.
 const TORCH: &[&str] = &["--index-url", "https://download.pytorch.org/whl/cpu", "torch>=2.4"];
 const SANITIZED_TARGET: &str = "x86_64-unknown-linux-gnu";
 
@@ -37,7 +39,7 @@ const SANITIZED_TARGET: &str = "x86_64-unknown-linux-gnu";
 ///
 /// # Errors
 ///
-/// When a file cannot be written. An assertion that does not hold is no such error: the exit code tells it.
+/// Fails if a file cannot be written. A failed assertion is not an error: it sets the exit code.
 pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, TaskError> {
     let workspace: Workspace = workspace::describe()?;
     let place = Place {
@@ -83,7 +85,7 @@ fn check(place: &Place, python: &Path, full: bool, checks: &mut Checks) -> Resul
             let outcome = match sanitized {
                 Err(why) => Err(why),
                 Ok(module) => {
-                    // The interpreter frees little at its end.
+                    // The interpreter frees little memory when it ends.
                     let variables =
                         [("LD_PRELOAD", runtime.as_str()), ("ASAN_OPTIONS", "detect_leaks=0")];
                     place.test(python, &module, "test_numpy.py", &variables)?
@@ -102,7 +104,7 @@ struct Place {
 }
 
 impl Place {
-    /// An interpreter that has numpy, or the reason why there is none.
+    /// Returns an interpreter that has numpy, or the reason why there is none.
     fn python(&self) -> Result<PathBuf, String> {
         let environment = self.directory.join("environment");
         let python =
@@ -114,7 +116,7 @@ impl Place {
         Ok(python)
     }
 
-    /// Builds the module, and puts it where Python finds it by its name.
+    /// Builds the module, and copies it to a directory in which Python finds it by its name.
     fn build(
         &self,
         cargo: &mut Command,
@@ -156,14 +158,14 @@ impl Place {
     }
 }
 
-/// The interpreter, without the settings of the user's own environment.
+/// Returns the interpreter, without the settings of the user's environment.
 fn of_environment(python: &Path) -> Command {
     let mut command = Command::new(python);
     command.env_remove("PYTHONPATH").env_remove("PYTHONHOME").env_remove("VIRTUAL_ENV");
     command
 }
 
-/// Has pip install packages, which it does where they are not there yet.
+/// Installs packages with pip, which skips installed ones.
 fn install(python: &Path, packages: &[&str]) -> Result<(), String> {
     let mut pip = of_environment(python);
     pip.args(["-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--no-input"]);
@@ -171,7 +173,7 @@ fn install(python: &Path, packages: &[&str]) -> Result<(), String> {
     printed(&mut pip)
 }
 
-/// A nightly toolchain, and the shared library of its sanitizer's runtime: that of the C compiler.
+/// Returns a nightly toolchain, and the shared library of its sanitizer's runtime, which is that of the C compiler.
 fn sanitizer() -> Result<(String, String), String> {
     if !cfg!(all(target_os = "linux", target_arch = "x86_64", target_env = "gnu")) {
         return Err(format!("sanitizers are run on {SANITIZED_TARGET}"));

@@ -58,7 +58,7 @@ where
     Ok(unsafe { described.finish::<T>(Box::new(array), data, device, DlpackFlags::empty()) })
 }
 
-/// A foreign tensor in the memory of a CUDA device, which cudarc takes for a slice.
+/// A foreign tensor in the memory of a CUDA device, which cudarc accepts as a slice.
 ///
 /// It is ready on one stream. Work on another stream comes after that one, and the host waits for it. When the tensor
 /// is dropped, the host waits for its stream, and the memory returns to the producer. If waiting fails, the memory is
@@ -74,7 +74,7 @@ pub struct DeviceTensor<T> {
 }
 
 impl<T: TensorElement + PodElement> DeviceTensor<T> {
-    /// Takes a tensor over, after it was checked. A tensor that is refused is dropped.
+    /// Checks a tensor and takes it over. Drops a tensor that it refuses.
     ///
     /// # Errors
     ///
@@ -117,13 +117,13 @@ impl<T: TensorElement + PodElement> DeviceTensor<T> {
 }
 
 impl<T> DeviceTensor<T> {
-    /// The lengths of the axes. A scalar has none.
+    /// Returns the lengths of the axes. A scalar has none.
     #[must_use]
     pub fn shape(&self) -> &[usize] {
         &self.shape
     }
 
-    /// The address of the elements on the device; 0 where there are none.
+    /// Returns the address of the elements on the device; 0 if there are none.
     #[must_use]
     pub fn address(&self) -> u64 {
         self.address
@@ -135,7 +135,7 @@ impl<T> DeviceTensor<T> {
         self.is_read_only
     }
 
-    /// The address for work on `stream`; 0 where the streams cannot be ordered.
+    /// Returns the address for work on `stream`; 0 if the streams cannot be ordered.
     fn pointer_for<'a>(&'a self, stream: &'a CudaStream) -> (CUdeviceptr, SyncOnDrop<'a>) {
         if stream.cu_stream() == self.stream.cu_stream() {
             return (self.address, SyncOnDrop::Record(None));
@@ -189,7 +189,7 @@ impl<T> fmt::Debug for DeviceTensor<T> {
     }
 }
 
-/// A loan of a [`DeviceTensor`], to be written by cudarc's functions.
+/// A loan of a [`DeviceTensor`] for writes by cudarc's functions.
 #[derive(Debug)]
 pub struct DeviceTensorMut<'a, T>(&'a mut DeviceTensor<T>);
 

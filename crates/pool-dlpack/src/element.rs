@@ -3,7 +3,7 @@
 use dlpark::ffi::{DLDataType, DLDataTypeCode};
 use pool_core::Element;
 
-/// An element that DLPack has a data type for. The trait is sealed.
+/// An element for which DLPack has a data type. The trait is sealed.
 ///
 /// Integers and floats from 8 to 64 bits, and `bool`; `f16` and `bf16` with the feature `half`, complex numbers with
 /// `complex`. A foreign tensor of `bool` is not imported: its bytes may have other values than 0 and 1.
@@ -26,7 +26,7 @@ macro_rules! elements {
     )*};
 }
 
-/// The data type of one lane that has the size of `T`.
+/// Returns the data type of one lane that has the size of `T`.
 const fn data_type<T>(code: DLDataTypeCode) -> DLDataType {
     assert!(size_of::<T>() <= 16);
     #[expect(clippy::cast_possible_truncation, reason = "at most 128")]
@@ -59,7 +59,7 @@ elements! {
     pool_core::num_complex::Complex<f64>: COMPLEX;
 }
 
-/// The name of a data type, as numpy writes it where it has it.
+/// Returns the name of a data type: numpy's, if it has one.
 pub(crate) fn name_of(data_type: DLDataType) -> String {
     let DLDataType { code, bits, lanes } = data_type;
     let kind = match code {

@@ -14,7 +14,7 @@ pub enum TensorError {
     /// The shape has another number of elements than the array.
     #[error("a tensor of shape {shape:?} does not have the {elements} elements of the array")]
     Shape {
-        /// The lengths of the axes that were asked for.
+        /// The requested lengths of the axes.
         shape: Vec<usize>,
         /// The elements of the array.
         elements: usize,
@@ -29,7 +29,7 @@ pub enum TensorError {
     /// The tensor has other elements.
     #[error("the tensor has elements of {}, not of {}", name_of(*found), name_of(*expected))]
     DataType {
-        /// The data type that was asked for.
+        /// The requested data type.
         expected: DLDataType,
         /// The tensor's data type.
         found: DLDataType,
@@ -41,7 +41,7 @@ pub enum TensorError {
         found.device_id, found.device_type.0, expected.device_id, expected.device_type.0
     )]
     Device {
-        /// The device that was asked for.
+        /// The requested device.
         expected: DLDevice,
         /// The tensor's device.
         found: DLDevice,
@@ -60,7 +60,7 @@ pub enum TensorError {
         found: i64,
     },
 
-    /// The first element's address does not suit its type.
+    /// The first element's address is not aligned for its type.
     #[error(
         "the elements start at {address:#x}, which is no multiple of their alignment, {align} bytes"
     )]
@@ -93,7 +93,7 @@ pub enum TensorError {
     #[error("the tensor is read-only: read it, or copy it")]
     ReadOnly,
 
-    /// The tensor's description is no valid one.
+    /// The tensor's description is invalid.
     #[error("the tensor's description is not valid")]
     Malformed(#[source] dlpark::tensor::Error),
 

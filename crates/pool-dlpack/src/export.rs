@@ -3,8 +3,8 @@
 //! # Invariants
 //!
 //! 1. A tensor's context is the array, so its memory lives until the deleter has run.
-//! 2. The array is `Send`, so the deleter may run on any thread. To drop an array does not unwind.
-//! 3. A tensor that is not read-only owns its array alone.
+//! 2. The array is `Send`, so the deleter may run on any thread. Dropping an array does not unwind.
+//! 3. A tensor that is not read-only is the only owner of its array.
 
 use std::ffi::c_void;
 use std::ptr;
@@ -55,7 +55,7 @@ where
     })
 }
 
-/// Makes a read-only tensor of an array that others read meanwhile, without a copy.
+/// Makes a read-only tensor of a shared array, without a copy.
 ///
 /// Call it once for each consumer. The memory returns to the pool when the last tensor and the last [`Arc`] are
 /// dropped.
@@ -116,8 +116,8 @@ impl<M: ManagedTensorBase> Description<M> {
     ///
     /// # Safety
     ///
-    /// As long as the context lives, `data` on `device` has the elements of the shape. Consumers may read them, and write
-    /// them where the flags have no `READ_ONLY`. The flags do not claim a copy.
+    /// As long as the context lives, `data` on `device` has the elements of the shape. Consumers may read them, and
+    /// write them if the flags have no `READ_ONLY`. The flags do not claim a copy.
     pub(crate) unsafe fn finish<T: TensorElement>(
         self,
         context: impl OpaqueContext,

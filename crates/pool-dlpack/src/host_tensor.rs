@@ -20,8 +20,8 @@ use crate::layout::CheckedLayout;
 
 /// A foreign tensor in host memory, which derefs to a slice of its elements.
 ///
-/// Its memory is the producer's. The tensor returns it when it is dropped, on any thread. Tensors are row-major; an axis
-/// of length 1 may have any stride.
+/// Its memory belongs to the producer. Dropping the tensor returns the memory, on any thread. Tensors are row-major; an
+/// axis of length 1 may have any stride.
 ///
 /// ```
 /// # use pool_core::SharedPool;
@@ -58,7 +58,7 @@ unsafe impl<T: Send> Send for HostTensor<T> {}
 unsafe impl<T: Sync> Sync for HostTensor<T> {}
 
 impl<T: TensorElement + PodElement> HostTensor<T> {
-    /// Takes a tensor over, after it was checked. A tensor that is refused is dropped.
+    /// Checks a tensor and takes it over. Drops a tensor that it refuses.
     ///
     /// # Errors
     ///
@@ -93,8 +93,8 @@ impl<T: TensorElement + PodElement> HostTensor<T> {
     ///
     /// # Safety
     ///
-    /// Nothing else reads or writes the elements while they are borrowed. Producers in Python keep a reference of their
-    /// own.
+    /// Nothing else reads or writes the elements while they are borrowed. Producers in Python keep their own reference
+    /// to them.
     pub unsafe fn as_mut_slice(&mut self) -> Result<&mut [T], TensorError> {
         if self.is_read_only {
             return Err(TensorError::ReadOnly);
@@ -105,7 +105,7 @@ impl<T: TensorElement + PodElement> HostTensor<T> {
 }
 
 impl<T> HostTensor<T> {
-    /// The lengths of the axes. A scalar has none.
+    /// Returns the lengths of the axes. A scalar has none.
     #[must_use]
     pub fn shape(&self) -> &[usize] {
         &self.shape

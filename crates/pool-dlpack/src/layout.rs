@@ -1,4 +1,4 @@
-//! Checks of a foreign tensor's description, before a view of its memory is made.
+//! Checks of a foreign tensor's description, before its memory is viewed.
 
 use dlpark::ffi::DLDevice;
 use dlpark::{Managed, ManagedTensorBase};
@@ -6,19 +6,19 @@ use dlpark::{Managed, ManagedTensorBase};
 use crate::element::TensorElement;
 use crate::error::TensorError;
 
-/// A tensor's axes and the address of its first element, which were checked.
+/// The checked axes of a tensor, and the checked address of its first element.
 #[derive(Debug)]
 pub(crate) struct CheckedLayout {
     pub(crate) shape: Box<[usize]>,
     pub(crate) elements: usize,
-    /// The address of the memory, null where there are no elements.
+    /// The address of the memory; null if there are no elements.
     pub(crate) data: *mut u8,
     /// The first element's distance from `data`, in bytes.
     pub(crate) byte_offset: usize,
 }
 
 impl CheckedLayout {
-    /// Checks that a tensor is a row-major array of `T` on `device`, at an address for `T`.
+    /// Checks that a tensor is a row-major array of `T` on `device`, at an address that is aligned for `T`.
     pub(crate) fn of<T: TensorElement, M: ManagedTensorBase>(
         tensor: &Managed<M>,
         device: DLDevice,

@@ -1,8 +1,8 @@
 //! DLPack: owned arrays as tensors of other frameworks, and their tensors as slices, without a copy.
 //!
-//! [`export()`] makes a managed tensor of an [`Owned`](pool_core::Owned) array. The consumer drops it on any thread. Then
-//! the memory returns to its pool, even if the pool's last handle is gone. [`export_shared`] lends an array that Rust goes on
-//! reading; its tensors are read-only.
+//! [`export()`] makes a managed tensor of an [`Owned`](pool_core::Owned) array. The consumer drops it on any thread.
+//! Then the memory returns to its pool, even if the pool's last handle is gone. [`export_shared`] lends an array that
+//! Rust continues to read; its tensors are read-only.
 //!
 //! [`HostTensor`] is a foreign tensor: it checks elements, device, strides, alignment and flags, and derefs to a slice.
 //!
@@ -17,7 +17,7 @@
 //! let address = array.as_ptr();
 //! let tensor: Dlpack = export(array, &[2, 3])?; // to numpy, by dlpark's feature `pyo3`
 //!
-//! // What a consumer in Rust does.
+//! // A consumer in Rust:
 //! // SAFETY: the tensor is valid, and nothing writes to it.
 //! let foreign = unsafe { HostTensor::<f32>::import(tensor) }?;
 //! assert_eq!((foreign.shape(), foreign.as_ptr()), ([2, 3].as_slice(), address));

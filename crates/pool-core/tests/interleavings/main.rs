@@ -82,7 +82,7 @@ impl World {
         }
         let pool = if protocol.pool_after_head { pool.load(Ordering::Acquire) } else { early };
         self.pools[pool].with_mut(|content| {
-            // SAFETY: loom panics where another access is not ordered with this one.
+            // SAFETY: loom panics if another access is not ordered with this one.
             unsafe { *content += 1 };
         });
         Some(entry)

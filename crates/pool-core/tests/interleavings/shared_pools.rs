@@ -130,7 +130,7 @@ fn a_look_before_the_note_is_too_early() {
 struct Ending {
     /// The number of live arrays is stored before the locks are released.
     sum_under_locks: bool,
-    /// All locks are held while the sum is made.
+    /// All locks are held while the arrays are counted.
     all_locks: bool,
     /// The thread that closes counts, too.
     closer_counts: bool,

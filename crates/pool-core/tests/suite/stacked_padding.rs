@@ -58,7 +58,7 @@ fn acquires_above_live_padding_are_hot() {
     }
 }
 
-/// Arrays with padding that follow each other are one range, however many there are.
+/// Any number of adjacent arrays with padding are one range.
 #[test]
 fn many_arrays_with_padding_leave_the_pool_hot() {
     let mut pool = pool();
@@ -98,7 +98,7 @@ fn a_dynamic_pool_is_hot_above_padding() {
     assert_eq!(pass(), settled);
 }
 
-/// The bytes below the padding's end are read by a scope that begins below: they are zeroed, once.
+/// A scope that begins below reads the bytes below the padding's end: they are zeroed, once.
 #[test]
 fn padding_is_zeroed_once_where_an_outer_scope_reads_it() {
     let mut pool = pool();

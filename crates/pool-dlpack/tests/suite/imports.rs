@@ -13,7 +13,7 @@ fn six() -> Foreign<f32> {
     Foreign::new((0..6_u8).map(f32::from).collect(), DLDataType::F32)
 }
 
-/// Imports a tensor; its deleter must have run once afterwards.
+/// Imports a tensor, and checks that its deleter has run once.
 fn refusal(tensor: Foreign<f32>) -> TensorError {
     let deleted = Arc::clone(&tensor.deleted);
     // SAFETY: nothing writes to it, and a false description is refused.

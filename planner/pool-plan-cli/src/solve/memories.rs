@@ -18,7 +18,7 @@ use crate::printable::printable;
 use super::problem::is_json;
 use super::{Failure, svg, watch};
 
-/// A problem, and the text that it was read from if that was CSV.
+/// A problem, and its source text if that was CSV.
 pub(super) struct Memories {
     pub(super) problem: MemoryProblem,
     pub(super) text: Option<String>,
@@ -48,7 +48,7 @@ impl Memories {
         printed.map_err(Failure::Output)
     }
 
-    /// Writes a plan: JSON where the name of the file ends so, else CSV.
+    /// Writes a plan: as JSON if the file's name has that extension, else as CSV.
     fn write(&self, plan: &MemoryPlan, path: &Path) -> Result<(), String> {
         let text = match &self.text {
             Some(text) if !is_json(path) => {
@@ -72,7 +72,7 @@ impl Memories {
         std::fs::write(path, text).map_err(|error| format!("{}: {error}", path.display()))
     }
 
-    /// Draws time and addresses; the memories one above the other, each as high as its peak.
+    /// Draws time and addresses. The memories lie above each other, each as high as its peak.
     fn draw(&self, plan: &MemoryPlan, path: &Path) -> Result<(), String> {
         let problem = &self.problem;
         let peaks = &plan.certificate.peaks;
@@ -90,7 +90,7 @@ impl Memories {
     }
 }
 
-/// A table of the buffers, if the problem was no CSV file.
+/// Returns a table of the buffers, if the problem was no CSV file.
 fn table_of(problem: &MemoryProblem, plan: &MemoryPlan) -> String {
     let mut text = "id,lower,upper,size,alignment,gaps,memories,traffic,memory,offset\n".to_owned();
     let name = |memory: usize| problem.memories()[memory].name.as_str();
@@ -110,7 +110,7 @@ fn table_of(problem: &MemoryProblem, plan: &MemoryPlan) -> String {
     text
 }
 
-/// Two tables for people: the plan, and its memories.
+/// Prints two tables for people: the plan, and its memories.
 fn tables(name: &str, problem: &MemoryProblem, plan: &MemoryPlan, seconds: f64) -> String {
     let certificate = &plan.certificate;
     let new = |header: &[&str]| {

@@ -1,4 +1,4 @@
-//! A problem of either kind, with what both kinds have in common.
+//! A problem of either kind, and the common operations of both.
 
 use std::path::Path;
 
@@ -9,7 +9,7 @@ use pool_plan::{
 /// A problem of either kind.
 #[derive(Debug)]
 pub(crate) enum Problem {
-    /// Buffers with lifetimes, and the text that they were read from if that was CSV.
+    /// Buffers with lifetimes, and their source text if that was CSV.
     Interval(IntervalProblem, Option<String>),
     /// The record of a graph.
     HappensBefore(GraphRecord),
@@ -24,7 +24,7 @@ impl Problem {
         }
     }
 
-    /// A buffer's name.
+    /// Returns a buffer's name.
     pub(crate) fn id(&self, index: usize) -> &str {
         match self {
             Self::Interval(problem, _) => &problem.buffers()[index].id,
@@ -32,7 +32,7 @@ impl Problem {
         }
     }
 
-    /// Plans it.
+    /// Plans the problem.
     pub(crate) fn solve(&self, options: &Options, monitor: &Monitor) -> Result<Plan, PlanError> {
         match self {
             Self::Interval(problem, _) => problem.solve_watched(options, monitor),

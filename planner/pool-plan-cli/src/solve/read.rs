@@ -14,7 +14,7 @@ use crate::arguments::Solve;
 use super::memories::Memories;
 use super::problem::{Problem, is_json};
 
-/// Bytes of a file that are read.
+/// The most bytes of a file that are read.
 const MOST_BYTES: usize = 1 << 28;
 
 /// The keys by which the kinds of problem differ in a JSON file.
@@ -77,7 +77,7 @@ fn from_json(text: &str, arguments: &Solve) -> Result<Contents, String> {
     Ok(Contents::One(Problem::Interval(problem, None)))
 }
 
-/// A problem of several memories; those that the arguments name replace those of the file.
+/// Makes a problem of several memories. Memories of the arguments replace those of the file.
 fn several(text: &str, arguments: &Solve) -> Result<Contents, String> {
     if arguments.capacity.is_some() {
         return Err("--capacity: each memory has its own; --memory NAME:BYTES caps one".to_owned());
@@ -105,7 +105,7 @@ fn several(text: &str, arguments: &Solve) -> Result<Contents, String> {
     Ok(Contents::Several(Memories { problem, text: None }))
 }
 
-/// Applies `--align` and `--fixed` to a buffer, before anything of it is checked.
+/// Applies `--align` and `--fixed` to a buffer, before it is checked.
 fn settle(alignment: &mut u64, offset: &mut Option<u64>, arguments: &Solve) {
     *alignment = (*alignment).max(arguments.align.unwrap_or(1));
     if !arguments.fixed {

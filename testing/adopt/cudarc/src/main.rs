@@ -1,6 +1,6 @@
-//! A function that was written for cudarc alone, and allocates its slices, is captured as it is: its slices lie in a
-//! workspace of the graph. It needs `allocator.patch` of cudarc. The graph is compared with the eager run on the simulated
-//! device.
+//! Captures a function that was written for cudarc alone, and allocates its slices, without changes. Its slices lie in
+//! a workspace of the graph. That needs `allocator.patch` of cudarc. The program compares the graph with the eager run
+//! on the simulated device.
 
 use std::error::Error;
 use std::mem::ManuallyDrop;

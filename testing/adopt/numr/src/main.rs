@@ -31,7 +31,7 @@ macro_rules! transforms {
     }};
 }
 
-/// A case with a version more, whose numbers are compared bit by bit.
+/// A case with a further version, whose numbers are compared bit by bit.
 macro_rules! with_version {
     ($case:expr, $name:literal, $version:ident, $n:expr) => {{
         use $version::dtype::complex::Complex64;
@@ -57,7 +57,7 @@ fn case(n: usize) -> Case<'static> {
     with_version!(case, "pool", pool, n)
 }
 
-/// Works as a process of its own does, and prints the most memory that it had in use, in kibibytes.
+/// Runs the work of one version, and prints the peak memory of this process in kibibytes.
 fn work_alone(version: &str) -> Option<()> {
     for n in [1_000_003, 1 << 20] {
         if version == "original" {

@@ -21,7 +21,7 @@ const N: usize = 1024;
 
 type Result<T = ()> = std::result::Result<T, CaptureError>;
 
-/// Fills a block by way of temporaries on two streams.
+/// Fills a block through temporaries on two streams.
 fn body(capture: &Capture<'_>, block: &GraphMemoryBlock, value: u8) -> Result {
     let (main, side) = (capture.main(), capture.branch(0)?);
     let mut first = capture.acquire::<f32>(N)?;
@@ -93,7 +93,7 @@ fn eager_work_comes_after_the_last_replay_and_before_the_next() {
             let result = graphs.graphs[1].scope(|scope| {
                 let mut input = scope.try_acquire_from(&[2.0_f32; N])?;
                 let mut sum = scope.try_acquire_zeroed::<f32, _>(N)?;
-                // On another stream, which nothing waits for here.
+                // On another stream, for which nothing waits here.
                 let count = N as u64;
                 {
                     let (x, y) = (input.address(), sum.address());
@@ -125,7 +125,7 @@ fn eager_work_comes_after_the_last_replay_and_before_the_next() {
     }
 }
 
-/// A body that unwinds, or fails, leaves the graphs as usable as before, after all that it has put on streams.
+/// If a body unwinds or fails, the graphs stay usable, and run after all work that it has enqueued.
 #[test]
 #[ignore = "needs a process of its own: cargo xtask sim-test"]
 fn a_body_that_fails_or_unwinds_ends_the_loan() {
@@ -175,7 +175,7 @@ fn graphs_of_lent_memory_are_refused() {
         assert!(matches!(update, Err(CaptureError::Lent { .. })));
         let nested = second.scope(|_| Ok::<(), CaptureError>(()));
         assert!(matches!(nested, Err(CaptureError::Lent { .. })));
-        // All of the memory is one block, but for the word that a pool asks for beyond.
+        // All of the memory is one block, except for the word that a pool requests in addition.
         let most = usize::try_from(bytes).unwrap() - 8;
         scope.try_acquire::<u8, _>(most)?;
         Ok::<(), CaptureError>(())
@@ -199,8 +199,8 @@ fn graphs_of_lent_memory_are_refused() {
     simulator.assert_clean();
 }
 
-/// Every call of the driver in a scope between replays fails in turn. The graphs run afterwards, or say that their memory
-/// is lent, and nothing races.
+/// Every call of the driver in a scope between replays fails in turn. The graphs run afterwards, or fail because their
+/// memory is lent, and nothing races.
 #[test]
 #[ignore = "needs a process of its own: cargo xtask sim-test"]
 fn a_scope_stays_ordered_whichever_call_fails() {

@@ -121,7 +121,7 @@ fn a_ladder_and_an_eager_phase_need_the_largest_graphs_bytes() {
         run(&mut graphs, &block);
         let footprints: Vec<_> = probes.iter().map(Probe::footprint).collect();
         let bound = footprints.iter().map(|one| one.lower_bound).max().unwrap();
-        // The simulated device gives memory in pages.
+        // The simulated device allocates memory in pages.
         let arena = graphs[0].idle_bytes();
         let device = before - free_bytes();
         let lasting = block.size();

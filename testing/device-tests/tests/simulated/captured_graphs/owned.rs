@@ -1,4 +1,4 @@
-//! Memory that others allocated and a session owns: weights that graphs read, and state that each replay updates.
+//! Memory from outside that a session owns: weights that graphs read, and state that each replay updates.
 
 use std::collections::BTreeSet;
 use std::ptr;
@@ -66,7 +66,7 @@ fn body(capture: &Capture<'_>, names: &Names) -> Result {
     let mut sum = capture.acquire::<f32>((side, N))?;
     capture.copy(side, &mut sum, &capture.owned(&names.shared)?)?;
     let (x, y) = (weights.address(), cache.address());
-    // The cache by two names in one operation.
+    // One operation names the cache twice.
     let again = capture.owned_mut(&names.cache)?;
     let uses = [weights.read(), again.read(), cache.write()];
     // SAFETY: the kernel reads the one and writes the other.
@@ -98,7 +98,7 @@ fn body(capture: &Capture<'_>, names: &Names) -> Result {
     unsafe { capture.enqueue(side, &uses, |stream| add(stream, &names.axpy, 1.0, x, y)) }
 }
 
-/// Replays while another stream reads the memory that is shared, updates, and reads the cache.
+/// Replays while another stream reads the shared memory, updates, and reads the cache.
 fn replay(
     graph: &mut CapturedGraph<()>,
     names: &Names,
@@ -135,12 +135,12 @@ fn weights_and_a_cache_of_others_are_used_with_and_without_event_tracking() {
         let context = context();
         let [one, two, other] = [(); 3].map(|()| stream());
         if seed % 2 == 1 {
-            // SAFETY: all that is done with slices here is ordered by the session, or on one stream.
+            // SAFETY: the session orders all work with slices here, or it is on one stream.
             unsafe { context.disable_event_tracking() };
         }
         let axpy = function(&context, elementwise::MODULE, elementwise::AXPY.f32);
         let mut session = CaptureSession::new(&one).unwrap().branch(&two).unwrap();
-        // The last writes are on other streams, and still under way.
+        // The last writes are on other streams, and still pending.
         let weights = session.own(ones(&other, &other)).unwrap();
         let shared = Arc::new(ones(&two, &two));
         let arrays = SharedPool::<Cuda>::new(DeviceStream::from_stream(other.clone()).unwrap());
@@ -162,7 +162,7 @@ fn weights_and_a_cache_of_others_are_used_with_and_without_event_tracking() {
     }
 }
 
-/// The write that comes last before a session owns the slice is on a stream that nothing else orders.
+/// The last write before a session owns the slice is on a stream that nothing else orders.
 #[test]
 #[ignore = "needs a process of its own: cargo xtask sim-test"]
 fn earlier_writes_come_before_the_first_replay() {
@@ -170,7 +170,7 @@ fn earlier_writes_come_before_the_first_replay() {
     for seed in 0..orders() {
         start_anew(simulator, Settings::default(), seed);
         let [one, own, writer] = [(); 3].map(|()| stream());
-        // SAFETY: the session is what orders the slices here.
+        // SAFETY: the session orders the uses of the slices here.
         unsafe { context().disable_event_tracking() };
         let mut session = CaptureSession::new(&one).unwrap();
         let state = own.alloc_zeros::<f32>(N).unwrap();
@@ -196,7 +196,7 @@ fn earlier_writes_come_before_the_first_replay() {
     }
 }
 
-/// A graph that is dropped in the capture of another one, on the stream that its slices are freed on: the free would
+/// Drops a graph while another one is captured on the stream that frees the first one's slices. The free must not
 /// become a part of that capture.
 #[test]
 #[ignore = "needs a process of its own: cargo xtask sim-test"]
@@ -282,7 +282,7 @@ fn a_fill_of_weights_is_refused() {
             // SAFETY: the memory has these 8 bytes. The session detects that it must not be written.
             Ok(unsafe { result::memset_d8_async(address, 1, 8, stream.cu_stream()) }?)
         };
-        // SAFETY: no graph comes of it.
+        // SAFETY: the capture makes no graph.
         unsafe { capture.enqueue(capture.main(), &[weights.read()], fill) }
     });
     let error = made.map(drop).unwrap_err();
@@ -290,7 +290,7 @@ fn a_fill_of_weights_is_refused() {
     simulator.assert_clean();
 }
 
-/// A kernel that writes weights is not told by its node. The race with another reader is reported.
+/// A kernel's node does not show that the kernel writes weights. The simulator reports the race with another reader.
 #[test]
 #[ignore = "needs a process of its own: cargo xtask sim-test"]
 fn a_kernel_that_writes_weights_is_reported() {
@@ -345,7 +345,7 @@ fn setting(number: usize) -> generator::Capture {
     }
 }
 
-/// Memory of others that a random graph has: weights, shared and alone, and state.
+/// Memory from outside that a random graph owns: weights, shared and alone, and state.
 struct Foreign {
     weights: Vec<OwnedSlice<u8>>,
     states: Vec<OwnedSliceMut<u8>>,
@@ -366,7 +366,8 @@ enum Move {
 const WEIGHTS: usize = 3;
 const STATES: usize = 3;
 
-/// The moves of a program: each use of a temporary reads it to a state, each definition comes from a weight or a state.
+/// Returns the moves of a program. Each use of a temporary copies it to a state, and each definition comes from a
+/// weight or a state.
 fn moves(setting: &generator::Capture) -> Vec<Move> {
     let mut random = fastrand::Rng::with_seed(setting.seed);
     let operations = setting.operations();
@@ -452,7 +453,7 @@ fn run_model(moves: &[Move], states: &mut [u8; STATES]) {
     }
 }
 
-/// A session with weights that others read, too, and states.
+/// Returns a session with weights that other code reads too, and with states.
 fn with_foreign(
     memory: &DeviceMemory,
     streams: usize,
@@ -499,7 +500,7 @@ fn random_graphs_with_owned_memory_do_not_race() {
         let mut expected = [0, 1, 2];
         for _ in 0..2 {
             graph.replay().unwrap();
-            // Others read meanwhile.
+            // Other code reads at the same time.
             let weight = number % WEIGHTS;
             let found = reader.clone_dtoh(&*shared[weight]).unwrap();
             assert_eq!(found, [100 + byte(weight); N]);
@@ -521,7 +522,7 @@ fn random_graphs_with_owned_memory_do_not_race() {
     );
 }
 
-/// The handles of the nodes at which a stream of a capture stands.
+/// Returns the handles of the last nodes of a captured stream.
 fn frontier(stream: &CudaStream) -> Vec<u64> {
     // SAFETY: the stream is live, and the array is read before anything else is called for the stream.
     let info = unsafe { capture_info(stream.cu_stream()) }.unwrap();
@@ -533,10 +534,10 @@ fn frontier(stream: &CudaStream) -> Vec<u64> {
     nodes.iter().map(|node| node.addr() as u64).collect()
 }
 
-/// Uses of one state by nodes: which, and whether it writes.
+/// The uses of one state: the node, and `true` if it writes.
 type Uses = Vec<(u64, bool)>;
 
-/// States used on several streams by kernels, whose nodes name no memory; the nodes are noted.
+/// Uses states on several streams by kernels, whose nodes name no memory, and records the nodes.
 fn states_alone(
     capture: &Capture<'_>,
     moves: &[Move],
@@ -592,7 +593,7 @@ fn states_alone(
 
 type Edge = (u64, u64);
 
-/// The edges of a graph.
+/// Returns the edges of a graph.
 fn edges(graph: sys::CUgraph) -> Vec<Edge> {
     let (none, mut count) = (ptr::null_mut(), 0);
     // SAFETY: the graph lives; without arrays the driver counts.
@@ -611,7 +612,7 @@ fn edges(graph: sys::CUgraph) -> Vec<Edge> {
     from.into_iter().zip(to).map(|(from, to)| (number(from), number(to))).collect()
 }
 
-/// Takes an edge out of a graph, or puts it back.
+/// Removes an edge from a graph, or adds it again.
 fn change(graph: sys::CUgraph, (from, to): Edge, adds: bool) {
     let node = |number: u64| ptr::without_provenance_mut(usize::try_from(number).unwrap());
     let (from, to): (sys::CUgraphNode, sys::CUgraphNode) = (node(from), node(to));
@@ -649,8 +650,8 @@ fn is_ordered(edges: &[Edge], states: &[Uses]) -> bool {
     })
 }
 
-/// Each edge of random graphs is taken out in turn: the verifier refuses exactly those graphs in which two uses of a state
-/// are not ordered any more, by a plain search.
+/// Removes each edge of random graphs in turn. The verifier must refuse exactly those graphs in which a plain search
+/// finds two unordered uses of a state.
 #[test]
 #[ignore = "needs a process of its own: cargo xtask sim-test"]
 fn every_missing_edge_between_uses_of_owned_memory_is_refused() {
