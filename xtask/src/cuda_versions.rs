@@ -81,8 +81,8 @@ pub use pool_facade::pool_graph::CaptureSession;
 ///
 /// # Errors
 ///
-/// If the package cannot be written, or cargo cannot be started. A case that does not build is no
-/// such error: it is counted.
+/// If the package cannot be written, or cargo cannot be started. A case that does not build is not
+/// an error: it is counted.
 pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, TaskError> {
     let Workspace { root, target_directory, .. } = workspace::describe()?;
     let versions = versions_of_cudarc(&root)?;

@@ -21,7 +21,7 @@ const UNPUBLISHED: &[Crate<'_>] = &[
 ///
 /// # Errors
 ///
-/// If a source cannot be read or parsed. A circle is no such error: it sets the exit code.
+/// If a source cannot be read or parsed. A circle is not an error: it sets the exit code.
 pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, TaskError> {
     let roots: Vec<String> =
         LIBRARIES.iter().map(|name| format!("crates/{name}/src/lib.rs")).collect();

@@ -49,13 +49,13 @@ enum Task {
     Assembly,
     /// Measure the pool beside its peers, and write `docs/measurements/benchmarks.md`.
     Bench(bench::Arguments),
-    /// Check that the CUDA crates build together with what others want of cudarc.
+    /// Check that the CUDA crates build beside other users of cudarc.
     CudaVersions(cuda_versions::Arguments),
     /// Run two real workloads with and without a pool, and print the differences.
     Demo(showcase::Arguments),
     /// Exchange arrays of a pool with numpy, and with torch, without copies.
     Dlpack(dlpack::Arguments),
-    /// Encode sentences with a model that runs in pools, and say how near they are.
+    /// Encode sentences with a model that runs in pools, and print how similar they are.
     Encode(showcase::Arguments),
     /// Try the archive of GPU tests, its script and its reports, on the simulated CUDA driver.
     GpuArchive(gpu_archive::Arguments),
@@ -63,7 +63,7 @@ enum Task {
     GpuTest(gpu_test::Arguments),
     /// Check the imports between modules and crates against the layering.
     Imports(tasks::imports::Arguments),
-    /// Make the PTX of the CUDA kernels, or check the committed one, and say what kernels need.
+    /// Make the PTX of the CUDA kernels, or check the committed one, and print the needs of the kernels.
     Kernels(kernels::Arguments),
     /// Follow every link of the documents.
     Links,

@@ -23,7 +23,7 @@ const SLOW_SUITES: &[(&str, &str)] = &[
 ///
 /// # Errors
 ///
-/// If the changed files cannot be found. A failed check is no such error: it sets the exit code.
+/// If the changed files cannot be found. A failed check is not an error: it sets the exit code.
 pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, TaskError> {
     let profile = Profile {
         features: ALL_FEATURES.to_vec(),

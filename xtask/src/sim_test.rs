@@ -15,7 +15,7 @@ const PACKAGES: &[&str] = &["pool-kernels", "device-tests", "pool-encoder"];
 ///
 /// # Errors
 ///
-/// If the programs cannot be built or started, or if there is no test. A failed test is no such
+/// If the programs cannot be built or started, or if there is no test. A failed test is not an
 /// error: it sets the exit code.
 pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, TaskError> {
     let suites =

@@ -21,7 +21,7 @@ impl Ledger {
     /// gone.
     pub fn free_leaked(&self) {
         for (block, bytes) in self.take_heap_blocks() {
-            // SAFETY: a block of the ledger, allocated with this layout, that no pool knows any more.
+            // SAFETY: a block of the ledger, allocated with this layout, that no pool knows any longer.
             unsafe { dealloc(block.as_ptr(), layout(bytes)) };
         }
     }
@@ -29,7 +29,7 @@ impl Ledger {
 
 /// # Panics
 ///
-/// Panics if a pool may not ask for `bytes` bytes.
+/// Panics if a pool may not request `bytes` bytes.
 fn layout(bytes: usize) -> Layout {
     assert!(bytes > 0 && bytes % HeapBackend::ALIGN == 0, "a pool must not ask for {bytes} bytes");
     Layout::from_size_align(bytes, HeapBackend::ALIGN).expect("a size that a pool may ask for")

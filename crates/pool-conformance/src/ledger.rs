@@ -64,7 +64,7 @@ struct BlockEntry {
     block: Option<NonNull<u8>>,
 }
 
-// SAFETY: an address and a number; the address is used only for blocks that no pool knows any more.
+// SAFETY: an address and a number; the address is used only for blocks that no pool knows any longer.
 unsafe impl Send for BlockEntry {}
 
 /// The blocks that a backend has allocated, as counted outside the pools.
@@ -195,8 +195,7 @@ impl Ledger {
         if refused { Err(RefusalError { bytes }) } else { Ok(()) }
     }
 
-    /// Records that a backend allocated a block, by its address or another number that tells blocks
-    /// apart.
+    /// Records that a backend allocated a block, by its address or another number that is unique to it.
     pub fn given(&self, address: usize, bytes: usize) {
         self.note(address, bytes, None);
     }

@@ -95,7 +95,7 @@
 //! let copy = scope.clone(); // scope_not_clone
 //! ```
 //!
-//! ## A scope does not come from nowhere
+//! ## A scope is not made without a pool
 //!
 //! ```compile_fail,E0599
 //! # use pool_conformance::HeapBackend as Memory;
@@ -159,7 +159,7 @@
 //!
 //! # Elements of any type that is `Copy`
 //!
-//! ## A slice does not outlive what its elements refer to
+//! ## A slice does not outlive the values that its elements refer to
 //!
 //! ```compile_fail,E0597
 //! # use pool_conformance::HeapBackend as Memory;
@@ -172,7 +172,7 @@
 //! assert_eq!(names, ["Ada"]);
 //! ```
 //!
-//! ## An array does not outlive what its elements refer to
+//! ## An array does not outlive the values that its elements refer to
 //!
 //! ```compile_fail,E0597
 //! # use pool_conformance::HeapBackend as Memory;
@@ -185,7 +185,7 @@
 //! assert_eq!(cells[[1, 1]], &3);
 //! ```
 //!
-//! ## What a slice refers to is not changed while the slice lives
+//! ## The values that a slice refers to are not changed while the slice lives
 //!
 //! ```compile_fail,E0506
 //! # use pool_conformance::HeapBackend as Memory;
@@ -217,7 +217,7 @@
 //! bytes[0].write(1);
 //! ```
 //!
-//! ## A vector does not outlive what its elements refer to
+//! ## A vector does not outlive the values that its elements refer to
 //!
 //! ```compile_fail,E0597
 //! # use pool_conformance::HeapBackend as Memory;
@@ -243,7 +243,7 @@
 //! assert!(before.is_empty());
 //! ```
 //!
-//! ## A growing vector keeps its scope from opening an inner one
+//! ## A scope opens no inner scope while one of its vectors may grow
 //!
 //! ```compile_fail,E0502
 //! # use pool_conformance::HeapBackend as Memory;
@@ -292,7 +292,7 @@
 //! let pairs = scope.acquire_filled(8, (1_u8, 2_u32)); // padding_on_every_backend
 //! ```
 //!
-//! ## The dynamic pool keeps plain data alone
+//! ## The dynamic pool keeps only plain data
 //!
 //! ```compile_fail,E0277
 //! # use pool_conformance::HeapBackend as Memory;
@@ -339,7 +339,7 @@
 //! });
 //! ```
 //!
-//! ## A body does not answer with what may end before the pool
+//! ## A body returns no value that may end before the pool
 //!
 //! ```compile_fail,E0597
 //! # use pool_conformance::HeapBackend as Memory;

@@ -159,7 +159,7 @@ fn row(instance: &Instance, repeat: u64) -> Result<Vec<String>, Box<dyn Error>> 
     ])
 }
 
-/// How variants of the traces and problems made like them are solved.
+/// The results on variants of the traces, and on problems made like them.
 fn held_out_table(count: u64) -> Result<Table, Box<dyn Error>> {
     let mut table = Table::new();
     table.load_preset(presets::ASCII_MARKDOWN);

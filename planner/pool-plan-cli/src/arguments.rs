@@ -36,7 +36,7 @@ pub(crate) enum Task {
     Export(Export),
 }
 
-/// How to plan a file.
+/// The options of planning a file.
 #[derive(Args, Debug)]
 pub(crate) struct Solve {
     /// A CSV file with columns id, lower, upper, size [, alignment, gaps, offset], or a JSON file
@@ -52,7 +52,7 @@ pub(crate) struct Solve {
     /// Align every buffer to at least this many bytes.
     #[arg(long, value_name = "BYTES", value_parser = power_of_two)]
     pub(crate) align: Option<u64>,
-    /// How long to plan, as in 10s or 1500ms; the first greedy plan is always finished.
+    /// The time for planning, as in 10s or 1500ms; the first greedy plan is always finished.
     #[arg(long, default_value = "10s", value_parser = duration)]
     pub(crate) budget: Duration,
     /// Search for at most this many rounds, which makes the result independent of speed.
@@ -96,7 +96,7 @@ impl Solve {
     }
 }
 
-/// How to replay a log.
+/// The options of replaying a log.
 #[derive(Args, Debug)]
 pub(crate) struct Replay {
     /// A log of RMM's, a snapshot of PyTorch's, the lines of `CuPy`'s hook, a plan of `MiniMalloc`, `TFLite` or XLA,
@@ -120,7 +120,7 @@ pub(crate) struct Replay {
     /// Align every buffer of the plan to at least this many bytes.
     #[arg(long, value_name = "BYTES", value_parser = power_of_two)]
     pub(crate) align: Option<u64>,
-    /// How long to plan each device, as in 10s or 1500ms.
+    /// The time for planning each device, as in 10s or 1500ms.
     #[arg(long, default_value = "2s", value_parser = duration)]
     budget: Duration,
     /// Search for at most this many rounds, which makes the result independent of speed.
@@ -199,7 +199,7 @@ pub(crate) enum Target {
     Html,
 }
 
-/// How to export a log.
+/// The options of exporting a log.
 #[derive(Args, Debug)]
 pub(crate) struct Export {
     /// A log of RMM's, a snapshot of PyTorch's, the lines of `CuPy`'s hook, a plan of `MiniMalloc`, `TFLite` or XLA,

@@ -75,7 +75,7 @@ impl steps::Setting for Setting {
 ///
 /// # Errors
 ///
-/// When the run could not be made at all. A failed step is no such error: it is counted.
+/// Fails if the run could not be made at all. A failed step is not an error: it is counted.
 pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, TaskError> {
     steps::run(arguments, STEPS, INPUTS, || {
         Ok(Setting {

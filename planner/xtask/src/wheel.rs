@@ -47,7 +47,7 @@ pub(crate) fn run() -> Result<ExitCode, TaskError> {
     Ok(checks.exit_code_of_optional())
 }
 
-/// An environment with what builds and checks the wheel, or why there is none.
+/// An environment with the tools that build and check the wheel, or the reason why there is none.
 fn tools(directory: &Path) -> Result<Environment, String> {
     let tools = Environment::new(directory.join("tools"))?;
     tools.install(&["maturin>=1.9,<2", "mypy>=1.15", "numpy>=1.24"])?;

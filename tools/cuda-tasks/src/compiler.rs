@@ -54,7 +54,7 @@ impl Compiler {
     ///
     /// # Errors
     ///
-    /// When a library cannot be opened.
+    /// Fails if a library cannot be opened.
     pub fn open(toolkit: &Toolkit) -> Result<Self, TaskError> {
         let open = |path: &Path| {
             // SAFETY: it is a library of NVRTC (1), whose initialisers need nothing.

@@ -31,7 +31,7 @@ pub struct Toolkit {
 }
 
 impl Toolkit {
-    /// Those of the target directory, after a first download; the inner error says why there are none.
+    /// Those of the target directory, after a first download; the inner error is the reason why there are none.
     ///
     /// # Errors
     ///
@@ -53,11 +53,11 @@ impl Toolkit {
     }
 }
 
-/// The directory of the headers; the inner error says why there is none.
+/// The directory of the headers; the inner error is the reason why there is none.
 ///
 /// # Errors
 ///
-/// When the package is not the pinned one, or cannot be put into its place.
+/// Fails if the package is not the pinned one, or cannot be put into its place.
 pub fn headers(target: &Path) -> Result<Result<PathBuf, String>, TaskError> {
     match HEADERS.obtain(target)? {
         Ok(directory) => {

@@ -10,7 +10,7 @@ use sha2::{Digest, Sha256};
 
 use tasks::TaskError;
 
-/// How pip says that a package is another than the pinned one.
+/// The words of pip's output if a package is not the pinned one.
 const MISMATCH: &str = "DO NOT MATCH THE HASHES";
 
 /// Packages of one file.

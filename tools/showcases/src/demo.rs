@@ -31,7 +31,7 @@ const WGPU: (&str, &str) = ("wgpu", "wgpu");
 ///
 /// # Errors
 ///
-/// When they cannot be built, and when the demo cannot be started.
+/// Fails if they cannot be built, or if the demo cannot be started.
 pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, TaskError> {
     let (length, wanted): (&str, &[_]) = match (arguments.quick, arguments.full) {
         (true, _) => ("quick", &[]),

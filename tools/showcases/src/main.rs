@@ -32,7 +32,7 @@ enum Task {
     Adopt(adopt::Arguments),
     /// Run two real workloads with and without a pool, and print the differences.
     Demo(demo::Arguments),
-    /// Encode sentences with a model that runs in pools, and say how near they are.
+    /// Encode sentences with a model that runs in pools, and print how similar they are.
     Encode(encode::Arguments),
 }
 

@@ -94,7 +94,7 @@ impl Crates {
     ///
     /// # Errors
     ///
-    /// When cargo cannot describe one of them.
+    /// Fails if cargo cannot describe one of them.
     pub fn of(directory: &Path) -> Result<Self, TaskError> {
         let mut crates = Self::default();
         crates.add(workspace::describe_at(directory)?);

@@ -1,4 +1,4 @@
-//! The half of `cargo xtask` that knows nothing of the crates it works for.
+//! The half of `cargo xtask` that is independent of the crates it works for.
 //!
 //! The repository has several workspaces, and each has an `xtask` of its own. An `xtask` lists its steps, feature sets
 //! and crates; this crate runs [`steps`] and counts them, prints named [`checks`], follows [`links`] and compares

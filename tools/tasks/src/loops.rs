@@ -42,7 +42,7 @@ const LOOPING: &[&str] = &[
     "sum",
     "to_vec",
 ];
-/// Names of counters, and of what passes a count on.
+/// Names of counters, and of functions that forward a count.
 const COUNTERS: &[&str] = &["watch", "work", "is_needed", "looked"];
 /// The comment that excuses a function.
 const EXCUSE: &str = "// Uncounted: ";

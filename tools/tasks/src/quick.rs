@@ -74,8 +74,8 @@ const STEPS: &[Step<Quick>] = &[
 ///
 /// # Errors
 ///
-/// When the changed files cannot be found: see [`Changes::since`]. A failed check is no such error: it is counted, and the
-/// exit code tells it.
+/// Fails if the changed files cannot be found: see [`Changes::since`]. A failed check is not an error: it is counted,
+/// and sets the exit code.
 pub fn run(arguments: &Arguments, profile: Profile) -> Result<ExitCode, TaskError> {
     let workspace: Workspace = workspace::describe()?;
     let changes = Changes::since(arguments.since.as_deref(), &workspace.root)?;

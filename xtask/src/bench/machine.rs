@@ -1,4 +1,4 @@
-//! The compiler and the machine of the figures, without which they say little.
+//! The compiler and the machine of the figures, which depend on them.
 
 use std::fs;
 use std::process::Command;

@@ -55,7 +55,7 @@ pub(crate) struct Arguments {
 ///
 /// # Errors
 ///
-/// When a binary cannot be built or run, or a file cannot be read or written.
+/// Fails if a binary cannot be built or run, or a file cannot be read or written.
 pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, TaskError> {
     let folder = documents();
     if arguments.check {

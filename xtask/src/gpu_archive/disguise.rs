@@ -1,7 +1,7 @@
 //! The simulated driver without the signs that identify it, or with some of them.
 //!
-//! Texts in the library are overwritten by others of the same length, so that a program does not
-//! find them. The tests then run on it as on hardware, and no other driver has to be built.
+//! Texts in the library are overwritten by others of the same length, so that a program does not find them. The tests
+//! then run on it as on hardware, without a build of another driver.
 
 use crate::TaskError;
 
@@ -31,8 +31,7 @@ impl Disguised {
     ///
     /// # Errors
     ///
-    /// If a sign that is to be removed is not there: then the library is not the one that this was
-    /// written for.
+    /// Fails if a sign to be removed is missing: then the library is not the expected one.
     pub(super) fn of(library: &[u8], left: Signs) -> Result<Self, TaskError> {
         let mut bytes = library.to_vec();
         if !left.symbol {

@@ -4,7 +4,7 @@
 
 /// The type of the section with needed versions, `SHT_GNU_verneed`.
 const VERSION_NEEDS: u32 = 0x6fff_fffe;
-/// The flag of a version that the loader goes on without, `VER_FLG_WEAK`.
+/// The flag of a version that the loader does not require, `VER_FLG_WEAK`.
 const WEAK: u16 = 2;
 /// The prefix of the names of these versions.
 const NAME: &str = "GLIBC_";

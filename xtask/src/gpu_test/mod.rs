@@ -56,8 +56,8 @@ pub(crate) struct Arguments {
     /// Let a machine without a GPU pass, with every test counted as skipped.
     #[arg(long)]
     allow_no_gpu: bool,
-    /// For the tests of this task only: use this simulated driver, without its signs, as the
-    /// driver. The report says so.
+    /// For the tests of this task only: use this simulated driver, without its signs, as the driver. The report names
+    /// it.
     #[arg(long, value_name = "FILE", hide = true, conflicts_with_all = ["archive", "bench"])]
     simulated_driver: Option<PathBuf>,
     /// For the same tests: build as the tests are built.

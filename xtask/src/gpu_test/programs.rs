@@ -1,5 +1,4 @@
-//! The programs of the GPU tests: built, listed with their tests, and copied once nothing builds
-//! any more.
+//! The programs of the GPU tests: built, listed with their tests, and copied once all builds have ended.
 //!
 //! The file that is hashed, listed and packed must be one file. Cargo replaces a program by a new
 //! one under the same name, so a path alone may later name another file. A [`Packed`] program is

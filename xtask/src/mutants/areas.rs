@@ -14,7 +14,7 @@ pub(super) struct Area {
     /// Further features that the tests need, of the crate itself: cargo-mutants builds it alone,
     /// too.
     pub(super) features: &'static [&'static str],
-    /// Tests that are left out, by what their names contain.
+    /// Tests that are left out, by a part of their names.
     pub(super) without: &'static [&'static str],
     /// `POOL_TEST_CASES`: enough random programs that a noticeable mutant is noticed.
     pub(super) cases: u32,
@@ -76,7 +76,7 @@ pub(super) const AREAS: &[Area] = &[
         tested_by: &["pool-plan"],
         default_features: true,
         features: &[],
-        // They are about the solvers, for half a minute; small problems ask more of the validator.
+        // They test the solvers for half a minute; small problems test the validator more.
         without: &["traces::", "solving::", "captures::"],
         cases: 200,
         opt_level: "1",

@@ -58,7 +58,7 @@ struct Drawn {
 ///
 /// # Errors
 ///
-/// If the tests fail without a mutant, or cargo-mutants fails. A survivor is no such error: it is
+/// If the tests fail without a mutant, or cargo-mutants fails. A survivor is not an error: it is
 /// counted, and sets the exit code.
 pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, TaskError> {
     if let Some(why) = command::missing() {

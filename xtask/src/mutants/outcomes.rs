@@ -127,7 +127,7 @@ mod tests {
 
     use super::{Entry, Mutant, Outcomes, Report, Scenario, listed};
 
-    /// A part of what version 27.1.0 wrote.
+    /// A part of the output of version 27.1.0.
     const SAMPLE: &str = include_str!("sample.json");
 
     /// Returns all mutants in it.

@@ -15,7 +15,7 @@ const EXPECTED: &[&str] =
     &["Cargo.lock", "Cargo.toml", "Cargo.toml.orig", "LICENSE-APACHE", "LICENSE-MIT", "README.md"];
 
 const SOURCES: &[&str] = &["src"];
-/// The simulated driver tells the linker its name.
+/// The simulated driver sets its name for the linker.
 const WITH_BUILD_SCRIPT: &[&str] = &["build.rs", "src"];
 
 /// The file that cargo adds if the sources are under version control.

@@ -229,7 +229,7 @@ mod tests {
             .collect()
     }
 
-    /// Each feature as `crate/feature`, but for `default`.
+    /// Each feature as `crate/feature`, except `default`.
     fn features(crates: &[Package]) -> BTreeSet<String> {
         let of_crate = |package: &Package| {
             let name = &package.name;

@@ -23,7 +23,7 @@ use crate::TaskError;
 ///
 /// # Errors
 ///
-/// If the run could not be made at all. A failed step is no such error: it is counted, and sets the
+/// If the run could not be made at all. A failed step is not an error: it is counted, and sets the
 /// exit code.
 pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, TaskError> {
     let detect = || Setting::detect(arguments.full, arguments.changed_since.clone());

@@ -299,7 +299,7 @@ fn release_tests(setting: &Setting) -> Result<Vec<Invocation>, String> {
     }
     let large = Invocation::tests("test --release --test large_graphs").with(GRAPH_WITHOUT_CUDA);
     let large = large.variable("POOL_VERIFIED_NODES", Setting::verified_nodes_in_full());
-    // How long the verifier takes says something of an optimised build alone.
+    // The time of the verifier is meaningful only in an optimised build.
     Ok(vec![test, large])
 }
 

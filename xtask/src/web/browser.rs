@@ -27,7 +27,7 @@ const NAMES: [&str; 4] = ["chromium", "chromium-browser", "google-chrome", "goog
 ///
 /// # Errors
 ///
-/// If it is not installed; the text says how to install it.
+/// Fails if it is not installed; the text has the command that installs it.
 pub(crate) fn find_chromium() -> Result<PathBuf, String> {
     let found = NAMES.iter().find_map(|name| installed(name));
     found.ok_or_else(|| {

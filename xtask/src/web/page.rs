@@ -211,7 +211,7 @@ impl Page<'_> {
         self.frames(2)
     }
 
-    /// Checks that a page which another one hid goes on when it is shown again.
+    /// Checks that a page which another one hid continues when it is shown again.
     fn hidden(&mut self) -> Result<(), TaskError> {
         let created = self.created(true)?;
         let other = self.browser.call("Target.createTarget", &json!({ "url": "about:blank" }))?;

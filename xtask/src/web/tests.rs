@@ -10,7 +10,7 @@ use crate::TaskError;
 ///
 /// # Errors
 ///
-/// If the browser fails. A test that fails is no such error: it is a check.
+/// If the browser fails. A test that fails is not an error: it is a check.
 pub(crate) fn run(
     browser: &mut Browser,
     address: &str,

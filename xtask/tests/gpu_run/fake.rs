@@ -23,7 +23,7 @@ fn needs(driver: &str, capability: &str, glibc: &str, processor: &str) -> String
 /// The PATH of a machine without Rust.
 const BARE_PATH: &str = "/usr/bin:/bin";
 
-/// An archive that is to be written.
+/// An archive before it is written.
 #[derive(Clone, Debug)]
 pub(crate) struct Fake {
     probe: String,

@@ -97,7 +97,7 @@ fn empty<P: Probe>(world: &World<'_, P>, pool: &mut Pool<P::Backend>) -> Outcome
         let (before, after) = copied.into_split_at(0)?;
         assert!(before.is_empty() && after.is_empty());
     }
-    // A slot that had a block, and has none any more.
+    // A slot that had a block, and no longer has one.
     drop(scope);
     world.write(&mut pool.scope().try_acquire::<f64, _>(10)?, 1);
     pool.trim();

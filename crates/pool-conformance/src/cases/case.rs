@@ -36,7 +36,7 @@ pub enum Ending {
     Passed,
     /// An acquire returned an error, because the backend refused an allocation.
     Refused,
-    /// The backend panicked in an allocation, as the case told it to.
+    /// The backend panicked in an allocation, as the case requested.
     Panicked,
     /// The probe lacks an operation that the case needs.
     Skipped(SkipReason),

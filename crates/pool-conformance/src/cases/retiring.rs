@@ -154,7 +154,7 @@ fn dynamic<P: Probe>(world: &World<'_, P>, pool: &mut DynamicPool<P::Backend>) -
     Ok(())
 }
 
-/// Checks that freed blocks are free when the pool says so, though work on them was still to run
+/// Checks that freed blocks are free when the pool reports them as free, though work on them was still pending
 /// (`settle`).
 fn is_back<P: Probe>(world: &World<'_, P>, pool: &mut Pool<P::Backend>) -> Outcome<P> {
     if world.offered(world.probe.accounting()).is_none() {

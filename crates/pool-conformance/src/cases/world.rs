@@ -109,8 +109,7 @@ impl<'p, P: Probe> World<'p, P> {
         assert!(end <= other || other_end <= start, "two live views overlap");
     }
 
-    /// Checks that after all that happened to a pool, none of its slots is active, and acquires
-    /// work.
+    /// Checks that after the case no slot of the pool is active, and acquires work.
     pub(super) fn check_usable(&self, pool: &mut Pool<P::Backend>) {
         assert_eq!(pool.stats().active_slots, 0);
         let scope = pool.scope();

@@ -1,6 +1,5 @@
-//! Commands, the blocks that they work on, and the lane in which they are until a wait. They are in
-//! one file because each names the others: a buffer its lane, a lane its commands, a command its
-//! block.
+//! Commands, their blocks, and the lane in which they wait to run. They are in one file because each names the others:
+//! a buffer its lane, a lane its commands, a command its block.
 
 use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;
@@ -66,8 +65,8 @@ impl DeferredBlock {
         self.0.map(|buffer| unsafe { buffer.as_ref() })
     }
 
-    /// Returns the number that tells the block's bytes from those of other blocks. That of an empty
-    /// slot's block is aligned, too.
+    /// Returns the number that distinguishes the block's bytes from those of other blocks. That of an empty slot's
+    /// block is aligned, too.
     #[must_use]
     pub fn address(self) -> usize {
         self.buffer().map_or(Self::ALIGN, |buffer| buffer.address)

@@ -68,7 +68,7 @@ pub fn run_liars(mut tell: impl FnMut(&Liar)) {
         let probe = HeapProbe::default();
         let ledger = probe.ledger.clone();
         tell(&run("Heap", lie, &AdaptedProbe::<_, HostLiar<HeapBackend>, _>::new(probe, lie)));
-        // Frees the blocks that the liar leaked, which no pool knows any more.
+        // Frees the blocks that the liar leaked, which no pool knows any longer.
         ledger.free_leaked();
     }
     for &lie in Lie::OF_TOYS {

@@ -70,7 +70,7 @@ impl HostTally {
         FORMS.into_iter().zip(self.forms).chain(others)
     }
 
-    /// Returns the names of what never happened.
+    /// Returns the names of the events that never happened.
     #[must_use]
     pub fn missing(&self) -> Vec<&'static str> {
         self.numbers().filter(|&(_, count)| count == 0).map(|(name, _)| name).collect()

@@ -18,7 +18,7 @@ use crate::probe::{Probe, Watching};
 pub(super) enum Flow {
     /// The scope ended with its last step.
     Done,
-    /// The scope was left, and this many more scopes around it are to be left.
+    /// The scope was left, and this number of scopes around it must be left, too.
     Leave(usize),
 }
 
@@ -172,7 +172,7 @@ impl<P: Probe> Machine<'_, P> {
         }
     }
 
-    /// Opens a scope as often as the program says, and checks after each time that all is as before.
+    /// Opens a scope the program's number of times, and checks after each that the state is as before.
     pub(super) fn run_nested<'s>(
         &mut self,
         scope: &mut Scope<'s, P::Backend>,
@@ -193,7 +193,7 @@ impl<P: Probe> Machine<'_, P> {
         Flow::Done
     }
 
-    /// Opens a scope once; while it is open, allocations fail as the program says.
+    /// Opens a scope once; while it is open, allocations fail by the program's rule.
     fn run_refusing(
         &mut self,
         scope: &mut Scope<'_, P::Backend>,

@@ -45,15 +45,14 @@ impl<'p, P: Probe> Machine<'p, P> {
         }
     }
 
-    /// Calls the library where it cannot refuse, and returns the result. If the backend panics on
-    /// request, the program goes on with that panic.
+    /// Calls the library where it cannot refuse, and returns the result. If the backend panics on request, the program
+    /// continues that panic.
     pub(super) fn call_plain<V>(&self, call: impl FnOnce() -> V) -> V {
         let before = self.probe.held();
         catch_quietly(call).unwrap_or_else(|payload| self.unwind(payload, before))
     }
 
-    /// Checks that a panic was planned or has the text of an error that the model expects, and goes
-    /// on with it.
+    /// Checks that a panic was planned or has the text of an error that the model expects, and continues it.
     pub(super) fn unwind(&self, payload: Box<dyn Any + Send>, before: Option<BlockCounts>) -> ! {
         if is_planned(payload.as_ref()) {
             resume_unwind(payload);

@@ -49,7 +49,7 @@ impl Tally {
         ]
     }
 
-    /// Returns the names of what never happened, except for the host's forms.
+    /// Returns the names of the events that never happened, except for the host's forms.
     #[must_use]
     pub fn missing(&self) -> Vec<&'static str> {
         self.numbers().into_iter().filter(|&(_, count)| count == 0).map(|(name, _)| name).collect()

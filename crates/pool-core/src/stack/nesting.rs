@@ -9,7 +9,7 @@
 //! both. From then on the inner pool can borrow all that it needs, so it frees its chunks when it next comes into use.
 //! Equal passes therefore end with one chunk, that of the outermost pool, as large as the most that was live at once.
 //!
-//! An outer pool that begins no other pass, because its scope stays open, cannot merge. Then the inner pool goes on with
+//! An outer pool that begins no other pass, because its scope stays open, cannot merge. Then the inner pool keeps using
 //! its own chunk, and no pass allocates.
 //!
 //! # Why this is sound

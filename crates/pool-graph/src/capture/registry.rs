@@ -25,7 +25,7 @@ static CAPTURES: Mutex<Registry> = Mutex::new(Registry {
     arenas: Vec::new(),
 });
 
-/// Notifies waiting threads that a stream is idle, or not in use any more.
+/// Notifies waiting threads that a stream is idle, or no longer in use.
 static CHANGED: Condvar = Condvar::new();
 
 /// A unique key of a stream: its handle and context.

@@ -68,7 +68,7 @@ pub(crate) struct CaptureOutcome {
 /// A capture of the driver with the body that it captures.
 struct RunningCapture<'c> {
     // Do not reorder: if the body fails or unwinds, the driver's capture ends first, so that the
-    // stream is not captured any more when the pools of the body are dropped.
+    // stream is no longer captured when the pools of the body are dropped.
     under_way: StreamCapture,
     capture: Capture<'c>,
 }

@@ -108,7 +108,7 @@ impl Origin {
 }
 
 /// A capture in progress, in which a stream takes part from the beginning. Its drop discards it:
-/// the stream is not captured any more.
+/// the stream is no longer captured.
 pub(crate) struct StreamCapture {
     origin: Arc<Origin>,
     stream: Arc<CudaStream>,

@@ -142,7 +142,7 @@ impl<M: MemorySource> CUDAGraphMemoryPool<M> {
         self.shared.book.lock().give(id)
     }
 
-    /// Returns the current block of a name, or `None` if the name is not valid any more.
+    /// Returns the current block of a name, or `None` if the name is no longer valid.
     #[must_use]
     pub fn block(&self, id: BlockId) -> Option<GraphMemoryBlock> {
         self.find(id).ok()

@@ -60,8 +60,8 @@ impl Resource for Allocation {
     }
 
     unsafe fn give_back(&mut self) -> Result<(), CudaError> {
-        // SAFETY: the address came from `calls::allocate` in this context, is freed once, and is
-        // not in use any more (caller).
+        // SAFETY: the address came from `calls::allocate` in this context, is freed once, and is no
+        // longer in use (caller).
         unsafe { calls::free(self.address, &self.context) }
     }
 }
@@ -135,7 +135,7 @@ unsafe impl MemorySource for DeviceMemory {
         let mut link = self.places.lock().pop().unwrap_or_default();
         let freed = match link.iter_mut().find_map(Option::take) {
             Some(place) => place.own(allocation).give_back(),
-            // SAFETY: the address is freed once, and is not in use any more (caller).
+            // SAFETY: the address is freed once, and is no longer in use (caller).
             None => unsafe { allocation.give_back() },
         };
         if let Err(error) = freed {

@@ -26,7 +26,7 @@ const NAMES_SHOWN: usize = 16;
 
 /// Why the command fails.
 enum Failure {
-    /// There is no plan, or an input or an output file is bad; with the names of the buffers that witness it.
+    /// There is no plan, or an input or an output file is faulty; with the names of the buffers that prove it.
     Refused { code: u8, message: String, witness: Vec<String> },
     /// The standard output cannot be written.
     Output(io::Error),
@@ -95,7 +95,7 @@ impl Failure {
         Self::Refused { code, message, witness: ids.into_iter().map(str::to_owned).collect() }
     }
 
-    /// Prints it, for programs too if they asked for JSON, and returns the exit code.
+    /// Prints the failure, as JSON too if that was requested, and returns the exit code.
     fn report(&self, arguments: &Solve) -> ExitCode {
         match self {
             Self::Refused { code, message, witness } => {

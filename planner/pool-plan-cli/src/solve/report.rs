@@ -16,7 +16,7 @@ use super::problem::Problem;
 ///
 /// # Errors
 ///
-/// When the standard output cannot be written.
+/// Fails if the standard output cannot be written.
 pub(super) fn print(
     name: &str,
     problem: &Problem,

@@ -36,7 +36,7 @@ pub(super) fn solve<P>(
     outcome
 }
 
-/// Plans, and shows how it goes on a terminal.
+/// Plans, and shows the progress on a terminal.
 fn shown<P>(
     arguments: &Solve,
     monitor: &Monitor,

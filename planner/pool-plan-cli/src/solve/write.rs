@@ -72,7 +72,7 @@ fn json(problem: &Problem, plan: &Plan) -> Result<String, String> {
             buffers.iter_mut().zip(offsets()).for_each(|(one, offset)| one.offset = offset);
             let placed = record.clone().with_buffers(buffers);
             let placed = placed.map_err(|error| error_chain(&error))?;
-            // The bytes that were there before say nothing of this plan.
+            // The earlier content of the file does not belong to this plan.
             let placed = match record.capacity() {
                 Some(_) => placed.with_capacity(plan.certificate.peak),
                 None => placed,

@@ -76,7 +76,7 @@ impl Column {
     }
 }
 
-/// How to read the columns that can mean two things.
+/// The readings of columns that can mean two things.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub struct CsvOptions {
     /// Offsets are where buffers must be placed; otherwise they are ignored.
@@ -166,7 +166,7 @@ fn located(error: PlanError, columns: &[Column], text: &str) -> CsvError {
         _ => (None, Column::Id),
     };
     let Some(row) = row else { return error.into() };
-    // An alignment that the options ask for has no column.
+    // An alignment of the options has no column.
     let position = columns.iter().position(|column| column.role() == role).unwrap_or(at_id);
     let (line, column) =
         row.fields.get(position).map_or((row.line, 1), |field| (field.line, field.column));

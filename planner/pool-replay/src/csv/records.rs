@@ -53,7 +53,7 @@ impl Field<'_> {
 pub(super) struct Records<'a> {
     text: &'a str,
     reader: Reader,
-    /// Bytes, line and column of what comes next.
+    /// The byte, line and column of the next character.
     at: usize,
     line: usize,
     column: usize,

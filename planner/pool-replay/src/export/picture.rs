@@ -56,7 +56,7 @@ struct Axes {
     end: u64,
     /// The unit of times.
     unit: &'static str,
-    /// The ranges of addresses that are drawn, each with what lies below it in the picture.
+    /// The ranges of addresses that are drawn, each with the height below it in the picture.
     ranges: Vec<(u64, u64, u64)>,
     height: u64,
     /// The live bytes after each event that changes them.

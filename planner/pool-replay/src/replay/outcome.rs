@@ -11,7 +11,7 @@ pub enum Outcome {
     Fits,
     /// None of the tried allocators fits the capacity on each device.
     NoRoom,
-    /// Only a plan was asked for, and there is more to plan than the planner takes.
+    /// Only a plan was requested, and there are more buffers than the planner accepts.
     LeftOut,
     /// The log has events that cannot be.
     Inconsistent,

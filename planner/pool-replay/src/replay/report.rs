@@ -53,7 +53,7 @@ pub struct DeviceReport {
     pub freed_on_another_stream: u64,
     /// Buffers whose bytes came back later than they were given up.
     pub freed_late: u64,
-    /// The most bytes that were live at once, as they were asked for.
+    /// The most bytes that were live at once, as requested.
     pub peak_live: u64,
     /// Those of them that were given up, and waited for other streams.
     pub late_at_peak: u64,
@@ -137,7 +137,7 @@ pub struct AllocatorReport {
 /// A buffer.
 #[derive(Debug, Serialize)]
 pub struct BufferReport {
-    /// The bytes that were asked for.
+    /// The bytes that were requested.
     pub bytes: u64,
     /// Its address.
     pub address: u64,
@@ -165,7 +165,7 @@ pub struct LiveReport {
 pub struct EventReport {
     /// The place in the log.
     pub at: At,
-    /// The bytes that were asked for.
+    /// The bytes that were requested.
     pub bytes: u64,
     /// Its stream.
     pub stream: u64,

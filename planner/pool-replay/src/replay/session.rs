@@ -128,7 +128,7 @@ impl Replay {
         devices.iter_mut().map(report).collect()
     }
 
-    /// Ends a device, plans its buffers if that is asked for, and reports it.
+    /// Ends a device, plans its buffers if that was requested, and reports it.
     fn device(
         &self,
         number: u32,

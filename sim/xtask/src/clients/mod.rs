@@ -62,7 +62,7 @@ enum Suite {
 /// # Errors
 ///
 /// Fails if a file cannot be read or written, and if a program cannot be built or started. An
-/// unexpected outcome of a test is no such error: it sets the exit code.
+/// unexpected outcome of a test is not an error: it sets the exit code.
 pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, TaskError> {
     let place = Place::find()?;
     let mut checks = Checks::default();

@@ -63,8 +63,8 @@ pub struct Arguments {
     /// Only this crate, or these.
     #[arg(long, value_name = "CRATE")]
     package: Vec<String>,
-    /// Build the tests of the whole workspace, with all features: nothing has to be built where
-    /// `cargo xtask test` has run the others before.
+    /// Build the tests of the whole workspace, with all features: no build is necessary if `cargo xtask test` has run
+    /// the others before.
     #[arg(long, conflicts_with = "sanitizer")]
     workspace: bool,
     /// Seconds after which a test is stopped, and has failed.
@@ -80,8 +80,8 @@ pub struct Arguments {
 ///
 /// # Errors
 ///
-/// When they cannot be built or started, and when there is no test. A failed test is no such error:
-/// the exit code tells it.
+/// Fails if they cannot be built or started, or if there is no test. A failed test is not an error: it sets the exit
+/// code.
 pub fn run(arguments: &Arguments, suites: &Suites) -> Result<ExitCode, TaskError> {
     let asked = &arguments.package;
     let wanted = |own: &&&str| asked.is_empty() || asked.iter().any(|one| one == **own);
@@ -103,7 +103,7 @@ pub fn run(arguments: &Arguments, suites: &Suites) -> Result<ExitCode, TaskError
     Ok(if tally.failed == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
-/// All that was asked for: seed by seed.
+/// All requested runs, seed by seed.
 fn cases<'p>(programs: &'p [Program], arguments: &Arguments) -> Vec<Case<'p>> {
     let seeds = arguments.first_seed..arguments.first_seed.saturating_add(arguments.seeds);
     let chosen = |test: &&String| arguments.only.as_ref().is_none_or(|part| test.contains(part));

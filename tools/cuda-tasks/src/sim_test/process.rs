@@ -21,7 +21,7 @@ pub(super) struct Run {
     pub(super) place: usize,
 }
 
-/// How a test ended.
+/// The outcome of a test.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Ending {
     /// With the figures that it printed.
@@ -41,7 +41,7 @@ const GLANCE: Duration = Duration::from_millis(2);
 ///
 /// # Errors
 ///
-/// When no process can be started.
+/// Fails if no process can be started.
 pub(super) fn run(program: &Program, test: &str, run: &Run) -> Result<Ending, TaskError> {
     let mut log = log_file(program, run.place)?;
     let mut command = Command::new(&program.path);

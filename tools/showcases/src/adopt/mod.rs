@@ -56,12 +56,12 @@ struct Place {
     made: PathBuf,
 }
 
-/// Adopts the crates that were asked for, and prints the table.
+/// Adopts the crates that were requested, and prints the table.
 ///
 /// # Errors
 ///
-/// When a file cannot be read or written, a patch does not fit, a program cannot be started, and when a crate that was
-/// asked for by its name cannot be had. An assertion that does not hold is no such error: the exit code tells it.
+/// Fails if a file cannot be read or written, a patch does not fit, a program cannot be started, or if a crate that the
+/// arguments name is not available. A failed assertion is not an error: it sets the exit code.
 pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, TaskError> {
     let Workspace { root, .. } = workspace::describe()?;
     let place = Place { kept: root.join("testing/adopt"), made: root.join("target/adopt") };

@@ -24,7 +24,7 @@ pub(super) struct OwnTests {
 ///
 /// # Errors
 ///
-/// When cargo cannot be started, and when its output cannot be kept.
+/// Fails if cargo cannot be started, or if its output cannot be kept.
 pub(super) fn run(adoption: &Adoption, copy: &Path, made: &Path) -> Result<OwnTests, TaskError> {
     let mut test = cargo_for(made);
     test.args(["test", "--no-fail-fast"]).args(adoption.test_arguments).current_dir(copy);

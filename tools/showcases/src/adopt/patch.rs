@@ -69,7 +69,7 @@ impl Patch {
     ///
     /// # Errors
     ///
-    /// When git is not there, and when it finds other lines than the patch has.
+    /// Fails if git is missing, or if it finds other lines than the patch has.
     pub(crate) fn apply(&self, package: &str, copy: &Path) -> Result<(), PatchError> {
         let mut git = Command::new("git");
         git.args(["apply", "--whitespace=nowarn"]).arg(&self.file).current_dir(copy);

@@ -20,7 +20,7 @@ pub(super) struct Row([String; 8]);
 ///
 /// # Errors
 ///
-/// When a record has no original before it, or is of a version that has no patch.
+/// Fails if a record has no original before it, or is of a version that has no patch.
 pub(super) fn rows(
     package: &str,
     patches: &[(&str, Lines)],
@@ -46,7 +46,7 @@ pub(super) fn rows(
 ///
 /// # Errors
 ///
-/// When a version has no patch.
+/// Fails if a version has no patch.
 pub(super) fn peak_rows(
     package: &str,
     patches: &[(&str, Lines)],

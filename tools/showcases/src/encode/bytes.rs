@@ -41,7 +41,7 @@ struct Allocator {
 ///
 /// # Errors
 ///
-/// When a program cannot be built or fails, or says something that is not understood.
+/// Fails if a program cannot be built or fails, or prints something unexpected.
 pub(super) fn run(workspace: &Workspace) -> Result<(), TaskError> {
     let logs = workspace.target_directory.join("encode").join("bytes");
     let mut dry_run = cargo();

@@ -75,8 +75,8 @@ impl Place {
 ///
 /// # Errors
 ///
-/// When the weights cannot be had, or are not the pinned ones, and when cargo cannot be started or does not build the
-/// simulated driver.
+/// Fails if the weights are not available, or are not the pinned ones, or if cargo cannot be started or does not build
+/// the simulated driver.
 pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, TaskError> {
     let workspace = workspace::describe()?;
     if arguments.bytes {

@@ -47,7 +47,7 @@ pub struct Crate<'a> {
 ///
 /// # Errors
 ///
-/// When a source cannot be read or parsed. A circle is no such error: the exit code tells it.
+/// Fails if a source cannot be read or parsed. A circle is not an error: it sets the exit code.
 pub fn run(arguments: &Arguments, checked: &[Crate<'_>]) -> Result<ExitCode, TaskError> {
     let workspace: Workspace = workspace::describe()?;
     if arguments.list {

@@ -29,11 +29,11 @@ pub struct Invocation {
 pub(super) enum Counting {
     /// The command is one check.
     AsOne,
-    /// Its output says how many tests ran, and there must be one.
+    /// Its output has the number of tests that ran, and there must be one.
     Tests,
-    /// Its output says how many tests ran, and there may be none.
+    /// Its output has the number of tests that ran, and there may be none.
     TestsIfAny,
-    /// Its last line says it.
+    /// Its last line has the counts.
     ClosingLine,
 }
 
@@ -50,7 +50,7 @@ impl Invocation {
         }
     }
 
-    /// A command that runs tests and says how many.
+    /// A command that runs tests and prints their number.
     #[must_use]
     pub fn tests(words: &str) -> Self {
         Self { counting: Counting::Tests, ..Self::check(words) }
@@ -103,7 +103,7 @@ impl Invocation {
     ///
     /// # Errors
     ///
-    /// When the log cannot be written or the command cannot be started.
+    /// Fails if the log cannot be written or the command cannot be started.
     pub(super) fn run(&self, root: &Path, log: &Path) -> std::io::Result<(Tally, String)> {
         let mut log = OpenOptions::new().read(true).append(true).create(true).open(log)?;
         writeln!(log, "$ {self}")?;

@@ -53,8 +53,7 @@ pub struct Arguments {
 ///
 /// # Errors
 ///
-/// When the run could not be made at all. A failed step is no such error: it is counted, and the
-/// exit code tells it.
+/// Fails if the run could not be made at all. A failed step is not an error: it is counted, and sets the exit code.
 pub fn run<S: Setting>(
     arguments: &Arguments,
     steps: &[Step<S>],
@@ -83,7 +82,7 @@ pub fn run<S: Setting>(
 ///
 /// # Errors
 ///
-/// When a log cannot be written or cargo cannot be started.
+/// Fails if a log cannot be written or cargo cannot be started.
 pub(crate) fn run_all<S: Setting>(
     steps: &[Step<S>],
     left_out: &[Step<S>],

@@ -9,7 +9,7 @@ use crate::tally::Tally;
 /// Lines of a failed command that are printed; the log has all of them.
 const PRINTED_LINES: usize = 150;
 
-/// How lines begin, or end, that say nothing about a failure.
+/// The beginnings and ends of lines that are unrelated to a failure.
 const NOISE_AT_START: &[&str] = &[
     "Compiling ",
     "Checking ",

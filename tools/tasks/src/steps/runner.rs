@@ -17,7 +17,7 @@ use crate::tally::Tally;
 ///
 /// # Errors
 ///
-/// When a log cannot be written or cargo cannot be started.
+/// Fails if a log cannot be written or cargo cannot be started.
 pub(super) fn run<S: Setting>(
     steps: &[Step<S>],
     fail_fast: bool,

@@ -70,7 +70,7 @@ fn rmm_event_log_of_0_13() {
     assert_eq!(events(EVENT_LOG.as_bytes()), expected);
 }
 
-/// The columns that a reader uses may stand in any order, beside any others.
+/// The columns that a reader uses may be in any order, beside any others.
 #[test]
 fn rmm_columns_in_any_order() {
     let text = "Size,Reason,Pointer,Action\n16,\"a, b\",0x10,allocate\n16,c,0x10,free\n";

@@ -37,8 +37,8 @@ const WARM_UP: usize = 2;
 ///
 /// # Errors
 ///
-/// When a program cannot be built or run, when two ways do not agree, and when a pooled forward asks the heap for memory
-/// or faults a page.
+/// Fails if a program cannot be built or run, if two ways do not agree, or if a pooled forward allocates on the heap or
+/// faults a page.
 pub(super) fn run(
     workspace: &Workspace,
     model: &Path,

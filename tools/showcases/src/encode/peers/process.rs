@@ -1,4 +1,4 @@
-//! A way's process: it encodes the sentences as often as it is asked to, and waits.
+//! A variant's process: it encodes the sentences at each request, and waits.
 
 use std::fs;
 use std::io::{BufRead, BufReader, Write};

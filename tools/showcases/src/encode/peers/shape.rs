@@ -31,7 +31,7 @@ pub(crate) struct UnknownShape {
     given: String,
 }
 
-/// Those of all shapes that were asked for; all of them where none was.
+/// Those of all shapes that were requested; all of them if none was.
 pub(super) fn chosen(asked: &[Shape]) -> impl Iterator<Item = Shape> {
     SHAPES.into_iter().filter(move |shape| asked.is_empty() || asked.contains(shape))
 }
