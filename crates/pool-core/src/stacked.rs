@@ -57,7 +57,7 @@ use crate::slot_ref::SlotRef;
 /// | an inner scope needs more than the outer one has left | it allocates a chunk of its own; the outer pool's next pass begins with a chunk for both |
 /// | the outer scope acquires while the inner guard lives | it gets another chunk if the rest of its own was lent |
 /// | guards are dropped in any order | the memory goes to the guard that still has arrays in it |
-/// | a guard is forgotten | its memory is never handed out again; later scopes borrow from it |
+/// | a guard is forgotten | its memory is never reused; later scopes borrow from it |
 /// | an outer scope stays open in a loop | inner scopes keep their own chunk, and later passes allocate nothing |
 /// | [`PoolStats::reserved_bytes`](crate::PoolStats::reserved_bytes) | borrowed bytes count in the pool that owns the chunk |
 /// | [`PoolConfig::byte_limit`](crate::PoolConfig::byte_limit) | each pool's own; borrowed bytes count for the borrower too |

@@ -63,7 +63,7 @@ impl Buffer {
         Self { id: id.into(), lower, upper, size, alignment: 1, offset: None, gaps: Vec::new() }
     }
 
-    /// A buffer without a name, as [`new`](Self::new): it takes no heap memory.
+    /// Does the same as [`new`](Self::new), without a name. The buffer takes no heap memory.
     #[must_use]
     pub const fn unnamed(lower: i64, upper: i64, size: u64) -> Self {
         Self { id: String::new(), lower, upper, size, alignment: 1, offset: None, gaps: Vec::new() }

@@ -18,7 +18,7 @@ pub struct Options {
     /// The maximum number of rounds of search. Rounds are the same on every machine: with a number
     /// of rounds, and enough time, a plan depends only on the problem and the seed.
     pub rounds: Option<u32>,
-    /// A peak of at most this many times the bound is good enough.
+    /// The ratio of peak to bound up to which a plan is good enough.
     pub tolerance: f64,
     /// The seed of the random choices.
     pub seed: u64,

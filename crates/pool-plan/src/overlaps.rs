@@ -31,7 +31,7 @@ pub(crate) struct Overlaps<'a> {
 }
 
 impl<'a> Overlaps<'a> {
-    /// The spans of a timeline.
+    /// Lists the spans of a timeline.
     // Uncounted: some passes over the spans: 30 milliseconds for a million.
     pub(crate) fn new(timeline: &'a Timeline) -> Self {
         let count = timeline.items.len();

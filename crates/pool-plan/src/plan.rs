@@ -29,7 +29,7 @@ pub enum StopReason {
     Optimal,
     /// The peak is within the tolerance, or within the capacity.
     GoodEnough,
-    /// All rounds were made that [`Options::rounds`](crate::Options::rounds) allows.
+    /// The search made all rounds that [`Options::rounds`](crate::Options::rounds) allows.
     Rounds,
     /// The budget was spent.
     Budget,
@@ -43,13 +43,15 @@ pub enum StopReason {
 #[cfg_attr(feature = "serde", serde(rename_all = "snake_case"))]
 #[non_exhaustive]
 pub enum Proof {
-    /// The peak is the bound: anyone can check it by the witness.
+    /// The peak is the bound, which the witness proves.
     Witness,
-    /// An exhaustive search found no lower peak: to check it takes another search.
+    /// An exhaustive search found no lower peak. Only another search can check that.
     Search,
-    /// There is none yet. Of similar problems, ten times the time proved a plan optimal for more than half.
+    /// There is none yet. With ten times the time, more than half of similar problems had an optimal plan and its
+    /// proof.
     Likely,
-    /// There is none yet. Of similar problems, ten times the time proved a plan optimal for less than half.
+    /// There is none yet. With ten times the time, less than half of similar problems had an optimal plan and its
+    /// proof.
     Unlikely,
 }
 

@@ -14,7 +14,7 @@ use crate::work::Watch;
 /// Buffers with the sections in which they are live.
 #[derive(Clone, Debug)]
 pub(crate) struct Timeline {
-    /// The items that are to be placed.
+    /// The items to place.
     pub(crate) items: Vec<Item>,
     /// The number of sections.
     pub(crate) sections: usize,

@@ -102,7 +102,7 @@ pub enum Violation {
         memory: usize,
         /// The bytes that it would hold.
         peak: u64,
-        /// The bytes that it has.
+        /// Its capacity in bytes.
         capacity: u64,
     },
     /// A certificate states another cost than the plan has.
@@ -134,7 +134,7 @@ pub enum Violation {
 }
 
 impl Violation {
-    /// The same with other numbers for the buffers.
+    /// Returns the same violation with other indices of the buffers.
     pub(crate) fn renamed(self, name: impl Fn(usize) -> usize) -> Self {
         match self {
             Self::LiveTogether { first, second, time } => {

@@ -173,7 +173,7 @@ pub enum CaptureError {
         /// Its bytes.
         bytes: u64,
     },
-    /// A fill or a copy of the graph writes memory that the session owns to be read.
+    /// A fill or a copy of the graph writes memory that the session owns for reading only.
     #[error(
         "a fill or a copy of {bytes} bytes at {address:#x} writes what the session owns to be read: give the memory to \
          `own_mut` where graphs write it"
@@ -184,7 +184,7 @@ pub enum CaptureError {
         /// The number of written bytes.
         bytes: u64,
     },
-    /// Two uses of memory that the session owns are not ordered in the graph that came out, and one of them writes.
+    /// Two uses of memory that the session owns are not ordered in the captured graph, and one of them writes.
     #[error(
         "two uses of the {bytes} bytes at {address:#x}, which the session owns, are not ordered in the graph, and one of \
          them writes: name the memory in `enqueue`, and leave its order to the capture"

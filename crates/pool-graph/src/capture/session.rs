@@ -108,14 +108,14 @@ impl CaptureSession {
         self
     }
 
-    /// Takes memory that others allocated, for graphs that read it: weights. The graphs keep it alive, and the body gets
-    /// [shared views](Capture::owned) of it. Others that have the `Arc`, too, may read it meanwhile.
+    /// Takes memory from outside the session, for graphs that read it: weights. The graphs keep it alive, and the body
+    /// gets [shared views](Capture::owned) of it. Other holders of the `Arc` may read it at the same time.
     ///
-    /// Waits, on the host, for all work of the context, so that every write before this call is over when a capture
-    /// begins. It does not matter whether cudarc tracks events. A context that is captured by hand is invalidated by the
-    /// wait.
+    /// Blocks the host until all work of the context has ended, so that every earlier write has ended when a capture
+    /// begins. That holds with cudarc's event tracking on or off. The wait invalidates a capture that other code has
+    /// begun in the context.
     ///
-    /// The memory is freed when neither a graph of the session nor the session has it any more, and no session captures.
+    /// The memory is freed once the session and all its graphs are dropped, and no session captures.
     ///
     /// ```no_run
     /// use std::sync::Arc;
@@ -209,12 +209,12 @@ impl CaptureSession {
         Ok(Probe::new(&record.model, &record.regions, record.trace, options)?)
     }
 
-    /// Runs the body dry once for each state, and makes one plan for all: for graphs that differ in a length alone, as those
-    /// of a ladder of buckets. The probes come in the order of the states.
+    /// Runs the body dry once for each state, and makes one plan for all. It is for graphs that differ only in a
+    /// length, such as a ladder of buckets. The probes have the order of the states.
     ///
-    /// The planner searches for the member that needs most. The others have its temporaries in the same order, with their
-    /// own sizes. Each plan is checked against the member's own bound; a member whose plan comes out more than 2 % above
-    /// (or the tolerance of the options) is planned by itself.
+    /// The planner searches for the member that needs most. The others have its temporaries in the same order, with
+    /// their own sizes. Each plan is compared with the member's own bound. If it is more than 2 % higher (or more than
+    /// the tolerance of the options), the member is planned by itself.
     ///
     /// The arena of [`planned`](Self::planned) is large enough for every member. So the graphs are captured in any order,
     /// the first by [`planned`](Self::planned) and the others [`beside`](Self::beside) it.
@@ -265,8 +265,7 @@ impl CaptureSession {
     }
 
     /// Moves to the second state, with the arena of a graph that runs on the same stream. Their runs never overlap, so
-    /// the arena needs the maximum of both and not the sum. The stream is the token that only one of them has at a
-    /// time.
+    /// the arena needs the maximum of both and not the sum. Only one of them has the stream at a time.
     ///
     /// The graphs overwrite each other's temporaries. Allocations from before the arena was
     /// [prepared](Self::prepare) belong to neither graph; both start after them.

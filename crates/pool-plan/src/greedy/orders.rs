@@ -107,7 +107,7 @@ impl Measures<'_> {
             // Then the one that lowers the mean peak most, over 149 problems of 30 families, given
             // those before it.
             (Size, First, Place),
-            // No textbook has it, but on most problems it is better than each textbook heuristic.
+            // It is in no textbook, but on most problems it is better than each textbook heuristic.
             (Size, Best, Large),
             (End, First, Place),
             (Area, First, Place),

@@ -46,7 +46,7 @@ impl<'a, P: Place, M: Fn() -> P + Sync> Heuristics<'a, M> {
             self.tried = 1;
             self.make(0, u64::MAX, &watch)
         };
-        // There is always a recipe, and nothing ends it.
+        // There is always a recipe, and it has no time limit.
         let Made::Plan { order, offsets, peak } = made else {
             return Err(PlanError::Internal { what: "the first order was not placed" });
         };
@@ -155,7 +155,7 @@ impl<'a, P: Place, M: Fn() -> P + Sync> Heuristics<'a, M> {
 enum Made {
     /// A plan.
     Plan {
-        /// The order that it was made from.
+        /// The order from which it was made.
         order: Order,
         /// The offset of each item.
         offsets: Vec<u64>,

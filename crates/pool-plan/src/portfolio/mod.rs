@@ -39,15 +39,15 @@ const MOST_LIKELY: f64 = 1.01;
 
 /// Rounds of search for a problem with fewer items.
 const COARSE_ROUNDS: u32 = 16;
-/// The part of the budget that is left for a problem with fewer items is one in this many.
+/// The divisor of the remaining budget for a problem with fewer items.
 const COARSE_PART: u32 = 4;
 
-/// Plans a problem with fewer items that was made of the one at hand; none if there is no such problem.
+/// Plans a problem with fewer items, made from the current one; `None` if there is no such problem.
 pub(crate) type Coarse<'a> = &'a dyn Fn(&Options) -> Option<Vec<u64>>;
 
-/// A problem, as the portfolio sees it.
+/// The portfolio's form of a problem.
 pub(crate) struct Portfolio<'a, M, I> {
-    /// The items that are to be placed.
+    /// The items to place.
     pub(crate) items: &'a [Item],
     /// The numbers from which the orders of greedy plans are made.
     pub(crate) measures: Measures<'a>,
@@ -55,7 +55,7 @@ pub(crate) struct Portfolio<'a, M, I> {
     pub(crate) placer: M,
     /// Makes the instance of the exact search, if it is small enough for one.
     pub(crate) instance: I,
-    /// Plans a problem with fewer items that was made of this one.
+    /// Plans a problem with fewer items, made from this one.
     pub(crate) coarse: Option<Coarse<'a>>,
     /// The overlaps of an interval problem, used to find conflicts if no instance lists them.
     pub(crate) overlaps: Option<&'a LazyOverlaps<'a>>,
@@ -163,7 +163,7 @@ where
     }
 }
 
-/// The reason why a portfolio with this target ended.
+/// Returns the reason why a portfolio with this target ended.
 fn stop_reason(certificate: &Certificate, target: u64, limit: Limit<'_>) -> StopReason {
     if certificate.is_optimal() {
         StopReason::Optimal
@@ -178,7 +178,7 @@ fn stop_reason(certificate: &Certificate, target: u64, limit: Limit<'_>) -> Stop
     }
 }
 
-/// The proof of a plan, or the prospect of one.
+/// Returns the proof of a plan, or the prospect of one.
 ///
 /// Alignments that force padding leave the bound below the optimum of most problems.
 // Uncounted: one pass over the items, at the end.

@@ -13,7 +13,7 @@ use crate::timeline::Timeline;
 /// Items, conflicts and sections.
 #[derive(Clone, Debug)]
 pub(crate) struct Instance {
-    /// The items that are to be placed.
+    /// The items to place.
     pub(crate) items: Vec<Item>,
     /// For each item, those it may not share bytes with.
     pub(crate) conflicts: Lists,

@@ -36,7 +36,7 @@ pub(crate) struct Region {
     pub(crate) lent: bool,
     /// The call that requested it.
     pub(crate) site: CallSite,
-    /// How the body shares it with others.
+    /// The sharing of the region with other code.
     pub(crate) access: RegionAccess,
 }
 
