@@ -79,7 +79,7 @@ where
     }
 
     fn settle(origin: &B::Origin) {
-        // Waiting is optional: without a context, the memory is freed later.
+        // Waiting is optional: if no context can be created, the memory is freed later.
         if let Ok(context) = origin.context() {
             B::settle(&context);
         }

@@ -36,7 +36,7 @@ pub(crate) struct Region {
     pub(crate) lent: bool,
     /// The call that requested it.
     pub(crate) site: CallSite,
-    /// The sharing of the region with other code.
+    /// The notes about its uses.
     pub(crate) access: RegionAccess,
 }
 
@@ -55,9 +55,9 @@ pub(crate) enum RegionAccess {
 #[derive(Clone, Debug)]
 pub(crate) struct Turn {
     pub(crate) writes: bool,
-    /// The handles of the nodes that use the region; none where they are not known.
+    /// The handles of the nodes that use the region; empty if they are unknown.
     pub(crate) uses: Vec<u64>,
-    /// The handles of the nodes where the uses end.
+    /// The handles of the nodes at which the uses end.
     pub(crate) until: Vec<u64>,
 }
 
