@@ -356,7 +356,7 @@ impl Ledger {
         self.entries().settled += 1;
     }
 
-    /// Returns how often the pool needed memory at once.
+    /// Returns the number of times that the pool needed memory at once.
     #[must_use]
     pub fn settled(&self) -> usize {
         self.entries().settled

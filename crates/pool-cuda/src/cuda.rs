@@ -53,11 +53,11 @@ impl Cuda {
         CudaDevice::open(ordinal)
     }
 
-    /// Retries the frees of objects that could not be freed when their owner was dropped. These are
-    /// blocks of pools that ended during a capture, and every resource that the driver refused to
-    /// destroy: streams that captures began on, events, graphs, executable graphs, page-locked and
-    /// device memory. Returns how many are left; [`leftovers`](Self::leftovers) counts them by
-    /// kind. The streams of pools and of probes are cudarc's, whose destructor does not retry.
+    /// Retries the frees of objects that could not be freed when their owner was dropped. These are blocks of pools
+    /// that ended during a capture, and every resource that the driver refused to destroy: streams that captures began
+    /// on, events, graphs, executable graphs, page-locked and device memory. Returns the number of those left;
+    /// [`leftovers`](Self::leftovers) counts them by kind. The streams of pools and of probes are cudarc's, whose
+    /// destructor does not retry.
     ///
     /// Retries also run when a pool allocates or is dropped, and when a capture of `pool-graph`
     /// ends. Call this function if none of these will happen.

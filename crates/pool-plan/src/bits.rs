@@ -30,8 +30,7 @@ impl BitMatrix {
         self.words.resize(rows * self.words_per_row, 0);
     }
 
-    /// Returns how many of `threads` threads are worth starting, if each changes a part of the
-    /// matrix.
+    /// Returns the number of threads, up to `threads`, that are worth starting, if each changes a part of the matrix.
     pub(crate) fn threads_of(&self, threads: usize) -> usize {
         if self.words.len() < FEWEST_WORDS_SHARED { 1 } else { threads.clamp(1, MOST_THREADS) }
     }

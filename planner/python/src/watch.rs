@@ -21,7 +21,7 @@ pub(crate) fn watched<T: Send>(
 ) -> PyResult<T> {
     std::thread::scope(|scope| {
         let (sender, receiver) = sync_channel(1);
-        // A receiver that is gone is one that was interrupted.
+        // If the receiver is gone, it was interrupted.
         let worker = scope.spawn(move || drop(sender.send(work())));
         let receiver = std::sync::Mutex::new(receiver);
         loop {

@@ -25,7 +25,7 @@ impl Tally {
         Self { passed: u64::from(succeeded), failed: u64::from(!succeeded), skipped: 0 }
     }
 
-    /// One check that could not be made here.
+    /// One check that was skipped.
     #[must_use]
     pub fn of_one_skip() -> Self {
         Self { skipped: 1, ..Self::default() }

@@ -30,7 +30,7 @@ impl Share {
         Self(there.saturating_mul(WHOLE).checked_div(all).unwrap_or(WHOLE).min(WHOLE))
     }
 
-    /// Returns how many of `all` to try: at least one, if there is one.
+    /// Returns the number of `all` to try: at least one, if there is one.
     pub(super) fn of(self, all: usize) -> usize {
         let parts = all as u64 * self.0;
         usize::try_from(parts.div_ceil(WHOLE)).unwrap_or(all).max(1).min(all)

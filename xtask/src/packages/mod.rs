@@ -41,8 +41,7 @@ const SIMULATOR_DIRECTORY: &str = "sim";
 ///
 /// # Errors
 ///
-/// If a file cannot be written or unpacked. An assertion that does not hold is not an error: it
-/// sets the exit code.
+/// If a file cannot be written or unpacked. A failed assertion is not an error: it sets the exit code.
 pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, TaskError> {
     let workspace: Workspace = workspace::describe()?;
     let mut checks = Checks::default();

@@ -87,7 +87,7 @@ impl Account {
         }
     }
 
-    /// Returns how many allocations the pool made, as the backend counts.
+    /// Returns the number of the pool's allocations, as the backend counts them.
     pub(super) fn allocations(&self, held: Option<BlockCounts>) -> usize {
         held.zip(self.before).map_or(0, |(held, before)| held.allocations - before.allocations)
     }

@@ -48,8 +48,8 @@ use crate::panics::{catch_quietly, text};
 use crate::probe::{Probe, Watching};
 use machine::Machine;
 
-/// Returns how many random programs a property test runs: the variable `POOL_TEST_CASES`, else 2,000, or 25 under Miri,
-/// or 200 in a browser, which has no variables.
+/// Returns the number of random programs of a property test: the variable `POOL_TEST_CASES`, else 2,000, or 25 under
+/// Miri, or 200 in a browser, which has no variables.
 ///
 /// # Panics
 ///

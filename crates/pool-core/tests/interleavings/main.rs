@@ -109,7 +109,7 @@ impl World {
         met
     }
 
-    /// Releases idle pools, as another thread does. Returns how many it has dropped.
+    /// Releases idle pools, as another thread does. Returns the number of dropped pools.
     fn release(&self, protocol: Protocol) -> usize {
         let mut retired = [false; 2];
         for entry in self.walk() {

@@ -193,7 +193,7 @@ impl<'a> Exact<'a> {
         Some(watched(&mut search, (steps, work), limit, is_needed))
     }
 
-    /// Returns how often the work of a search is halved in a round. With many items and no given
+    /// Returns the number of times that the work of a search is halved in a round. With many items and no given
     /// capacity, an exact search of the first rounds seldom ends.
     fn shortening(&self, number: u64, capacities: Capacities) -> u64 {
         let is_short = self.instance.items.len() > FEW_ITEMS && !capacities.is_given;
@@ -236,8 +236,8 @@ fn watched(
     Searched::Failures(search.failures().to_vec())
 }
 
-/// Returns how often the lengths of searches and repairs are halved in a round. The first rounds
-/// are short, because one of many tasks soon solves most small problems.
+/// Returns the number of times that the lengths of searches and repairs are halved in a round. The first rounds are
+/// short, because one of many tasks soon solves most small problems.
 pub(super) fn warm_up(number: u64) -> u64 {
     2_u64.saturating_sub(number)
 }

@@ -122,12 +122,12 @@ impl Books {
         self.bytes
     }
 
-    /// Returns how many events there were.
+    /// Returns the number of events.
     pub(crate) fn events(&self) -> u64 {
         self.events
     }
 
-    /// Returns how many buffers there were.
+    /// Returns the number of buffers.
     pub(crate) fn buffers(&self) -> u64 {
         self.buffers
     }

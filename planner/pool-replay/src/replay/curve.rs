@@ -59,7 +59,7 @@ fn merged(points: &[Vec<u64>], each: usize) -> Vec<Vec<u64>> {
 mod tests {
     use super::*;
 
-    /// However many events there are, the points stay few, and their maximum is that of the events.
+    /// The number of points stays small for any number of events, and their maximum is that of the events.
     #[test]
     fn maxima_survive() {
         for length in [1_u64, 127, 128, 129, 130, 257, 1000, 12_345] {

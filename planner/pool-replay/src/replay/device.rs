@@ -130,7 +130,7 @@ pub(crate) struct Device {
     pub(crate) shortfall: Option<Shortfall>,
     pub(crate) faults: Counted<Fault>,
     pub(crate) failures: Counted<Event>,
-    /// Lifetimes of buffers that were freed; none if there are too many.
+    /// Lifetimes of freed buffers; `None` if there are too many.
     pub(crate) lifetimes: Option<Vec<Lifetime>>,
     pub(crate) simulations: Vec<Simulation>,
     pub(crate) curve: Curve,

@@ -52,7 +52,7 @@ impl Report {
     }
 }
 
-/// Returns `true` if an allocator does without more than the capacity.
+/// Returns `true` if an allocator stays within the capacity.
 fn verdict(report: &AllocatorReport) -> Verdict {
     match (&report.fails_at, report.left_out, &report.message) {
         (Some(_), ..) | (None, false, Some(_)) => Verdict::Fails,

@@ -39,7 +39,7 @@ impl Library {
         self.workspace.set(Some((address, bytes)));
     }
 
-    /// Computes `to += factor * from`, by way of the workspace.
+    /// Computes `to += factor * from`, through the workspace.
     fn add(
         &self,
         stream: &Arc<CudaStream>,
