@@ -139,9 +139,8 @@ pub unsafe trait PoolBackend: Sized + 'static {
 
     /// The largest alignment that an element may have, in bytes. A larger one is a compile error.
     ///
-    /// A backend whose value is above [`ALIGN`](Self::ALIGN) implements
-    /// [`align_block`](Self::align_block). The pool then reserves room for one element more than it
-    /// hands out, and hands out the aligned part.
+    /// A backend whose value is above [`ALIGN`](Self::ALIGN) implements [`align_block`](Self::align_block). The pool
+    /// then reserves room for one element more than the array has, and uses the aligned part.
     const MAX_ALIGN: usize = Self::ALIGN;
 
     /// The block of an empty slot, used for views of no bytes. It is never freed nor written. A
@@ -290,7 +289,7 @@ pub unsafe trait PoolBackend: Sized + 'static {
 /// Host code writes through the pointer without asking a queue. So a backend whose fills and copies
 /// run later must not implement this trait, even if its memory is host memory.
 ///
-/// Scopes of such a backend hand out slices of any `T: Copy`, through this pointer and not through
+/// Scopes of such a backend return slices of any `T: Copy`, through this pointer and not through
 /// [`view`](PoolBackend::view): elements with padding, and uninitialised memory.
 ///
 /// # Safety
@@ -385,12 +384,12 @@ pub(crate) type Memory<'s, B> = <Cursor<B> as ScopeCursor<B>>::Memory<'s>;
 /// registers.
 pub(crate) type MemoryAndShape<'s, M, B> = (M, &'s mut Way<<B as PoolBackend>::Descriptor>);
 
-/// The first use of the elements of memory that is handed out.
+/// The first use of the elements of an acquired array.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FirstUse {
-    /// They may be read: contents of an earlier use are handed out, and must be initialised.
+    /// They may be read: they have the contents of an earlier use, which must be initialised.
     Read,
-    /// All of them are written before they are read, or handed out as memory that need not be initialised.
+    /// All of them are written before they are read, or the memory need not be initialised.
     Write,
 }
 
@@ -720,10 +719,10 @@ pub trait ScopeCursor<B: PoolBackend>: fmt::Debug + Sized {
     /// Returns the pool's state.
     fn state(&self) -> &Self::State;
 
-    /// Frees the memory that is not handed out.
+    /// Frees the idle memory.
     fn trim(&self) -> ReleaseReport;
 
-    /// Swaps oversized memory that is not handed out for smaller memory.
+    /// Swaps oversized idle memory for smaller memory.
     fn compact(&self, compaction: &Compaction) -> ReleaseReport;
 
     /// Starts to sample the lengths of acquires.

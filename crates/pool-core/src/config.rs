@@ -128,13 +128,11 @@ impl PoolConfig {
         self
     }
 
-    /// Sets whether a debug build reports a pool that has handed out
-    /// [`REPORTED_SLOTS`](Self::REPORTED_SLOTS) slots at once, and a stack that grew in each of
-    /// [`REPORTED_PASSES`](Self::REPORTED_PASSES) consecutive passes. On by default. A pass is a
-    /// scope that begins in the pool, or the use of a thread's pool by one guard. Both are nearly
-    /// always a loop without a scope of its own: each pass of the loop takes more memory. The
-    /// warning names the call for which the pool grew. `pool-facade` prints it to standard error,
-    /// once a pool. Release builds never warn.
+    /// Sets whether a debug build reports a pool with [`REPORTED_SLOTS`](Self::REPORTED_SLOTS) slots in use at once,
+    /// and a stack that grew in each of [`REPORTED_PASSES`](Self::REPORTED_PASSES) consecutive passes. On by default. A
+    /// pass is a scope that begins in the pool, or the use of a thread's pool by one guard. Both are nearly always a
+    /// loop without a scope of its own: each pass of the loop takes more memory. The warning names the call for which
+    /// the pool grew. `pool-facade` prints it to standard error, once a pool. Release builds never warn.
     #[must_use]
     pub const fn warnings(mut self, on: bool) -> Self {
         self.warnings = on;

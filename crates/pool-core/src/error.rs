@@ -72,7 +72,7 @@ pub enum PoolError<E> {
     StaleHandle {
         /// The slot that the handle names.
         slot: usize,
-        /// The number of slots that are handed out.
+        /// The number of slots in use.
         active: usize,
     },
     /// Two of the handles to be borrowed together are the same.

@@ -84,7 +84,7 @@ use crate::stats::{PoolStats, ReleaseReport};
 #[must_use = "a scope does nothing but hand out memory"]
 pub struct Scope<'s, B: PoolBackend> {
     pub(crate) cursor: Cursor<B>,
-    /// Covariant: `'s` occurs only in types that the scope hands out.
+    /// Covariant: `'s` occurs only in types that the scope returns.
     pool: PhantomData<&'s ()>,
 }
 
@@ -124,25 +124,23 @@ impl<'s, B: PoolBackend> Scope<'s, B> {
         unsafe { Scope::from_cursor(cursor) }
     }
 
-    /// Returns the number of slots that this scope and the enclosing ones have handed out.
+    /// Returns the number of slots that this scope and the enclosing ones use.
     #[must_use]
     pub fn active_slots(&self) -> usize {
         self.cursor.active()
     }
 
-    /// Frees the blocks of all slots that this scope and the enclosing ones have not handed out. In
-    /// a stack, frees the chunks after this scope's own, and returns pages of that one to the
-    /// system ([`discarded_bytes`](ReleaseReport::discarded_bytes)). Frees nothing if code that the
-    /// pool runs inside another operation calls it (see
-    /// [`PoolError::Reentered`](crate::PoolError::Reentered)).
+    /// Frees the blocks of all slots that this scope and the enclosing ones do not use. In a stack, frees the chunks
+    /// after this scope's own, and returns pages of that one to the system
+    /// ([`discarded_bytes`](ReleaseReport::discarded_bytes)). Frees nothing if code that the pool runs inside another
+    /// operation calls it (see [`PoolError::Reentered`](crate::PoolError::Reentered)).
     pub fn trim(&self) -> ReleaseReport {
         self.cursor.trim()
     }
 
-    /// Swaps oversized blocks of slots that are not handed out for smaller ones, by the lengths
-    /// acquired since [`sample_lengths`](Self::sample_lengths) or an earlier call. Without samples,
-    /// the first call swaps nothing and starts to sample; see [`Compaction`]. Swaps nothing if
-    /// [`trim`](Self::trim) would free nothing.
+    /// Swaps oversized blocks of idle slots for smaller ones, by the lengths acquired since
+    /// [`sample_lengths`](Self::sample_lengths) or an earlier call. Without samples, the first call swaps nothing and
+    /// starts to sample; see [`Compaction`]. Swaps nothing if [`trim`](Self::trim) would free nothing.
     pub fn compact(&self, compaction: &Compaction) -> ReleaseReport {
         self.cursor.compact(compaction)
     }

@@ -131,9 +131,8 @@ pub(super) fn find_disjoint<B: PoolBackend, T, const N: usize>(
     }))
 }
 
-/// The arrays of a [`DynamicPool`](crate::DynamicPool) that were handed out before
-/// [`split`](crate::DynamicPool::split), beside the scope opened above them. While lent shared,
-/// they are constants.
+/// The arrays of a [`DynamicPool`](crate::DynamicPool) that were acquired before [`split`](crate::DynamicPool::split),
+/// beside the scope opened above them. While lent shared, they are constants.
 ///
 /// Generic code makes its constants (weights, matrices, tables, boundary values) once, as arrays of
 /// a dynamic pool, and keeps their handles in a struct of its own. In each scope it gets them as

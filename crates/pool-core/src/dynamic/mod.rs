@@ -154,7 +154,7 @@ impl<B: PoolBackend> DynamicPool<B> {
         Ok(Self { cursor, checkpoints, pool })
     }
 
-    /// Returns the number of slots that are handed out.
+    /// Returns the number of slots in use.
     #[must_use]
     pub fn active_slots(&self) -> usize {
         self.cursor.active()
@@ -166,8 +166,7 @@ impl<B: PoolBackend> DynamicPool<B> {
         self.checkpoints.len() - 1
     }
 
-    /// Records the number of slots that are handed out. Returns the depth to pass to
-    /// [`rewind_to`](Self::rewind_to), at least 1.
+    /// Records the number of slots in use. Returns the depth to pass to [`rewind_to`](Self::rewind_to), at least 1.
     ///
     /// # Panics
     ///
@@ -230,7 +229,7 @@ impl<B: PoolBackend> DynamicPool<B> {
         self.move_to(active);
     }
 
-    /// Sets the cursor to a slot that is not above those handed out.
+    /// Sets the cursor to a slot that is not above those in use.
     fn move_to(&mut self, active: usize) {
         // SAFETY: the pool is borrowed exclusively, so no view of any slot is in use. `active` is
         // at most the old cursor's position, so there is such a slot; the old cursor is replaced.
@@ -286,14 +285,13 @@ impl<B: PoolBackend> DynamicPool<B> {
         Ok(slots.map(|(slot, length)| unsafe { slot.view(length) }))
     }
 
-    /// Opens a lexical scope above the slots that are handed out. The pool is borrowed while it is
-    /// open.
+    /// Opens a lexical scope above the slots in use. The pool is borrowed while it is open.
     pub fn scope(&mut self) -> Scope<'_, B> {
         self.split().1
     }
 
-    /// Returns the handles of the arrays handed out, and a lexical scope above them. Use it for
-    /// constants and computations with them, as [`Handles`] shows.
+    /// Returns the handles of the live arrays, and a lexical scope above them. Use it for constants and computations
+    /// with them, as [`Handles`] shows.
     pub fn split(&mut self) -> (Handles<'_, B>, Scope<'_, B>) {
         let active = self.active_slots();
         // SAFETY: the pool is borrowed exclusively for the lifetime of both, so its own cursor is
@@ -305,12 +303,12 @@ impl<B: PoolBackend> DynamicPool<B> {
         (unsafe { Handles::new(self.pool.state(), active) }, scope)
     }
 
-    /// Frees the blocks of the slots that are not handed out.
+    /// Frees the blocks of the idle slots.
     pub fn trim(&mut self) -> ReleaseReport {
         self.cursor.trim()
     }
 
-    /// Swaps oversized blocks of slots that are not handed out; see [`Compaction`].
+    /// Swaps oversized blocks of idle slots; see [`Compaction`].
     pub fn compact(&mut self, compaction: &Compaction) -> ReleaseReport {
         self.cursor.compact(compaction)
     }
@@ -330,7 +328,7 @@ impl<B: PoolBackend> DynamicPool<B> {
         released
     }
 
-    /// Replaces the configuration. Slots that are handed out follow it from their next use.
+    /// Replaces the configuration. Slots in use follow it from their next use.
     ///
     /// # Errors
     ///

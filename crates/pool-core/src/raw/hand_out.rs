@@ -11,7 +11,7 @@ use super::state::State;
 use crate::backend::{Advice, FirstUse, PoolBackend, Reuse};
 use crate::error::PoolError;
 
-/// The elements that a block is handed out for.
+/// The elements for which an acquire needs a block.
 #[derive(Clone, Copy)]
 pub(super) struct Demand {
     /// Bytes of the smallest block that suffices; 0 if the elements have no bytes.

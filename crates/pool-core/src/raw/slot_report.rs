@@ -23,8 +23,7 @@ impl SlotReport {
         self.caller.set(Some((number, caller)));
     }
 
-    /// Records that `slots` slots are handed out, and reports the pool when the number is first
-    /// very high.
+    /// Records that `slots` slots are in use, and reports the pool when the number is first very high.
     pub(super) fn note(&self, config: PoolConfig, slots: usize, reserved_bytes: usize) {
         if slots < PoolConfig::REPORTED_SLOTS || !config.warnings || self.is_done.replace(true) {
             return;

@@ -138,7 +138,7 @@ impl<B: PoolBackend> State<B> {
         self.cold_acquires.increment();
     }
 
-    /// Records that slot `number` is about to be handed out, and warns if very many slots are.
+    /// Records that slot `number` is about to be handed out, and warns if very many slots are in use.
     pub(super) fn note_use(&self, number: usize) {
         let slots = number + 1;
         if slots <= self.high_water.get() {

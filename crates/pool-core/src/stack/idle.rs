@@ -1,4 +1,4 @@
-//! Operations on the memory of a stack that is not handed out: freeing it, shrinking it, sampling.
+//! Operations on the idle memory of a stack: freeing it, shrinking it, sampling.
 
 use core::ptr::NonNull;
 
@@ -8,8 +8,8 @@ use crate::config::Compaction;
 use crate::stacked::StackedBackend;
 use crate::stats::ReleaseReport;
 
-/// Frees the chunks after the cursor's, and also the cursor's own if nothing is handed out.
-/// Otherwise returns the pages of its rest to the system. Frees nothing if the pool is busy.
+/// Frees the chunks after the cursor's, and also the cursor's own if no array is live. Otherwise returns the pages of
+/// its rest to the system. Frees nothing if the pool is busy.
 ///
 /// # Safety
 ///
