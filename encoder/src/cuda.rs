@@ -26,7 +26,7 @@ impl OnCuda {
     ///
     /// # Errors
     ///
-    /// Where the driver does not take them.
+    /// Fails if the driver does not load them.
     pub fn new(device: &CudaDevice) -> Result<Self, Failure> {
         let module = device.context().load_module(Ptx::from_src(MODULE.text()))?;
         let kernel = |kernels: pool_kernels::FloatKernels| module.load_function(kernels.f32);
@@ -66,8 +66,8 @@ impl Algebra<Cuda> for OnCuda {
         let (rows, columns) = (wide(indices.len()), wide(columns));
         let mut launch = scope.launch(&self.add_rows);
         launch.arg(&table).arg(&indices).arg(to).arg(&rows).arg(&columns).arg(&table_rows);
-        // SAFETY: the parameters are those of `ADD_ROWS`, and the lengths are as it wants: `to` has a row for each
-        // index, and the kernel looks at no row that the table has not.
+        // SAFETY: the parameters are those of `ADD_ROWS`, and the lengths are as it requires: `to` has a row for each
+        // index, and the kernel reads only rows of the table.
         unsafe { launch.launch(over) }?;
         Ok(())
     }
@@ -107,8 +107,8 @@ impl Algebra<Cuda> for OnCuda {
             launch.arg(number);
         });
         launch.arg(&is_turned).arg(&product.factor);
-        // SAFETY: the parameters are those of `PRODUCTS`, of which a null pointer is no bias, and `check` has seen that
-        // all matrices are within their views.
+        // SAFETY: the parameters are those of `PRODUCTS`, for which a null pointer means no bias, and `check` has
+        // proved that all matrices are within their views.
         unsafe { launch.launch(over) }?;
         Ok(())
     }
@@ -137,7 +137,7 @@ impl Algebra<Cuda> for OnCuda {
         let (rows, columns) = (wide(rows), wide(columns));
         let mut launch = scope.launch(&self.softmax);
         launch.arg(y).arg(&length).arg(&rows).arg(&columns);
-        // SAFETY: the parameters are those of `SOFTMAX_BEGINNING`, one length, and as many rows as the view has.
+        // SAFETY: the parameters are those of `SOFTMAX_BEGINNING`, with one length and the number of the view's rows.
         unsafe { launch.launch(over) }?;
         Ok(())
     }
@@ -183,5 +183,5 @@ impl Algebra<Cuda> for OnCuda {
     }
 }
 
-/// Matrices of a grid at most: the kernel goes on with what is left.
+/// The most matrices of a grid: the kernel continues with the rest.
 const MATRICES_AT_ONCE: usize = 1024;

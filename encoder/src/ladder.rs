@@ -21,8 +21,8 @@ use crate::sentences::{Batch, Sentences, positions_of};
 /// Captured graphs that each encode a fixed number of sentences, from the most tokens to the
 /// fewest.
 ///
-/// All of them run on one stream, one after the other. They share the weights, and one arena for
-/// their temporaries, with the size of the largest.
+/// All of them run on one stream, and never at once. They share the weights, and one arena for their temporaries, with
+/// the size of the largest.
 #[derive(Debug)]
 pub struct Ladder {
     configuration: Configuration,

@@ -2,7 +2,7 @@
 //! scopes, its weights constants beside them.
 //!
 //! [`encode()`] is generic over the backend `B`, and computes with an [`Algebra<B>`](Algebra), which each backend
-//! implements in a file of its own. [`Model`] says which tensors there are, [`Sentences`] what is encoded.
+//! implements in a file of its own. [`Model`] lists the tensors, and [`Sentences`] has the input.
 
 mod algebra;
 #[cfg(feature = "cuda")]

@@ -51,7 +51,7 @@ pub struct Model<T> {
     pub kinds: T,
     /// The norm of the sum of the three.
     pub norm: Norm<T>,
-    /// The layers, one after the other.
+    /// The layers, in their order.
     pub layers: Vec<Layer<T>>,
 }
 

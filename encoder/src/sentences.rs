@@ -60,7 +60,7 @@ impl Sentences {
         self.tokens
     }
 
-    /// Returns the words of all sentences, one after the other.
+    /// Returns the words of all sentences, in their order.
     #[must_use]
     pub fn words(&self) -> &[u32] {
         &self.words

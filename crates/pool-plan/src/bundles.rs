@@ -1,18 +1,18 @@
-//! Bundles: items that are placed as one, so that a smaller problem is left.
+//! Bundles: items that are placed as one, so that the rest of the problem is smaller.
 //!
-//! Items of equal size that are live one after the other make a chain: all lie at one offset. Items that are live in
-//! the same sections make a pile: each lies on the one before it. Bundles are chained and piled again, until nothing
-//! fits. That loses plans, but undoes straight cuts of a rectangle, however many; and tensors of a network make chains.
-//! Chains come first: equal sizes are a stronger hint than equal lifetimes.
+//! Items of equal size with consecutive lifetimes make a chain: all lie at one offset. Items that are live in the same
+//! sections make a pile: each lies on the one before it. Bundles are chained and piled again, until nothing fits.
+//! Bundles exclude some plans. But they undo any number of straight cuts of a rectangle, and tensors of a network make
+//! chains. Chains come first: equal sizes are a stronger hint than equal lifetimes.
 
 use crate::adjacency::{index, indices};
 use crate::item::Item;
 use crate::timeline::Timeline;
 use crate::work::Watch;
 
-/// Passes over all items for each of them, at most: those of deep nests of bundles are over few of them.
+/// The most passes over all items. Passes for deep nests of bundles visit few items.
 const MOST_PASSES: usize = 24;
-/// The most items that are bundled: a pass over them, and the first plan of their bundles, end in some milliseconds.
+/// The most items that are bundled: a pass over them, and the first plan of their bundles, take some milliseconds.
 const MOST_ITEMS: usize = 1 << 15;
 /// No bundle.
 const NONE: u32 = u32::MAX;
@@ -20,9 +20,9 @@ const NONE: u32 = u32::MAX;
 /// Items of a timeline in bundles.
 #[derive(Debug)]
 pub(crate) struct Bundles {
-    /// The items, then the bundles: each after those that it is made of.
+    /// The items, then the bundles. Each bundle comes after its parts.
     nodes: Vec<Node>,
-    /// How many of them are items.
+    /// The number of nodes that are items.
     items: usize,
 }
 
@@ -39,7 +39,7 @@ struct Node {
 }
 
 impl Bundles {
-    /// The bundles of a plain timeline; none if there are too many items, or if `watch` ended it.
+    /// Returns the bundles of a plain timeline; `None` if there are too many items, or if `watch` stopped it.
     pub(crate) fn of(timeline: &Timeline, watch: &Watch<'_>) -> Option<Self> {
         let items = timeline.items.len();
         if items > MOST_ITEMS || !timeline.is_plain() || !watch.count(items) {
@@ -51,7 +51,7 @@ impl Bundles {
             Node { span, size, alignment, parent: NONE, offset: 0 }
         };
         let mut bundles = Self { nodes: (0..items).map(node).collect(), items };
-        // What has no bytes lies at 0 and is in nobody's way.
+        // An item without bytes lies at 0 and blocks no other.
         let mut whole: Vec<u32> =
             indices(items).filter(|&one| bundles.nodes[one as usize].size > 0).collect();
         let mut left = items * MOST_PASSES;
@@ -72,14 +72,14 @@ impl Bundles {
         Some(bundles)
     }
 
-    /// The outermost bundles, and the items that are in none.
-    // Uncounted: one pass over at most twice as many nodes as items.
+    /// Returns the outermost bundles, and the items that are in none.
+    // Uncounted: one pass over the nodes, at most two for each item.
     fn outermost(&self) -> impl Iterator<Item = (usize, &Node)> {
         let nodes = self.nodes.iter().enumerate();
         nodes.filter(|(_, node)| node.parent == NONE && node.size > 0)
     }
 
-    /// The problem of placing the outermost bundles, with one lifetime for each.
+    /// Returns the problem of placing the outermost bundles, with one lifetime for each.
     // Uncounted: one pass over the bundles.
     pub(crate) fn timeline(&self) -> (Timeline, Vec<(i64, i64)>) {
         let item = |node: &Node| Item { size: node.size, alignment: node.alignment, fixed: None };
@@ -89,12 +89,12 @@ impl Bundles {
         (Timeline::of_lifetimes(&items, &lifetimes), lifetimes)
     }
 
-    /// How many items and how many outermost bundles there are.
+    /// Returns the numbers of items and of outermost bundles.
     pub(crate) fn counts(&self) -> (usize, usize) {
         (self.items, self.outermost().count())
     }
 
-    /// The offsets of the items, from those of the outermost bundles.
+    /// Returns the offsets of the items, from those of the outermost bundles.
     // Uncounted: one pass over the nodes.
     pub(crate) fn offsets(&self, outermost: &[u64]) -> Vec<u64> {
         let mut offsets = vec![0; self.nodes.len()];
@@ -111,10 +111,10 @@ impl Bundles {
         offsets
     }
 
-    /// Makes chains: what ends when something of the same size begins lies at its offset.
+    /// Makes chains: a node that ends when another of the same size begins shares its offset.
     // Uncounted: `of` counts the passes.
     fn chain(&mut self, whole: &mut Vec<u32>) {
-        // The time at which one ends or begins, its size, and whether it begins.
+        // The time at which a node ends or begins, its size, and `true` for a beginning.
         let mut edges = Vec::with_capacity(2 * whole.len());
         for &one in whole.iter() {
             let Node { span, size, .. } = self.nodes[one as usize];
@@ -149,10 +149,10 @@ impl Bundles {
         whole.retain(|&one| self.nodes[one as usize].parent == NONE);
     }
 
-    /// Makes piles of what is live in the same sections.
+    /// Makes piles of nodes that are live in the same sections.
     // Uncounted: `of` counts the passes.
     fn pile(&mut self, whole: &mut Vec<u32>) {
-        // Larger alignments come first: less padding is between.
+        // Larger alignments come first, which leaves less padding.
         let key = |one: &u32| {
             let Node { span, alignment, .. } = self.nodes[*one as usize];
             (span, !alignment, *one)
@@ -179,7 +179,7 @@ impl Bundles {
         whole.retain(|&one| self.nodes[one as usize].parent == NONE);
     }
 
-    /// A bundle of nodes at these offsets.
+    /// Adds a bundle of nodes at these offsets.
     // Uncounted: `of` counts the passes.
     fn bundle(&mut self, parts: &[(u32, u64)]) -> u32 {
         let number = index(self.nodes.len());
@@ -212,7 +212,7 @@ mod tests {
         Bundles::of(&Timeline::new(problem), &Watch::new(&|| true)).unwrap()
     }
 
-    /// Pieces of a rectangle that was cut straight through, each piece again and again.
+    /// Returns the pieces of a rectangle after repeated straight cuts through random pieces.
     fn cut(count: usize, random: &mut Random) -> Vec<Buffer> {
         let mut pieces = vec![(0_u64, 1_u64 << 20, 1_u64 << 30)];
         while pieces.len() < count {
@@ -246,7 +246,7 @@ mod tests {
         }
     }
 
-    /// Whatever is bundled: bundles one above the other are a plan, alignments and empty buffers included.
+    /// For any bundles: bundles on top of each other are a plan, with alignments and empty buffers.
     #[test]
     fn bundles_above_each_other_are_a_plan() {
         for seed in 0..if cfg!(miri) { 3 } else { 300 } {

@@ -1,4 +1,4 @@
-//! The one error of the crate: what is wrong with a problem, a file or a plan, with the numbers.
+//! The only error of the crate: the fault of a problem, a file or a plan, with the numbers.
 
 use std::error::Error;
 use std::fmt::Write as _;
@@ -7,7 +7,7 @@ use thiserror::Error;
 
 use crate::violation::Violation;
 
-/// Why there is no plan.
+/// The reason why there is no plan.
 #[derive(Clone, Debug, Error, PartialEq)]
 #[non_exhaustive]
 pub enum PlanError {
@@ -56,8 +56,7 @@ pub enum PlanError {
         /// Its alignment.
         alignment: u64,
     },
-    /// The sizes do not fit the numbers: together with padding and fixed offsets they exceed
-    /// `i64::MAX` bytes.
+    /// The sizes are too large: together with padding and fixed offsets they exceed `i64::MAX` bytes.
     #[error("buffer {id}: {size} bytes on top of {sum} exceed {} bytes with padding", i64::MAX)]
     SizeOverflow {
         /// The buffer at which the sum exceeded the limit.
@@ -81,9 +80,9 @@ pub enum PlanError {
     /// own memory.
     #[error("{count} {what} are more than {limit}, the most that is planned")]
     TooMany {
-        /// The name of what the problem has too many of.
+        /// The name of the list that is too long.
         what: &'static str,
-        /// How many the problem has.
+        /// The number in the problem.
         count: usize,
         /// The most that the planner takes.
         limit: usize,
@@ -95,7 +94,7 @@ pub enum PlanError {
     UnknownOperation {
         /// The operation.
         operation: usize,
-        /// How many operations there are.
+        /// The number of operations.
         operations: usize,
     },
     /// The number of streams in a record is not that of its operations, or the number of callers or buffers is not that
@@ -128,7 +127,7 @@ pub enum PlanError {
         /// The operations of one cycle, in order.
         operations: Vec<usize>,
     },
-    /// Two buffers with fixed offsets cannot both stay where they are.
+    /// Two buffers with fixed offsets share bytes while both are live.
     #[error("fixed offsets collide")]
     FixedOverlap(#[source] Violation),
     /// No plan can fit: some buffers that need memory at once are larger than the capacity.
@@ -136,9 +135,9 @@ pub enum PlanError {
         "no plan fits {capacity} bytes: {} buffers need {bound} bytes at once", witness.len()
     )]
     Infeasible {
-        /// The bytes there are.
+        /// The capacity in bytes.
         capacity: u64,
-        /// The bytes that are needed at least.
+        /// The least bytes that are needed.
         bound: u64,
         /// Indices of the buffers that need them.
         witness: Vec<usize>,
@@ -148,7 +147,7 @@ pub enum PlanError {
         "no plan fits {capacity} bytes: every placement was tried (bound {bound}, best plan {best})"
     )]
     ProvedInfeasible {
-        /// The bytes there are.
+        /// The capacity in bytes.
         capacity: u64,
         /// The exact lower bound, which does not show it.
         bound: u64,
@@ -161,7 +160,7 @@ pub enum PlanError {
          more time, or {best} bytes"
     )]
     NotFound {
-        /// The bytes there are.
+        /// The capacity in bytes.
         capacity: u64,
         /// The exact lower bound.
         bound: u64,
@@ -187,7 +186,7 @@ pub enum PlanError {
     BadMemories {
         /// The buffer.
         id: String,
-        /// What is wrong with its memories.
+        /// The fault of its memories.
         what: &'static str,
     },
     /// A buffer names a memory that the problem does not have.
@@ -198,7 +197,7 @@ pub enum PlanError {
         /// The name or the index of the memory.
         memory: String,
     },
-    /// Costs do not fit the numbers: a plan could cost more than `i64::MAX`.
+    /// Costs are too large: a plan could cost more than `i64::MAX`.
     #[error("memory {memory}: cost {cost} times {amount} exceeds {}", i64::MAX)]
     CostOverflow {
         /// The memory with the largest cost.
@@ -208,13 +207,13 @@ pub enum PlanError {
         /// The bytes of all buffers.
         amount: u64,
     },
-    /// The options have a capacity, and the problem several memories, each with a capacity of its own.
+    /// The options have a capacity, but each memory of the problem has its own.
     #[error("a capacity of {capacity} bytes for several memories: each has its own")]
     OneCapacity {
         /// The capacity of the options.
         capacity: u64,
     },
-    /// Buffers that are live at once may lie in some memories alone, which are too small for them.
+    /// Buffers that are live at once may lie only in memories that are too small for them.
     #[error(
         "memories {memories:?} have {capacity} bytes, but the {} buffers that may lie only there need {bound} bytes \
          at time {time}",
@@ -223,27 +222,27 @@ pub enum PlanError {
     MemoriesTooSmall {
         /// Indices of the memories.
         memories: Vec<usize>,
-        /// The bytes that they have together.
+        /// The sum of their bytes.
         capacity: u64,
-        /// The bytes that are needed at least.
+        /// The least bytes that are needed.
         bound: u64,
         /// The time at which the buffers are live.
         time: i64,
         /// Indices of the buffers.
         witness: Vec<usize>,
     },
-    /// No plan within the capacities of all memories was found; an exhaustive search shows that there is none, or
-    /// the budget ended.
+    /// No plan within the capacities of all memories was found. An exhaustive search proved that there is none, or the
+    /// budget ended.
     #[error(
         "no plan of {buffers} buffers within the capacities of {memories} memories {}",
         if *proved { "exists: every assignment was tried" } else { "was found in the budget: give it more time" }
     )]
     Unassigned {
-        /// How many buffers there are.
+        /// The number of buffers.
         buffers: usize,
-        /// How many memories.
+        /// The number of memories.
         memories: usize,
-        /// Whether an exhaustive search has shown that there is no plan.
+        /// `true` if an exhaustive search has proved that there is no plan.
         proved: bool,
     },
     /// The tolerance is below 1 or not a number.
@@ -252,29 +251,29 @@ pub enum PlanError {
         /// The tolerance.
         tolerance: f64,
     },
-    /// A record is not as its format has it.
+    /// A record does not follow its format.
     #[error("line {line}, column {column}: {message}")]
     Parse {
         /// Line, from 1.
         line: usize,
         /// Column in characters, from 1.
         column: usize,
-        /// What is wrong at that place.
+        /// The fault at that place.
         message: String,
     },
     /// The planner made a plan that the validator refuses: a bug in this crate.
     #[error("the planner made an invalid plan, which is a bug in it")]
     Rejected(#[source] Violation),
-    /// The planner met a state that it excludes: a bug in this crate.
+    /// The planner reached a state that it excludes: a bug in this crate.
     #[error("{what}: this is a bug in pool-plan, please report it")]
     Internal {
-        /// The state that the planner met.
+        /// The state that the planner reached.
         what: &'static str,
     },
 }
 
-/// An error and its sources, in one line: `error: source: source`. `Display` of an error in this crate has its own part
-/// alone.
+/// Returns an error and its sources in one line: `error: source: source`. In this crate, `Display` of an error omits
+/// its sources.
 ///
 /// ```
 /// use pool_plan::{Buffer, IntervalProblem, error_chain};

@@ -1,8 +1,8 @@
 //! The work of loops, and the clock that bounds it.
 //!
 //! Every loop whose length depends on the input counts its passes into one of two counters. A [`Watch`] belongs to one
-//! task: it looks at the deadline and the stop flag after every few thousand passes. A [`Work`] belongs to a search
-//! that runs in slices of fixed length: its plans depend on the count and never on the clock. The test
+//! task: it checks the deadline and the stop flag after every few thousand passes. A [`Work`] belongs to a search that
+//! runs in slices of fixed length: its plans depend on the count and never on the clock. The test
 //! `every_loop_is_counted` of `xtask` finds loops that do neither.
 
 use std::cell::Cell;
@@ -10,40 +10,40 @@ use std::time::Instant;
 
 use crate::options::Monitor;
 
-/// Passes between two looks at the clock: about 50 microseconds.
+/// The passes between two checks of the clock: about 50 microseconds.
 const UNWATCHED: u64 = 1 << 14;
 
-/// When the planner has to stop.
+/// The conditions under which the planner stops.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Limit<'a> {
-    /// When the budget is spent; none where that is beyond the end of time.
+    /// The time at which the budget is spent; `None` if it is too late for an `Instant`.
     pub(crate) deadline: Option<Instant>,
     /// The monitor through which another thread may stop the planner.
     pub(crate) monitor: &'a Monitor,
 }
 
 impl Limit<'_> {
-    /// Whether the budget is spent, or the planner was told to stop.
+    /// Returns `true` if the budget is spent, or the planner was stopped.
     pub(crate) fn is_reached(&self) -> bool {
         self.monitor.is_cancelled() || self.deadline.is_some_and(|end| Instant::now() >= end)
     }
 }
 
-/// A counter that looks at the clock.
+/// A counter that checks the clock.
 pub(crate) struct Watch<'a> {
     is_needed: &'a dyn Fn() -> bool,
-    /// Passes since the last look.
+    /// The passes since the last check.
     unwatched: Cell<u64>,
     is_over: Cell<bool>,
 }
 
 impl<'a> Watch<'a> {
-    /// A watch over a task that goes on while `is_needed`.
+    /// Makes a watch over a task that continues while `is_needed` returns `true`.
     pub(crate) fn new(is_needed: &'a dyn Fn() -> bool) -> Self {
         Self { is_needed, unwatched: Cell::new(UNWATCHED), is_over: Cell::new(false) }
     }
 
-    /// Counts passes of a loop. Returns whether the task goes on; once it does not, it never does again.
+    /// Counts passes of a loop. Returns `false` if the task must stop, and in all later calls too.
     #[inline]
     pub(crate) fn count(&self, passes: usize) -> bool {
         let unwatched = self.unwatched.get() + passes as u64;
@@ -68,7 +68,7 @@ impl<'a> Watch<'a> {
 pub(crate) struct Work(Cell<u64>);
 
 impl Work {
-    /// How many passes were counted.
+    /// Returns the number of counted passes.
     pub(crate) fn done(&self) -> u64 {
         self.0.get()
     }

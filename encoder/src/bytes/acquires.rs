@@ -100,8 +100,7 @@ impl Acquires {
         peaks.max().unwrap_or(0)
     }
 
-    /// Returns a log for `pool-plan replay`, whose arrays lie one after the other from an address
-    /// on, and their end.
+    /// Returns a log for `pool-plan replay`, whose arrays are adjacent from an address on, and their end.
     pub(crate) fn log(&self, start: usize) -> (String, usize) {
         let (mut text, mut at) = (String::new(), start);
         let mut live: Vec<(usize, usize)> = Vec::new();

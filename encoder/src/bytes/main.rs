@@ -1,8 +1,9 @@
-//! How many bytes the encoder's temporaries take, eager and as graphs, with the sizes of all-MiniLM-L6-v2: a dry run of
-//! the model, which computes nothing. `cargo xtask encode --bytes` starts it, and makes a table of what it prints.
+//! The bytes of the encoder's temporaries, eager and as graphs, with the sizes of all-MiniLM-L6-v2: a dry run of the
+//! model, which computes nothing. `cargo xtask encode --bytes` starts it, and makes a table of its output.
 //!
-//! A line for each number of tokens and each way: the way, the tokens, the bytes of all arrays, those that live at most,
-//! and those that are held, by a pool or by the arena of a graph; and for each a log of its arrays.
+//! It prints a line for each number of tokens and each mode, and writes a log of the arrays for each. A line has the
+//! mode, the tokens, the bytes of all arrays, the peak of live bytes, and the bytes that a pool or the arena of a graph
+//! holds.
 
 mod acquires;
 
@@ -37,7 +38,7 @@ struct Arguments {
     /// Tokens of each: a graph for each number.
     #[arg(long, num_args = 1.., required = true)]
     tokens: Vec<usize>,
-    /// Where the logs are written.
+    /// The directory for the logs.
     #[arg(long, value_name = "DIRECTORY")]
     logs: PathBuf,
 }
@@ -67,7 +68,7 @@ fn main() -> Result<(), Failure> {
     Ok(())
 }
 
-/// What a forward acquires once its pool is warm, and the bytes that the pool holds then.
+/// Returns the acquires of a forward pass in a warm pool, and the bytes that the pool then holds.
 fn dry_run(
     at_once: HeadsAtOnce,
     count: usize,
@@ -96,7 +97,7 @@ fn held_by_a_stack(at_once: HeadsAtOnce, count: usize, tokens: usize) -> Result<
     Ok(pool.stats().reserved_bytes)
 }
 
-/// Runs so many forwards in a pool, which compute nothing.
+/// Runs `times` forward passes in a pool, which compute nothing.
 fn forwards<B>(
     pool: &mut Pool<B>,
     at_once: HeadsAtOnce,

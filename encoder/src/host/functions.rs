@@ -69,8 +69,8 @@ fn erf(x: f32) -> f32 {
     x * polynomial(&ABOVE, square) / polynomial(&BELOW, square)
 }
 
-/// Computes `e` to the power of a number that is not above 0, with a relative error of at most
-/// 1e-7. Below [`EXP_IS_0_BELOW`] it is 0, where the exact value is below 2^-125. NaN stays NaN.
+/// Computes `e` to the power of a number that is not above 0, with a relative error of at most 1e-7. Below
+/// [`EXP_IS_0_BELOW`] it is 0: there the exact value is below 2^-125. NaN stays NaN.
 ///
 /// The exponent is a whole number n of `ln 2`, and a rest of at most half of it: 2^n sets the
 /// floating-point exponent, and a polynomial gives the power of the rest. `ln 2` is in two parts,

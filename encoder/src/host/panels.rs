@@ -27,8 +27,8 @@ pub(super) fn arranged(inner: usize, weight: &[f32]) -> Vec<f32> {
     numbers
 }
 
-/// Multiplies each row of `x`, which has `inner` numbers, by a weight in panels, adds the bias, and
-/// writes the results one after the other into `to`.
+/// Multiplies each row of `x`, which has `inner` numbers, by a weight in panels, adds the bias, and writes the adjacent
+/// results into `to`.
 pub(super) fn multiply(inner: usize, x: &[f32], weight: &[f32], bias: &[f32], to: &mut [f32]) {
     let columns = bias.len();
     let panels = weight.chunks(WIDTH * inner).zip(bias.chunks(WIDTH));

@@ -1,5 +1,4 @@
-//! The encoder on request, to be measured alternately with other programs: `cargo xtask encode
-//! --peers` starts it.
+//! The encoder on request, for measurements that alternate with other programs: `cargo xtask encode --peers` starts it.
 //!
 //! `words` prints a text as the model's words. `serve` reads the number of forwards, a number a
 //! line, and writes [a line for each](forward::Forward). At the end, it writes the last output into

@@ -1,5 +1,5 @@
-//! The encoder on whatever device there is: hardware under `cargo xtask gpu-test`, the simulated driver under
-//! `cargo xtask sim-test`.
+//! The encoder on the machine's device: hardware under `cargo xtask gpu-test`, the simulated driver under `cargo xtask
+//! sim-test`.
 
 #![allow(
     clippy::unwrap_used,

@@ -63,8 +63,7 @@ fn a_forward_allocates_nothing_and_faults_no_page() {
     assert_eq!(needs, Needs { calls: NOTHING, faults: needs.faults.map(|_| 0), bytes: 0 });
 }
 
-/// The two counts detect what they are for: a block each time, large enough for the system to take
-/// it back.
+/// The two counts detect their faults: a block each time, large enough for the system to take it back.
 #[test]
 fn a_new_block_for_each_forward_would_be_seen() {
     let needs = needs(20, || drop(std::hint::black_box(vec![1_u8; 64 << 20])));

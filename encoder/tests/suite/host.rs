@@ -52,8 +52,8 @@ fn peak_live_bytes(sentences: &Sentences, at_once: HeadsAtOnce) -> usize {
     pool.stats().peak_live_bytes.unwrap()
 }
 
-/// With one head at a time, what is in use at once is most when a token's inner numbers are: states, inner numbers and
-/// update. The pool holds that, and the scores of one head.
+/// With one head at a time, the peak of live bytes is while a token's inner numbers are live: states, inner numbers and
+/// update. The pool holds these, and the scores of one head.
 #[test]
 fn the_pool_holds_hardly_more_than_is_in_use_at_once() {
     for (tokens, count) in [(31, 6), (32, 6), (128, 6)] {

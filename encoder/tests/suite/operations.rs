@@ -239,8 +239,7 @@ impl Numbers {
     }
 }
 
-/// Returns the positions of `count` matrices, one after the other or side by side, with gaps, and
-/// the length of their array.
+/// Returns the positions of `count` matrices, consecutive or side by side, with gaps, and the length of their array.
 fn layout(
     count: usize,
     (rows, columns): (usize, usize),

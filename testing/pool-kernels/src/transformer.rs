@@ -38,7 +38,7 @@ pub const GELU: FloatKernels = float_kernels!("gelu");
 /// Parameters: `numbers`, `length` (one `u32`), `rows`, `columns`. Launched as [`SOFTMAX`](crate::rows::SOFTMAX).
 pub const SOFTMAX_BEGINNING: FloatKernels = float_kernels!("softmax_beginning");
 
-/// As [`LAYER_NORM`](crate::rows::LAYER_NORM), of the sum of `numbers` and `update`, in place.
+/// Same as [`LAYER_NORM`](crate::rows::LAYER_NORM), of the sum of `numbers` and `update`, in place.
 ///
 /// Parameters: `update`, `factor` and `shift` (of `columns` elements), `numbers`, `rows`,
 /// `columns`, `epsilon` (above 0). It is launched like that kernel.

@@ -2,13 +2,13 @@
 //!
 //! cudarc has them too, and takes whichever NVRTC the dynamic loader finds; here it must be the pinned one.
 //!
-//! This module alone is unsafe. What its proofs rely on:
+//! This module alone is unsafe. Its proofs rely on this:
 //!
 //! 1. **The library is NVRTC 12**: it was downloaded with a SHA-256. The types here are those of its
 //!    header, `nvrtc.h`.
-//! 2. **It is never closed while a function of it is used**: functions are taken from it for one call.
-//! 3. **Pointers are good for the call**: texts end with a zero, arrays and buffers are as long as is said,
-//!    and NVRTC copies what it keeps.
+//! 2. **It is never closed while one of its functions is used**: functions are looked up for one call.
+//! 3. **Pointers are good for the call**: texts end with a zero, arrays and buffers have the stated lengths, and NVRTC
+//!    copies all data that it keeps.
 
 use std::ffi::{CStr, CString, c_char, c_int, c_void};
 use std::path::Path;
@@ -35,11 +35,11 @@ type Size = unsafe extern "C" fn(Handle, *mut usize) -> Code;
 type Text = unsafe extern "C" fn(Handle, *mut c_char) -> Code;
 type Destroy = unsafe extern "C" fn(*mut Handle) -> Code;
 
-/// The loaded compiler. Threads may use it at the same time: NVRTC's functions lock what they share.
+/// The loaded compiler. Threads may use it at the same time: NVRTC's functions lock their shared state.
 #[derive(Debug)]
 pub struct Compiler {
     library: Library,
-    /// Opened before NVRTC looks for it by its name.
+    /// Opened before NVRTC opens it by its name.
     _builtins: Library,
 }
 
@@ -54,7 +54,7 @@ impl Compiler {
     ///
     /// # Errors
     ///
-    /// When a library cannot be opened.
+    /// Fails if a library cannot be opened.
     pub fn open(toolkit: &Toolkit) -> Result<Self, TaskError> {
         let open = |path: &Path| {
             // SAFETY: it is a library of NVRTC (1), whose initialisers need nothing.
@@ -64,11 +64,11 @@ impl Compiler {
         Ok(Self { library: open(&toolkit.compiler)?, _builtins: builtins })
     }
 
-    /// The PTX of a source, and what the compiler says about it. Source and headers are names with their texts.
+    /// Returns the PTX of a source, and the compiler's messages. Source and headers are names with their texts.
     ///
     /// # Errors
     ///
-    /// What the compiler refuses, with file and line.
+    /// The compiler's errors, with file and line.
     pub fn compile(
         &self,
         source: (&str, &str),

@@ -31,11 +31,11 @@ pub struct Toolkit {
 }
 
 impl Toolkit {
-    /// Those of the target directory, after a first download; the inner error says why there are none.
+    /// Those of the target directory, after a first download; the inner error is the reason why there are none.
     ///
     /// # Errors
     ///
-    /// When a package is not the pinned one, or what was downloaded cannot be put into its place.
+    /// Fails if a package is not the pinned one, or the downloaded files cannot be moved into place.
     pub fn obtain(target: &Path) -> Result<Result<Self, String>, TaskError> {
         match COMPILERS.obtain(target)? {
             Ok(directory) => Self::of(&directory).map(Ok),
@@ -53,11 +53,11 @@ impl Toolkit {
     }
 }
 
-/// The directory of the headers; the inner error says why there is none.
+/// The directory of the headers; the inner error is the reason why there is none.
 ///
 /// # Errors
 ///
-/// When the package is not the pinned one, or cannot be put into its place.
+/// Fails if the package is not the pinned one, or cannot be put into its place.
 pub fn headers(target: &Path) -> Result<Result<PathBuf, String>, TaskError> {
     match HEADERS.obtain(target)? {
         Ok(directory) => {

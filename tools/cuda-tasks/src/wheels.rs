@@ -1,7 +1,7 @@
 //! Pinned Python packages, unpacked in the target directory.
 //!
-//! pip gets them: it is on most machines, knows the registry that is set up there, keeps what it has downloaded, and
-//! compares versions and SHA-256 with a file of pins.
+//! pip downloads them. It is on most machines, uses the configured registry, caches its downloads, and compares
+//! versions and SHA-256 with a file of pins.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -10,7 +10,7 @@ use sha2::{Digest, Sha256};
 
 use tasks::TaskError;
 
-/// How pip says that a package is another than the pinned one.
+/// The words of pip's output if a package is not the pinned one.
 const MISMATCH: &str = "DO NOT MATCH THE HASHES";
 
 /// Packages of one file.
@@ -29,7 +29,7 @@ impl Wheels {
     ///
     /// # Errors
     ///
-    /// When a package is not the pinned one, or what was downloaded cannot be put into its place.
+    /// Fails if a package is not the pinned one, or the downloaded files cannot be moved into place.
     pub fn obtain(self, target: &Path) -> Result<Result<PathBuf, String>, TaskError> {
         if !cfg!(all(target_os = "linux", target_arch = "x86_64")) {
             return Ok(Err(format!("the {} are pinned for Linux on x86-64 only", self.name)));
@@ -80,7 +80,7 @@ impl Wheels {
     ///
     /// # Errors
     ///
-    /// When it gave something else than what is pinned.
+    /// Fails if pip downloaded another file than the pinned one.
     fn refusal(self, said: &str) -> Result<String, TaskError> {
         if said.contains(MISMATCH) {
             return Err(

@@ -23,7 +23,7 @@ pub(crate) struct Arguments {
     only: Option<String>,
 }
 
-/// Features of the programs by what they bring.
+/// A name, and the features of the programs behind it.
 const ALLOCATORS: (&str, &str) = ("allocators", "bump-scope,jemalloc,mimalloc");
 const WGPU: (&str, &str) = ("wgpu", "wgpu");
 
@@ -31,7 +31,7 @@ const WGPU: (&str, &str) = ("wgpu", "wgpu");
 ///
 /// # Errors
 ///
-/// When they cannot be built, and when the demo cannot be started.
+/// Fails if they cannot be built, or if the demo cannot be started.
 pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, TaskError> {
     let (length, wanted): (&str, &[_]) = match (arguments.quick, arguments.full) {
         (true, _) => ("quick", &[]),
@@ -49,7 +49,8 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, TaskError> {
     Ok(if status.success() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
-/// The demo, and what the programs have of what is wanted: where that cannot be had, it says so and goes without.
+/// Builds the demo with the wanted features. Prints those that cannot be built, and leaves them out. Returns the
+/// program and its features.
 fn build<'w>(wanted: &[(&'w str, &str)]) -> Result<(PathBuf, Vec<&'w str>), TaskError> {
     let mut with = Vec::new();
     for (name, features) in wanted {

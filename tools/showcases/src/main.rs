@@ -30,9 +30,9 @@ struct CommandLine {
 enum Task {
     /// Put a pool into other people's crates, run their own tests, and measure them before and after.
     Adopt(adopt::Arguments),
-    /// Run two real workloads with and without a pool, and print what the pool changes.
+    /// Run two real workloads with and without a pool, and print the differences.
     Demo(demo::Arguments),
-    /// Encode sentences with a model that runs in pools, and say how near they are.
+    /// Encode sentences with a model that runs in pools, and print how similar they are.
     Encode(encode::Arguments),
 }
 

@@ -30,8 +30,8 @@ impl Changes {
     ///
     /// # Errors
     ///
-    /// When the directory is in no git repository, when git knows no such revision, and when the revision has no commit in
-    /// common with the current one.
+    /// Fails if the directory is in no git repository, if git knows no such revision, or if the revision has no commit
+    /// in common with the current one.
     pub fn since(revision: Option<&str>, directory: &Path) -> Result<Self, TaskError> {
         let root = git(directory, &["rev-parse", "--show-toplevel"]).map_err(|error| {
             let place = directory.display();
@@ -82,11 +82,11 @@ fn paths(listed: &str) -> BTreeSet<String> {
     listed.split('\0').filter(|path| !path.is_empty()).map(str::to_owned).collect()
 }
 
-/// Runs git and returns what it prints.
+/// Runs git and returns its output.
 ///
 /// # Errors
 ///
-/// When git is not installed; git's own message where it fails.
+/// Fails if git is not installed, or with git's own message.
 fn git(directory: &Path, arguments: &[&str]) -> Result<String, TaskError> {
     let mut command = Command::new("git");
     command.args(arguments).current_dir(directory).stdin(Stdio::null());

@@ -41,7 +41,7 @@ impl Checks {
         if self.failed == 0 && self.passed > 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE }
     }
 
-    /// As [`exit_code`](Self::exit_code), but a run in which everything was skipped succeeds.
+    /// Same as [`exit_code`](Self::exit_code), but a run in which everything was skipped succeeds.
     #[must_use]
     pub fn exit_code_of_optional(self) -> ExitCode {
         let all_skipped = self.passed + self.failed == 0 && self.skipped > 0;
@@ -70,7 +70,7 @@ pub fn same<T: PartialEq + fmt::Debug>(found: &T, expected: &T) -> Outcome {
 ///
 /// # Errors
 ///
-/// Both of them, where it does not.
+/// Both texts, if the part is missing.
 pub fn says(text: &str, part: &str) -> Outcome {
     if text.contains(part) { Ok(()) } else { Err(format!("{part:?} is not in {text:?}")) }
 }

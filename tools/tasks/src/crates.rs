@@ -94,7 +94,7 @@ impl Crates {
     ///
     /// # Errors
     ///
-    /// When cargo cannot describe one of them.
+    /// Fails if cargo cannot describe one of them.
     pub fn of(directory: &Path) -> Result<Self, TaskError> {
         let mut crates = Self::default();
         crates.add(workspace::describe_at(directory)?);
@@ -197,7 +197,7 @@ impl Crate {
         suite.required_features.iter().all(|feature| on.contains(feature.as_str()))
     }
 
-    /// The default features, these, and what they turn on.
+    /// Returns the default features, these, and all that they enable.
     fn turned_on<'c>(&'c self, chosen: impl Iterator<Item = &'c str>) -> BTreeSet<&'c str> {
         let mut waiting: Vec<&str> = chosen.chain(["default"]).collect();
         let mut on = BTreeSet::new();

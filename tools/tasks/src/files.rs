@@ -7,7 +7,7 @@ use std::path::Path;
 ///
 /// # Errors
 ///
-/// When a file cannot be read or written.
+/// Fails if a file cannot be read or written.
 pub fn copy(from: &Path, to: &Path) -> std::io::Result<()> {
     if to.exists() {
         fs::remove_dir_all(to)?;

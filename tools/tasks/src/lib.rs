@@ -1,9 +1,9 @@
-//! The half of `cargo xtask` that knows nothing of the crates it works for.
+//! The half of `cargo xtask` that is independent of the crates it works for.
 //!
-//! The repository has several workspaces, and each has an `xtask` of its own. An `xtask` lists its steps, feature sets and
-//! crates; this crate runs [`steps`] and counts them, prints named [`checks`], follows [`links`] and compares
-//! [`imports`] with the tables of the workspace. [`words`] checks comments and documents. [`loops`] finds loops that nothing counts. [`quick`] checks what a branch changes: its [`changes`], and the [`crates`] that
-//! they touch.
+//! The repository has several workspaces, and each has an `xtask` of its own. An `xtask` lists its steps, feature sets
+//! and crates; this crate runs [`steps`] and counts them, prints named [`checks`], follows [`links`] and compares
+//! [`imports`] with the tables of the workspace. [`words`] checks comments and documents. [`loops`] finds loops that
+//! nothing counts. [`quick`] checks the changes of a branch: its [`changes`], and the [`crates`] that they touch.
 
 // Layering: a module may import what follows its colon. `cargo xtask imports` checks it, `--list` prints it anew.
 //

@@ -8,7 +8,7 @@ use syn::visit::Visit;
 
 use crate::TaskError;
 
-/// Calls that take time in proportion to what they go through.
+/// Calls whose time is proportional to the number of their elements.
 const LOOPING: &[&str] = &[
     "all",
     "any",
@@ -42,7 +42,7 @@ const LOOPING: &[&str] = &[
     "sum",
     "to_vec",
 ];
-/// Names of counters, and of what passes a count on.
+/// Names of counters, and of functions that forward a count.
 const COUNTERS: &[&str] = &["watch", "work", "is_needed", "looked"];
 /// The comment that excuses a function.
 const EXCUSE: &str = "// Uncounted: ";

@@ -14,7 +14,7 @@ pub struct Artifact {
     pub manifest_path: PathBuf,
     /// All files that it consists of.
     pub filenames: Vec<PathBuf>,
-    /// The program, where it is one.
+    /// The program, if it is one.
     pub executable: Option<PathBuf>,
     /// Its target in the manifest.
     pub target: Target,
@@ -30,7 +30,7 @@ pub struct Target {
     kind: Vec<String>,
 }
 
-/// How it was built.
+/// The profile of the build.
 #[derive(Clone, Copy, Debug, Deserialize)]
 pub struct Profile {
     /// True for a test or bench, false for a dependency of one.
@@ -86,7 +86,7 @@ pub fn installed(program: &str) -> Option<PathBuf> {
 ///
 /// # Errors
 ///
-/// When it does not build, and when cargo's answer cannot be read.
+/// Fails if it does not build, or if cargo's answer cannot be read.
 pub fn build(cargo: &mut Command) -> Result<Vec<Artifact>, TaskError> {
     artifacts(&output(cargo.args(["--message-format", "json-render-diagnostics"]))?)
 }
@@ -101,7 +101,7 @@ fn artifacts(messages: &[u8]) -> Result<Vec<Artifact>, TaskError> {
     Ok(artifacts)
 }
 
-/// The library of the simulated driver, where it was built with the rest.
+/// The library of the simulated driver, if it was built with the rest.
 #[must_use]
 pub fn simulator_of(artifacts: &[Artifact]) -> Option<PathBuf> {
     let is_it =
@@ -111,11 +111,11 @@ pub fn simulator_of(artifacts: &[Artifact]) -> Option<PathBuf> {
     files.find(|file| file.extension().is_some_and(|extension| extension == "so")).cloned()
 }
 
-/// The tests of a program that are ignored unless asked for.
+/// The tests of a program that are ignored unless requested.
 ///
 /// # Errors
 ///
-/// When the program does not tell them.
+/// Fails if the program does not list them.
 pub fn ignored_tests(program: &Path) -> Result<Vec<String>, TaskError> {
     listed(program, &["--list", "--ignored", "--format", "terse"])
 }
@@ -124,7 +124,7 @@ pub fn ignored_tests(program: &Path) -> Result<Vec<String>, TaskError> {
 ///
 /// # Errors
 ///
-/// When the program does not tell them.
+/// Fails if the program does not list them.
 pub fn tests(program: &Path) -> Result<Vec<String>, TaskError> {
     listed(program, &["--list", "--format", "terse"])
 }
@@ -141,7 +141,7 @@ fn names(listed: &str) -> Vec<String> {
 ///
 /// # Errors
 ///
-/// When it cannot be started, and when it does not end well.
+/// Fails if it cannot be started, or if it does not end well.
 pub fn output(command: &mut Command) -> Result<Vec<u8>, TaskError> {
     let answer = command.stdin(Stdio::null()).stderr(Stdio::inherit()).output()?;
     if !answer.status.success() {

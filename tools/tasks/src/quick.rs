@@ -74,8 +74,8 @@ const STEPS: &[Step<Quick>] = &[
 ///
 /// # Errors
 ///
-/// When the changed files cannot be found: see [`Changes::since`]. A failed check is no such error: it is counted, and the
-/// exit code tells it.
+/// Fails if the changed files cannot be found: see [`Changes::since`]. A failed check is not an error: it is counted,
+/// and sets the exit code.
 pub fn run(arguments: &Arguments, profile: Profile) -> Result<ExitCode, TaskError> {
     let workspace: Workspace = workspace::describe()?;
     let changes = Changes::since(arguments.since.as_deref(), &workspace.root)?;
@@ -181,7 +181,7 @@ fn packages(crates: &[&Crate]) -> Vec<String> {
     names.into_iter().flat_map(|name| ["--package".to_owned(), name.to_owned()]).collect()
 }
 
-/// The command for these crates, or none where there are none.
+/// Returns the command for these crates; `None` if there are no crates.
 fn for_crates(command: Invocation, crates: &[&Crate], arguments: Vec<String>) -> Vec<Invocation> {
     if crates.is_empty() { Vec::new() } else { vec![command.with(arguments)] }
 }
@@ -198,7 +198,8 @@ fn clippy(quick: &Quick) -> Result<Vec<Invocation>, String> {
     Ok(lint.into_iter().map(|lint| lint.with(["--", "-D", "warnings"])).collect())
 }
 
-/// Libraries in one command, so that what they share is built once; the programs of crates that are nothing else.
+/// Tests libraries in one command, so that common dependencies are built once, and the programs of crates without a
+/// library.
 fn unit_tests(quick: &Quick) -> Result<Vec<Invocation>, String> {
     let tested = || quick.changed.iter().chain(&quick.dependents);
     let libraries: Vec<&Crate> = tested().filter(|one| one.has_library).collect();

@@ -26,7 +26,7 @@ struct Package {
 ///
 /// # Errors
 ///
-/// When the manifest that names the crate cannot be written, and cargo not be started or understood.
+/// Fails if the manifest that names the crate cannot be written, cargo cannot be started, or its output is unexpected.
 pub fn obtain(
     name: &str,
     version: &str,

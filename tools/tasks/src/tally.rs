@@ -7,7 +7,7 @@
 use std::iter::Sum;
 use std::ops::Add;
 
-/// How many checks passed, failed and were skipped.
+/// The numbers of checks that passed, failed and were skipped.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Tally {
     /// Checks that passed.
@@ -25,7 +25,7 @@ impl Tally {
         Self { passed: u64::from(succeeded), failed: u64::from(!succeeded), skipped: 0 }
     }
 
-    /// One check that could not be made here.
+    /// One check that was skipped.
     #[must_use]
     pub fn of_one_skip() -> Self {
         Self { skipped: 1, ..Self::default() }
@@ -82,7 +82,7 @@ fn is_announcement(line: &str) -> bool {
 
 /// `test result: FAILED. 3 passed; 1 failed; 2 ignored; 0 measured; 5 filtered out; …`.
 ///
-/// What the command line filtered out was never asked for, so it is not counted.
+/// Tests that the command line filtered out are not counted.
 fn parse_result(line: &str) -> Option<Tally> {
     let counts = line.strip_prefix("test result: ")?.split_once(". ")?.1;
     let count = |word: &str| {

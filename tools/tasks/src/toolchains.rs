@@ -5,7 +5,7 @@
 
 use std::process::{Command, Stdio};
 
-/// The toolchains that rustup knows, or none where there is no rustup.
+/// The toolchains of rustup; empty if there is no rustup.
 #[derive(Debug, Default)]
 pub struct Toolchains {
     nightly: Option<Toolchain>,
@@ -69,7 +69,7 @@ impl Toolchains {
     ///
     /// # Errors
     ///
-    /// The release, where it is not installed.
+    /// The release, if it is not installed.
     pub fn release(&self, version: &str) -> Result<String, String> {
         let of_release = |name: &&String| {
             name.strip_prefix(version).is_some_and(|rest| rest.starts_with(['.', '-']))

@@ -24,7 +24,7 @@ pub struct Workspace {
 struct Package {
     name: String,
     version: String,
-    /// The oldest compiler that the crate says it builds with.
+    /// The oldest compiler that the crate's manifest allows.
     rust_version: Option<String>,
     targets: Vec<Target>,
 }
@@ -62,7 +62,7 @@ impl Workspace {
         Some(&package.version)
     }
 
-    /// The oldest compiler that a crate says it builds with.
+    /// The oldest compiler that a crate's manifest allows.
     #[must_use]
     pub fn oldest_rust_of(&self, name: &str) -> Option<&str> {
         self.packages.iter().find(|package| package.name == name)?.rust_version.as_deref()
@@ -86,7 +86,7 @@ impl Workspace {
 ///
 /// # Errors
 ///
-/// As [`describe_at`].
+/// Same as [`describe_at`].
 pub fn describe<T: DeserializeOwned>() -> Result<T, TaskError> {
     describe_at(Path::new("."))
 }
@@ -95,7 +95,7 @@ pub fn describe<T: DeserializeOwned>() -> Result<T, TaskError> {
 ///
 /// # Errors
 ///
-/// When cargo cannot be run or refuses, and when its answer lacks a field.
+/// Fails if cargo cannot be run or refuses, or if its answer lacks a field.
 pub fn describe_at<T: DeserializeOwned>(directory: &Path) -> Result<T, TaskError> {
     let answer = Command::new("cargo")
         .args(["metadata", "--no-deps", "--format-version", "1"])

@@ -23,7 +23,7 @@ fn needs(driver: &str, capability: &str, glibc: &str, processor: &str) -> String
 /// The PATH of a machine without Rust.
 const BARE_PATH: &str = "/usr/bin:/bin";
 
-/// An archive that is to be written.
+/// An archive before it is written.
 #[derive(Clone, Debug)]
 pub(crate) struct Fake {
     probe: String,
@@ -44,7 +44,7 @@ pub(crate) struct Run {
     pub(crate) errors: String,
 }
 
-/// Returns the shells to try: `sh`, whatever it is here, and `dash`.
+/// Returns the shells to try: the machine's `sh`, and `dash`.
 pub(crate) fn shells() -> Vec<&'static str> {
     if installed("dash") {
         return vec!["sh", "dash"];

@@ -1,4 +1,4 @@
-//! Memory of the host: a block, and how much of it may be uninitialised.
+//! Host memory of one owned array: a block, and the bytes of it that may be uninitialised.
 
 use core::fmt;
 use core::ptr::NonNull;
@@ -24,27 +24,27 @@ pub struct HostMemory<B: PoolBackend>(LooseBlock<B::Block>);
 // need the context get it shared (the bound).
 unsafe impl<B: PoolBackend<Context: Send + Sync>> Send for HostMemory<B> {}
 
-// SAFETY: as above; the methods with `&self` read what owns the block, and view it.
+// SAFETY: as above; the methods with `&self` read the fields, and view the block.
 unsafe impl<B: PoolBackend<Context: Send + Sync>> Sync for HostMemory<B> {}
 
 impl<B: PoolBackend> SealedMemory for HostMemory<B> {}
 
 impl<B: HostBackend> HostMemory<B> {
-    /// Takes a block.
+    /// Makes the memory of a block.
     ///
     /// # Safety
     ///
-    /// The caller owns the block, and what the value says of it is true.
+    /// The caller owns the block, which has `bytes` bytes. All bytes from `uninitialised` on are initialised.
     pub(super) unsafe fn from_block(block: LooseBlock<B::Block>) -> Self {
         Self(block)
     }
 
-    /// The block, which the caller owns from now on.
+    /// Returns the block, which the caller owns from now on.
     pub(super) fn into_block(self) -> LooseBlock<B::Block> {
         self.0
     }
 
-    /// The first element of an array of `T`.
+    /// Returns the address of the first element of an array of `T`.
     pub(super) fn start<T>(&self) -> NonNull<T> {
         const {
             assert!(
@@ -140,7 +140,7 @@ where
     fn free(self, origin: &B::Context) {
         let LooseBlock { block, bytes, .. } = self.0;
         if bytes > 0 {
-            // SAFETY: the value owned the block, of so many bytes, and is gone: nothing views it.
+            // SAFETY: the value owned the block of `bytes` bytes, and is gone: nothing views it.
             unsafe { B::free(origin, block, bytes) };
         }
     }
@@ -205,9 +205,9 @@ where
     }
 }
 
-/// A host backend whose arrays may be owned.
+/// A host backend whose arrays can be owned.
 ///
-/// The trait is implemented for each such backend. It is a short name for what the methods for host memory require.
+/// Each such backend implements the trait. It is a short name for the bounds of the methods for host memory.
 pub trait SharedHostBackend:
     SharedBackend<Memory = HostMemory<Self>, Origin = <Self as PoolBackend>::Context>
     + HostBackend

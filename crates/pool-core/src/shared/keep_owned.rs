@@ -1,4 +1,5 @@
-//! One array of an inner scope is kept as an owned array: its block leaves the scope's pool where it can, else it is copied.
+//! Keeping an array of an inner scope as an owned array: its block leaves the scope's pool if it can, else it is
+//! copied.
 
 use core::any::TypeId;
 use core::ptr::NonNull;
@@ -16,13 +17,13 @@ use crate::host::is_known_plain;
 use crate::scope::Scope;
 
 impl<B: HostBackend> Scope<'_, B> {
-    /// Runs `body` in an inner scope, and keeps the slice that `body` returns as an array of `pool`, when the inner scope
+    /// Runs `body` in an inner scope, and keeps the slice that `body` returns as an array of `pool` when that scope
     /// ends.
     ///
-    /// The array is not copied where the scope's pool has slots, is of the same backend, and the backend's context is `()`,
-    /// as that of host memory is. Then its block moves to `pool`, and an idle block of `pool` takes its place in the slot.
-    /// So a loop allocates nothing once the arrays that it keeps are dropped again. Any other slice is copied. A block that
-    /// moves is held whole, as long as the array lives.
+    /// The array is not copied if the scope's pool has slots, is of the same backend, and the backend's context is
+    /// `()`, as it is for host memory. Then its block moves to `pool`, and an idle block of `pool` takes its place in
+    /// the slot. So a loop allocates nothing if the arrays that it keeps are dropped again. Any other slice is copied.
+    /// The array holds the whole block that moved.
     ///
     /// ```
     /// # use pool_conformance::HeapBackend as Memory;
@@ -41,7 +42,7 @@ impl<B: HostBackend> Scope<'_, B> {
     ///
     /// # Panics
     ///
-    /// With the text of the error that [`try_keep_owned`](Self::try_keep_owned) returns.
+    /// Panics with the error that [`try_keep_owned`](Self::try_keep_owned) returns.
     #[track_caller]
     pub fn keep_owned<O, T: HostElement>(
         &mut self,
@@ -55,11 +56,11 @@ impl<B: HostBackend> Scope<'_, B> {
         kept.unwrap_or_else(|error| panic_with(&error))
     }
 
-    /// As [`keep_owned`](Self::keep_owned), for a `body` that may fail.
+    /// Does the same as [`keep_owned`](Self::keep_owned), for a `body` that may fail.
     ///
     /// # Errors
     ///
-    /// What `body` returns, and as [`SharedPool::try_take`].
+    /// The error of `body`, and those of [`SharedPool::try_take`].
     pub fn try_keep_owned<O, T: HostElement, E: From<PoolError<O::Error>>>(
         &mut self,
         pool: &SharedPool<O>,
@@ -81,7 +82,7 @@ impl<B: HostBackend> Scope<'_, B> {
         Ok(pool.try_take_with(length, |index| source[index])?)
     }
 
-    /// Moves the block in which a slice lies to a shared pool; `None` where it cannot.
+    /// Moves the block that contains a slice to a shared pool; `None` if it cannot move.
     ///
     /// # Safety
     ///
@@ -108,7 +109,7 @@ impl<B: HostBackend> Scope<'_, B> {
             Ok(place) => place,
             Err(requested) => return Some(Err(PoolError::Bookkeeping { requested })),
         };
-        // Where the limit does not allow the whole block, a copy may fit.
+        // If the limit does not allow the whole block, a copy may fit.
         store.reserve(bytes).ok()?;
         let spare = store.take_like(bytes).map(HostMemory::into_block);
         // The cursor found the block above, and nothing was acquired since.

@@ -6,29 +6,29 @@ use crate::device::Device;
 use crate::element::{Element, PodElement};
 use crate::error::PoolError;
 
-/// A backend whose arrays may be owned: [`SharedPool`](crate::SharedPool), [`Owned`](crate::Owned).
+/// A backend whose arrays can be owned: [`SharedPool`](crate::SharedPool), [`Owned`](crate::Owned).
 ///
 /// A host backend chooses [`HostMemory`](crate::HostMemory) and its context as the origin. A backend over a queue
 /// chooses [`PooledMemory`](crate::PooledMemory): each array then has a context of its own, made from the origin.
 ///
 /// # Safety
 ///
-/// `barrier_on_all_threads` returns `true` only where it executed such a barrier.
+/// `barrier_on_all_threads` returns `true` only if it executed such a barrier.
 pub unsafe trait SharedBackend: PoolBackend {
     /// The memory of one owned array.
     type Memory: OwnedMemory<Self>;
 
-    /// What all threads share to allocate memory.
+    /// The state with which all threads allocate memory.
     type Origin: Send + Sync + 'static;
 
     /// Makes the origin of a pool's memory from a context.
     fn origin(context: Self::Context) -> Self::Origin;
 
-    /// Executes a full memory barrier on each thread of the process, and returns whether it did.
+    /// Executes a full memory barrier on each thread of the process. Returns `false` if it did not.
     ///
-    /// What a thread did before some moment within the call is visible to the caller afterwards, and what the caller did
-    /// before the call is visible to that thread after the moment. Where there is such a barrier, threads take and drop
-    /// arrays without an atomic exchange.
+    /// For each thread there is a moment within the call. The caller sees afterwards what the thread wrote before this
+    /// moment. The thread sees after this moment what the caller wrote before the call. With such a barrier, threads
+    /// take and drop arrays without an atomic exchange.
     #[doc(hidden)]
     #[must_use]
     fn barrier_on_all_threads() -> bool {
@@ -36,7 +36,7 @@ pub unsafe trait SharedBackend: PoolBackend {
     }
 }
 
-/// Implemented by the memories of this crate alone.
+/// A trait that only the memories of this crate implement.
 pub trait SealedMemory {}
 
 /// The memory of one owned array. The trait is sealed.
@@ -48,7 +48,7 @@ pub trait OwnedMemory<B: SharedBackend<Memory = Self>>: SealedMemory + Send + Si
     #[doc(hidden)]
     fn device(origin: &B::Origin) -> Device;
 
-    /// The bytes of a block that holds `length` elements of `element_size` bytes; `None` above `isize::MAX`.
+    /// Returns the bytes of a block that holds `length` elements of `element_size` bytes; `None` above `isize::MAX`.
     #[doc(hidden)]
     fn block_bytes(length: usize, element_size: usize) -> Option<usize>;
 
@@ -56,7 +56,7 @@ pub trait OwnedMemory<B: SharedBackend<Memory = Self>>: SealedMemory + Send + Si
     ///
     /// # Errors
     ///
-    /// [`PoolError::OutOfMemory`] where the backend has no such block.
+    /// [`PoolError::OutOfMemory`] if the backend has no such block.
     #[doc(hidden)]
     fn allocate(
         origin: &B::Origin,
@@ -64,7 +64,7 @@ pub trait OwnedMemory<B: SharedBackend<Memory = Self>>: SealedMemory + Send + Si
         config: &PoolConfig,
     ) -> Result<Self, PoolError<B::Error>>;
 
-    /// The bytes of the block.
+    /// Returns the bytes of the block.
     #[doc(hidden)]
     fn bytes(&self) -> usize;
 
@@ -72,15 +72,15 @@ pub trait OwnedMemory<B: SharedBackend<Memory = Self>>: SealedMemory + Send + Si
     #[doc(hidden)]
     fn free(self, origin: &B::Origin);
 
-    /// Waits until freed memory is back.
+    /// Waits until freed memory can be allocated again.
     #[doc(hidden)]
     fn settle(origin: &B::Origin);
 
-    /// Hands the memory out with recycled contents.
+    /// Begins an array with recycled contents.
     ///
     /// # Errors
     ///
-    /// [`PoolError::Backend`] where the backend cannot order or initialise it.
+    /// [`PoolError::Backend`] if the backend cannot order or initialise the memory.
     #[doc(hidden)]
     fn recycled<T: PodElement>(
         &mut self,
@@ -89,11 +89,11 @@ pub trait OwnedMemory<B: SharedBackend<Memory = Self>>: SealedMemory + Send + Si
         config: &PoolConfig,
     ) -> Result<Self::Name<T>, PoolError<B::Error>>;
 
-    /// Hands the memory out zeroed.
+    /// Begins an array of zeroed bytes.
     ///
     /// # Errors
     ///
-    /// As [`recycled`](Self::recycled).
+    /// Same as [`recycled`](Self::recycled).
     #[doc(hidden)]
     fn zeroed<T: Element>(
         &mut self,
@@ -101,11 +101,11 @@ pub trait OwnedMemory<B: SharedBackend<Memory = Self>>: SealedMemory + Send + Si
         length: usize,
     ) -> Result<Self::Name<T>, PoolError<B::Error>>;
 
-    /// Hands the memory out with a copy of `source`.
+    /// Begins an array with a copy of `source`.
     ///
     /// # Errors
     ///
-    /// As [`recycled`](Self::recycled).
+    /// Same as [`recycled`](Self::recycled).
     #[doc(hidden)]
     fn copied<T: Element>(
         &mut self,
@@ -113,19 +113,19 @@ pub trait OwnedMemory<B: SharedBackend<Memory = Self>>: SealedMemory + Send + Si
         source: &[T],
     ) -> Result<Self::Name<T>, PoolError<B::Error>>;
 
-    /// The array, to be read.
+    /// Returns the array's view for reading.
     ///
     /// # Safety
     ///
-    /// The memory was handed out under this name with `length` elements, and was not since.
+    /// This name is that of the latest array in the memory, which has `length` elements.
     #[doc(hidden)]
     unsafe fn view<T: Element>(&self, name: Self::Name<T>, length: usize) -> B::ViewRef<'_, T>;
 
-    /// The array, to be written.
+    /// Returns the array's view for writing.
     ///
     /// # Safety
     ///
-    /// As for [`view`](Self::view).
+    /// Same as for [`view`](Self::view).
     #[doc(hidden)]
     unsafe fn view_mut<T: Element>(&mut self, name: Self::Name<T>, length: usize)
     -> B::View<'_, T>;

@@ -1,9 +1,9 @@
-//! Owned arrays: memory that leaves its scope, is taken and dropped on any thread, and is used again.
+//! Owned arrays: memory that leaves its scope, and that any thread takes, drops and reuses.
 //!
-//! A [`SharedPool`] is a handle of a [`Store`](store::Store). The store has shards; a shard has lists of idle blocks, by
-//! size, behind a lock (`shard`). An [`Owned`] has the [record](record::Record) of its block, which is in no list meanwhile.
-//! What a block is depends on the backend: of the host, a block (`host_memory`); of a queue, a pool of one array
-//! (`pooled_memory`), which orders the block's uses as any pool does.
+//! A [`SharedPool`] is a handle of a [`Store`](store::Store). The store has shards; a shard has lists of idle blocks,
+//! by size, behind a lock (`shard`). An [`Owned`] has the [record](record::Record) of its block, which is in no list
+//! meanwhile. The backend decides what a block is. On the host it is an allocation (`host_memory`). On a queue it is a
+//! pool of one array (`pooled_memory`), which orders the block's uses as any pool does.
 //!
 //! # Foreign code
 //!

@@ -14,10 +14,10 @@ use crate::element::Element;
 
 /// An array of a [`SharedPool`](crate::SharedPool) that owns its memory.
 ///
-/// It borrows nothing, is `Send` where `T` is, and may be dropped on any thread. On the host it derefs to a slice and is
-/// `Sync` where `T` is. Of every backend it lends views: [`view`](Self::view) and [`view_mut`](Self::view_mut).
+/// It borrows nothing, is `Send` if `T` is, and may be dropped on any thread. On the host it derefs to a slice and is
+/// `Sync` if `T` is. Arrays of all backends lend views: [`view`](Self::view) and [`view_mut`](Self::view_mut).
 ///
-/// Forgetting an array leaks its block. The pool counts it as handed out from then on.
+/// Forgetting an array leaks its block. The pool counts the array as live from then on.
 ///
 /// ```
 /// # use pool_conformance::HeapBackend as Memory;
@@ -37,9 +37,9 @@ use crate::element::Element;
 /// # Why this is sound
 ///
 /// 1. A block is in one list, or in one `Owned`. It is moved between them under the lock of a shard.
-/// 2. A shard, an origin and a configuration are there as long as a handle or an array is: see the module's `store`.
-/// 3. Recycled contents are handed out as [`PodElement`](crate::PodElement)s alone, and every byte of a block that may be
-///    uninitialised is zeroed before.
+/// 2. A shard, an origin and a configuration live as long as a handle or an array does (module `store`).
+/// 3. Only [`PodElement`](crate::PodElement)s get recycled contents. Before, each byte of the block that may be
+///    uninitialised is zeroed.
 /// 4. Views borrow the array.
 ///
 /// | misuse | outcome |
@@ -84,8 +84,8 @@ pub struct Owned<B: SharedBackend, T> {
     elements: PhantomData<T>,
 }
 
-// SAFETY: an array owns its memory, which is `Send` (`OwnedMemory`), and its elements (the bound). Of the store it uses
-// what threads share.
+// SAFETY: an array owns its memory, which is `Send` (`OwnedMemory`), and its elements (the bound). It uses only those
+// parts of the store that threads share.
 unsafe impl<B: SharedBackend, T: Send> Send for Owned<B, T> {}
 
 // SAFETY: a shared array gives shared access to its memory and elements (the bounds) alone.
@@ -94,7 +94,7 @@ unsafe impl<B: SharedBackend<Memory: Sync>, T: Sync> Sync for Owned<B, T> {}
 impl<B: SharedBackend, T> Owned<B, T> {
     /// # Safety
     ///
-    /// The block's memory was handed out under this name with `length` valid elements, and was not since.
+    /// This name is that of the latest array in the block's memory, which has `length` valid elements.
     #[inline(always)]
     pub(super) unsafe fn new(
         block: TakenBlock<B>,
@@ -104,14 +104,14 @@ impl<B: SharedBackend, T> Owned<B, T> {
         Self { block, name, length, elements: PhantomData }
     }
 
-    /// The number of elements.
+    /// Returns the number of elements.
     #[inline]
     #[must_use]
     pub fn len(&self) -> usize {
         self.length
     }
 
-    /// Whether there are no elements.
+    /// Returns `true` if there are no elements.
     #[inline]
     #[must_use]
     pub fn is_empty(&self) -> bool {
@@ -120,15 +120,15 @@ impl<B: SharedBackend, T> Owned<B, T> {
 }
 
 impl<B: SharedBackend, T: Element> Owned<B, T> {
-    /// Lends the elements to be read, as the backend's view.
+    /// Returns the backend's view for reading the elements.
     #[inline]
     #[must_use]
     pub fn view(&self) -> B::ViewRef<'_, T> {
-        // SAFETY: handed out under this name (`new`); the view borrows the array.
+        // SAFETY: the name is that of the memory's latest array (`new`); the view borrows the array.
         unsafe { self.block.record.memory.view(self.name, self.length) }
     }
 
-    /// Lends the elements to be written, as the backend's view.
+    /// Returns the backend's view for writing the elements.
     #[inline]
     pub fn view_mut(&mut self) -> B::View<'_, T> {
         let (name, length) = (self.name, self.length);
@@ -167,7 +167,7 @@ impl<B: SharedHostBackend, T> AsMut<[T]> for Owned<B, T> {
     }
 }
 
-/// A panic cannot leave the memory of an array in a state that it should not be seen in.
+/// A panic cannot leave an array's memory in an inconsistent state.
 impl<B: SharedBackend, T: core::panic::UnwindSafe> core::panic::UnwindSafe for Owned<B, T> {}
 impl<B: SharedBackend, T: core::panic::RefUnwindSafe> core::panic::RefUnwindSafe for Owned<B, T> {}
 
@@ -177,7 +177,7 @@ impl<B: SharedBackend, T> fmt::Debug for Owned<B, T> {
     }
 }
 
-/// A block that was taken from a store, and is returned when this is dropped.
+/// A block of a store, which the drop of this value returns.
 pub(super) struct TakenBlock<B: SharedBackend> {
     record: ManuallyDrop<BlockRecord<B>>,
     store: NonNull<Store<B>>,

@@ -1,8 +1,8 @@
 //! Memory of a backend over a queue: a pool of one array, with a context of its own.
 //!
-//! The pool orders the array's uses, as it does for every pool: what the queue does with the array before and after a hand
-//! over, other streams, and freeing. So an owned array needs no order of its own. It is used by one thread at a time,
-//! because its pool is.
+//! The pool orders the array's uses as every pool does: commands on the queue before and after the array changes its
+//! owner, other streams, and freeing. So an owned array needs no order of its own. One thread uses it at a time,
+//! because one thread uses its pool at a time.
 
 use core::fmt;
 
@@ -15,16 +15,16 @@ use crate::element::{Element, PodElement};
 use crate::error::{PoolError, panic_with};
 use crate::raw::block_bytes;
 
-/// Makes the contexts of the arrays of a shared pool, all of the same queue.
+/// Creates the contexts of a shared pool's arrays, all of the same queue.
 pub trait ContextSource<B: PoolBackend> {
-    /// Makes another context of the queue.
+    /// Creates another context of the queue.
     ///
     /// # Errors
     ///
-    /// The backend's own error where there is none.
+    /// The backend's own error if it cannot create a context.
     fn context(&self) -> Result<B::Context, B::Error>;
 
-    /// The device that the memory is on.
+    /// Returns the device of the memory.
     fn device(&self) -> Device;
 }
 
@@ -63,7 +63,7 @@ where
             PoolConfig::new().name(config.name).huge_pages(config.huge_pages).poison(config.poison);
         let mut pool = DynamicPool::with_config(context, config)?;
         if bytes > 0 {
-            // The longest array of words that a block of so many bytes holds.
+            // The longest array of words that a block of `bytes` bytes holds.
             pool.try_acquire::<u64>(bytes / size_of::<u64>() - 1)?;
             pool.reset();
         }
@@ -79,7 +79,7 @@ where
     }
 
     fn settle(origin: &B::Origin) {
-        // Waiting is an offer: where there is no context, the memory comes back later.
+        // Waiting is optional: if no context can be created, the memory is freed later.
         if let Ok(context) = origin.context() {
             B::settle(&context);
         }
@@ -114,7 +114,7 @@ where
     }
 
     unsafe fn view<T: Element>(&self, name: Handle<T>, _: usize) -> B::ViewRef<'_, T> {
-        // The handle is of this pool, and its array was not given back (caller).
+        // The handle is of this pool, and its array was not returned (caller).
         self.pool.get(name).unwrap_or_else(|error| panic_with(&error))
     }
 

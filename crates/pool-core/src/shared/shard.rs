@@ -4,16 +4,16 @@
 //! that is free. A **magazine** has an owner, a thread, which accesses it without an atomic exchange. It holds few blocks.
 //!
 //! Another thread that needs a magazine (to trim, to close, or at a limit) locks it, executes a barrier on all threads,
-//! and waits until the owner does not use it. The owner first notes in its cell that it uses the magazine, and then looks
-//! whether it is locked. By the barrier, one of the two sees the other.
+//! and waits until the owner does not use it. The owner first notes in its cell that it uses the magazine, and then
+//! checks that it is not locked. By the barrier, one of the two sees the other.
 //!
-//! Only moves and pointer exchanges happen in a shard: no allocation, no free, no code of a user.
+//! Only moves and pointer exchanges happen in a shard: no allocation, no free, no user code.
 //!
 //! # Invariants
 //!
-//! 1. The body of a shard is accessed by the holder of its lock, or by the owner, whose cell has the shard's address,
-//!    alone. The owner changes under the lock.
-//! 2. The atomic counters are written by such a thread alone. Others read them as estimates.
+//! 1. Only the holder of its lock accesses the body of a shard, or the owner while its cell has the shard's address.
+//!    The owner changes under the lock.
+//! 2. Only such a thread writes the atomic counters. Others read them as estimates.
 //! 3. **To release a shard is the last access to it.** The thread that closes a pool may free the pool as soon as it has
 //!    had each shard once. So a shard is released through a raw pointer: a reference to the shard would have to stay
 //!    valid until the end of the function that it was given to.
@@ -40,7 +40,7 @@ const LISTS: usize = usize::BITS as usize;
 /// The value of a lock that is held.
 const LOCKED: usize = 1;
 
-/// Idle blocks, and the numbers of what was taken and returned here.
+/// Idle blocks, and the numbers of arrays that were taken and returned here.
 ///
 /// Aligned to two cache lines, which processors fetch together.
 #[repr(align(128))]
@@ -49,18 +49,18 @@ pub(super) struct Shard<M> {
     /// The owner's [`ThreadCell`], which is never freed; 0 for none.
     #[cfg(feature = "std")]
     owner: core::sync::atomic::AtomicPtr<ThreadCell>,
-    /// The lists that have a block, a bit each.
+    /// A bit for each list, set if the list has a block.
     occupied: AtomicUsize,
     /// Arrays taken less arrays returned, wrapping: an array may be returned to another shard.
     arrays: AtomicUsize,
-    /// Bytes of these arrays, likewise.
+    /// Bytes of arrays taken less bytes of arrays returned, wrapping.
     bytes: AtomicUsize,
     body: UnsafeCell<Body<M>>,
 }
 
 struct Body<M> {
     blocks: usize,
-    /// The most idle blocks; 0 where the pool is closed.
+    /// The most idle blocks; 0 once the pool is closed.
     most: usize,
     lists: [Option<Box<Record<M>>>; LISTS],
 }
@@ -70,7 +70,7 @@ struct Body<M> {
 unsafe impl<M: Send> Sync for Shard<M> {}
 
 impl<M> Shard<M> {
-    /// A shard without blocks, which keeps at most so many.
+    /// Makes an empty shard, which keeps at most `most` idle blocks.
     pub(super) fn new(most: usize) -> Self {
         let lists = array::from_fn(|_| None);
         Self {
@@ -84,30 +84,30 @@ impl<M> Shard<M> {
         }
     }
 
-    /// Arrays and bytes that were taken here, less those that were returned; wrapping.
+    /// Returns the arrays and bytes that were taken here, less those that were returned; wrapping.
     pub(super) fn balance(&self) -> (usize, usize) {
         (self.arrays.load(Ordering::Relaxed), self.bytes.load(Ordering::Relaxed))
     }
 
-    /// Whether the shard may have an idle block of one of the classes. An estimate.
+    /// Returns `true` if the shard may have an idle block of one of the classes. An estimate.
     #[inline(always)]
     pub(super) fn may_have(&self, classes: Classes) -> bool {
         self.occupied.load(Ordering::Relaxed) & classes.lists() != 0
     }
 
-    /// Whether a thread owns the magazine. An estimate.
+    /// Returns `true` if a thread owns the magazine. An estimate.
     #[cfg(feature = "std")]
     pub(super) fn has_owner(&self) -> bool {
         !self.owner.load(Ordering::Relaxed).is_null()
     }
 
-    /// Whether the shard may have an idle block. An estimate.
+    /// Returns `true` if the shard may have an idle block. An estimate.
     pub(super) fn may_have_any(&self) -> bool {
         self.occupied.load(Ordering::Relaxed) != 0
     }
 }
 
-/// Classes that follow one another.
+/// A range of classes, both ends included.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Classes {
     pub(super) first: usize,
@@ -115,7 +115,7 @@ pub(super) struct Classes {
 }
 
 impl Classes {
-    /// The lists in which blocks of the classes are, a bit each.
+    /// Returns a bit for each list that may have blocks of the classes.
     #[inline(always)]
     fn lists(self) -> usize {
         let count = self.last + 1 - self.first;
@@ -150,11 +150,11 @@ impl<M> Locked<'_, M> {
         Some(Self { shard, word: NonNull::from(lock), borrowed: PhantomData })
     }
 
-    /// Locks a shard that has no owner, and waits for it where another thread holds its lock.
+    /// Locks a shard that has no owner. Waits while another thread holds its lock.
     ///
     /// # Safety
     ///
-    /// As for [`try_new`](Self::try_new).
+    /// Same as for [`try_new`](Self::try_new).
     pub(super) unsafe fn wait(shard: NonNull<Shard<M>>) -> Self {
         loop {
             // SAFETY: the caller's promise.
@@ -180,21 +180,21 @@ impl<M> Locked<'_, M> {
         unsafe { &mut *self.shard().body.get() }
     }
 
-    /// Counts an array of so many bytes as taken.
+    /// Counts an array of `bytes` bytes as taken.
     #[inline(always)]
     pub(super) fn note_taken(&mut self, bytes: usize) {
         step(&self.shard().arrays, 1);
         step(&self.shard().bytes, bytes);
     }
 
-    /// Counts an array of so many bytes as returned.
+    /// Counts an array of `bytes` bytes as returned.
     #[inline(always)]
     pub(super) fn note_returned(&mut self, bytes: usize) {
         step(&self.shard().arrays, 1_usize.wrapping_neg());
         step(&self.shard().bytes, bytes.wrapping_neg());
     }
 
-    /// Whether the shard has as many blocks as it may. A shard of a closed pool always has.
+    /// Returns `true` if the shard keeps no further block. A shard of a closed pool keeps none.
     #[inline(always)]
     pub(super) fn is_full(&mut self) -> bool {
         let body = self.body();
@@ -220,7 +220,7 @@ impl<M> Locked<'_, M> {
         occupied.store(occupied.load(Ordering::Relaxed) | 1 << list, Ordering::Relaxed);
     }
 
-    /// Takes the idle block that was returned last to the list of a class, if it is of this class.
+    /// Takes the block that was last added to the list of a class, if it is of this class.
     #[cfg(feature = "std")]
     #[inline(always)]
     pub(super) fn pop_newest(&mut self, class: usize) -> Option<Box<Record<M>>> {
@@ -234,7 +234,7 @@ impl<M> Locked<'_, M> {
         record
     }
 
-    /// Takes an idle block of one of the classes, the first class that has one.
+    /// Takes an idle block of the lowest of the classes that has one.
     pub(super) fn pop(&mut self, classes: Classes) -> Option<Box<Record<M>>> {
         if !self.shard().may_have(classes) {
             return None;
@@ -252,7 +252,7 @@ impl<M> Locked<'_, M> {
         record
     }
 
-    /// Takes an idle block, whatever its class.
+    /// Takes an idle block of any class.
     pub(super) fn pop_any(&mut self) -> Option<Box<Record<M>>> {
         let list = self.shard().occupied.load(Ordering::Relaxed).trailing_zeros() as usize;
         let record = unlink(self.body().lists.get_mut(list)?);
@@ -292,16 +292,16 @@ impl<M> Locked<'_, M> {
             Self { shard: magazine, word: NonNull::from(&cell.in_use), borrowed: PhantomData };
         let shard = locked.shard();
         let is_free = shard.lock.load(Ordering::Acquire) == 0;
-        // Where it is not, the drop of `locked` takes the address out of the cell.
+        // If it is not, the drop of `locked` takes the address out of the cell.
         (is_free && core::ptr::eq(shard.owner.load(Ordering::Relaxed), cell)).then_some(locked)
     }
 
-    /// Locks a magazine, and waits until its owner does not use it. `None` where there is no barrier.
+    /// Locks a magazine, and waits until its owner does not use it. Returns `None` if there is no barrier.
     ///
     /// # Safety
     ///
-    /// As for [`try_new`](Self::try_new), and the calling thread uses no magazine. `barrier` executes a full memory
-    /// barrier on each thread of the process, or returns `false`.
+    /// Same as for [`try_new`](Self::try_new), and the calling thread uses no magazine. `barrier` executes a full
+    /// memory barrier on each thread of the process, or returns `false`.
     pub(super) unsafe fn wait_for_magazine(
         magazine: NonNull<Shard<M>>,
         barrier: impl FnOnce() -> bool,
@@ -325,9 +325,9 @@ impl<M> Locked<'_, M> {
     ///
     /// # Safety
     ///
-    /// As for [`try_new`](Self::try_new); the cell is the calling thread's own.
+    /// Same as for [`try_new`](Self::try_new); the cell is the calling thread's own.
     pub(super) unsafe fn claim(magazine: NonNull<Shard<M>>, cell: &'static ThreadCell) -> bool {
-        // SAFETY: the shard is live (caller). Another thread's magazine is not locked for a look.
+        // SAFETY: the shard is live (caller). This read does not lock another thread's magazine.
         let owner = unsafe { &(*magazine.as_ptr()).owner };
         let is_own = |owner: *mut ThreadCell| owner.is_null() || core::ptr::eq(owner, cell);
         if !is_own(owner.load(Ordering::Relaxed)) {
@@ -344,7 +344,7 @@ impl<M> Locked<'_, M> {
     }
 }
 
-/// Releases the shard. Afterwards it is not touched (invariant 3).
+/// Releases the shard, which is not accessed afterwards (invariant 3).
 impl<M> Drop for Locked<'_, M> {
     #[inline(always)]
     fn drop(&mut self) {
@@ -362,7 +362,7 @@ fn unlink<M>(place: &mut Option<Box<Record<M>>>) -> Option<Box<Record<M>>> {
     Some(record)
 }
 
-/// Adds to a counter that the caller alone writes.
+/// Adds to a counter that only the caller writes.
 #[inline(always)]
 fn step(counter: &AtomicUsize, by: usize) {
     counter.store(counter.load(Ordering::Relaxed).wrapping_add(by), Ordering::Relaxed);

@@ -1,4 +1,4 @@
-//! The handle of a pool whose arrays are owned, and taken and dropped on any thread.
+//! The handle of a pool of owned arrays, which any thread takes and drops.
 
 use alloc::sync::Arc;
 use core::fmt;
@@ -16,7 +16,7 @@ use crate::host::is_known_plain;
 use crate::memory_checks::MemoryChecks;
 use crate::stats::{PoolStats, ReleaseReport};
 
-/// What a method of [`SharedPool`] returns that takes an array.
+/// The result of the methods of [`SharedPool`] that take an array.
 pub type TakeResult<B, T> = Result<Owned<B, T>, PoolError<<B as PoolBackend>::Error>>;
 
 /// The name of an array in the memory of a backend.
@@ -24,11 +24,11 @@ type Name<B, T> = <<B as SharedBackend>::Memory as OwnedMemory<B>>::Name<T>;
 
 /// A thread-safe pool of [`Owned`] arrays, for memory that leaves a scope.
 ///
-/// A clone is another handle of the same pool. Any thread takes arrays, and any thread drops them. What is dropped is used
-/// again. Arrays keep the pool's memory alive: the handles may go before them.
+/// A clone is another handle of the same pool. Any thread takes arrays, and any thread drops them. The pool reuses the
+/// memory of dropped arrays. Arrays keep the pool's memory alive: the handles may be dropped before them.
 ///
-/// Scopes are faster and plan nothing, so temporaries belong there. Owned arrays are for what outlives its scope:
-/// results that leave a loop, queues between threads, tasks of an executor.
+/// Scopes are faster, so temporaries belong there. Owned arrays are for data that outlives its scope: results that
+/// leave a loop, queues between threads, tasks of an executor.
 ///
 /// ```
 /// # use pool_conformance::HeapBackend as Memory;
@@ -57,26 +57,27 @@ type Name<B, T> = <<B as SharedBackend>::Memory as OwnedMemory<B>>::Name<T>;
 /// # What it holds
 ///
 /// A block exceeds its array by at most a quarter, and 64 bytes. Dropped arrays leave idle blocks. The pool frees idle
-/// blocks rather than hold more than five quarters of the bytes that were live at most, and 64 KiB for each thread. Where an
-/// array would need a block beyond that, a larger idle block may serve it, of up to four times its bytes: while such arrays
-/// live, the pool may hold more. The peak is measured whenever the pool is about to grow. [`trim`](Self::trim) frees all idle blocks.
+/// blocks rather than hold more than five quarters of the bytes that were live at most, and 64 KiB for each thread. If
+/// an array would need a block beyond that, it may get a larger idle block, of up to four times its bytes. While such
+/// arrays live, the pool may hold more. The peak is measured each time the pool is about to grow. [`trim`](Self::trim)
+/// frees all idle blocks.
 ///
 /// # Threads
 ///
-/// With the feature `std`, on Linux, a thread takes from a magazine of its own and returns to it, without an atomic exchange.
-/// Otherwise, and where the magazine is empty or full, blocks go through shards, each behind a lock that is held for a
-/// few instructions. A thread tries one lock after the other and takes the first that is free. Threads wait only in
-/// [`trim`](Self::trim), where the pool may not grow, and where the last handle is dropped. Allocation and freeing happen
+/// With the feature `std`, on Linux, a thread takes from a magazine of its own and returns to it, without an atomic
+/// exchange. Otherwise, and if the magazine is empty or full, blocks go through shards, each behind a lock that is held
+/// for a few instructions. A thread tries the locks in turn and takes the first that is free. Threads wait only in
+/// [`trim`](Self::trim), if the pool may not grow, and when the last handle is dropped. Allocation and freeing happen
 /// outside the locks.
 ///
 /// A signal or interrupt handler must not use a pool that the code it interrupts uses.
 ///
 /// # Configuration
 ///
-/// Of a [`PoolConfig`], the name, the byte limit, huge pages, poison and fresh blocks apply.
+/// These options of a [`PoolConfig`] apply: the name, the byte limit, huge pages, poison and fresh blocks.
 pub struct SharedPool<B: SharedBackend>(Arc<StoreHandle<B>>);
 
-/// The handles of a store, counted together.
+/// The state that all handles of a store share; its drop closes the store.
 struct StoreHandle<B: SharedBackend>(NonNull<Store<B>>);
 
 // SAFETY: a store is shared by threads: its shards are behind locks, its memory is `Send`, its origin `Send` and `Sync`,
@@ -94,21 +95,21 @@ impl<B: SharedBackend> Drop for StoreHandle<B> {
 }
 
 impl<B: SharedBackend> SharedPool<B> {
-    /// An empty pool with the default configuration.
+    /// Creates an empty pool with the default configuration.
     ///
     /// # Panics
     ///
-    /// With the text of the error that [`with_config`](Self::with_config) returns.
+    /// Panics with the error that [`with_config`](Self::with_config) returns.
     #[must_use]
     pub fn new(context: B::Context) -> Self {
         Self::with_config(context, PoolConfig::new()).unwrap_or_else(|error| panic_with(&error))
     }
 
-    /// An empty pool with a configuration.
+    /// Creates an empty pool with a configuration.
     ///
     /// # Errors
     ///
-    /// [`PoolError::Config`] for a value out of its range, and [`PoolError::Bookkeeping`] where the host has no memory for
+    /// [`PoolError::Config`] for a value out of its range, and [`PoolError::Bookkeeping`] if the host has no memory for
     /// the pool's own state.
     pub fn with_config(
         context: B::Context,
@@ -134,20 +135,21 @@ impl<B: SharedBackend> SharedPool<B> {
     ///
     /// # Panics
     ///
-    /// With the text of the error that [`try_take`](Self::try_take) returns.
+    /// Panics with the error that [`try_take`](Self::try_take) returns.
     #[inline]
     #[track_caller]
     pub fn take<T: PodElement>(&self, length: usize) -> Owned<B, T> {
         self.try_take(length).unwrap_or_else(|error| panic_with(&error))
     }
 
-    /// As [`take`](Self::take).
+    /// Does the same as [`take`](Self::take), with an error instead of a panic.
     ///
     /// # Errors
     ///
-    /// [`PoolError::SizeOverflow`] above `isize::MAX` bytes, [`PoolError::LimitExceeded`] and [`PoolError::OutOfMemory`]
-    /// where there is no such block even after all idle blocks were freed, [`PoolError::Bookkeeping`] where the host has
-    /// no memory for the block's record, and [`PoolError::Backend`] where the memory cannot be initialised or ordered.
+    /// [`PoolError::SizeOverflow`] above `isize::MAX` bytes. [`PoolError::LimitExceeded`] and
+    /// [`PoolError::OutOfMemory`] if no block can be allocated even after all idle blocks were freed.
+    /// [`PoolError::Bookkeeping`] if the host has no memory for the block's record. [`PoolError::Backend`] if the
+    /// memory cannot be initialised or ordered.
     #[inline]
     pub fn try_take<T: PodElement>(&self, length: usize) -> TakeResult<B, T> {
         self.hand_out(length, |memory, store| {
@@ -159,45 +161,45 @@ impl<B: SharedBackend> SharedPool<B> {
     ///
     /// # Panics
     ///
-    /// With the text of the error that [`try_take_zeroed`](Self::try_take_zeroed) returns.
+    /// Panics with the error that [`try_take_zeroed`](Self::try_take_zeroed) returns.
     #[inline]
     #[track_caller]
     pub fn take_zeroed<T: Element>(&self, length: usize) -> Owned<B, T> {
         self.try_take_zeroed(length).unwrap_or_else(|error| panic_with(&error))
     }
 
-    /// As [`take_zeroed`](Self::take_zeroed).
+    /// Does the same as [`take_zeroed`](Self::take_zeroed), with an error instead of a panic.
     ///
     /// # Errors
     ///
-    /// As [`try_take`](Self::try_take).
+    /// Same as [`try_take`](Self::try_take).
     #[inline]
     pub fn try_take_zeroed<T: Element>(&self, length: usize) -> TakeResult<B, T> {
         self.hand_out(length, |memory, store| memory.zeroed(store.origin(), length))
     }
 
-    /// Takes an array with a copy of `source`. The copy has left `source` when this returns.
+    /// Takes an array with a copy of `source`. The call returns after `source` was read.
     ///
     /// # Panics
     ///
-    /// With the text of the error that [`try_take_from`](Self::try_take_from) returns.
+    /// Panics with the error that [`try_take_from`](Self::try_take_from) returns.
     #[inline]
     #[track_caller]
     pub fn take_from<T: Element>(&self, source: &[T]) -> Owned<B, T> {
         self.try_take_from(source).unwrap_or_else(|error| panic_with(&error))
     }
 
-    /// As [`take_from`](Self::take_from).
+    /// Does the same as [`take_from`](Self::take_from), with an error instead of a panic.
     ///
     /// # Errors
     ///
-    /// As [`try_take`](Self::try_take).
+    /// Same as [`try_take`](Self::try_take).
     #[inline]
     pub fn try_take_from<T: Element>(&self, source: &[T]) -> TakeResult<B, T> {
         self.hand_out(source.len(), |memory, store| memory.copied(store.origin(), source))
     }
 
-    /// Takes a block and has `fill` hand it out.
+    /// Takes a block, in which `fill` begins an array.
     #[inline(always)]
     fn hand_out<T>(
         &self,
@@ -218,37 +220,37 @@ impl<B: SharedBackend> SharedPool<B> {
         // SAFETY: just taken from this store.
         let mut block = unsafe { TakenBlock::<B>::new(self.store_pointer(), record) };
         let name = fill(block.memory_mut(), store)?;
-        // SAFETY: just handed out under this name, with valid elements.
+        // SAFETY: an array of this name, with valid elements, was just begun in the block.
         Ok(unsafe { Owned::new(block, name, length) })
     }
 
-    /// Frees all idle blocks, on whatever thread they were dropped.
+    /// Frees all idle blocks of all threads.
     #[expect(clippy::must_use_candidate, reason = "it is called for what it does")]
     pub fn trim(&self) -> ReleaseReport {
         self.store().trim()
     }
 
-    /// The numbers of the pool.
+    /// Returns the numbers of the pool.
     ///
-    /// `active_slots` are the arrays that are handed out. `peak_live_bytes` is measured whenever the pool is about to grow,
-    /// and by this method. While other threads take and drop, the numbers are estimates.
+    /// `active_slots` is the number of live arrays. `peak_live_bytes` is measured each time the pool is about to grow,
+    /// and by this method. While other threads take and drop arrays, the numbers are estimates.
     #[must_use]
     pub fn stats(&self) -> PoolStats {
         self.store().stats()
     }
 }
 
-/// The error for more elements than an address space holds.
+/// Returns the error for more elements than an address space holds.
 #[cold]
 fn too_large<T, E>(elements: usize) -> PoolError<E> {
     PoolError::SizeOverflow { elements, element_size: size_of::<T>() }
 }
 
 impl<B: SharedHostBackend> SharedPool<B> {
-    /// Takes an array whose elements are made by `element(index)`: any type that is [`Copy`].
+    /// Takes an array whose elements `element(index)` returns: any type that is [`Copy`].
     ///
-    /// Types that may have padding mark the block, as in [`Scope::acquire_with`](crate::Scope::acquire_with): it is zeroed
-    /// before it is next handed out with recycled contents.
+    /// Types that may have padding mark the block, as in [`Scope::acquire_with`](crate::Scope::acquire_with). The pool
+    /// zeroes it before an array next gets its recycled contents.
     ///
     /// ```
     /// # use pool_conformance::HeapBackend as Memory;
@@ -259,7 +261,7 @@ impl<B: SharedHostBackend> SharedPool<B> {
     ///
     /// # Panics
     ///
-    /// With the text of the error that [`try_take_with`](Self::try_take_with) returns.
+    /// Panics with the error that [`try_take_with`](Self::try_take_with) returns.
     #[inline]
     #[track_caller]
     pub fn take_with<T: HostElement>(
@@ -270,11 +272,11 @@ impl<B: SharedHostBackend> SharedPool<B> {
         self.try_take_with(length, element).unwrap_or_else(|error| panic_with(&error))
     }
 
-    /// As [`take_with`](Self::take_with).
+    /// Does the same as [`take_with`](Self::take_with), with an error instead of a panic.
     ///
     /// # Errors
     ///
-    /// As [`try_take`](Self::try_take); `element` is then not called.
+    /// Same as for [`try_take`](Self::try_take); `element` is then not called.
     #[inline]
     pub fn try_take_with<T: HostElement>(
         &self,
@@ -305,13 +307,13 @@ impl<B: SharedBackend> Clone for SharedPool<B> {
 }
 
 impl<B: SharedBackend<Context: Default>> Default for SharedPool<B> {
-    /// As [`new`](Self::new), with the default context.
+    /// Does the same as [`new`](Self::new), with the default context.
     fn default() -> Self {
         Self::new(B::Context::default())
     }
 }
 
-/// A panic cannot leave a pool in a state that it should not be seen in.
+/// A panic cannot leave a pool in an inconsistent state.
 impl<B: SharedBackend> core::panic::UnwindSafe for SharedPool<B> {}
 impl<B: SharedBackend> core::panic::RefUnwindSafe for SharedPool<B> {}
 

@@ -1,15 +1,15 @@
 //! The sizes of blocks: eight to a doubling, so that a block exceeds its array by at most an eighth.
 //!
-//! Sizes are counted in units of 64 bytes. Class 0 has no bytes; up to eight units each count has its class. Above, class
-//! `8 s + m`, for `m` from 9 to 16, has `m << s` units.
+//! Sizes are counted in units of 64 bytes. Class 0 has no bytes, and classes 1 to 8 have one to eight units. Above,
+//! class `8 s + m`, for `m` from 9 to 16, has `m << s` units.
 
 /// The bytes of the smallest block.
 pub(super) const UNIT: usize = 64;
 
-/// The classes of a doubling. Up to as many units, each number of units has its own class.
+/// The classes of a doubling. Each number of units up to this one has its own class.
 pub(super) const CLASSES_PER_DOUBLING: usize = 8;
 
-/// The class of the smallest block that holds so many bytes.
+/// Returns the class of the smallest block that holds `bytes` bytes.
 #[inline]
 pub(super) const fn class_of(bytes: usize) -> usize {
     let units = bytes.div_ceil(UNIT);
@@ -21,7 +21,7 @@ pub(super) const fn class_of(bytes: usize) -> usize {
     CLASSES_PER_DOUBLING * shift + (last >> shift) + 1
 }
 
-/// The bytes of the blocks of a class; `None` above `isize::MAX`.
+/// Returns the bytes of the blocks of a class; `None` above `isize::MAX`.
 pub(super) const fn class_bytes(class: usize) -> Option<usize> {
     if class <= CLASSES_PER_DOUBLING {
         return Some(class * UNIT);
@@ -32,7 +32,7 @@ pub(super) const fn class_bytes(class: usize) -> Option<usize> {
     if shift >= bytes.leading_zeros() as usize { None } else { Some(bytes << shift) }
 }
 
-/// The class whose arrays all fit a block of so many bytes.
+/// Returns the highest class whose arrays all fit a block of `bytes` bytes.
 pub(super) const fn class_within(bytes: usize) -> usize {
     let class = class_of(bytes);
     match class_bytes(class) {
@@ -45,7 +45,7 @@ pub(super) const fn class_within(bytes: usize) -> usize {
 mod tests {
     use super::*;
 
-    /// Lengths around each power of two, and many in between.
+    /// Returns lengths around each power of two, and many in between.
     fn lengths() -> impl Iterator<Item = usize> {
         let most = if cfg!(miri) { 300 } else { 70_000 };
         let edges = (7..usize::BITS - 1).flat_map(|bit| {

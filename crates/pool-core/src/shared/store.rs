@@ -1,23 +1,23 @@
-//! What all handles and arrays of a shared pool have in common: its shards, its numbers, and how blocks come and go.
+//! The state that all handles and arrays of a shared pool share: its shards, its numbers, and the moves of blocks.
 //!
 //! # The way of a block
 //!
-//! A thread takes from its magazine, and returns to it. What a full magazine does not keep goes to a common shard, from
-//! which all threads take. So a block that one thread takes and another returns costs a lock each time, and no barrier.
-//! Magazines of other threads are searched only before the pool would hold too much, or cannot grow. Without the feature
-//! `std`, and where there is no barrier on all threads, all blocks go through the common shards.
+//! A thread takes blocks from its magazine, and returns them to it. If the magazine is full, a block goes to a common
+//! shard, from which all threads take. So a block that one thread takes and another returns costs a lock each time, and
+//! no barrier. Magazines of other threads are searched only before the pool would hold too much, or cannot grow.
+//! Without the feature `std`, or without a barrier on all threads, all blocks go through the common shards.
 //!
 //! # How long it lives
 //!
-//! Handles count themselves. An array is not counted by an atomic of the pool, which all threads would have to share: the
-//! shard to which it is returned subtracts it. When the last handle is dropped, [`close`] locks all shards, adds up what is
-//! still handed out, and stores the sum. From then on each array that is returned subtracts itself from this sum, and the
+//! Handles count themselves. An array is not counted by an atomic of the pool, which all threads would have to share:
+//! the shard to which it is returned subtracts it. When the last handle is dropped, [`close`] locks all shards, adds up
+//! the live arrays, and stores the sum. From then on each array that is returned is subtracted from this sum, and the
 //! last one frees the store.
 //!
 //! # What it holds
 //!
-//! A new block may not make the pool hold more than five quarters of what was ever live, and some slack. Where it would, a
-//! larger idle block is handed out instead ([`Store::find_larger`]), or idle blocks are freed first.
+//! A new block may not make the pool hold more than five quarters of the peak of live bytes, and some slack. If it
+//! would, the array gets a larger idle block ([`Store::find_larger`]), or idle blocks are freed first.
 
 use alloc::boxed::Box;
 use core::array;
@@ -40,8 +40,8 @@ use crate::try_box::{into_box, try_box};
 /// A record of a store.
 pub(super) type BlockRecord<B> = Box<Record<<B as SharedBackend>::Memory>>;
 
-/// How far beyond five quarters of the live peak a pool may go, in bytes: so much, and so much for each magazine. It keeps
-/// the small arrays of a thread out of the thread's way.
+/// The slack in bytes: a pool may exceed five quarters of the live peak by this once, and by this for each magazine. So
+/// the idle blocks of a thread's small arrays are kept.
 const SLACK: usize = 64 << 10;
 
 /// The threads that may have a magazine in a pool.
@@ -62,11 +62,11 @@ const COMMONS: usize = if usize::BITS >= 64 { 16 } else { 4 };
 /// The factor of a multiplicative hash: the golden ratio's part of a word, and odd.
 const GOLDEN: usize = (usize::MAX / 1000 * 618) | 1;
 
-/// Threads choose their first common shard by the mebibyte that their stack is in: the standard library's stacks have two.
-/// Every choice is correct.
+/// Threads choose their first common shard by the mebibyte of their stack's address, as the standard library's stacks
+/// have two mebibytes. Every choice is correct.
 const STACK_BITS: u32 = 20;
 
-/// The common shard that the calling thread tries first.
+/// Returns the number of the common shard that the calling thread tries first.
 #[inline]
 fn first_common() -> usize {
     let here = 0_u8;
@@ -79,7 +79,7 @@ pub(super) struct Store<B: SharedBackend> {
     #[cfg(feature = "std")]
     magazines: [Shard<B::Memory>; MAGAZINES],
     commons: [Shard<B::Memory>; COMMONS],
-    /// Tells the pool from all others, also from those that are gone.
+    /// The pool's number. No other pool of the process has it, before or after.
     #[cfg_attr(not(feature = "std"), expect(dead_code, reason = "only magazines need it"))]
     identity: u64,
     config: PoolConfig,
@@ -87,10 +87,10 @@ pub(super) struct Store<B: SharedBackend> {
     /// Bytes of all blocks.
     reserved: AtomicUsize,
     peak_reserved: AtomicUsize,
-    /// The most live bytes that were seen when the pool was about to grow.
+    /// The most live bytes among the measurements, which are made when the pool is about to grow.
     peak_live: AtomicUsize,
     growths: AtomicUsize,
-    /// Magazines that have an owner, as far as slack is concerned.
+    /// The magazines that had an owner when one was last claimed. Each adds slack.
     owners: AtomicUsize,
     /// Arrays for which neither magazine nor first common shard had a block.
     misses: AtomicUsize,
@@ -99,11 +99,11 @@ pub(super) struct Store<B: SharedBackend> {
 }
 
 impl<B: SharedBackend> Store<B> {
-    /// Makes a store without blocks; it lives until [`close`].
+    /// Creates a store without blocks. It lives until [`close`].
     ///
     /// # Errors
     ///
-    /// [`PoolError::Bookkeeping`] where the host has no memory for it, and [`PoolError::IdentitiesExhausted`].
+    /// [`PoolError::Bookkeeping`] if the host has no memory for it, and [`PoolError::IdentitiesExhausted`].
     pub(super) fn create(
         context: B::Context,
         config: PoolConfig,
@@ -150,7 +150,7 @@ impl<B: SharedBackend> Store<B> {
         &[]
     }
 
-    /// Locks a magazine, whoever owns it; `None` where there is no barrier.
+    /// Locks a magazine of any thread. Returns `None` if there is no barrier.
     fn lock_magazine<'a>(
         &'a self,
         magazine: &'a Shard<B::Memory>,
@@ -165,7 +165,7 @@ impl<B: SharedBackend> Store<B> {
         return Some(unsafe { Locked::wait(magazine) });
     }
 
-    /// Makes the calling thread the owner of a magazine, if it is not and one is free.
+    /// Makes the calling thread the owner of a magazine, if it owns none and one is free.
     #[cfg(feature = "std")]
     fn claim_magazine(&self) {
         if self.identity == NO_MAGAZINES || thread_cell::is_known(self.identity) {
@@ -183,13 +183,13 @@ impl<B: SharedBackend> Store<B> {
         );
     }
 
-    /// Locks a common shard, the first whose lock is free from the thread's own on.
+    /// Locks the first common shard, from the thread's own on, whose lock is free.
     fn lock_common(&self) -> Locked<'_, B::Memory> {
         // SAFETY: the store is live while `self` is borrowed.
         unsafe { lock_common(NonNull::from(&self.commons)) }
     }
 
-    /// Takes a block for an array of so many bytes from the thread's magazine, and counts it as handed out.
+    /// Takes a block for an array of `bytes` bytes from the thread's magazine, and counts it as live.
     #[inline(always)]
     pub(super) fn take_near(&self, bytes: usize) -> Option<BlockRecord<B>> {
         #[cfg(feature = "std")]
@@ -208,13 +208,12 @@ impl<B: SharedBackend> Store<B> {
         }
     }
 
-    /// Takes a block for an array of so many bytes, where [`take_near`](Self::take_near) has none, and counts it as handed
-    /// out.
+    /// Takes a block for an array of `bytes` bytes if [`take_near`](Self::take_near) has none, and counts it as live.
     ///
     /// # Errors
     ///
-    /// As [`SharedPool::try_take`](crate::SharedPool::try_take); `None` where a block of the class is larger than an
-    /// address space.
+    /// Same as for [`SharedPool::try_take`](crate::SharedPool::try_take); `None` if a block of the class is larger than
+    /// an address space.
     #[inline(never)]
     pub(super) fn take(&self, bytes: usize) -> Result<BlockRecord<B>, Option<PoolError<B::Error>>> {
         #[cfg(feature = "std")]
@@ -244,11 +243,11 @@ impl<B: SharedBackend> Store<B> {
         Ok(record)
     }
 
-    /// Takes a block for a class that the first common shard does not have either.
+    /// Takes a block of a class from elsewhere if the first common shard has none either.
     ///
     /// # Errors
     ///
-    /// As for [`take`](Self::take).
+    /// Same as for [`take`](Self::take).
     #[cold]
     #[inline(never)]
     fn take_elsewhere(&self, class: usize) -> Result<BlockRecord<B>, Option<PoolError<B::Error>>> {
@@ -268,10 +267,11 @@ impl<B: SharedBackend> Store<B> {
         self.grow(class)
     }
 
-    /// Looks for an idle block of the class in all magazines, and for a larger one everywhere: of up to four times the
-    /// bytes, and only as long as what the array wastes and all live arrays do not exceed the live peak.
+    /// Looks for an idle block of the class in all magazines, and then for a larger one everywhere. The larger block
+    /// has up to four times the bytes. Its surplus and the bytes of all live arrays may not exceed the live peak.
     ///
-    /// Two arrays in turn need no more than four times: where one is larger than that, five quarters hold both.
+    /// Two arrays that live in turn need no higher factor: if one is more than four times as large, five quarters hold
+    /// both.
     fn find_larger(&self, class: usize, bytes: usize) -> Option<BlockRecord<B>> {
         let may_waste = self.peak_live.load(Ordering::Relaxed).saturating_sub(self.live().1);
         let last = class_within(bytes.saturating_add(may_waste).min(isize::MAX as usize));
@@ -301,7 +301,7 @@ impl<B: SharedBackend> Store<B> {
     ///
     /// # Errors
     ///
-    /// As for [`take_elsewhere`](Self::take_elsewhere).
+    /// Same as for [`take_elsewhere`](Self::take_elsewhere).
     fn grow(&self, class: usize) -> Result<BlockRecord<B>, Option<PoolError<B::Error>>> {
         let bytes = class_bytes(class)
             .and_then(|bytes| bytes.checked_next_multiple_of(B::ALIGN))
@@ -316,7 +316,7 @@ impl<B: SharedBackend> Store<B> {
         Ok(place.fill(bytes, memory))
     }
 
-    /// Allocates memory; where that fails, once more after all idle blocks were freed.
+    /// Allocates memory. If that fails, frees all idle blocks and tries once more.
     fn allocate(&self, bytes: usize) -> Result<B::Memory, PoolError<B::Error>> {
         #[cfg(feature = "tracing")]
         let _span = tracing::debug_span!("pool_growth", pool = self.config.name, bytes).entered();
@@ -339,7 +339,7 @@ impl<B: SharedBackend> Store<B> {
     ///
     /// # Errors
     ///
-    /// [`PoolError::LimitExceeded`] where they exceed the limit when all idle blocks were freed.
+    /// [`PoolError::LimitExceeded`] if they exceed the limit even after all idle blocks were freed.
     pub(super) fn reserve(&self, bytes: usize) -> Result<(), PoolError<B::Error>> {
         let limit = self.config.byte_limit;
         let within = |reserved: usize| reserved.checked_add(bytes).filter(|&sum| sum <= limit);
@@ -367,14 +367,14 @@ impl<B: SharedBackend> Store<B> {
         self.reserved.load(Ordering::Relaxed)
     }
 
-    /// The bytes that the pool may hold before it frees idle blocks.
+    /// Returns the bytes that the pool may hold before it frees idle blocks.
     fn may_hold(&self) -> usize {
         let peak = self.peak_live.load(Ordering::Relaxed);
         let slack = SLACK * (1 + self.owners.load(Ordering::Relaxed));
         peak.saturating_add(peak / 4).saturating_add(slack)
     }
 
-    /// Arrays that are handed out, and their bytes.
+    /// Returns the live arrays and their bytes.
     fn live(&self) -> (usize, usize) {
         let sum = |sum: (usize, usize), shard: &Shard<B::Memory>| {
             let (arrays, bytes) = shard.balance();
@@ -386,14 +386,14 @@ impl<B: SharedBackend> Store<B> {
     /// Notes the live bytes if they are more than before.
     pub(super) fn note_live_peak(&self) {
         let (_, bytes) = self.live();
-        // While other threads take and return, a sum may miss one of two steps, and be less than nothing.
+        // While other threads take and return arrays, a sum may miss one of two steps, and be negative.
         if bytes <= isize::MAX as usize {
             self.peak_live.fetch_max(bytes, Ordering::Relaxed);
         }
     }
 
-    /// Makes a record for a block that the store gets from elsewhere, whose bytes were [reserved](Self::reserve), and
-    /// counts it as handed out.
+    /// Makes a record for a block from outside the store, whose bytes were [reserved](Self::reserve), and counts it as
+    /// live.
     pub(super) fn adopt(&self, place: RecordPlace<B::Memory>, memory: B::Memory) -> BlockRecord<B> {
         let bytes = memory.bytes();
         let mut record = place.fill(bytes, memory);
@@ -402,8 +402,7 @@ impl<B: SharedBackend> Store<B> {
         record
     }
 
-    /// Takes an idle block out of the store, to take the place of a block of so many bytes: of the same class, and not
-    /// longer.
+    /// Takes an idle block out of the store, to replace a block of `bytes` bytes: of the same class, and not longer.
     pub(super) fn take_like(&self, bytes: usize) -> Option<B::Memory> {
         let class = class_within(bytes);
         let classes = Classes { first: class, last: class };
@@ -421,7 +420,7 @@ impl<B: SharedBackend> Store<B> {
         Some(record.memory)
     }
 
-    /// Frees idle blocks, one after the other, until `is_enough`.
+    /// Frees idle blocks one at a time until `is_enough` returns `true`.
     fn free_idle(&self, is_enough: impl Fn() -> bool) -> ReleaseReport {
         let mut report = ReleaseReport::default();
         self.empty_magazines(&is_enough);
@@ -437,7 +436,8 @@ impl<B: SharedBackend> Store<B> {
         report
     }
 
-    /// Moves the blocks of magazines to common shards, where it takes no barrier to free them, unless `is_enough`.
+    /// Moves the blocks of magazines to common shards until `is_enough` returns `true`. Freeing them there takes no
+    /// barrier.
     fn empty_magazines(&self, is_enough: impl Fn() -> bool) {
         for magazine in self.magazines().iter().filter(|magazine| magazine.may_have_any()) {
             if is_enough() {
@@ -457,8 +457,8 @@ impl<B: SharedBackend> Store<B> {
         }
     }
 
-    /// Closes all shards, and counts the arrays that are handed out, and the caller, as the users of the closed store.
-    /// `false` where a magazine cannot be locked because the barrier fails: then the store is never freed.
+    /// Closes all shards, and counts the live arrays and the caller as the users of the closed store. Returns `false`
+    /// if a magazine cannot be locked because the barrier fails: then the store is never freed.
     fn close_shards(&self) -> bool {
         // SAFETY: the store is live while `self` is borrowed.
         let lock = |common| unsafe { Locked::wait(NonNull::from(common)) };
@@ -469,7 +469,7 @@ impl<B: SharedBackend> Store<B> {
         if magazines.iter().any(Option::is_none) {
             return false;
         }
-        // Each array is added and subtracted in a shard, and all of them are locked: so the sum is exact.
+        // Each array is added and subtracted in a shard, and all shards are locked: so the sum is exact.
         let (arrays, _) = self.live();
         self.remaining.store(arrays.wrapping_add(1), Ordering::Relaxed);
         commons.iter_mut().for_each(Locked::close);
@@ -494,7 +494,7 @@ impl<B: SharedBackend> Store<B> {
         report
     }
 
-    /// The numbers of the pool.
+    /// Returns the numbers of the pool.
     pub(super) fn stats(&self) -> PoolStats {
         self.note_live_peak();
         let (arrays, _) = self.live();
@@ -513,7 +513,7 @@ impl<B: SharedBackend> Store<B> {
     }
 }
 
-/// A step that is undone where this is dropped, by an error or by a panic, unless it is kept.
+/// A guard that undoes a step when an error or a panic drops it, unless it is kept.
 struct Undo<F: FnMut()>(F);
 
 impl<F: FnMut()> Undo<F> {
@@ -532,19 +532,19 @@ impl<F: FnMut()> Drop for Undo<F> {
     }
 }
 
-/// What an array of so many bytes counts as: whole units.
+/// Returns the bytes as which an array counts: whole units.
 #[inline(always)]
 const fn live_bytes(bytes: usize) -> usize {
     bytes.div_ceil(UNIT).saturating_mul(UNIT)
 }
 
-/// The class, and the next one where its blocks exceed the bytes by at most a quarter.
+/// Returns the class, and the next one if its blocks exceed the bytes by at most a quarter.
 #[inline(always)]
 const fn exact(class: usize) -> Classes {
     Classes { first: class, last: if class < CLASSES_PER_DOUBLING { class } else { class + 1 } }
 }
 
-/// Locks a common shard, the first whose lock is free from the thread's own on.
+/// Locks the first common shard, from the thread's own on, whose lock is free.
 ///
 /// # Safety
 ///
@@ -563,7 +563,7 @@ unsafe fn lock_common<'a, M>(commons: NonNull<[Shard<M>; COMMONS]>) -> Locked<'a
     }
 }
 
-/// The calling thread's magazine in a store, to be used at once.
+/// Returns the calling thread's magazine in a store, marked as in use; `None` if it has none.
 ///
 /// # Safety
 ///
@@ -579,7 +579,8 @@ unsafe fn own_magazine<'a, B: SharedBackend>(
     unsafe { Locked::try_own(magazine.cast(), cell) }
 }
 
-/// Returns the block of an array, on any thread. Frees the store where it is closed and this was its last array.
+/// Returns the block of an array to its store, on any thread. Frees the store if it is closed and this was its last
+/// array.
 ///
 /// # Safety
 ///
@@ -590,7 +591,8 @@ pub(super) unsafe fn give_back<B: SharedBackend>(store: NonNull<Store<B>>, recor
     // A store lives as long as it has arrays, and this one counts until it is subtracted. No reference to the store is an
     // argument here: it would have to stay valid until this function ends (`shard`, invariant 3).
     #[cfg(feature = "std")]
-    // SAFETY: as said above.
+    // SAFETY: the store is live until this array is subtracted. That happens in the magazine, and no thread closes the
+    // store while the magazine is in use. This thread uses no other magazine.
     if let Some(mut magazine) = unsafe { own_magazine(store) } {
         if !magazine.is_full() {
             magazine.note_returned(record.live);
@@ -602,11 +604,11 @@ pub(super) unsafe fn give_back<B: SharedBackend>(store: NonNull<Store<B>>, recor
     unsafe { give_back_to_common(store, record) };
 }
 
-/// As [`give_back`], for a block that no magazine keeps.
+/// Does the same as [`give_back`], for a block that no magazine keeps.
 ///
 /// # Safety
 ///
-/// As for [`give_back`].
+/// Same as for [`give_back`].
 #[inline(never)]
 unsafe fn give_back_to_common<B: SharedBackend>(store: NonNull<Store<B>>, record: BlockRecord<B>) {
     // SAFETY: a store lives as long as it has arrays, and this one counts until it is subtracted below.
@@ -635,7 +637,7 @@ unsafe fn give_back_to_common<B: SharedBackend>(store: NonNull<Store<B>>, record
     unsafe { leave(store) };
 }
 
-/// Closes a store: the last handle is gone. The store lives on until its last array is returned.
+/// Closes a store when its last handle is dropped. The store lives on until its last array is returned.
 ///
 /// # Safety
 ///
@@ -651,7 +653,7 @@ pub(super) unsafe fn close<B: SharedBackend>(store: NonNull<Store<B>>) {
     unsafe { leave(store) };
 }
 
-/// Subtracts one user of a closed store, and frees the store where that was the last.
+/// Subtracts one user of a closed store, and frees the store if that was the last.
 ///
 /// # Safety
 ///

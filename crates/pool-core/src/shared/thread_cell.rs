@@ -1,8 +1,7 @@
-//! What a shared pool knows of a thread: the magazine that the thread has in each of its pools, and a cell in which the
-//! thread notes the magazine that it uses.
+//! A thread's state for shared pools: its magazine in each pool, and a cell that names the magazine in use.
 //!
-//! Cells are never freed, because other threads read them. A thread that ends leaves its cell, and the magazines that
-//! the cell owns, to a thread that begins.
+//! Cells are never freed, because other threads read them. When a thread ends, a later thread gets its cell, and the
+//! magazines that the cell owns.
 
 use alloc::boxed::Box;
 use core::cell::Cell;
@@ -13,7 +12,7 @@ use std::thread_local;
 
 use crate::try_box::{into_box, try_box};
 
-/// The pools of which a thread remembers its magazine.
+/// The number of pools whose magazine a thread remembers.
 const POOLS: usize = 4;
 
 /// A thread, as magazines know their owner.
@@ -34,14 +33,14 @@ struct Home {
     magazine: Option<NonNull<()>>,
 }
 
-/// A thread's own part: without a destructor, so that reading it costs as much as reading a static.
+/// A thread's own state. It has no destructor, so that reading it costs the same as reading a static.
 struct ThreadHomes {
     cell: Cell<Option<&'static ThreadCell>>,
     has_ended: Cell<bool>,
     homes: [Cell<Home>; POOLS],
 }
 
-/// The cells whose threads have ended. Under the lock cells are linked, and nothing else.
+/// The cells whose threads have ended. The lock is held only to link and unlink cells.
 static WITHOUT_THREAD: Mutex<AtomicPtr<ThreadCell>> = Mutex::new(AtomicPtr::new(null_mut()));
 
 thread_local! {
@@ -53,7 +52,8 @@ thread_local! {
         }
     };
 
-    /// Runs when the thread ends. Touched when a cell is taken, and never while arrays are taken and returned.
+    /// Its destructor runs when the thread ends. It is accessed when a cell is taken, and never while arrays are taken
+    /// and returned.
     static ENDING: Ending = const { Ending };
 }
 
@@ -63,7 +63,7 @@ struct Ending;
 impl Drop for Ending {
     fn drop(&mut self) {
         THREAD.with(|thread| {
-            // From here on this thread has no cell, so that whoever gets the cell is alone with it.
+            // From here on this thread has no cell, so only the next owner of the cell uses it.
             thread.has_ended.set(true);
             if let Some(cell) = thread.cell.take() {
                 let list = WITHOUT_THREAD.lock().unwrap_or_else(PoisonError::into_inner);
@@ -74,7 +74,7 @@ impl Drop for Ending {
     }
 }
 
-/// The calling thread's magazine in the pool of this identity, and the thread's cell.
+/// Returns the calling thread's magazine in the pool of this identity, and the thread's cell.
 #[inline(always)]
 pub(super) fn home(pool: u64) -> Option<(NonNull<()>, &'static ThreadCell)> {
     THREAD.with(|thread| {
@@ -84,17 +84,17 @@ pub(super) fn home(pool: u64) -> Option<(NonNull<()>, &'static ThreadCell)> {
     })
 }
 
-/// Whether it was tried before to find a magazine for the calling thread in the pool of this identity.
+/// Returns `true` if the thread remembers the result of a search for its magazine in the pool of this identity.
 pub(super) fn is_known(pool: u64) -> bool {
     THREAD.with(|thread| thread.homes[place_of(pool)].get().pool == pool)
 }
 
-/// Remembers the calling thread's magazine in a pool; `None` where the pool has none for it.
+/// Remembers the calling thread's magazine in a pool; `None` if the pool has none for it.
 pub(super) fn remember(pool: u64, magazine: Option<NonNull<()>>) {
     THREAD.with(|thread| thread.homes[place_of(pool)].set(Home { pool, magazine }));
 }
 
-/// The calling thread's cell; `None` where the thread ends, or the host has no memory for a cell.
+/// Returns the calling thread's cell; `None` if the thread is ending, or the host has no memory for a cell.
 pub(super) fn own_cell() -> Option<&'static ThreadCell> {
     THREAD.with(|thread| {
         if let Some(cell) = thread.cell.get() {
@@ -109,7 +109,7 @@ pub(super) fn own_cell() -> Option<&'static ThreadCell> {
     })
 }
 
-/// A cell whose thread has ended.
+/// Takes a cell whose thread has ended.
 fn take_cell() -> Option<&'static ThreadCell> {
     let list = WITHOUT_THREAD.lock().unwrap_or_else(PoisonError::into_inner);
     // SAFETY: the list has cells of `new_cell`, which are never freed.

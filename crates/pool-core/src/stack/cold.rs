@@ -14,7 +14,7 @@ use crate::backend::FirstUse;
 use crate::error::{PoolError, panic_with};
 use crate::stacked::StackedBackend;
 
-/// The elements that memory is handed out for.
+/// The elements for which an acquire needs memory.
 #[derive(Clone, Copy)]
 pub(super) struct Demand {
     pub(super) length: usize,
@@ -53,8 +53,9 @@ impl Demand {
     }
 }
 
-/// The span of `length` elements at a cursor below `written_end`, if no byte of it is dirty. `end` is below the lowest
-/// dirty byte, so acquires above live memory with padding fail the comparison with `end`, though they may be read.
+/// Returns the span of `length` elements at a cursor below `written_end`, if no byte of it is dirty. `end` is below the
+/// lowest dirty byte, so acquires above live memory with padding fail the comparison with `end`, though they may be
+/// read.
 ///
 /// Sound: the span ends at or below `written_end`, so it may be handed out (invariants 3 and 12), and its bytes are
 /// initialised (invariant 6).
@@ -96,15 +97,15 @@ pub(super) unsafe fn prepare<B: StackedBackend>(
     unsafe { prepare_rarely(state, at, demand) }
 }
 
-/// As [`prepare`], where memory has to be allocated, zeroed, or otherwise put in order.
+/// Does the same as [`prepare`], if memory must be allocated, zeroed, or ordered by the backend.
 ///
 /// # Errors
 ///
-/// As for an acquire.
+/// Same as for an acquire.
 ///
 /// # Safety
 ///
-/// As for [`prepare`].
+/// Same as for [`prepare`].
 #[inline(never)]
 unsafe fn prepare_rarely<B: StackedBackend>(
     state: &StackState<B>,
@@ -166,7 +167,7 @@ pub(super) unsafe fn prepare_or_panic<B: StackedBackend>(
 
 /// # Safety
 ///
-/// As for [`prepare`].
+/// Same as for [`prepare`].
 #[inline(never)]
 #[track_caller]
 unsafe fn prepare_rarely_or_panic<B: StackedBackend>(

@@ -86,7 +86,7 @@ impl DirtyRanges {
         (part.start < part.end).then_some(part)
     }
 
-    /// Whether no byte of a range is dirty. Quickest above all dirty bytes.
+    /// Returns `true` if no byte of a range is dirty. Fastest above all dirty bytes.
     #[inline]
     pub(super) fn is_clean(&self, range: &Range<usize>) -> bool {
         for dirty in self.ranges[..self.count.get()].iter().rev() {
@@ -101,7 +101,7 @@ impl DirtyRanges {
         true
     }
 
-    /// The lowest dirty range that has bytes at or above an address.
+    /// Returns the lowest dirty range that has bytes at or above an address.
     fn first_ending_after(&self, address: usize) -> Option<Range<usize>> {
         let ranges = &self.ranges[..self.count.get()];
         let (start, end) =

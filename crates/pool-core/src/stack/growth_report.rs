@@ -1,5 +1,4 @@
-//! The report of a debug build about a stack that grows in pass after pass, and the call that it
-//! names.
+//! The report of a debug build about a stack that grows in many consecutive passes, with the call that made it grow.
 
 use core::cell::Cell;
 use core::panic::Location;
@@ -11,20 +10,20 @@ use crate::warning::{PoolWarning, report};
 pub(super) struct GrowthReport {
     /// Passes: each begins with a first cursor.
     passes: Streak,
-    /// Uses by a guard of a thread, each of which may have several first cursors.
+    /// Uses by a guard of a thread. Each may have several first cursors.
     entries: Streak,
     /// The address at which a call was about to acquire, and the call.
     caller: Cell<Option<(usize, &'static Location<'static>)>>,
     is_done: Cell<bool>,
 }
 
-/// Events of one kind, and the last ones in a row with growth.
+/// The number of events of one kind, and the latest run of events with growth.
 struct Streak {
     /// Events until now.
     count: Cell<u64>,
     /// The last one with growth.
     last_grown: Cell<u64>,
-    /// Consecutive ones with growth that ended with that one.
+    /// The consecutive events with growth up to that one.
     grown: Cell<usize>,
 }
 

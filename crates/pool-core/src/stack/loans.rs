@@ -2,20 +2,20 @@
 //!
 //! # Why this is sound
 //!
-//! - **Nothing of the lender is viewed there.** A pool lends where it is settled, from its `top` on. Each step of a cursor
-//!   stores the cursor, and a scope that begins in the pool itself stores its first one. The step was that of the innermost
-//!   cursor, and scopes inside it have ended or are below, so no cursor in use is above `top`. All are in the chunk
-//!   (invariant 3).
-//! - **The lender cannot reach it.** Its chunk ends where the lent memory begins, and so do its ends. A cursor that needs
-//!   more comes to the cold function, and gets another chunk. Only one pool borrows from a pool at a time.
-//! - **The block stays.** A chunk is freed by [`free`](super::chunk_memory::free) alone. Of a chunk that is lent, it hands
-//!   the block over to the borrower, which owns it from then on. Of a borrowed chunk, it gives the memory back. Both happen
-//!   where the pool has nothing in the chunk.
-//! - **The borrower gives back what nothing views**: a chunk that it drops, or all of it where its guard is dropped. A
-//!   guard that was forgotten gives nothing back, so its views stay valid for as long as the process runs.
+//! - **No view of the lender is there.** A pool lends only while it is settled, from its `top` on. Each step of a
+//!   cursor stores the cursor, and a scope that begins in the pool itself stores its first one. The step was that of
+//!   the innermost cursor, and scopes inside it have ended or are below, so no cursor in use is above `top`. All are in
+//!   the chunk (invariant 3).
+//! - **The lender cannot reach it.** Its chunk ends where the lent memory begins, and so do its ends. A cursor that
+//!   needs more calls the cold function, and gets another chunk. Only one pool borrows from a pool at a time.
+//! - **The block stays.** A chunk is freed by [`free`](super::chunk_memory::free) alone. If the chunk is lent, it hands
+//!   the block over to the borrower, which owns it from then on. If the chunk is borrowed, it gives the memory back.
+//!   Both happen only while the pool has nothing in the chunk.
+//! - **The borrower gives back only memory without views**: a chunk that it drops, or all of it when its guard is
+//!   dropped. A forgotten guard gives nothing back, so its views stay valid until the process ends.
 //! - **A dirty byte stays dirty.** Dirty ranges of the lent memory move to the borrower, and back.
 //!
-//! Borrowed bytes are counted as reserved by the pool that owns the block. They count for the limit of both pools.
+//! The pool that owns the block counts borrowed bytes as reserved. They count for the limits of both pools.
 
 use core::ptr::{NonNull, null_mut, without_provenance_mut};
 
@@ -27,12 +27,12 @@ use crate::stacked::StackedBackend;
 pub(super) struct Offer {
     /// The chunk of the borrower.
     chunk: Chunk,
-    /// Where the lender's chunk ends.
+    /// The end of the lender's chunk.
     lender_end: *mut u8,
 }
 
 impl Offer {
-    /// What a pool can lend to another one now; `None` where that is nothing.
+    /// Returns the memory that a pool can lend to another one now; `None` if there is none.
     pub(super) fn of<B: StackedBackend>(
         lender: &StackState<B>,
         borrower: &StackState<B>,
@@ -51,7 +51,7 @@ impl Offer {
         let lender_end = first.filter(|chunk| chunk.contains(top))?.end;
         let padding = top.addr().wrapping_neg() & (borrower.most_aligned.get() - 1);
         let room = (lender_end.addr() - top.addr()).checked_sub(padding)?;
-        // As much as the borrower may reserve.
+        // At most the bytes that the borrower may reserve.
         let bytes = room.min(borrower.config().byte_limit & !(B::ALIGN - 1));
         let start = top.wrapping_add(padding);
         let end = start.wrapping_add(bytes);
@@ -59,7 +59,7 @@ impl Offer {
         (bytes > 0).then_some(Self { chunk, lender_end })
     }
 
-    /// The bytes that the borrower would have.
+    /// Returns the bytes that the borrower would have.
     pub(super) fn bytes(&self) -> usize {
         self.chunk.capacity()
     }
@@ -68,7 +68,7 @@ impl Offer {
     ///
     /// # Safety
     ///
-    /// The offer was just made for these pools, both of which are live until they part with the chunk. The borrower has no
+    /// The offer was just made for these pools. Both are live until they part with the chunk. The borrower has no
     /// chunk, and its list has room for one; no view or cursor of it is in use.
     pub(super) unsafe fn lend<B: StackedBackend>(
         self,
@@ -80,7 +80,7 @@ impl Offer {
         // SAFETY: as above.
         let from = unsafe { lender.as_ref() };
         let lent = from.top.get();
-        // The borrower has no memory, so what it has noted is of freed chunks.
+        // The borrower has no memory, so its notes are about freed chunks.
         to.dirty.keep_within(&(0..0));
         from.dirty.move_to(&to.dirty, &(lent.addr()..self.lender_end.addr()));
         from.with_first(|chunk| chunk.end = lent);
@@ -96,7 +96,7 @@ impl Offer {
     }
 }
 
-/// As [`Offer::lend`], where nothing is special about either pool; returns whether that is so.
+/// Does the same as [`Offer::lend`] if both pools are in the usual state. Otherwise returns `false`.
 ///
 /// # Safety
 ///
@@ -134,8 +134,8 @@ pub(super) unsafe fn lend_simply<B: StackedBackend>(
     true
 }
 
-/// Gives a pool's only chunk back to its lender, where nothing is special about either pool; returns whether that is so.
-/// Nothing of the pool is in use.
+/// Gives a pool's only chunk back to its lender, if both pools are in the usual state. Otherwise returns `false`. No
+/// view or cursor of the pool is in use.
 #[inline(always)]
 pub(super) fn give_back_simply<B: StackedBackend>(
     state: &StackState<B>,
@@ -146,7 +146,7 @@ pub(super) fn give_back_simply<B: StackedBackend>(
     let end = lender.written_end.get();
     // The lender's ends are where the lent memory begins, or null.
     let is_plain = !end.is_null() && lender.end.get() == end && lender.dirty.is_empty();
-    // Of the pool nothing was counted, and no byte is dirty.
+    // The pool has counted nothing, and no byte is dirty.
     let is_unchanged = state.reserved() == 0
         && state.has_counted_nothing()
         && state.dirty.is_empty()
@@ -168,8 +168,8 @@ pub(super) fn give_back_simply<B: StackedBackend>(
     true
 }
 
-/// Parts with a chunk that was taken out of the pool's list, if it is lent or borrowed: hands the block over to the
-/// borrower, or gives the memory back to the lender. Returns whether it did.
+/// Parts with a chunk that was taken out of the pool's list. Hands the block over to its borrower, or gives the memory
+/// back to its lender. Returns `false` if the chunk is neither lent nor borrowed.
 ///
 /// # Safety
 ///
@@ -229,7 +229,7 @@ unsafe fn hand_over<B: StackedBackend>(
     heir.set_ends();
 }
 
-/// Gives back what a lender lent to a pool.
+/// Gives a pool's borrowed memory back to its lender.
 fn give_back<B: StackedBackend>(state: &StackState<B>, lender: &StackState<B>) {
     let links = &lender.neighbours;
     links.borrower.set(None);
@@ -239,7 +239,7 @@ fn give_back<B: StackedBackend>(state: &StackState<B>, lender: &StackState<B>) {
     lender.set_ends();
 }
 
-/// The addresses of the memory that a pool has lent.
+/// Returns the addresses of the memory that a pool has lent.
 fn lent_addresses<B: StackedBackend>(lender: &StackState<B>) -> core::ops::Range<usize> {
     let start = lender.with_chunks(|chunks| chunks.get(0).map(|chunk| chunk.end.addr()));
     let end = lender.neighbours.unlent_end.get().addr();

@@ -1,5 +1,6 @@
-//! The pools of one thread that are in use at once, in the order in which they were taken: a chain from the outermost to
-//! the innermost. A pool that comes into use borrows from the innermost one, so nested scopes of a thread share one stack.
+//! The chain of one thread's pools that are in use at once, from the outermost to the innermost, in the order in which
+//! they were taken. A pool that comes into use borrows from the innermost one, so nested scopes of a thread share one
+//! stack.
 //!
 //! # What a pool holds
 //!
@@ -8,20 +9,21 @@
 //! both. From then on the inner pool can borrow all that it needs, so it frees its chunks when it next comes into use.
 //! Equal passes therefore end with one chunk, that of the outermost pool, as large as the most that was live at once.
 //!
-//! An outer pool that begins no other pass, because its scope stays open, cannot merge. Then the inner pool goes on with
+//! An outer pool that begins no other pass, because its scope stays open, cannot merge. Then the inner pool keeps using
 //! its own chunk, and no pass allocates.
 //!
 //! # Why this is sound
 //!
-//! - **A pool in the chain is live.** It enters when its thread takes it from the list, and leaves before its thread puts it
-//!   back. Pools are freed, by any thread, only where they are in a list or were replaced in one (`thread_list`). A pool
-//!   that is leaked stays in the chain for good.
-//! - **A pool out of the chain has no loan.** Where it leaves, it parts with what it lent and what it borrowed (`loans`).
-//!   So an idle pool can be released by another thread as before: nothing of the chain is reached from it.
-//! - Another thread may replace the pool of an entry that is in use. The entry remembers the pool that entered, and that
-//!   one leaves. The pool in its place is not in the chain: it owns all of its memory.
-//! - The chain is used by one thread. An allocator's hook that takes and drops guards changes it only where no step is half
-//!   done: what may allocate or free comes first, and the innermost pool is looked up afterwards.
+//! - **A pool in the chain is live.** It enters when its thread takes it from the list, and leaves before its thread
+//!   puts it back. Any thread may free a pool, but only if it is in a list or was replaced in one (`thread_list`). A
+//!   leaked pool stays in the chain forever.
+//! - **A pool out of the chain has no loan.** When it leaves, it returns the memory that it borrowed, and hands over
+//!   the memory that it lent (`loans`). So another thread can release an idle pool as before: it has no pointer into
+//!   the chain.
+//! - Another thread may replace the pool of an entry that is in use. The entry remembers the pool that entered, and
+//!   that pool leaves. Its replacement is not in the chain: it owns all of its memory.
+//! - One thread uses the chain. An allocator's hook that takes and drops guards may change it, but not in the middle of
+//!   a step. All allocations and frees come first, and the innermost pool is looked up afterwards.
 
 use core::cell::Cell;
 use core::ptr::{NonNull, null_mut};
@@ -32,12 +34,13 @@ use super::loans::{Offer, give_back_simply, lend_simply, part_with};
 use super::state::StackState;
 use crate::stacked::StackedBackend;
 
-/// Makes a pool the innermost one in use, where there is one already, and borrows from that one.
+/// Makes a pool the innermost one in use. It borrows from the pool that was innermost, if there is one.
 ///
 /// # Safety
 ///
-/// `innermost` has the address of the state of a pool in the chain, all of which are live and used by this thread alone.
-/// So is the pool of `root`, which is not in the chain; no view or cursor of it is in use.
+/// `innermost` has the address of the state of a pool in the chain. All pools of the chain are live, and only this
+/// thread uses them. This also holds for the pool of `root`, which is not in the chain; no view or cursor of it is in
+/// use.
 #[inline(never)]
 pub(super) unsafe fn enter<B: StackedBackend>(
     root: NonNull<StackState<B>>,
@@ -50,7 +53,7 @@ pub(super) unsafe fn enter<B: StackedBackend>(
         // SAFETY: no view or cursor of the pool is in use (caller).
         unsafe { give_up_chunks(state) };
     }
-    // Only now: what the allocator called back may have changed the chain.
+    // Only now: an allocator's hook may have changed the chain.
     let outer = NonNull::new(innermost.replace(root.as_ptr().cast()).cast::<StackState<B>>());
     state.neighbours.outer.set(outer);
     let Some(lender) = outer else { return };
@@ -68,7 +71,7 @@ pub(super) unsafe fn enter<B: StackedBackend>(
     }
 }
 
-/// Whether the innermost pool can lend memory that makes a pool's own chunks superfluous.
+/// Returns `true` if the innermost pool can lend all the memory that a pool needs.
 fn is_offered_enough<B: StackedBackend>(state: &StackState<B>, innermost: &Cell<*mut ()>) -> bool {
     let outer = innermost.get().cast::<StackState<B>>();
     // SAFETY: null, or a live pool in the chain (`enter`).
@@ -78,13 +81,15 @@ fn is_offered_enough<B: StackedBackend>(state: &StackState<B>, innermost: &Cell<
     offer.is_some_and(|offer| offer.bytes() >= needed)
 }
 
-/// The most bytes that were live in a pool's recent passes. While a pool is settled, only some of its acquires are counted.
+/// Returns the most bytes that were live in a pool's recent passes. While a pool is settled, only some of its acquires
+/// are counted.
 fn most_needed<B: StackedBackend>(state: &StackState<B>) -> usize {
     let (needed, counted) = (state.needed.get(), state.pass_peak.get());
     if state.is_settled() || counted == 0 { needed.max(counted) } else { counted }
 }
 
-/// Frees a pool's chunks, and has its list ready for a borrowed one. Without memory for that, the list has no room.
+/// Frees a pool's chunks, and reserves a place for a borrowed one in its list. If the host has no memory for it, the
+/// list has no room.
 ///
 /// # Safety
 ///
@@ -97,12 +102,12 @@ unsafe fn give_up_chunks<B: StackedBackend>(state: &StackState<B>) {
     _ = lengthen(state);
 }
 
-/// Takes a pool out of the chain: it reports what it needed, and parts with what it lent or borrowed. Returns `false`,
-/// and does nothing, where the pool is the innermost one of another chain.
+/// Takes a pool out of the chain. The pool reports what it needed, returns borrowed memory, and hands lent memory over.
+/// Returns `false`, and does nothing, if the pool is the innermost one of another chain.
 ///
 /// # Safety
 ///
-/// As for [`enter`], but the pool of `root` is in a chain. No view or cursor of it is in use.
+/// Same as for [`enter`], but the pool of `root` is in a chain. No view or cursor of it is in use.
 #[inline(never)]
 pub(super) unsafe fn leave<B: StackedBackend>(
     root: NonNull<StackState<B>>,
@@ -141,8 +146,8 @@ pub(super) unsafe fn leave<B: StackedBackend>(
     true
 }
 
-/// Tells the outer pool how many bytes were live above its arrays, if that was more than it can lend, or if its passes are
-/// sampled. Where it was more, the outer pool's next pass begins with a larger chunk.
+/// Reports to the outer pool how many bytes were live above its arrays, if that was more than it can lend, or if its
+/// passes are sampled. If it was more, the outer pool's next pass begins with a larger chunk.
 fn report<B: StackedBackend>(state: &StackState<B>, outer: &StackState<B>) {
     let is_sampled = outer.samples_left.get() > 0;
     let needed = match most_needed(state) {

@@ -82,7 +82,7 @@ impl World {
         }
         let pool = if protocol.pool_after_head { pool.load(Ordering::Acquire) } else { early };
         self.pools[pool].with_mut(|content| {
-            // SAFETY: loom panics where another access is not ordered with this one.
+            // SAFETY: loom panics if another access is not ordered with this one.
             unsafe { *content += 1 };
         });
         Some(entry)
@@ -109,7 +109,7 @@ impl World {
         met
     }
 
-    /// Releases idle pools, as another thread does. Returns how many it has dropped.
+    /// Releases idle pools, as another thread does. Returns the number of dropped pools.
     fn release(&self, protocol: Protocol) -> usize {
         let mut retired = [false; 2];
         for entry in self.walk() {
@@ -135,7 +135,7 @@ impl World {
     }
 }
 
-/// The owner takes and returns a pool, then two of them, which come back in the given order.
+/// The owner takes and returns a pool, then two of them, which return in the given order.
 fn check(protocol: Protocol, out_of_order: bool) {
     let mut model = loom::model::Builder::new();
     model.preemption_bound = Some(4);

@@ -128,9 +128,9 @@ fn a_look_before_the_note_is_too_early() {
 /// The steps by which a store ends.
 #[derive(Clone, Copy)]
 struct Ending {
-    /// The sum of the arrays handed out is stored before the locks are released.
+    /// The number of live arrays is stored before the locks are released.
     sum_under_locks: bool,
-    /// All locks are held while the sum is made.
+    /// All locks are held while the arrays are counted.
     all_locks: bool,
     /// The thread that closes counts, too.
     closer_counts: bool,
@@ -140,7 +140,7 @@ const ENDING: Ending = Ending { sum_under_locks: true, all_locks: true, closer_c
 
 /// Two common shards, and a simplified store. Their locks are loom's, which wait without spinning.
 struct Store {
-    /// Arrays that are handed out, and whether the shard is closed.
+    /// The number of live arrays, and `true` if the shard is closed.
     shards: [Mutex<(usize, bool)>; 2],
     remaining: AtomicUsize,
     /// Set when the store is freed; any access before is a read.

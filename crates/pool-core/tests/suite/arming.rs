@@ -1,5 +1,5 @@
-//! Slots that a view armed: the backend orders the block before it is handed out again or freed, an
-//! armed slot is not taken for the end of its table, and a refusal is a typed error or a leak.
+//! Slots that a view armed: the backend orders the block before it is reused or freed, an armed
+//! slot is not taken for the end of its table, and a refusal is a typed error or a leak.
 
 use std::mem;
 

@@ -17,7 +17,7 @@ thread_local! {
     static GIVEN_BEFORE_REFUSAL: Cell<Option<usize>> = const { Cell::new(None) };
 }
 
-/// Returns how many host allocations this thread makes in `body`.
+/// Returns the number of host allocations that this thread makes in `body`.
 pub(crate) fn allocations_in(body: impl FnOnce()) -> usize {
     let before = ALLOCATIONS.get();
     body();

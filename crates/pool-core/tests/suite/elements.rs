@@ -1,5 +1,5 @@
-//! Every element size: a view is always inside its block, and a length that fitted once is never
-//! more than a compare again. Recycled contents are only ever handed out where any bytes are a value.
+//! Every element size: a view is always inside its block, and a length that fitted once is never more than a compare
+//! again. Only elements for which any bytes are a value get recycled contents.
 
 use bytemuck::{NoUninit, Pod, Zeroable};
 use pool_conformance::Ledger;

@@ -145,7 +145,7 @@ fn frees(events: &[Event]) -> Vec<usize> {
 
 /// A `free` that unwinds breaks the contract of `PoolBackend`. Even then, the order of operations
 /// guarantees this: the slot was emptied before `free` was called, so the block is in no slot any
-/// more. It is never freed a second time and never handed out again.
+/// more. It is never freed a second time and never reused.
 #[test]
 fn free_panics_no_double_free() {
     let (mut pool, switches) = logged_pool(PoolConfig::new());

@@ -1,4 +1,4 @@
-//! Every member of the acquire family, with and without a shape, and what views can do.
+//! Every member of the acquire family, with and without a shape, and the methods of views.
 
 use pool_core::{NdView, PoolView, ShapeError};
 

@@ -50,8 +50,8 @@ fn pools_returned_out_of_order() {
     assert_eq!((ledger.live_blocks(), ledger.allocations()), (0, 3));
 }
 
-/// Pools that are taken and put back in random orders, against a list of their names. A pool that
-/// is put back at its old place links to the same pool as before, after any operations in between.
+/// Pools are taken and put back in random orders, and compared with a list of their names. A pool that is put back at
+/// its old place links to the same pool as before, after any operations in between.
 #[test]
 fn any_order_of_taking_and_putting_back_is_last_in_first_out() {
     const NAMES: [&str; 5] = ["a", "b", "c", "d", "e"];

@@ -13,7 +13,7 @@ fn place(dims: &[usize], index: &[usize]) -> u64 {
     dims.iter().zip(index).fold(0, |place, (&extent, &at)| place * extent as u64 + at as u64)
 }
 
-/// Returns how many elements have the first index 0.
+/// Returns the number of elements with the first index 0.
 fn in_first(dims: &[usize]) -> u64 {
     dims[1..].iter().product::<usize>() as u64
 }

@@ -77,8 +77,8 @@ fn put(held: HeldPool<Hooked>) {
 
 const LENGTH: usize = if cfg!(miri) { 300 } else { 3_000 };
 
-/// An array is reserved before its shape is stored, and the cursor steps afterwards. What a hook takes in between may not
-/// lie in the array.
+/// An array is reserved before its shape is stored, and the cursor steps afterwards. An array that a hook takes in
+/// between may not overlap it.
 #[test]
 fn what_a_hook_takes_is_not_lent_of_a_reserved_array() {
     thread_local! {

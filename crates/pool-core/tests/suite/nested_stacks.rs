@@ -1,15 +1,14 @@
-//! Nested guards of one thread, case by case: the memory they hold, and memory that must not be
-//! handed out.
+//! Nested guards of one thread, case by case: the memory they hold, and memory that must not be used.
 
 use pool_core::PoolConfig;
 
 use crate::nested_support::{Guard, Stacks};
 use crate::support::{address, assert_initialised, assert_stamped, stamp};
 
-/// Numbers in the arrays of the tests.
+/// The number of elements in the arrays of the tests.
 const LONG: usize = if cfg!(miri) { 600 } else { 10_000 };
 
-/// Runs `body` with a guard, several times.
+/// Runs `body` several times, each time with a new guard.
 fn passes(stacks: &Stacks, count: usize, mut body: impl FnMut(&mut Guard)) {
     for _ in 0..count {
         body(&mut stacks.guard());
@@ -211,7 +210,7 @@ fn dirty_bytes_move_with_the_memory() {
 }
 
 fn bytes_of(array: &[u64]) -> &[u8] {
-    // SAFETY: the caller checks whether the bytes are initialised.
+    // SAFETY: a correct pool has initialised the bytes, which the callers test under Miri.
     unsafe { std::slice::from_raw_parts(array.as_ptr().cast(), size_of_val(array)) }
 }
 
@@ -270,7 +269,7 @@ fn a_middle_guard_that_leaves_passes_its_loan_on() {
     assert_stamped(third, 3);
     assert_eq!(stacks.ledger.live_blocks(), 2, "the outer scope reached nothing that is lent");
     drop(inner);
-    // All is the outer guard's again.
+    // The outer guard has all memory again.
     let inner_scope = scope;
     let rest = inner_scope.acquire::<u64, _>(10);
     stamp(rest, 5);
@@ -320,7 +319,7 @@ fn what_a_forgotten_guard_borrowed_is_never_handed_out() {
     KEPT.store(forgotten, std::sync::atomic::Ordering::Relaxed);
 }
 
-/// `trim` and its kin free chunks of the pool's own alone.
+/// `trim` and similar methods free only the pool's own chunks.
 #[test]
 fn a_trim_frees_nothing_that_is_lent_or_borrowed() {
     let stacks = Stacks::new();
@@ -368,7 +367,7 @@ fn guards_that_are_taken_during_a_release_are_nested_too() {
     assert_eq!(stacks.held(), 0);
 }
 
-/// A borrower has at most what its limit allows, borrowed bytes included.
+/// A borrower's bytes stay within its limit, borrowed ones included.
 #[test]
 fn borrowed_bytes_count_for_the_limit() {
     let stacks = Stacks::new();
@@ -388,8 +387,7 @@ fn borrowed_bytes_count_for_the_limit() {
     assert_eq!(scope.stats().reserved_bytes, 0, "the lender counts the bytes as held");
 }
 
-/// A thread-local list may be created again while its thread ends. Then a pool comes back to
-/// another list than its own.
+/// A thread-local list may be created again while its thread ends. Then a pool returns to another list than its own.
 #[test]
 #[cfg_attr(miri, ignore = "SKIPPED: leaks a pool on purpose")]
 fn a_pool_that_is_put_into_another_list_stays_in_its_chain() {

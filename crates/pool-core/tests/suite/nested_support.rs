@@ -100,7 +100,7 @@ impl Drop for Stacks {
     }
 }
 
-/// A pool in use. Dropped, it goes back to its list.
+/// A pool in use. Its drop returns it to its list.
 pub(crate) struct Guard {
     held: Option<HeldPool<Heap>>,
     list: Rc<ThreadList<Heap>>,
@@ -119,7 +119,7 @@ impl Guard {
 
     /// Writes the address of the entry where leak checkers find it, for a guard whose drop leaks the pool.
     pub(crate) fn leaks(&self) {
-        // SAFETY: a held pool is an address. This copy is not used, only found.
+        // SAFETY: a held pool is an address. No code uses this copy; leak checkers find it.
         let address =
             unsafe { std::mem::transmute_copy::<Option<HeldPool<Heap>>, *mut ()>(&self.held) };
         show_to_leak_checkers(address);

@@ -129,7 +129,7 @@ fn ways_follow_a_new_configuration() {
 
 #[test]
 fn shape_set_cleared_on_trim_same_address() {
-    // This backend gives a freed block out again, so the address is certainly the same.
+    // This backend reuses a freed block, so the address is certainly the same.
     let (mut pool, _) = logged_pool(PoolConfig::new());
     let dims = &[3, 4][..];
     let first = address(pool.scope().acquire::<f64, _>(dims).into_view());

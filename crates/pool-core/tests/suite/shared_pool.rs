@@ -8,7 +8,7 @@ use pool_core::{Owned, PoolConfig, PoolError, PoolView, PoolViewMut, SharedPool}
 
 type Pool = SharedPool<HeapBackend>;
 
-/// By how many bytes a pool may exceed five quarters of its live peak; the same again for each magazine.
+/// The bytes by which a pool may exceed five quarters of its live peak; the same again for each magazine.
 const SLACK: usize = 64 << 10;
 
 fn pool_with(config: PoolConfig) -> (Pool, Ledger) {
@@ -34,7 +34,7 @@ fn what_is_dropped_is_used_again() {
     assert_eq!(ledger.live_blocks(), 0);
 }
 
-/// A lock that is released by a thread that failed to take it hands one block out twice.
+/// If a thread released a lock that it failed to take, two arrays would get one block.
 #[test]
 fn no_block_has_two_owners() {
     let (pool, ledger) = pool();
@@ -182,7 +182,7 @@ fn padding_is_zeroed_before_it_is_read() {
         drop(plain);
         assert_eq!(*pool.take::<u64>(length * 2), vec![7; length * 2]);
     }
-    // A shorter copy takes the mark of none but its own bytes.
+    // A shorter copy keeps the mark of the bytes after it.
     drop(pool.take_with(4, |_| (1_u8, 2_u64)));
     drop(pool.take_from(&[3_u8; 50]));
     assert_eq!(pool.take::<u8>(64)[50..], [0; 14]);
@@ -199,7 +199,7 @@ fn a_panic_in_an_element_returns_the_block() {
     assert_eq!((ledger.allocations(), pool.stats().active_slots), (1, 0));
 }
 
-/// Takes and drops; returns how often an array was refused.
+/// Takes and drops arrays. Returns the number of refusals.
 fn program(pool: &Pool) -> usize {
     let mut refusals = 0;
     let mut held = Vec::new();

@@ -38,7 +38,7 @@ impl Placed {
     }
 }
 
-// SAFETY: the blocks are parts of one allocation; the tests choose parts that are apart.
+// SAFETY: the blocks are parts of one allocation; the tests choose disjoint parts.
 unsafe impl Adaptor for Placed {
     type Inner = HeapBackend;
     type Descriptor = u64;
@@ -70,7 +70,7 @@ unsafe impl Adaptor for Placed {
 // SAFETY: the views are the heap's, which ignore the reference; nothing else is overridden.
 unsafe impl StackedAdaptor for Placed {}
 
-/// A cursor without a chunk may be an address within the next chunk: nothing of that chunk is below the cursor.
+/// A cursor without a chunk may be an address within the next chunk. No memory of that chunk may be below the cursor.
 #[test]
 fn what_is_kept_is_in_no_chunk_that_covers_a_stray_cursor() {
     for second in [56, 60, 62, 40] {
@@ -172,7 +172,7 @@ fn a_refused_vector_of_wide_elements_moves_no_cursor() {
     assert_stamped(held, 1);
 }
 
-/// Wherever the chunks lie: arrays of wide elements are padded alike in each of them.
+/// Arrays of wide elements have the same padding in every chunk, at any address.
 #[test]
 #[cfg_attr(
     miri,
@@ -327,8 +327,7 @@ fn many_dirty_ranges_are_zeroed_and_leave_the_pool_hot() {
             assert_initialised(bytemuck::cast_slice(numbers));
         }
     }
-    // Chunks were merged since, and ranges of the old ones with others: dirty bytes are zeroed
-    // once.
+    // Since then, chunks and their dirty ranges were merged: dirty bytes are zeroed once.
     let mut pass = || {
         for _ in 0..3 {
             pool.scope().acquire::<u64, _>(rounds(20_000, 2_000));

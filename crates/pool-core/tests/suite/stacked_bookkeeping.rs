@@ -1,5 +1,5 @@
-//! The host has no memory for what a stack keeps about itself: its state, the list of chunks, the list of names, the sets
-//! of shapes. Each host allocation of a program is refused in turn, until the program makes fewer. The chunks are parts of
+//! The host has no memory for a stack's bookkeeping: its state, the list of chunks, the list of names, the sets of
+//! shapes. Each host allocation of a program is refused in turn, until the program makes fewer. The chunks are parts of
 //! memory that the test has, so they are no host allocations.
 
 use std::cell::{Cell, RefCell};
@@ -17,7 +17,7 @@ use crate::support::{assert_stamped, rounds, stamp};
 struct Arena {
     ledger: Ledger,
     lines: RefCell<Vec<Line>>,
-    /// The lines that are handed out, or were.
+    /// The lines that are or were in a block.
     used: Cell<usize>,
     blocks: Cell<usize>,
 }
@@ -33,7 +33,7 @@ impl Arena {
     }
 }
 
-// SAFETY: the blocks are parts of one allocation, which are apart, and zeroed where they are handed out again.
+// SAFETY: the blocks are disjoint parts of one allocation, and are zeroed before they are reused.
 unsafe impl Adaptor for Arena {
     type Inner = HeapBackend;
     type Descriptor = u64;
@@ -68,7 +68,7 @@ type Failure = PoolError<AdaptedError<Arena>>;
 
 /// Refuses one host allocation in all of a program's calls of a pool.
 struct Refusals {
-    /// How many more are given before; `None` once one was refused.
+    /// The allocations that succeed before the refused one; `None` once one was refused.
     given: Option<usize>,
     /// The calls that failed for it.
     failed: usize,
@@ -165,7 +165,7 @@ fn refused_host_memory_leaves_a_stack_usable() {
                 let mut random = Rng::with_seed(seed + pass / 2);
                 arrays(&mut pool.scope(), 0, &mut random, refusals);
             }
-            // Whatever was refused: equal passes end with one chunk, and then ask the host for nothing.
+            // After any refusal, equal passes end with one chunk, and then allocate nothing on the host.
             let mut equal = || {
                 let mut scope = pool.scope();
                 let mut none = Refusals { given: None, failed: 0 };
@@ -184,7 +184,7 @@ fn refused_host_memory_leaves_a_stack_usable() {
     assert!(failed > rounds(1_000, 4), "{failed} calls failed");
 }
 
-/// The list of chunks alone: one array a chunk, each of which is larger than all before it.
+/// The list of chunks alone: one array a chunk; each array is larger than all before it.
 #[test]
 fn refused_memory_for_the_list_of_chunks() {
     let failed = sweep(|refusals| {

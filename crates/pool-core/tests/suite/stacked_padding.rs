@@ -45,7 +45,7 @@ fn acquires_above_live_padding_are_hot() {
                 scope.acquire_uninit::<u64, _>(3);
                 read(&scope, 1 + group % 7, group as u64);
             }
-            // What an inner scope hands out is in the place of no other array with padding.
+            // An array of an inner scope never overlaps another array with padding.
             read(&scope.scope(), 5, 0);
             assert!(live.iter().all(|padded| padded.iter().all(|&value| value == PADDED)));
             pool.stats().cold_acquires
@@ -58,7 +58,7 @@ fn acquires_above_live_padding_are_hot() {
     }
 }
 
-/// Arrays with padding that follow each other are one range, however many there are.
+/// Any number of adjacent arrays with padding are one range.
 #[test]
 fn many_arrays_with_padding_leave_the_pool_hot() {
     let mut pool = pool();
@@ -98,7 +98,7 @@ fn a_dynamic_pool_is_hot_above_padding() {
     assert_eq!(pass(), settled);
 }
 
-/// The bytes below the padding's end are read by a scope that begins below: they are zeroed, once.
+/// A scope that begins below reads the bytes below the padding's end: they are zeroed, once.
 #[test]
 fn padding_is_zeroed_once_where_an_outer_scope_reads_it() {
     let mut pool = pool();
@@ -148,7 +148,7 @@ fn modes_reach_arrays_above_padding() {
     }
 }
 
-/// What a naive model knows: the words that were written with padding and not read since.
+/// A naive model: the words that were written with padding and not read since.
 #[derive(Default)]
 struct Model {
     dirty: HashSet<usize>,
@@ -171,7 +171,7 @@ impl Model {
         }
     }
 
-    /// Memory that was allocated anew holds nothing of what was noted.
+    /// The notes do not apply to newly allocated memory.
     fn forget_where_chunks_moved(&mut self, growths: u64) {
         if std::mem::replace(&mut self.growths, growths) != growths {
             self.dirty.clear();

@@ -67,7 +67,7 @@ pub(crate) fn address<T>(view: &[T]) -> usize {
     view.as_ptr().addr()
 }
 
-/// Writes into every element what [`assert_stamped`] looks for.
+/// Writes into every element the stamp that [`assert_stamped`] checks.
 pub(crate) fn stamp(view: &mut [u64], owner: u64) {
     for (index, element) in view.iter_mut().enumerate() {
         *element = owner << 32 | index as u64;
@@ -96,7 +96,7 @@ pub(crate) fn take<B: PoolBackend>(scope: &Scope<'_, B>, count: usize, length: u
     }
 }
 
-/// Returns how many slots a table has, as seen from outside: by when the bookkeeping grows.
+/// Returns the number of slots of a table, from the growth of the bookkeeping.
 pub(crate) fn slots_per_table() -> usize {
     static SEEN: OnceLock<usize> = OnceLock::new();
     *SEEN.get_or_init(count_slots_of_a_table)
@@ -112,7 +112,7 @@ fn count_slots_of_a_table() -> usize {
     scope.active_slots() - 1
 }
 
-/// Returns how many tables more than one a pool has.
+/// Returns the number of a pool's tables after the first one.
 pub(crate) fn further_tables(stats: &PoolStats) -> usize {
     let (pool, _) = heap_pool();
     let one_table = pool.stats().bookkeeping_bytes;

@@ -145,7 +145,7 @@ fn taken_and_returned_before_the_walk_is_released() {
     thread.list.put(held);
 }
 
-/// Entries come back in another order before the walk, which then reads other links than before.
+/// Entries return in another order before the walk, which then reads other links than before.
 #[test]
 fn reordered_before_the_walk() {
     let thread = Thread::new();

@@ -136,7 +136,7 @@ fn acquire<'s>(
             let place = assert_placed(ledger, elements);
             elements.fill(wide(owner, 0));
             assert!(elements.iter().all(|element| *element == wide(owner, 0)));
-            // Only its place is checked again.
+            // Only its address is checked again.
             (Live::Word(owner, &mut []), place)
         }
         _ => {
@@ -373,7 +373,7 @@ fn handles_name_wide_elements() {
     }
 }
 
-/// The advice of an error, for an element that is not there.
+/// The error of a wide element beyond the limit has the requested bytes.
 #[test]
 fn a_wide_element_beyond_the_limit_is_refused_with_numbers() {
     let mut pool =

@@ -85,7 +85,7 @@ fn new_blocks_read_zero() {
                 bytes.fill(0xA5);
             }
         }
-        // Without a trim the second round would read what the first one wrote.
+        // Without a trim the second round would read the first one's contents.
         assert_eq!(pool.trim().slots, sizes.len());
     }
     let scope = pool.scope();
@@ -156,7 +156,7 @@ fn blocks_cross_the_boundary_of_mapping_in_both_directions() {
             assert!(block.iter().all(|&byte| byte == 3));
         }
         assert!(pool.stats().reserved_bytes >= big);
-        // Shrinks the block to what is used of it, across the boundary.
+        // Shrinks the block to its used bytes, across the boundary.
         pool.sample_lengths();
         pool.scope().acquire::<u8, _>(big / 16);
         let compaction = Compaction { factor: 2.0, shrink_to: 1.0, minimum_bytes: 1 };

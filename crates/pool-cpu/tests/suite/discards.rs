@@ -1,5 +1,5 @@
-//! A trim of a stack gives the pages above what is handed out back to the system, and keeps their addresses. Only
-//! mappings of the pool's own are treated so.
+//! A trim of a stack returns the pages above its live arrays to the system, and keeps their addresses. This applies
+//! only to the pool's own mappings.
 
 use pool_core::{Pool, PoolConfig, Scope, Stacked};
 use pool_cpu::Cpu;
@@ -67,7 +67,7 @@ fn trim_returns_the_pages_above_the_cursor_and_keeps_addresses() {
     assert_eq!(again.as_ptr().addr(), address, "addresses stay");
     let resident = resident_pages(again);
     assert!(resident <= 1, "{resident} pages of {} are in memory", above / page());
-    // The first page may be shared with what is live.
+    // The first page may also hold live arrays.
     assert!(again[page()..].iter().all(|&byte| byte == 0), "pages read as zeros");
     again.fill(0xEF);
     assert_eq!(resident_pages(again), resident_pages(&again[..]));

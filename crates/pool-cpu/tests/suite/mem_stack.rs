@@ -50,7 +50,7 @@ fn a_routine_with_its_stack_from_a_scope() {
             smooth_and_rank(values, stack_of(&inner, smooth_and_rank_scratch(4)))
         };
         assert_eq!((&*values, rank), (&[5.0, 4.0, 5.0, 6.0][..], 1));
-        // The stack's slot: what the routine left in the padding of its pairs is not there to be read.
+        // The stack's slot: no later use reads the bytes that the routine left in the padding of its pairs.
         let recycled = scope.acquire::<u64, _>(8);
         assert!(recycled.iter().all(|&word| word == 0), "pass {pass}");
     }

@@ -1,4 +1,4 @@
-//! Arrays that become tensors: what the consumer sees, and when the memory returns.
+//! Arrays that become tensors: the consumer's view of them, and the return of the memory.
 
 use std::error::Error;
 use std::sync::Arc;
@@ -16,7 +16,7 @@ fn pool() -> SharedPool<Cpu> {
     SharedPool::default()
 }
 
-/// The tensor's fields as a consumer in C reads them.
+/// Returns the tensor's fields as a consumer in C reads them.
 fn raw(tensor: &Dlpack) -> &DLManagedTensorVersioned {
     // SAFETY: the tensor lives as long as it is borrowed, and nothing writes to its description.
     unsafe { &*tensor.as_ptr() }
@@ -235,7 +235,7 @@ fn data_types_are_those_of_the_elements() {
     }
 }
 
-/// An array of one value.
+/// Returns an array of one value.
 trait TakeFilled {
     fn take_filled_with(&self, length: usize, value: u32) -> Owned<Cpu, u32>;
 }

@@ -1,4 +1,4 @@
-//! A producer as a foreign library is one: it writes the C structures by hand and counts calls of its deleter.
+//! A producer like a foreign library: it writes the C structures by hand and counts calls of its deleter.
 
 use std::ffi::c_void;
 use std::ptr;
@@ -10,7 +10,7 @@ use dlpark::versioned::Dlpack;
 use dlpark::{DlpackFlags, Managed};
 use pool_dlpack::dlpark;
 
-/// A tensor that is about to be made; its fields may be anything.
+/// The fields of a new tensor, which may have any values.
 pub(crate) struct Foreign<T> {
     pub(crate) elements: Vec<T>,
     pub(crate) shape: Vec<i64>,
@@ -33,7 +33,7 @@ struct Context<T> {
 }
 
 impl<T: 'static> Foreign<T> {
-    /// A row-major tensor of one axis.
+    /// Makes a row-major tensor of one axis.
     pub(crate) fn new(elements: Vec<T>, data_type: DLDataType) -> Self {
         let length = i64::try_from(elements.len()).unwrap();
         Self {
@@ -55,7 +55,7 @@ impl<T: 'static> Foreign<T> {
         self
     }
 
-    /// Hands the tensor out, as a C library does.
+    /// Returns the tensor as a C library does.
     pub(crate) fn into_tensor(mut self) -> Dlpack {
         let data =
             if self.has_memory { self.elements.as_mut_ptr().cast() } else { ptr::null_mut() };

@@ -1,4 +1,4 @@
-//! Foreign tensors: what is taken, and each reason why one is refused. The deleter runs once in any case.
+//! Foreign tensors: imports, and each reason for a refusal. The deleter always runs once.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -13,10 +13,10 @@ fn six() -> Foreign<f32> {
     Foreign::new((0..6_u8).map(f32::from).collect(), DLDataType::F32)
 }
 
-/// Imports a tensor; its deleter must have run once afterwards.
+/// Imports a tensor, and checks that its deleter has run once.
 fn refusal(tensor: Foreign<f32>) -> TensorError {
     let deleted = Arc::clone(&tensor.deleted);
-    // SAFETY: nothing writes to it, and what it describes falsely is refused.
+    // SAFETY: nothing writes to it, and a false description is refused.
     let refused = unsafe { HostTensor::<f32>::import(tensor.into_tensor()) }.unwrap_err();
     assert_eq!(deleted.load(Ordering::Relaxed), 1, "{refused}");
     refused

@@ -1,5 +1,5 @@
-//! Random descriptions beside a naive model: the import takes exactly the tensors whose elements the model finds one after
-//! the other, and the slice has exactly these.
+//! Random descriptions beside a naive model: the import takes exactly the tensors whose elements the model finds
+//! adjacent and in order, and the slice has exactly these.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -14,7 +14,7 @@ use proptest::prelude::*;
 
 use crate::foreign::Foreign;
 
-/// Elements behind each tensor.
+/// The elements in each tensor's memory.
 const BEHIND: usize = 64;
 
 fn config() -> ProptestConfig {
@@ -23,7 +23,7 @@ fn config() -> ProptestConfig {
     ProptestConfig { cases, failure_persistence: None, ..ProptestConfig::default() }
 }
 
-/// The places of a tensor's elements in row-major order of its indices, by counting.
+/// Counts the places of a tensor's elements in row-major order of its indices.
 fn places(shape: &[i64], strides: &[i64]) -> Vec<i64> {
     let mut places = vec![0];
     for (length, stride) in shape.iter().zip(strides) {
@@ -35,7 +35,7 @@ fn places(shape: &[i64], strides: &[i64]) -> Vec<i64> {
     places
 }
 
-/// Strides of row-major order, one of them changed at times.
+/// Strides of row-major order; sometimes one is changed.
 fn shapes() -> impl Strategy<Value = (Vec<i64>, Vec<i64>)> {
     let axes = vec(0_i64..4, 0..4);
     (axes, 0_usize..8, -3_i64..8).prop_map(|(shape, axis, stride)| {

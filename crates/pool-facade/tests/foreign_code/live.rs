@@ -57,7 +57,7 @@ impl Live {
         self.ranges.retain(|range| range.depth < depth);
     }
 
-    /// Returns how many views are in use.
+    /// Returns the number of views in use.
     pub(crate) fn count(&self) -> usize {
         self.ranges.len()
     }

@@ -1,4 +1,4 @@
-//! The integration tests of the facade: the macros, the pools of a thread, and what must not compile.
+//! The integration tests of the facade: the macros, the pools of a thread, and code that must not compile.
 
 #![allow(
     clippy::expect_used,

@@ -158,7 +158,7 @@ fn what_is_kept_is_not_copied() {
         assert!(below.iter().all(|&value| value == round) && scratch[999] == 1);
         addresses.push(inside);
     }
-    // The block that was kept, and the one that took its place, in turn: no block is made in steady state.
+    // The kept block and its replacement alternate: no block is allocated in steady state.
     let growths = (pool.stats().growths, results.stats().growths);
     assert!(growths.0 + growths.1 <= 5, "{growths:?} {addresses:x?}");
     assert_eq!(addresses[8], addresses[6]);

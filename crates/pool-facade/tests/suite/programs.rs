@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::Once;
 
-/// A program, and what of this crate it is built with.
+/// A program, and the features of this crate with which it is built.
 pub(crate) struct Program<'a> {
     pub(crate) name: &'a str,
     pub(crate) features: &'a str,

@@ -1,9 +1,10 @@
-//! One plan for a family of bodies that differ in a length alone: the graphs of a ladder of buckets.
+//! One plan for a family of bodies that differ only in a length: the graphs of a ladder of buckets.
 //!
-//! The planner works for the largest member. Its plan is a stack: which temporaries lie below which. Each other member has
-//! the same stack with its own sizes, pushed down as far as it goes. Two temporaries that share bytes in the plan may do
-//! so in every member; two that do not share keep their order. So where the members need their temporaries at the same
-//! times, the stack of one is a plan for all. That is checked for each member, and so is its peak against its own bound.
+//! The planner solves the largest member. Its plan is a stack: the order in which temporaries lie above each other.
+//! Each other member has the same stack with its own sizes, with each temporary at its lowest possible offset. Two
+//! temporaries that share bytes in the plan may do so in every member; two that do not share keep their order. So if
+//! the members need their temporaries at the same times, the stack of one is a plan for all. The code checks this for
+//! each member, and compares the member's peak with its own bound.
 
 use std::cmp::Reverse;
 
@@ -19,10 +20,10 @@ pub(super) struct MemberPlan {
     pub(super) bound: u64,
 }
 
-/// How far above its bound the peak of a stack may be, in hundredths of the bound, where `Options::tolerance` says less.
+/// The peak that a stack may have, as a multiple of its bound, if `Options::tolerance` is lower.
 const TOLERATED: f64 = 1.02;
 
-/// Plans for all members: the search is made for the one of the highest bound.
+/// Makes plans for all members. It searches only for the member with the highest bound.
 pub(super) fn plan_all(
     problems: &[HappensBeforeProblem],
     options: &Options,
@@ -56,9 +57,9 @@ fn is_near(peak: u64, bound: u64, options: &Options) -> bool {
 
 /// The order of temporaries in a plan.
 struct Stack {
-    /// The temporaries by where they begin.
+    /// The temporaries in the order of their starts.
     by_begin: Vec<(u64, usize)>,
-    /// The temporaries by where they end.
+    /// The temporaries in the order of their ends.
     by_end: Vec<(u64, usize)>,
 }
 
@@ -73,7 +74,8 @@ impl Stack {
         Self { by_begin, by_end }
     }
 
-    /// The same order for other sizes: each temporary at the end of the highest one below it. None where there are others.
+    /// Returns the offsets of the same order for other sizes: each temporary lies at the end of the highest one below
+    /// it. `None` if the temporaries differ.
     fn push_down(&self, problem: &HappensBeforeProblem) -> Option<Vec<u64>> {
         let buffers = problem.buffers();
         if buffers.len() != self.by_begin.len() {
@@ -82,7 +84,7 @@ impl Stack {
         let mut offsets = vec![0_u64; buffers.len()];
         let (mut below, mut floor) = (self.by_end.iter().peekable(), 0_u64);
         for &(begin, which) in &self.by_begin {
-            // What ends at or before it began below it, so it has its offset.
+            // A temporary that ends at or before this one began lies below it, so its offset is known.
             while let Some(&(_, under)) = below.next_if(|(end, _)| *end <= begin) {
                 floor = floor.max(offsets[under].checked_add(buffers[under].size)?);
             }
@@ -106,7 +108,7 @@ mod tests {
         *state >> 33
     }
 
-    /// A random graph whose temporaries have a part that grows with the length, and one that does not.
+    /// Returns a random graph. A part of its temporaries' bytes grows with the length, and the other part does not.
     fn problem(seed: u64, length: u64) -> HappensBeforeProblem {
         let mut state = seed;
         let operations = 30;
@@ -128,8 +130,8 @@ mod tests {
         HappensBeforeProblem::new(operations, edges.collect(), buffers).unwrap()
     }
 
-    /// Every member's plan is valid, by code that shares nothing with it, and near its own bound or as good as a plan of
-    /// its own.
+    /// Independent code finds every member's plan valid. Its peak is near the member's bound, or as low as that of a
+    /// plan of its own.
     #[test]
     fn a_stack_is_a_plan_for_every_length() {
         let options =

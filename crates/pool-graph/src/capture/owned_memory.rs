@@ -1,13 +1,13 @@
-//! Memory that others allocated and a session owns: slices of cudarc, and owned arrays of device pools.
+//! Memory from outside that a session owns: slices of cudarc, and owned arrays of device pools.
 //!
-//! What keeps it safe:
+//! Why this is sound:
 //!
-//! 1. Everything that the context holds when the memory is given to a session is waited for. So every earlier write is
-//!    over before a capture begins, whichever stream it was on, with cudarc's event tracking on or off.
-//! 2. Memory that a session only reads may have other readers: they have an `Arc` of the slice, which gives nobody
+//! 1. A session that gets memory first waits for all work of the context. So every earlier write, on any stream, ends
+//!    before a capture begins, with cudarc's event tracking on or off.
+//! 2. Memory that a session only reads may have other readers. They have an `Arc` of the slice, which never gives a
 //!    `&mut`. Memory that graphs write belongs to the session alone.
-//! 3. The owner is dropped when nothing of the session's graphs runs any more, and no session captures: its drop may put
-//!    a free on a stream.
+//! 3. The owner is dropped when the session's graphs no longer run and no session captures. Its drop may enqueue a free
+//!    on a stream.
 
 use std::fmt;
 use std::marker::PhantomData;
@@ -40,7 +40,7 @@ pub trait OwnedSource: sealed::OwnedSource {
     type Element: Element;
 }
 
-/// Device memory that a session can own for writing: nobody else has it.
+/// Device memory that a session can own for writing. It has no other owner.
 #[diagnostic::on_unimplemented(
     message = "a session cannot own `{Self}` for writing",
     label = "others may have this memory",
@@ -54,7 +54,7 @@ mod sealed {
     use super::{CaptureError, CudaContext};
 
     pub trait OwnedSource: Send + 'static {
-        /// The address and the number of elements.
+        /// Returns the address and the number of elements.
         fn place(&self) -> Result<(u64, usize), CaptureError>;
 
         fn context(&self) -> Arc<CudaContext>;
@@ -107,20 +107,20 @@ impl<T: Element + Send> sealed::OwnedSource for Owned<Cuda, T> {
     }
 }
 
-/// The address of a slice. cudarc tells it to a stream alone, which it makes wait for the slice's last write: here that is
-/// the slice's own stream, which must not be captured.
+/// Returns the address of a slice. cudarc gives it only with a stream, and makes the stream wait for the slice's last
+/// write. Here that is the slice's own stream, which must not be captured.
 fn address_of<T>(slice: &CudaSlice<T>) -> Result<u64, CaptureError> {
     let stream = slice.stream();
     bind(stream.context())?;
     if is_capturing(stream)? {
         return Err(CaptureError::AlreadyCapturing { stream: stream.cu_stream().addr() as u64 });
     }
-    // An error that earlier calls left with the context is not this call's. The context keeps it.
+    // An error that earlier calls left in the context is not this call's. The context keeps it.
     let earlier = stream.context().check_err();
     let (address, guard) = slice.device_ptr(stream);
-    // Dropped, the guard would put its event in the place of the last reader's. This is no read.
+    // If it were dropped, the guard's event would replace that of the last reader. This is not a read.
     std::mem::forget(guard);
-    // The wait is for order, which the wait for the whole context is, too.
+    // The wait would only order the work, and the wait for the whole context does that too.
     let _order = stream.context().check_err();
     stream.context().record_err(earlier);
     Ok(address)
@@ -139,7 +139,7 @@ pub struct OwnedSliceMut<T> {
     elements: PhantomData<fn() -> T>,
 }
 
-/// What tells owned memory from all other.
+/// The name of owned memory: a number, the elements and the addresses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct OwnedName {
     number: u64,
@@ -154,13 +154,13 @@ macro_rules! name_of_a_slice {
                 Self { name: memory.name, elements: PhantomData }
             }
 
-            /// How many elements the slice has.
+            /// Returns the number of elements.
             #[must_use]
             pub fn len(&self) -> usize {
                 self.name.elements
             }
 
-            /// Whether the slice has no elements.
+            /// Returns `true` if the slice has no elements.
             #[must_use]
             pub fn is_empty(&self) -> bool {
                 self.name.elements == 0
@@ -189,12 +189,12 @@ macro_rules! name_of_a_slice {
 name_of_a_slice!(OwnedSlice);
 name_of_a_slice!(OwnedSliceMut);
 
-/// Memory that a session, and then its graphs, own.
+/// Memory that a session owns, and then its graphs.
 pub(crate) struct OwnedMemory {
     pub(crate) name: OwnedName,
-    /// Whether graphs write it.
+    /// `true` if graphs write the memory.
     pub(crate) is_written: bool,
-    /// Never locked: the value is not `Sync`, and nothing uses it before its drop.
+    /// The lock is never taken: the value is not `Sync`, and nothing uses it before its drop.
     _keeper: Mutex<ResourceOwner<Keeper>>,
 }
 
@@ -202,7 +202,7 @@ pub(crate) struct OwnedMemory {
 struct Keeper(Option<Box<dyn Send>>);
 
 impl OwnedMemory {
-    /// Takes memory of a context, once all work that the context holds is done.
+    /// Waits for all work of the context, and takes memory.
     pub(crate) fn new<M: OwnedSource>(
         memory: M,
         own: &CudaContext,
@@ -231,7 +231,7 @@ impl OwnedMemory {
         Ok(Self { name, is_written, _keeper: Mutex::new(keeper) })
     }
 
-    /// Whether some of `[address, address + bytes)` is in the memory.
+    /// Returns `true` if a byte of `[address, address + bytes)` is in the memory.
     pub(crate) fn meets(&self, address: u64, bytes: u64) -> bool {
         let LeasedRange { address: begin, bytes: length } = self.name.range;
         let end = |begin: u64, bytes: u64| begin.saturating_add(bytes);
@@ -239,7 +239,7 @@ impl OwnedMemory {
     }
 }
 
-/// The place of owned memory among that of a session.
+/// Returns the index of owned memory in that of a session.
 pub(crate) fn find_owned(owned: &[OwnedMemory], name: &OwnedName) -> Result<usize, CaptureError> {
     let LeasedRange { address, bytes } = name.range;
     let found = owned.iter().position(|memory| memory.name == *name);

@@ -4,7 +4,7 @@ use pool_graph::{ArenaPolicy, CudaArena, Deallocation, GraphMemoryError, MemoryS
 
 use super::{MIB, Subject};
 
-/// Regions begin at multiples of 256, one after the other; empty ones are regions, too.
+/// Consecutive regions begin at multiples of 256; empty ones are regions, too.
 pub(crate) fn regions_are_aligned<M: MemorySource + Clone>(subject: &Subject<M>) {
     let arena = CudaArena::new(subject.source.clone(), MIB, ArenaPolicy::Monotone).unwrap();
     let mut end = 0;

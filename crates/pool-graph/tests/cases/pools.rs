@@ -26,7 +26,7 @@ pub(crate) fn sizes_and_alignments<M: MemorySource + Clone>(subject: &Subject<M>
             live.insert(block.address(), size);
             blocks.push(block);
             if size > MIB {
-                // Large ones one after the other, because the memory is limited.
+                // Large ones in turn, because the memory is limited.
                 give_all(&pool, &mut live, &mut blocks);
             }
         }

@@ -6,7 +6,7 @@ use pool_graph::{
 };
 use pool_plan::{Buffer, Edge, GraphBuffer, HappensBeforeProblem, IntervalProblem, Options, Plan};
 
-/// Returns two buffers one after the other, and one beside both.
+/// Returns two buffers with consecutive lifetimes, and one that is live with both.
 fn intervals() -> (IntervalProblem, Plan) {
     let aligned = |buffer: Buffer| Buffer { alignment: 256, ..buffer };
     let problem = IntervalProblem::new(vec![

@@ -139,7 +139,7 @@ fn naive(
     Ok(Verification { sharing: sharing.len(), accesses: accesses.len() })
 }
 
-/// A graph, regions and accesses, most of which match each other.
+/// A graph, regions and accesses. Most match each other.
 #[derive(Clone, Debug)]
 struct Sample {
     graph: GraphOrder,
@@ -310,7 +310,7 @@ fn larger_samples() -> impl Strategy<Value = Sample> {
         let mut edges: Vec<OrderEdge> =
             follows.chain(crossing.filter(|edge| edge.to < nodes)).collect();
         edges.sort_by_key(|edge| edge.to);
-        // Regions of one place, one after the other; sometimes one begins too early.
+        // Consecutive regions of one place; sometimes one begins too early.
         let mut free_from = BTreeMap::new();
         let mut layout = Vec::new();
         let mut regions = regions;

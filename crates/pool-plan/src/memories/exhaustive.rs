@@ -1,5 +1,5 @@
-//! Exhaustive search over the assignments of up to 64 buffers: depth first, cut off where the prices or the bytes that
-//! are live at once show that no better plan follows. Each memory of a complete assignment is packed once.
+//! Exhaustive search over the assignments of up to 64 buffers: depth first. It cuts off a branch if the prices or the
+//! bytes that are live at once exclude a better plan. Each memory of a complete assignment is packed once.
 
 use std::collections::HashMap;
 
@@ -13,12 +13,12 @@ use super::prices::Proof;
 
 /// The most buffers: a set of them is one word.
 pub(super) const MOST_BUFFERS: usize = 64;
-/// Memories that were packed before and are kept, at most.
+/// The most packed memories that are kept.
 const MOST_KEPT: usize = 200_000;
-/// Steps between two looks at the clock.
+/// The steps between two checks of the clock.
 const STEPS_A_LOOK: u64 = 64;
 
-/// The search, and what it has found.
+/// The search, and its findings.
 pub(super) struct Search<'a> {
     instance: &'a Instance<'a>,
     proof: &'a Proof,
@@ -27,9 +27,9 @@ pub(super) struct Search<'a> {
     steps_left: u64,
     /// The buffers in the order in which they are assigned.
     order: Vec<usize>,
-    /// For each place in the order, what the buffers from there on ask at least.
+    /// For each place in the order, the least cost of the buffers from there on.
     asked_after: Vec<i128>,
-    /// For each memory, its earlier twin: as large, as dear, and allowed to the same buffers.
+    /// For each memory, its earlier twin: of the same size and costs, and allowed for the same buffers.
     twin: Vec<Option<usize>>,
     memory_of: Vec<usize>,
     /// For each memory, the live bytes of each section.
@@ -44,7 +44,7 @@ pub(super) struct Search<'a> {
 }
 
 impl<'a> Search<'a> {
-    /// A search of some steps for a plan that is better than `best`.
+    /// Makes a search of some steps for a plan that is better than `best`.
     pub(super) fn new(
         instance: &'a Instance<'a>,
         proof: &'a Proof,
@@ -87,11 +87,11 @@ impl<'a> Search<'a> {
         }
     }
 
-    /// Searches. Returns the cost that no plan is below, if the search was not cut short; `u64::MAX` where there is
-    /// no plan.
+    /// Searches. Returns a lower bound of the cost of all plans, if the search was not cut short; `u64::MAX` if there
+    /// is no plan.
     ///
     /// # Errors
-    /// As those of the planner of a memory.
+    /// Same as those of the planner of a memory.
     pub(super) fn run(&mut self) -> Result<Option<u64>, PlanError> {
         self.descend(0, self.proof.rest, 0)?;
         let best = self.best.as_ref().map_or(u64::MAX, |best| best.cost);
@@ -112,7 +112,7 @@ impl<'a> Search<'a> {
             .collect();
         choices.sort_unstable();
         for (ask, memory) in choices {
-            // Of empty twins, the first one is taken.
+            // Only the first of several empty twins is tried.
             if self.twin[memory].is_some_and(|twin| self.sets[twin] == 0) {
                 continue;
             }
@@ -136,7 +136,7 @@ impl<'a> Search<'a> {
         self.is_cut_short
     }
 
-    /// Returns whether no plan that is better than the best one follows.
+    /// Returns `true` if no better plan follows.
     fn is_hopeless(&self, asked: i128, traffic: u64) -> bool {
         let mut cost = traffic;
         for (index, memory) in self.instance.memories().iter().enumerate() {
@@ -177,7 +177,7 @@ impl<'a> Search<'a> {
         Ok(())
     }
 
-    /// The buffers of a memory, packed.
+    /// Packs the buffers of a memory.
     fn packed(&mut self, memory: usize) -> Result<Packed, PlanError> {
         let key = (memory, self.sets[memory]);
         if let Some(packed) = self.packed.get(&key) {
@@ -224,7 +224,7 @@ impl<'a> Search<'a> {
     }
 }
 
-/// The memory before this one that no plan tells from it.
+/// Returns an earlier memory that may be exchanged with this one in every plan.
 fn twin(instance: &Instance<'_>, memory: usize) -> Option<usize> {
     let memories = instance.memories();
     let one = &memories[memory];
@@ -275,7 +275,7 @@ mod tests {
         MemoryProblem::new(memories, buffers.collect()).unwrap()
     }
 
-    /// Begun without a plan, so that no other search has found the optimum before.
+    /// The search begins without a plan, so no other search has found the optimum before.
     #[test]
     fn the_search_alone_finds_what_all_assignments_have() {
         let monitor = Monitor::new();

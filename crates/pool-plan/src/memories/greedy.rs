@@ -1,4 +1,4 @@
-//! Joint greedy placement: buffers one after the other, each into a memory and the lowest free range of it.
+//! Joint greedy placement: takes buffers in an order, and places each in a memory, in its lowest free range.
 
 use crate::memory::Placement;
 use crate::work::Watch;
@@ -6,7 +6,7 @@ use crate::work::Watch;
 use super::instance::Instance;
 use super::packing::Standing;
 
-/// Buffers of a problem that is placed so: the work grows with their square.
+/// The most buffers of a problem that is placed this way: the work grows with their square.
 pub(super) const MOST_BUFFERS: usize = 4_096;
 
 /// The order in which buffers are placed.
@@ -18,9 +18,9 @@ pub(super) enum Order {
     Area,
     /// The longest lifetime first.
     Lifetime,
-    /// The earliest first.
+    /// The earliest start first.
     Start,
-    /// The one that is live last first.
+    /// The latest end first.
     End,
     /// The most traffic for each byte first.
     Traffic,
@@ -28,16 +28,16 @@ pub(super) enum Order {
     Density,
 }
 
-/// The rule by which one of the memories is taken that have room.
+/// The rule that chooses among the memories that have room.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Rule {
     /// The first in the order of the problem.
     First,
-    /// The one with the least cost of a byte, held and of traffic.
+    /// The one with the lowest cost of a byte, for holding and for traffic.
     Cheapest,
-    /// The one in which the plan's cost grows least, and of those the first.
+    /// The one in which the plan's cost grows least; the first of equal ones.
     Least,
-    /// The one in which the plan's cost grows least, and of those the one with the lowest end.
+    /// The one in which the plan's cost grows least; of equal ones, the one with the lowest end.
     Lowest,
 }
 
@@ -54,7 +54,7 @@ pub(super) const ORDERS: [Order; 7] = [
 /// All rules.
 pub(super) const RULES: [Rule; 4] = [Rule::First, Rule::Cheapest, Rule::Least, Rule::Lowest];
 
-/// The buffers in an order. Ties are broken by their starts, and then by their places in the problem.
+/// Returns the buffers in an order. Ties are broken by their starts, and then by their places in the problem.
 pub(super) fn ordered(instance: &Instance<'_>, order: Order) -> Vec<usize> {
     let key = |buffer: usize| {
         let one = &instance.problem.buffers()[buffer];
@@ -79,7 +79,8 @@ pub(super) fn ordered(instance: &Instance<'_>, order: Order) -> Vec<usize> {
     order
 }
 
-/// Places buffers in an order, fixed ones before all others; none if a buffer finds no room, or `watch` ended it.
+/// Places buffers in an order, fixed ones before all others. Returns `None` if a buffer finds no room, or `watch`
+/// stopped it.
 pub(super) fn place(
     instance: &Instance<'_>,
     order: &[usize],
@@ -131,7 +132,7 @@ pub(super) fn place(
     Some(instance.standing(placements, peaks))
 }
 
-/// The lowest offset at which a buffer shares no bytes with placed ones that it conflicts with.
+/// Returns the lowest offset at which a buffer shares no bytes with placed ones that it conflicts with.
 fn free_offset(instance: &Instance<'_>, buffer: usize, placed: &[(u64, u64, usize)]) -> u64 {
     let one = &instance.problem.buffers()[buffer].buffer;
     if let Some(offset) = one.offset {

@@ -1,4 +1,4 @@
-//! The problem as the solvers see it: time cut into sections, one for each time at which a buffer begins to live.
+//! The solvers' form of the problem: time is cut into sections, one for each time at which a buffer begins to live.
 
 use crate::memory::Memory;
 
@@ -18,14 +18,14 @@ pub(super) struct Instance<'a> {
 }
 
 impl<'a> Instance<'a> {
-    /// The sections of a problem.
+    /// Computes the sections of a problem.
     // Uncounted: some passes over the buffers, before the first plan.
     pub(super) fn new(problem: &'a MemoryProblem) -> Self {
         let live = || problem.buffers().iter().flat_map(|one| one.buffer.live_spans());
         let mut times: Vec<i64> = live().map(|span| span.0).collect();
         times.sort_unstable();
         times.dedup();
-        // At most as many sections as there are spans, which are at most 1,048,576.
+        // There are no more sections than spans, and at most 1,048,576 spans.
         let at = |time: i64| {
             u32::try_from(times.partition_point(|&begin| begin < time)).unwrap_or(u32::MAX)
         };
@@ -44,37 +44,37 @@ impl<'a> Instance<'a> {
         Self { problem, times, spans, starts, floors }
     }
 
-    /// How many buffers there are.
+    /// Returns the number of buffers.
     pub(super) fn len(&self) -> usize {
         self.problem.buffers().len()
     }
 
-    /// The memories.
+    /// Returns the memories.
     pub(super) fn memories(&self) -> &'a [Memory] {
         self.problem.memories()
     }
 
-    /// The memories that a buffer may lie in.
+    /// Returns the memories that a buffer may lie in.
     pub(super) fn choices(&self, buffer: usize) -> &'a [usize] {
         self.problem.buffers()[buffer].choices()
     }
 
-    /// The size of a buffer.
+    /// Returns the size of a buffer.
     pub(super) fn size(&self, buffer: usize) -> u64 {
         self.problem.buffers()[buffer].buffer.size
     }
 
-    /// The cost of a buffer's traffic in a memory.
+    /// Returns the cost of a buffer's traffic in a memory.
     pub(super) fn traffic(&self, buffer: usize, memory: usize) -> u64 {
         self.memories()[memory].traffic_cost * self.problem.buffers()[buffer].traffic
     }
 
-    /// The spans of sections in which a buffer is live, in order.
+    /// Returns the spans of sections in which a buffer is live, in order.
     pub(super) fn spans(&self, buffer: usize) -> &[(u32, u32)] {
         &self.spans[self.starts[buffer] as usize..self.starts[buffer + 1] as usize]
     }
 
-    /// Returns whether two buffers are live at one time, and both have bytes.
+    /// Returns `true` if two buffers are live at the same time, and both have bytes.
     pub(super) fn conflict(&self, one: usize, other: usize) -> bool {
         let (mut left, mut right) = (self.spans(one).iter(), self.spans(other).iter());
         let (mut first, mut second) = (left.next(), right.next());

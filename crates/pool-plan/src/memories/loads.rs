@@ -4,14 +4,14 @@
 #[derive(Clone, Debug)]
 pub(super) struct Loads {
     leaves: usize,
-    /// For each vertex, the most in its sections, without what was added to vertices above it.
+    /// For each vertex, the maximum of its sections, without additions to vertices above it.
     most: Vec<i64>,
-    /// For each vertex, what was added to all its sections.
+    /// For each vertex, the sum of additions to all its sections.
     added: Vec<i64>,
 }
 
 impl Loads {
-    /// A tree without bytes.
+    /// Makes a tree without bytes.
     pub(super) fn new(sections: usize) -> Self {
         let leaves = sections.max(1).next_power_of_two();
         Self { leaves, most: vec![0; 2 * leaves], added: vec![0; leaves] }
@@ -37,7 +37,7 @@ impl Loads {
         self.rise(last);
     }
 
-    /// The most bytes of a section.
+    /// Returns the most bytes of a section.
     pub(super) fn most(&self) -> u64 {
         u64::try_from(self.most[1]).unwrap_or(0)
     }

@@ -1,7 +1,8 @@
-//! Several memories: each buffer is assigned to one of those that it may lie in and placed there, at the least cost.
+//! Several memories: each buffer is assigned to one of its allowed memories and placed there, at the least cost.
 //!
-//! A plan comes from joint greedy placement, a local search over assignments whose memories are then planned one by
-//! one, and, for up to 64 buffers, an exhaustive search. Prices of bytes prove a bound below the cost of every plan.
+//! A plan comes from joint greedy placement, a local search over assignments whose memories are then planned
+//! separately, and, for up to 64 buffers, an exhaustive search. Prices of bytes prove a bound below the cost of every
+//! plan.
 
 mod exhaustive;
 mod greedy;

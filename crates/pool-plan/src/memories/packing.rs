@@ -10,7 +10,7 @@ use crate::options::{Monitor, Options};
 
 use super::instance::Instance;
 
-/// A plan that may exceed capacities, and what it costs.
+/// A plan that may exceed capacities, and its cost.
 #[derive(Clone, Debug)]
 pub(super) struct Standing {
     pub(super) placements: Vec<Placement>,
@@ -23,11 +23,11 @@ pub(super) struct Standing {
 pub(super) struct Packed {
     pub(super) offsets: Vec<u64>,
     pub(super) peak: u64,
-    /// The peak that no plan of these buffers is below.
+    /// A lower bound of the peak of these buffers.
     pub(super) least: u64,
 }
 
-/// How a memory is packed.
+/// The effort of packing a memory.
 #[derive(Clone, Copy)]
 pub(super) struct Effort<'a> {
     pub(super) rounds: Option<u32>,
@@ -38,8 +38,8 @@ pub(super) struct Effort<'a> {
 }
 
 impl Instance<'_> {
-    /// Packs some buffers of a memory, as low as the effort finds; within the capacity where held bytes cost nothing. A
-    /// peak beyond the capacity then has no offsets.
+    /// Packs some buffers of a memory as low as the effort allows. If held bytes cost nothing, it only tries to stay
+    /// within the capacity, and a higher peak has no offsets.
     pub(super) fn pack(
         &self,
         memory: usize,
@@ -55,7 +55,7 @@ impl Instance<'_> {
         let capacity = self.memories()[memory].capacity;
         let capacity = capacity.filter(|_| self.memories()[memory].cost == 0);
         let options = Options { capacity, rounds, budget, threads, seed, ..Options::default() };
-        // What others see of this plan is that of all memories; a stop is passed on before the next one.
+        // The monitor shows the plan of all memories, not this one. A stop takes effect before the next memory.
         let own = Monitor::new();
         if monitor.is_cancelled() {
             own.cancel();
@@ -98,7 +98,7 @@ impl Instance<'_> {
         Ok(self.standing(placements, peaks))
     }
 
-    /// A plan with its cost.
+    /// Returns a plan with its cost.
     pub(super) fn standing(&self, placements: Vec<Placement>, peaks: Vec<u64>) -> Standing {
         let held = self.memories().iter().zip(&peaks).map(|(memory, peak)| memory.cost * peak);
         let traffic =
@@ -107,7 +107,7 @@ impl Instance<'_> {
         Standing { placements, peaks, cost }
     }
 
-    /// The bytes by which a plan exceeds capacities.
+    /// Returns the bytes by which a plan exceeds capacities.
     pub(super) fn excess(&self, peaks: &[u64]) -> u64 {
         let over = self.memories().iter().zip(peaks).map(|(memory, &peak)| {
             memory.capacity.map_or(0, |capacity| peak.saturating_sub(capacity))

@@ -1,5 +1,5 @@
-//! The bound: prices of bytes, raised where memories are full, by the subgradient method on the dual of the linear
-//! program that assigns buffers to memories.
+//! The bound: prices of bytes, which the subgradient method raises while memories are full. It solves the dual of the
+//! linear program that assigns buffers to memories.
 //!
 //! Any prices prove a bound, so the method may stop after any step. Prices are floating-point numbers in it, and are
 //! rounded to whole parts of a unit before the bound is computed.
@@ -9,13 +9,13 @@ use crate::work::Limit;
 
 use super::instance::Instance;
 
-/// Steps of the method, at most.
+/// The most steps of the method.
 const MOST_STEPS: usize = 600;
-/// Passes over buffers and sections of all steps together.
+/// The most passes over buffers and sections, in all steps together.
 const MOST_PASSES: usize = 60_000_000;
-/// Steps without progress before the step length is halved.
+/// The steps without progress before the step length is halved.
 const PATIENCE: usize = 6;
-/// What the step length is multiplied with: [after progress, after none].
+/// The factors of the step length: [after progress, after none].
 const LENGTHS: [f64; 2] = [1.25, 0.5];
 
 /// Prices, and the bound that they prove.
@@ -26,14 +26,14 @@ pub(super) struct Proof {
     prices: Vec<Vec<u64>>,
     /// The bound in parts of a unit, before it is rounded.
     total: i128,
-    /// What each buffer asks in each memory, in parts of a unit.
+    /// The cost of each buffer in each memory at these prices, in parts of a unit.
     pub(super) asked: Vec<Vec<i128>>,
-    /// The part of the bound that no buffer asks.
+    /// The part of the bound that is not the cost of a buffer.
     pub(super) rest: i128,
 }
 
 impl Proof {
-    /// For each buffer, the memory that asks least.
+    /// Returns, for each buffer, the memory in which it costs least.
     // Uncounted: one pass over the buffers.
     pub(super) fn cheapest(&self, instance: &Instance<'_>) -> Vec<usize> {
         let least = |(buffer, asked): (usize, &Vec<i128>)| {
@@ -44,7 +44,7 @@ impl Proof {
         self.asked.iter().enumerate().map(least).collect()
     }
 
-    /// The prices that are not 0.
+    /// Returns the prices that are not 0.
     pub(super) fn prices(&self, instance: &Instance<'_>) -> Vec<Price> {
         let rows = self.prices.iter().enumerate();
         let all = rows.flat_map(|(memory, row)| {
@@ -55,7 +55,7 @@ impl Proof {
     }
 }
 
-/// The best bound that the method finds. A plan of `cost`, if one is known, tells how far to go.
+/// Computes the best bound that the method finds. `cost`, the cost of a known plan, limits how high the bound can be.
 // Uncounted: the clock is seen after each step.
 pub(super) fn proof(instance: &Instance<'_>, cost: Option<u64>, limit: Limit<'_>) -> Proof {
     let mut best = prove(instance, &round(instance, &first(instance)));
@@ -97,7 +97,7 @@ fn as_number(bytes: u64) -> f64 {
     bytes as f64
 }
 
-/// Prices to begin with: the cost of each memory at the time at which most bytes are live.
+/// Returns the initial prices: the cost of each memory at the time at which most bytes are live.
 fn first(instance: &Instance<'_>) -> Vec<Vec<f64>> {
     let mut live = vec![0_i128; instance.times.len() + 1];
     for buffer in 0..instance.len() {
@@ -121,7 +121,7 @@ fn first(instance: &Instance<'_>) -> Vec<Vec<f64>> {
     instance.memories().iter().map(|memory| row(memory.cost)).collect()
 }
 
-/// The bound of prices as a number, and the live bytes of each section where every buffer takes what asks least.
+/// Returns the bound of prices as a number, and the live bytes of each section if every buffer is where it costs least.
 fn relaxed(instance: &Instance<'_>, prices: &[Vec<f64>]) -> (f64, Vec<Vec<f64>>) {
     let sections = instance.times.len();
     let before: Vec<Vec<f64>> = prices
@@ -172,7 +172,7 @@ fn relaxed(instance: &Instance<'_>, prices: &[Vec<f64>]) -> (f64, Vec<Vec<f64>>)
     (value, loads)
 }
 
-/// Raises the prices of full sections and lowers the others, to prices that may be.
+/// Raises the prices of full sections and lowers the others, and makes the prices valid.
 fn step(instance: &Instance<'_>, prices: &mut [Vec<f64>], loads: &[Vec<f64>], gain: f64) {
     // Bytes that a memory holds beside the live ones of a section, as its prices weigh sections.
     let excess = |memory: usize| {
@@ -210,7 +210,7 @@ fn step(instance: &Instance<'_>, prices: &mut [Vec<f64>], loads: &[Vec<f64>], ga
     }
 }
 
-/// The nearest numbers, none of them negative, that add up to `sum`.
+/// Returns the nearest nonnegative numbers that add up to `sum`.
 fn onto_sum(values: Vec<f64>, sum: f64) -> Vec<f64> {
     let mut sorted = values.clone();
     sorted.sort_unstable_by(|one, other| other.total_cmp(one));
@@ -227,8 +227,8 @@ fn onto_sum(values: Vec<f64>, sum: f64) -> Vec<f64> {
     values.into_iter().map(|value| (value - less).max(0.0)).collect()
 }
 
-/// Prices in whole parts of a unit that may be: rounded down, and what that takes from a memory's cost added to its
-/// highest price.
+/// Returns valid prices in whole parts of a unit. They are rounded down, and the loss is added to the highest price of
+/// each memory.
 #[expect(
     clippy::cast_possible_truncation,
     clippy::cast_sign_loss,
@@ -238,7 +238,7 @@ fn round(instance: &Instance<'_>, prices: &[Vec<f64>]) -> Vec<Vec<u64>> {
     let rows = prices.iter().zip(instance.memories()).map(|(row, memory)| {
         let sections = row.len() as u64;
         let unit = as_number(Price::UNIT);
-        // A sum of prices stays below the most that is allowed.
+        // A sum of prices stays below the allowed maximum.
         let most = Price::MOST / sections.max(1);
         let mut row: Vec<u64> = row.iter().map(|price| ((price * unit) as u64).min(most)).collect();
         let cost = memory.cost.saturating_mul(Price::UNIT).min(Price::MOST);
@@ -262,7 +262,7 @@ fn round(instance: &Instance<'_>, prices: &[Vec<f64>]) -> Vec<Vec<u64>> {
     rows.collect()
 }
 
-/// The bound of prices, in whole numbers.
+/// Computes the bound of prices, in whole numbers.
 fn prove(instance: &Instance<'_>, prices: &[Vec<u64>]) -> Proof {
     let unit = i128::from(Price::UNIT);
     let before: Vec<Vec<u64>> = prices

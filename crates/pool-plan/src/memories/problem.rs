@@ -1,4 +1,4 @@
-//! The problem of several memories, and what a plan of it must satisfy.
+//! The problem of several memories, and the conditions for its plans.
 
 use std::collections::HashMap;
 
@@ -10,11 +10,11 @@ use crate::violation::Violation;
 
 use super::plan::{MemoryCertificate, MemoryPlan};
 
-/// Buffers with lifetimes, each of which lies in one of several memories. In each memory two of them may share bytes
+/// Buffers with lifetimes, and several memories. A plan places each buffer in one memory. Two buffers may share bytes
 /// if they are never live at the same time.
 ///
-/// A plan costs, for each memory, its cost times the bytes up to the end of its highest buffer; and for each buffer,
-/// its traffic times the traffic cost of its memory.
+/// A memory adds its cost times the bytes up to the end of its highest buffer to the plan's cost. A buffer adds its
+/// traffic times the traffic cost of its memory.
 ///
 /// ```
 /// use pool_plan::{Buffer, Memory, MemoryBuffer, MemoryProblem, Options};
@@ -49,12 +49,13 @@ impl MemoryProblem {
     /// The most memories that a problem may have.
     pub const MOST_MEMORIES: usize = 64;
 
-    /// The problem of placing `buffers` in `memories`.
+    /// Makes the problem of placing `buffers` in `memories`.
     ///
     /// # Errors
-    /// As [`IntervalProblem::new`](crate::IntervalProblem::new). If there are no memories or more than
-    /// [`MOST_MEMORIES`](Self::MOST_MEMORIES), or two of one name; if a buffer may lie in none, names one twice or one
-    /// that does not exist, or is fixed in one that it may not lie in; if a plan could cost more than `i64::MAX`.
+    /// Same as for [`IntervalProblem::new`](crate::IntervalProblem::new). Fails if there are no memories, more than
+    /// [`MOST_MEMORIES`](Self::MOST_MEMORIES), or two of one name. Fails if a buffer may lie in no memory, or names one
+    /// twice or one that does not exist, or is fixed in one that it may not lie in. Fails if a plan could cost more
+    /// than `i64::MAX`.
     pub fn new(memories: Vec<Memory>, buffers: Vec<MemoryBuffer>) -> Result<Self, PlanError> {
         check_memories(&memories)?;
         let gaps = buffers.iter().map(|one| one.buffer.gaps.len());
@@ -74,11 +75,11 @@ impl MemoryProblem {
         Ok(Self { memories, buffers })
     }
 
-    /// The cost of a plan. Checks the placements against the lifetimes, memories and capacities, the stated cost and
-    /// peaks, and the bound by its prices.
+    /// Checks a plan, and returns its cost. Checks the placements against the lifetimes, memories and capacities, the
+    /// stated cost and peaks, and the bound by its prices.
     ///
     /// # Errors
-    /// The first thing that is not as the problem or the certificate has it.
+    /// The first violation of the problem or the certificate.
     pub fn validate(&self, plan: &MemoryPlan) -> Result<u64, Violation> {
         let MemoryCertificate { cost, bound, ref prices, ref peaks, .. } = plan.certificate;
         let found = self.cost(&plan.placements)?;
@@ -93,23 +94,23 @@ impl MemoryProblem {
         Ok(cost)
     }
 
-    /// The cost of placing buffer `i` at `placements[i]`.
+    /// Returns the cost of placing buffer `i` at `placements[i]`.
     ///
     /// # Errors
-    /// The first thing that makes the placements no plan: a memory that the buffer may not lie in, more bytes than a
-    /// memory has, and all that makes offsets no plan of an [`IntervalProblem`](crate::IntervalProblem).
+    /// The first violation: a memory that the buffer may not lie in, more bytes than a memory has, or a violation of an
+    /// [`IntervalProblem`](crate::IntervalProblem).
     pub fn cost(&self, placements: &[Placement]) -> Result<u64, Violation> {
         let peaks = validate::peaks(&self.memories, &self.buffers, placements)?;
         Ok(validate::cost(&self.memories, &self.buffers, placements, &peaks))
     }
 
-    /// The memories.
+    /// Returns the memories.
     #[must_use]
     pub fn memories(&self) -> &[Memory] {
         &self.memories
     }
 
-    /// The buffers, in the order in which a plan's placements are listed.
+    /// Returns the buffers, in the order of a plan's placements.
     #[must_use]
     pub fn buffers(&self) -> &[MemoryBuffer] {
         &self.buffers
@@ -159,10 +160,10 @@ fn check_choices(index: usize, one: &MemoryBuffer, count: usize) -> Result<(), P
     Ok(())
 }
 
-/// Refuses costs that the solver could not count with. The sums of bytes were checked before.
+/// Refuses costs whose sums could overflow in the solver. The sums of bytes were checked before.
 fn check_costs(memories: &[Memory], buffers: &[MemoryBuffer]) -> Result<(), PlanError> {
     let padded = buffers.iter().map(|one| one.buffer.size + (one.buffer.alignment - 1));
-    // The highest fixed end of each memory: all other buffers may come on top of it.
+    // The highest fixed end of each memory: all other buffers may lie on top of it.
     let mut fixed = vec![0_u64; memories.len()];
     for one in buffers {
         if let (&[memory], Some(offset)) = (one.choices(), one.buffer.offset) {
@@ -190,7 +191,7 @@ fn check_costs(memories: &[Memory], buffers: &[MemoryBuffer]) -> Result<(), Plan
 
 #[cfg(feature = "serde")]
 mod file {
-    //! The file of a problem: as that of an interval problem, with the key `memories`, and memories by their names.
+    //! The file of a problem: the form of an interval problem with the key `memories`. Buffers name memories.
 
     use std::collections::HashMap;
 
@@ -208,7 +209,7 @@ mod file {
         buffers: Vec<BufferFile>,
     }
 
-    /// A buffer as a file has it: of the memories that it does not name, it may lie in all.
+    /// A buffer of a file. If it names no memories, it may lie in all.
     #[derive(serde::Deserialize, serde::Serialize)]
     #[serde(deny_unknown_fields)]
     struct BufferFile {
@@ -235,11 +236,11 @@ mod file {
     }
 
     impl MemoryProblem {
-        /// Deserialises a problem, and changes memories and buffers before anything of them is checked: a caller may
-        /// cap a memory, align all buffers, or drop their offsets.
+        /// Deserialises a problem, and changes memories and buffers before they are checked. A caller may cap a memory,
+        /// align all buffers, or drop their offsets.
         ///
         /// # Errors
-        /// If the input is not of the form of a problem, or [`new`](Self::new) refuses what was changed.
+        /// Fails if the input is not of the form of a problem, or [`new`](Self::new) refuses the changed parts.
         pub fn deserialize_with<'de, D: serde::Deserializer<'de>>(
             from: D,
             change: impl FnOnce(&mut [Memory], &mut [MemoryBuffer]),
@@ -281,7 +282,7 @@ mod file {
     }
 
     impl TryFrom<ProblemFile> for MemoryProblem {
-        /// The text of the error and of its sources: a format keeps no more.
+        /// The text of the error and its sources: a format keeps only text.
         type Error = String;
 
         fn try_from(file: ProblemFile) -> Result<Self, String> {

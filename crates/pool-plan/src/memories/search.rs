@@ -1,5 +1,5 @@
-//! Local search over assignments: buffers move between memories, two may change places, and the cost is estimated by
-//! the bytes that are live at once in each memory.
+//! Local search over assignments. Buffers move between memories, or two exchange their memories. The bytes that are
+//! live at once in each memory estimate the cost.
 
 use crate::random::Random;
 use crate::work::Limit;
@@ -7,7 +7,7 @@ use crate::work::Limit;
 use super::instance::Instance;
 use super::loads::Loads;
 
-/// Moves between two looks at the clock.
+/// The moves between two checks of the clock.
 const MOVES_A_LOOK: usize = 256;
 
 /// An assignment, with the live bytes of each memory.
@@ -16,17 +16,17 @@ pub(super) struct Assignment<'a> {
     pub(super) memory_of: Vec<usize>,
     loads: Vec<Loads>,
     traffic: u64,
-    /// The bytes that each memory may have: its capacity, or less where packing needs some more.
+    /// The bytes that each memory may have: its capacity, or less if packing needs a margin.
     caps: Vec<Option<u64>>,
-    /// Buffers with a choice.
+    /// The buffers that may lie in several memories.
     movable: Vec<usize>,
 }
 
-/// How bad an assignment is: bytes beyond capacities, then its cost.
+/// The order of assignments: bytes beyond capacities, then the cost.
 type Badness = (u64, u64);
 
 impl<'a> Assignment<'a> {
-    /// An assignment, with its memories capped.
+    /// Makes an assignment with these caps of the memories.
     pub(super) fn new(
         instance: &'a Instance<'a>,
         memory_of: Vec<usize>,
@@ -43,7 +43,7 @@ impl<'a> Assignment<'a> {
         assignment
     }
 
-    /// The assignment in which each buffer, the largest first, goes where it is least bad.
+    /// Makes a greedy assignment: each buffer, the largest first, goes where the assignment gets least bad.
     // Uncounted: one pass over the buffers, before the first plan.
     pub(super) fn greedy(instance: &'a Instance<'a>, caps: Vec<Option<u64>>) -> Self {
         let memory_of: Vec<usize> =
@@ -74,14 +74,14 @@ impl<'a> Assignment<'a> {
         assignment
     }
 
-    /// Moves buffers, and keeps the best assignment that it meets.
+    /// Moves buffers, and keeps the best assignment on the way.
     pub(super) fn improve(&mut self, moves: usize, random: &mut Random, limit: Limit<'_>) {
         if self.movable.is_empty() {
             return;
         }
         let mut current = self.badness();
         let mut best = current;
-        // What was moved since the best assignment, and from where.
+        // The moves since the best assignment: buffers, and the memories from which they came.
         let mut moved: Vec<(usize, usize)> = Vec::new();
         for turn in 0..moves {
             if turn % MOVES_A_LOOK == 0 && limit.is_reached() {
@@ -90,7 +90,7 @@ impl<'a> Assignment<'a> {
             let before = moved.len();
             self.try_move(random, &mut moved);
             let next = self.badness();
-            // Late moves may cost nothing more.
+            // Late moves may not raise the cost.
             let left = (moves - turn) as u64;
             let slack = current.1 / 64 * left / moves as u64;
             let is_kept = next.0 <= current.0 && (next.0 < current.0 || next.1 <= current.1)
@@ -110,7 +110,7 @@ impl<'a> Assignment<'a> {
         self.take_back(&mut moved, 0);
     }
 
-    /// Moves a random buffer, and now and then another one the other way.
+    /// Moves a random buffer, and sometimes another one in the opposite direction.
     fn try_move(&mut self, random: &mut Random, moved: &mut Vec<(usize, usize)>) {
         let buffer = self.movable[random.below(self.movable.len())];
         let from = self.memory_of[buffer];
@@ -144,14 +144,14 @@ impl<'a> Assignment<'a> {
         self.count(buffer, 1);
     }
 
-    /// Takes back all moves but the first ones.
+    /// Takes back all moves except the first `keep`.
     fn take_back(&mut self, moved: &mut Vec<(usize, usize)>, keep: usize) {
         for (buffer, from) in moved.drain(keep..).rev() {
             self.assign(buffer, from);
         }
     }
 
-    /// Counts a buffer in its memory, or no longer.
+    /// Adds a buffer to the counts of its memory, or subtracts it.
     fn count(&mut self, buffer: usize, sign: i64) {
         let memory = self.memory_of[buffer];
         // Sizes fit: their sum does.

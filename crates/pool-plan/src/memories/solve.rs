@@ -1,4 +1,4 @@
-//! From a problem of several memories to a plan: greedy plans, the bound, and rounds of search until the budget ends.
+//! The solver for several memories: greedy plans, the bound, and rounds of search until the budget ends.
 
 use std::time::{Duration, Instant};
 
@@ -17,36 +17,38 @@ use super::prices::{self, Proof};
 use super::problem::MemoryProblem;
 use super::search::Assignment;
 
-/// Memories whose sets are all tried for one that is too small; of more, each one and all together are.
+/// The most memories for which every set is checked for being too small. With more memories, only single ones and the
+/// set of all are.
 const MOST_IN_SETS: usize = 10;
-/// Steps of the exhaustive search for each round of the options.
+/// The steps of the exhaustive search for each round of the options.
 const STEPS_A_ROUND: u64 = 50_000;
-/// Rounds of the planner of one memory in the exhaustive search.
+/// The rounds of the planner of one memory in the exhaustive search.
 const PACK_ROUNDS: u32 = 8;
-/// Rounds of local search before the exhaustive one.
+/// The rounds of local search before the exhaustive one.
 const FIRST_ROUNDS: u32 = 2;
-/// Moves of a round: [for each buffer, at least, at most].
+/// The moves of a round: [for each buffer, minimum, maximum].
 const MOVES: [usize; 3] = [200, 2_000, 400_000];
-/// Joint greedy plans of a round, with an order that is changed a little: [passes of all, at least, at most].
+/// The joint greedy plans of a round, each with a slightly changed order: [passes of all, minimum, maximum].
 const REORDERED: [usize; 3] = [20_000_000, 4, 400];
-/// How often the capacities are lowered in a round, where a memory could not be packed into its own.
+/// The number of times that a round lowers capacities because a memory could not be packed into its own.
 const TIGHTENINGS: u32 = 6;
 
 impl MemoryProblem {
-    /// The plan of least cost that the budget finds.
+    /// Returns the cheapest plan that the budget finds.
     ///
     /// # Errors
-    /// [`PlanError::MemoriesTooSmall`] and [`PlanError::Unassigned`] where no plan is within all capacities, or none
-    /// was found in the budget. [`PlanError::OneCapacity`] if the options have a capacity, and
-    /// [`PlanError::BadTolerance`] if their tolerance is no ratio.
+    /// [`PlanError::MemoriesTooSmall`] and [`PlanError::Unassigned`] if no plan is within all capacities, or none was
+    /// found in the budget. [`PlanError::OneCapacity`] if the options have a capacity, and [`PlanError::BadTolerance`]
+    /// if their tolerance is no ratio.
     pub fn solve(&self, options: &Options) -> Result<MemoryPlan, PlanError> {
         self.solve_watched(options, &Monitor::new())
     }
 
-    /// As [`solve`](Self::solve), and another thread may watch and stop it by `monitor`, which counts costs as bytes.
+    /// Does the same as [`solve`](Self::solve). Another thread may watch and stop it through `monitor`, which shows
+    /// costs as bytes.
     ///
     /// # Errors
-    /// As [`solve`](Self::solve).
+    /// Same as [`solve`](Self::solve).
     pub fn solve_watched(
         &self,
         options: &Options,
@@ -115,7 +117,7 @@ fn check_room(instance: &Instance<'_>) -> Result<(), PlanError> {
     Ok(())
 }
 
-/// The section in which some buffers have most bytes, and how many.
+/// Returns the section in which some buffers have most bytes, and these bytes.
 fn heaviest(instance: &Instance<'_>, buffers: &[usize]) -> Option<(usize, u64)> {
     let mut begun = vec![0_i128; instance.times.len() + 1];
     for &buffer in buffers {
@@ -129,7 +131,7 @@ fn heaviest(instance: &Instance<'_>, buffers: &[usize]) -> Option<(usize, u64)> 
         sum += bytes;
         u64::try_from(sum).unwrap_or(0)
     });
-    // Of equal ones the first.
+    // The first of equal ones.
     sums.enumerate().max_by_key(|&(section, bytes)| (bytes, std::cmp::Reverse(section)))
 }
 
@@ -142,12 +144,12 @@ struct Solver<'a> {
     /// The cost of the best joint greedy plan, its order and its rule.
     best_order: Option<(u64, Vec<usize>, Rule)>,
     proof: Proof,
-    /// The cost that no plan is below, after an exhaustive search.
+    /// The lower bound of the cost, after an exhaustive search.
     searched: Option<u64>,
 }
 
 impl<'a> Solver<'a> {
-    /// Greedy plans, of which the first is always finished, and the bound.
+    /// Makes greedy plans and the bound. The first plan is always finished.
     fn begin(&mut self) -> Result<(), PlanError> {
         let limit = self.limit;
         if self.instance.len() <= greedy::MOST_BUFFERS {
@@ -172,12 +174,12 @@ impl<'a> Solver<'a> {
         Ok(())
     }
 
-    /// Places buffers in an order, and keeps the plan or the order if it is the best. Returns whether the order is.
+    /// Places buffers in an order, and keeps the plan or the order if it is the best. Returns `true` if the order is.
     fn try_order(&mut self, order: &[usize], rule: Rule, watch: &Watch<'_>) -> bool {
         let Some(plan) = greedy::place(self.instance, order, rule, watch) else { return false };
         let cost = plan.cost;
         self.offer(plan);
-        // Equal ones are taken, too, so that a search goes on.
+        // Equal ones are taken too, so that the search continues.
         let is_best = self.best_order.as_ref().is_none_or(|best| cost <= best.0);
         if is_best {
             self.best_order = Some((cost, order.to_vec(), rule));
@@ -210,7 +212,7 @@ impl<'a> Solver<'a> {
         }
     }
 
-    /// A plan by live bytes alone, whose memories are packed after all buffers are assigned.
+    /// Makes a plan by live bytes alone: packs the memories after all buffers are assigned.
     fn assign_greedily(&mut self) -> Result<(), PlanError> {
         let mut caps = self.capacities();
         for _ in 0..TIGHTENINGS {
@@ -227,8 +229,7 @@ impl<'a> Solver<'a> {
         Ok(())
     }
 
-    /// Lowers the caps of memories that were packed beyond their capacities: by what they exceed them, and by an
-    /// eighth at least.
+    /// Lowers the caps of memories that were packed beyond their capacities: by the excess, and by at least an eighth.
     fn tighten(&self, caps: &mut [Option<u64>], peaks: &[u64]) {
         for ((cap, peak), memory) in caps.iter_mut().zip(peaks).zip(self.instance.memories()) {
             let over = memory.capacity.map_or(0, |capacity| peak.saturating_sub(capacity));
@@ -238,7 +239,7 @@ impl<'a> Solver<'a> {
         }
     }
 
-    /// Rounds of local search, with the exhaustive one among them.
+    /// Runs the rounds of local search, and the exhaustive search among them.
     fn search(&mut self) -> Result<(), PlanError> {
         let most = self.options.rounds.unwrap_or(u32::MAX);
         let mut round = 0;
@@ -257,7 +258,7 @@ impl<'a> Solver<'a> {
         Ok(())
     }
 
-    /// Tries all assignments, as far as the budget goes.
+    /// Tries all assignments until the budget ends.
     fn exhaust(&mut self) -> Result<(), PlanError> {
         let (deadline, steps) = match self.options.rounds {
             Some(rounds) => (self.limit.deadline, STEPS_A_ROUND.saturating_mul(rounds.into())),
@@ -342,7 +343,7 @@ impl<'a> Solver<'a> {
         Effort { rounds, budget, threads, seed: given ^ seed, monitor }
     }
 
-    /// The plan, which in debug builds must pass the validator.
+    /// Returns the plan, which in debug builds must pass the validator.
     fn finish(self) -> Result<MemoryPlan, PlanError> {
         let problem = self.instance.problem;
         let Some(Standing { placements, peaks, cost }) = self.best else {

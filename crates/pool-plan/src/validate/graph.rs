@@ -38,10 +38,10 @@ pub(crate) fn peak(
     Ok(ends.into_iter().max().unwrap_or(0))
 }
 
-/// The bytes that no plan is below because no two of these buffers may share any.
+/// Returns the bytes of these buffers, a lower bound of every plan because no two of them may share bytes.
 ///
 /// # Errors
-/// An index that no buffer has, or two buffers of which one is finished before the other begins.
+/// An index that no buffer has, or two buffers that may share bytes: one is finished before the other begins.
 pub(crate) fn witnessed(
     edges: &[Edge],
     buffers: &[GraphBuffer],

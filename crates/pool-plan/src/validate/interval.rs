@@ -29,10 +29,10 @@ pub(crate) fn peak(buffers: &[Buffer], offsets: &[u64]) -> Result<u64, Violation
     Ok(ends.into_iter().max().unwrap_or(0))
 }
 
-/// The bytes that no plan is below because these buffers are live at one time.
+/// Returns the bytes of these buffers, a lower bound of every plan because all are live at one time.
 ///
 /// # Errors
-/// An index that no buffer has or that comes twice, or a buffer that is not live when most of the others are.
+/// An index that no buffer has or that is listed twice, or a buffer that is not live when most of the others are.
 pub(crate) fn witnessed(buffers: &[Buffer], some: &[usize]) -> Result<u64, Violation> {
     let mut events: Vec<(i64, bool, usize)> = Vec::new();
     for &index in some {
@@ -41,7 +41,7 @@ pub(crate) fn witnessed(buffers: &[Buffer], some: &[usize]) -> Result<u64, Viola
             events.extend([(lower, true, index), (upper, false, index)]);
         }
     }
-    // At one time, what ends leaves before what begins arrives.
+    // At one time, ends come before starts.
     events.sort_unstable();
     let (mut live, mut most, mut when) = (0_usize, 0, 0);
     for &(time, begins, _) in &events {

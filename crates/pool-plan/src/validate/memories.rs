@@ -1,15 +1,15 @@
-//! Validation of a plan for several memories: each memory by itself, as an interval problem; then the cost, and the
-//! bound that prices prove. Nothing here is taken from the solver.
+//! Validation of a plan for several memories: each memory as an interval problem, then the cost, and the bound that
+//! prices prove. It shares no code with the solver.
 
 use super::interval;
 use crate::buffer::Buffer;
 use crate::memory::{Memory, MemoryBuffer, Placement, Price};
 use crate::violation::Violation;
 
-/// The peak of each memory.
+/// Returns the peak of each memory.
 ///
 /// # Errors
-/// The first thing that makes it no plan.
+/// The first violation.
 pub(crate) fn peaks(
     memories: &[Memory],
     buffers: &[MemoryBuffer],
@@ -38,7 +38,7 @@ pub(crate) fn peaks(
     Ok(peaks)
 }
 
-/// The peak of some buffers of one memory. A violation names them by their place among all.
+/// Returns the peak of some buffers of one memory. A violation has their indices among all buffers.
 fn in_memory(
     buffers: &[MemoryBuffer],
     members: impl Iterator<Item = usize>,
@@ -66,24 +66,24 @@ pub(crate) fn check_fixed(memories: &[Memory], buffers: &[MemoryBuffer]) -> Resu
     Ok(())
 }
 
-/// The cost of a plan with these peaks.
+/// Returns the cost of a plan with these peaks.
 pub(crate) fn cost(
     memories: &[Memory],
     buffers: &[MemoryBuffer],
     placements: &[Placement],
     peaks: &[u64],
 ) -> u64 {
-    // Offsets may be any numbers, and then cost more than is counted.
+    // Offsets may be any numbers, so the cost may overflow.
     let held = memories.iter().zip(peaks).map(|(memory, &peak)| memory.cost.saturating_mul(peak));
     let used = buffers.iter().zip(placements);
     let used = used.map(|(one, at)| memories[at.memory].traffic_cost * one.traffic);
     held.chain(used).fold(0, u64::saturating_add)
 }
 
-/// The cost that no plan is below, by prices.
+/// Returns the lower bound of the cost that prices prove.
 ///
 /// # Errors
-/// Prices that prove nothing: of a memory that does not exist, or too high.
+/// Invalid prices: those of a memory that does not exist, or too high ones.
 pub(crate) fn bound(
     memories: &[Memory],
     buffers: &[MemoryBuffer],
@@ -141,7 +141,7 @@ pub(crate) fn bound(
     Ok(u64::try_from((total + unit - 1).max(0) / unit).unwrap_or(0))
 }
 
-/// The end of the highest buffer that must be at an offset of the memory.
+/// Returns the end of the highest buffer with a fixed offset in the memory.
 fn fixed_end(buffers: &[MemoryBuffer], memory: usize) -> u64 {
     let own = buffers.iter().filter(|one| one.choices() == [memory]);
     own.filter_map(|one| Some(one.buffer.offset? + one.buffer.size)).max().unwrap_or(0)

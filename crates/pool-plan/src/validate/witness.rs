@@ -1,8 +1,8 @@
-//! Validation of a bound: the bytes that buffers need which share none with each other.
+//! Validation of a bound: the bytes of buffers that share none with each other.
 //!
-//! Buffers that share no bytes lie one above the other. Where their offsets are multiples of a granule, padding follows
-//! each but the topmost. So they need their padded sizes together, less the largest padding: for each alignment, those
-//! buffers that have it or a larger one.
+//! Buffers that share no bytes lie one above the other. If their offsets are multiples of a granule, padding follows
+//! each except the topmost. So they need their padded sizes together, less the largest padding: for each alignment,
+//! those buffers that have it or a larger one.
 
 /// The size, alignment and fixed offset of a buffer of the witness.
 #[derive(Clone, Copy)]
@@ -12,7 +12,7 @@ pub(super) struct Witnessed {
     pub(super) fixed: Option<u64>,
 }
 
-/// The bytes that some buffers need of which no two may share any. The problem was checked: no sum overflows.
+/// Returns the bytes that buffers need if no two may share any. The problem was checked: no sum overflows.
 pub(super) fn bytes(buffers: &[Witnessed]) -> u64 {
     let mut granules: Vec<u64> = buffers.iter().map(|one| one.alignment).chain([1]).collect();
     granules.sort_unstable();

@@ -10,7 +10,7 @@ use pool_plan::{
 use super::capture::{Capture, settings};
 use super::families::{FAMILIES, Random, problem};
 
-/// No time but for the first plan.
+/// Options with time for the first plan only.
 fn no_time() -> Options {
     Options { budget: Duration::ZERO, threads: 1, ..Options::default() }
 }
@@ -24,7 +24,7 @@ fn a_plan_from_the_last_one_is_no_worse() {
         let before = problem(family, 8 + random.below(200) as usize, number);
         let options = Options { rounds: Some(2), threads: 1, ..Options::default() };
         let plan = before.solve(&options).unwrap();
-        // Buffers go, shrink or end earlier; none is new.
+        // Buffers are removed, shrink or end earlier; none is new.
         let (mut buffers, mut last) = (Vec::new(), Vec::new());
         for (buffer, &offset) in before.buffers().iter().zip(&plan.offsets) {
             let mut buffer = buffer.clone();
@@ -69,7 +69,7 @@ fn a_graph_is_planned_from_its_last_plan() {
     }
 }
 
-/// Offsets of an earlier plan are an order, whatever numbers they are.
+/// Offsets of an earlier plan give only an order, so they may be any numbers.
 #[test]
 fn offsets_that_are_no_plan_do_no_harm() {
     let problem = problem(FAMILIES[1], 120, 3);
@@ -113,7 +113,7 @@ fn a_plan_says_why_it_stopped() {
     assert_eq!(cancelled.stopped, StopReason::Cancelled);
 }
 
-/// The plan depends on names through ties alone; without any, these go by place.
+/// Names only break ties. Without names, the place in the problem breaks them.
 #[test]
 fn names_may_be_missing() {
     let unnamed = |lower, upper, size| Buffer::unnamed(lower, upper, size);
@@ -138,7 +138,7 @@ fn names_may_be_missing() {
     assert_eq!(error(&|one| one.id = "a".to_owned()), twice);
 }
 
-/// The validator computes each bound anew, whatever alignments, gaps, fixed offsets and edges it comes from.
+/// The validator computes each bound anew, for any alignments, gaps, fixed offsets and edges.
 #[test]
 fn a_witness_proves_its_bound() {
     for number in 0..u64::from(super::cases()).div_ceil(4) {

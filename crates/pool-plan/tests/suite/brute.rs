@@ -1,4 +1,4 @@
-//! The plain truth about small problems: every order of placement, every set of buffers.
+//! Exact results for small problems by brute force: every order of placement, every set of buffers.
 
 use pool_plan::{Buffer, EdgeKind, GraphBuffer, HappensBeforeProblem, IntervalProblem, Role};
 
@@ -66,7 +66,7 @@ impl Small {
         }
     }
 
-    /// The lowest peak there is.
+    /// Returns the lowest possible peak.
     pub(crate) fn optimum(&self) -> u64 {
         let mut best = u64::MAX;
         self.place(&mut vec![None; self.sizes.len()], 0, &mut best);

@@ -9,7 +9,7 @@ use pool_plan::{Buffer, IntervalProblem, Monitor, Options};
 
 use super::families::{FAMILIES, Random, problem};
 
-/// A plan may be late by this time; without optimisation, a pass over an instance takes some times as long.
+/// The time by which a plan may be late. Without optimisation, a pass over an instance is several times slower.
 const MOST_LATE: Duration = Duration::from_millis(if cfg!(debug_assertions) { 60 } else { 20 });
 
 /// The number of repetitions of a late stop: other work on the machine delays a plan sometimes,
@@ -48,14 +48,14 @@ fn stop(problem: &IntervalProblem, budget: Duration, threads: usize) -> Option<D
         let stopped = Instant::now();
         monitor.cancel();
         let (plan, end) = planner.join().unwrap();
-        // The validator of debug builds is part of the time; it is not of release builds.
+        // The time includes the validator, which only debug builds run.
         assert_eq!(problem.validate(&plan.offsets), Ok(plan.certificate.peak));
         is_running.then(|| end.saturating_duration_since(stopped))
     })
 }
 
-/// Many buffers that are live all the time, and many that are live one after the other. Each vertex
-/// of an exact search has many candidates, each in very many sections.
+/// Many buffers that are live all the time, and many with consecutive lifetimes. Each vertex of an exact search has
+/// many candidates, each in very many sections.
 fn long_and_short(count: i64) -> IntervalProblem {
     let mut random = Random::new(7);
     let mut size = |most| 1 + random.below(most);
@@ -95,7 +95,7 @@ fn a_stop_is_obeyed_within_20_milliseconds() {
     assert!(late <= MOST_LATE, "late by {late:?}: {:?}", at(1.0));
 }
 
-/// Long-lived buffers beside a packing without room, which no search soon solves.
+/// Long-lived buffers beside a packing without room, which no search solves soon.
 fn long_and_tight(count: usize) -> IntervalProblem {
     let mut buffers = super::held_out::pinwheels(1_000, 60_001).unwrap().buffers().to_vec();
     let lower = buffers.iter().map(|one| one.lower).min().unwrap();

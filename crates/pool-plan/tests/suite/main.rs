@@ -46,7 +46,7 @@ use std::fmt::Debug;
 use proptest::prelude::{Strategy, TestCaseError};
 use proptest::test_runner::TestRunner;
 
-/// Returns how many random problems a property is tried on: `POOL_TEST_CASES`, or 1,000.
+/// Returns the number of random problems for a property: `POOL_TEST_CASES`, or 1,000.
 fn cases() -> u32 {
     let given = std::env::var("POOL_TEST_CASES");
     given.ok().and_then(|text| text.parse().ok()).unwrap_or(1000)

@@ -1,5 +1,5 @@
 //! Several memories: small problems against every assignment, larger ones against greedy plans, published ones, and
-//! certificates that are not as they should be.
+//! invalid certificates.
 
 use std::time::Duration;
 
@@ -12,7 +12,7 @@ use proptest::prelude::*;
 use super::naive_memories::{greedy, optimum};
 use super::{families, trace};
 
-/// Options by which a plan depends on the problem alone.
+/// Options with which a plan depends on the problem alone.
 fn rounds(rounds: u32) -> Options {
     let budget = Duration::from_secs(60);
     Options { rounds: Some(rounds), threads: 1, budget, ..Options::default() }
@@ -147,8 +147,8 @@ fn memory(name: &str, capacity: Option<u64>, cost: u64, traffic_cost: u64) -> Me
     Memory { name: name.to_owned(), capacity, cost, traffic_cost }
 }
 
-/// The buffers of the published test `test_linear` of TVM's USMP, in two pools: 200,704 bytes are fast. By size and by
-/// conflicts, TVM's planners hold 1,418,528 bytes in the slow one.
+/// The buffers of the published test `test_linear` of TVM's USMP, in two pools: 200,704 bytes are fast. TVM's planners
+/// by size and by conflicts hold 1,418,528 bytes in the slow one.
 #[test]
 fn tvm_linear_in_two_pools() {
     let rows = [
@@ -173,7 +173,7 @@ fn tvm_linear_in_two_pools() {
     assert!(plan.certificate.peaks[0] <= 200_704);
 }
 
-/// A published trace with half of its peak in fast memory, and the rest where traffic is ten times as dear.
+/// A published trace with half of its peak in fast memory, and the rest in memory whose traffic costs ten times more.
 fn halved(name: &str) -> MemoryProblem {
     let intervals = trace::trace(name);
     let buffers: Vec<MemoryBuffer> =
@@ -314,7 +314,7 @@ fn memories_that_are_too_small_are_named() {
     assert_eq!(problem.solve(&one), Err(PlanError::OneCapacity { capacity: 9 }));
 }
 
-/// A budget ends a plan of many buffers, and the first plan is made all the same.
+/// A budget ends the planning of many buffers, and the first plan is still made.
 #[test]
 fn many_buffers_end_with_the_budget() {
     let intervals = families::problem(families::Family::LongTails, 6_000, 3);

@@ -86,14 +86,14 @@ fn exhausted_capacity_is_proved() {
     assert_eq!(problem.solve(&options(4)).unwrap().certificate.peak, 4);
 }
 
-/// Pieces of a rectangle that was cut straight through again and again: the cuts are undone, without search.
+/// Pieces of a rectangle after repeated straight cuts: the planner undoes the cuts without a search.
 #[test]
 fn straight_cuts_are_undone() {
     for (count, seed) in [(50, 1), (400, 2), (3_000, 3), (20_000, 4)] {
         let mut random = Random::new(seed);
         let mut pieces = vec![(0_i64, 1_i64 << 40, 1_u64 << 40)];
         while pieces.len() < count {
-            // The largest of some pieces, so that all are about equally large.
+            // Cuts the largest of some pieces, so that all are about equally large.
             let some = [(); 4].map(|()| random.below(pieces.len() as u64) as usize);
             let area = |&place: &usize| {
                 let (lower, upper, size) = pieces[place];

@@ -15,9 +15,9 @@ pub(crate) enum Family {
     Branches,
     /// A network whose blocks add their input to their output.
     Residual,
-    /// Attention: projections, a large matrix of scores, and what comes of them.
+    /// Attention: projections, a large matrix of scores, and their results.
     Attention,
-    /// A training step: activations wait for the way back.
+    /// A training step: activations live until the backward pass.
     Training,
     /// Optimiser states that are live all the time, and temporaries of the update.
     Optimiser,
@@ -27,7 +27,7 @@ pub(crate) enum Family {
     LongTails,
     /// Values of a compiler's blocks: small, few live for long.
     Compiler,
-    /// Pieces of a rectangle: a plan without any room left exists.
+    /// Pieces of a rectangle: a plan without free bytes exists.
     Tight,
     /// Alignments of all kinds.
     Aligned,
@@ -35,13 +35,13 @@ pub(crate) enum Family {
     Gaps,
     /// Stages of a pipeline that work on shifted batches.
     Pipeline,
-    /// Requests that come one after the other, of pages, and last for as long as they happen to.
+    /// Consecutive requests for pages, with random lifetimes.
     Serving,
     /// Sizes that are powers of two, beside weights that live all the time.
     Powers,
-    /// Calls that call others: lifetimes within lifetimes.
+    /// Nested calls: lifetimes within lifetimes.
     Nested,
-    /// Large buffers that live for a moment, and small ones between that stay.
+    /// Large buffers that live for a moment, and small ones in between that stay.
     Comb,
     /// Buffers that accumulate and are freed all at once.
     Sawtooth,
@@ -78,7 +78,7 @@ pub(crate) const FAMILIES: [Family; 21] = [
     Family::Bits,
 ];
 
-/// A problem of a family with about `count` buffers, in random order, with names in another one.
+/// Makes a problem of a family with about `count` buffers, in random order, with names in another order.
 pub(crate) fn problem(family: Family, count: usize, seed: u64) -> IntervalProblem {
     let mut random = Random::new(seed);
     let mut trace = Trace { buffers: Vec::new(), random: random.split(), count };
@@ -113,7 +113,7 @@ pub(crate) fn problem(family: Family, count: usize, seed: u64) -> IntervalProble
     IntervalProblem::new(buffers).expect("families make valid problems")
 }
 
-/// A trace in the making.
+/// A trace to which events are added.
 struct Trace {
     buffers: Vec<Buffer>,
     random: Random,
@@ -129,7 +129,7 @@ impl Trace {
         self.buffers.push(Buffer::new("", lower as i64, upper.max(lower + 1) as i64, size.max(1)));
     }
 
-    /// A size as a network has them: few channels, and a picture that gets smaller.
+    /// Returns a size as in a network: few channels, and a picture that gets smaller.
     fn layer(&mut self, time: u64) -> u64 {
         let channels = 16 << self.random.below(4);
         let side = 64 >> (time / 24).min(4);
@@ -301,7 +301,7 @@ impl Random {
         self.0
     }
 
-    /// A number below a limit that is not 0.
+    /// Returns a number below a limit that is not 0.
     pub(crate) fn below(&mut self, limit: u64) -> u64 {
         (self.next() >> 16) % limit
     }

@@ -1,5 +1,4 @@
-//! Problems of the same character as the public traces that the planner was never tried on while
-//! it was written.
+//! Problems of the same character as the public traces. They were never used while the planner was written.
 
 use pool_plan::{Buffer, IntervalProblem, PlanError};
 
@@ -41,7 +40,7 @@ pub(crate) fn refitted(
     named(buffers, &mut random)
 }
 
-/// Rectangles of time and addresses, cut out of one of 1,048,576 bytes, some of them left out.
+/// Returns rectangles of time and addresses, cut out of one of 1,048,576 bytes. Some of them are left out.
 pub(crate) fn cut_out(count: usize, seed: u64) -> Result<IntervalProblem, PlanError> {
     cut_while(count, seed, |mut one, random| {
         let mut other = one.clone();
@@ -91,8 +90,7 @@ fn take_large(pieces: &mut Vec<Buffer>, random: &mut Random) -> Buffer {
     pieces.swap_remove(chosen)
 }
 
-/// Rectangles of time and addresses as of [`cut_out`], half of the cuts pinwheels: five pieces that no straight cut
-/// parts from each other.
+/// Returns rectangles as [`cut_out`] does. Half of the cuts are pinwheels: five pieces that no straight cut separates.
 #[allow(dead_code, reason = "not all that include this file have such a family")]
 pub(crate) fn pinwheels(count: usize, seed: u64) -> Result<IntervalProblem, PlanError> {
     cut_while(count, seed, |whole, random| {
@@ -126,8 +124,7 @@ pub(crate) fn pinwheels(count: usize, seed: u64) -> Result<IntervalProblem, Plan
     })
 }
 
-/// A variant of a network's trace: each distinct size becomes another one, and time may run
-/// backwards.
+/// Returns a variant of a network's trace: each distinct size becomes another one, and time may run backwards.
 pub(crate) fn resized(problem: &IntervalProblem, seed: u64) -> Result<IntervalProblem, PlanError> {
     let mut random = Random::new(seed);
     let (backwards, salt) = (random.below(2) == 0, random.next());
@@ -143,7 +140,7 @@ pub(crate) fn resized(problem: &IntervalProblem, seed: u64) -> Result<IntervalPr
     named(buffers, &mut random)
 }
 
-/// The buffers in random order, named by their place in it.
+/// Returns the buffers in random order, named by their place in it.
 fn named(mut buffers: Vec<Buffer>, random: &mut Random) -> Result<IntervalProblem, PlanError> {
     for last in (1..buffers.len()).rev() {
         buffers.swap(last, random.below(last as u64 + 1) as usize);

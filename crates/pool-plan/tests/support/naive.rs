@@ -9,7 +9,7 @@ pub(crate) enum Last {
     Name,
 }
 
-/// A problem as the heuristics see it.
+/// The heuristics' form of a problem.
 pub(crate) struct Naive<'a> {
     buffers: &'a [Buffer],
     /// For each buffer, the number of live spans of others that meet its own.
@@ -31,7 +31,7 @@ impl<'a> Naive<'a> {
         Self { buffers, meetings, breadths: breadths(buffers) }
     }
 
-    /// The numbers that an order goes by, smallest first.
+    /// The sort keys of an order, smallest first.
     fn key(&self, order: GreedyOrder, index: usize) -> (i128, u64) {
         let buffer = &self.buffers[index];
         let lifetime: i128 = buffer.live_spans().map(|(from, to)| i128::from(to - from)).sum();
@@ -47,7 +47,7 @@ impl<'a> Naive<'a> {
         (key, if order == GreedyOrder::Breadth { u64::MAX - buffer.size } else { 0 })
     }
 
-    /// The peak of a heuristic's plan.
+    /// Returns the peak of a heuristic's plan.
     pub(crate) fn peak(&self, heuristic: GreedyHeuristic, last: Last) -> u64 {
         let mut order: Vec<usize> = (0..self.buffers.len()).collect();
         order.sort_by_key(|&index| {
@@ -92,7 +92,7 @@ fn conflict(one: &Buffer, other: &Buffer) -> bool {
     one.live_spans().any(|own| other.live_spans().any(|span| overlap(own, span)))
 }
 
-/// The offset of a buffer among those placed, which are in order of offsets.
+/// Returns the offset of a buffer among those placed, which are in order of offsets.
 fn offset(buffer: &Buffer, placed: &[(u64, &Buffer)], fit: GreedyFit) -> u64 {
     let mut ranges = Vec::new();
     let mut end = 0;

@@ -1,5 +1,5 @@
-//! Several memories in the plainest way: the optimum by every assignment and every order of placement, and textbook
-//! greedy plans. Nothing is shared with the library.
+//! A naive model of several memories: the optimum by every assignment and every order of placement, and textbook greedy
+//! plans. It shares no code with the library.
 
 use std::collections::HashMap;
 
@@ -7,7 +7,7 @@ use pool_plan::{Buffer, IntervalProblem, MemoryBuffer, MemoryProblem};
 
 use super::brute::Small;
 
-/// The least cost of a plan, if there is one.
+/// Returns the least cost of a plan, if there is one.
 pub(crate) fn optimum(problem: &MemoryProblem) -> Option<u64> {
     let mut peaks = HashMap::new();
     let mut sets = vec![0_u32; problem.memories().len()];
@@ -47,7 +47,7 @@ fn descend(
     best
 }
 
-/// The lowest peak of a set of buffers.
+/// Returns the lowest peak of a set of buffers.
 fn lowest(problem: &MemoryProblem, set: u32) -> u64 {
     let members = problem.buffers().iter().enumerate().filter(|(index, _)| set >> index & 1 == 1);
     let own: Vec<Buffer> = members.map(|(_, one)| one.buffer.clone()).collect();
@@ -57,8 +57,8 @@ fn lowest(problem: &MemoryProblem, set: u32) -> u64 {
     Small::of_intervals(&IntervalProblem::new(own).unwrap()).optimum()
 }
 
-/// The cost of a greedy plan: buffers by falling `key`, each at the lowest free offset of the first memory that has
-/// room, or of the one in which the cost grows least.
+/// Returns the cost of a greedy plan. Buffers come by falling `key`. Each gets the lowest free offset of the first
+/// memory that has room, or of the one in which the cost grows least.
 pub(crate) fn greedy(
     problem: &MemoryProblem,
     key: impl Fn(&MemoryBuffer) -> i64,

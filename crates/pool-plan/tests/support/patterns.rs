@@ -1,9 +1,9 @@
-//! Families that are no networks: how pipelines, servers, recursion and allocators of pages use memory.
+//! Families besides networks: the memory of pipelines, servers, recursion and allocators of pages.
 
 use super::{Family, Trace};
 
 impl Trace {
-    /// The buffers of a family of this file.
+    /// Returns the buffers of a family of this file.
     pub(super) fn pattern(&mut self, family: Family) {
         match family {
             Family::Pipeline => self.pipeline(),

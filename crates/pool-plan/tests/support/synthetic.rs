@@ -4,7 +4,7 @@
 
 use pool_plan::{Buffer, IntervalProblem, PlanError};
 
-/// A trace of `count` buffers.
+/// Returns a trace of `count` buffers.
 pub(crate) fn network(count: usize, seed: u64) -> Result<IntervalProblem, PlanError> {
     let mut state = seed.wrapping_mul(0x9E37_79B9_7F4A_7C15) | 1;
     let mut below = move |limit: u64| {

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use pool_plan::{Buffer, IntervalProblem};
 
-/// The problem of a file, without its offsets.
+/// Returns the problem of a file, without its offsets.
 pub(crate) fn trace(name: &str) -> IntervalProblem {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data").join(name);
     let text = std::fs::read_to_string(path).unwrap();

@@ -239,7 +239,8 @@ fn wg2_a_leaked_pass_is_a_typed_error_and_fills_uploads_and_reads_go_on() {
     assert!(matches!(unbalanced, Err(WgpuError::Refused { .. })), "{unbalanced:?}");
 }
 
-/// A closure that fails is told its own error, whatever wgpu would say of its commands; nothing of it is recorded.
+/// If a closure fails, the call returns the closure's own error and not wgpu's. It records none of the closure's
+/// commands.
 #[test]
 fn the_closures_own_error_is_returned_and_nothing_of_it_is_recorded() {
     #[derive(Debug, PartialEq)]

@@ -29,7 +29,7 @@ fn devices() -> Option<(Stream, Quiet)> {
     own_stream(wgpu::Limits::default())
 }
 
-/// A buffer of the user's own, to be mapped.
+/// A buffer of the user's own, for mapping.
 fn mappable(stream: &Stream) -> wgpu::Buffer {
     stream.device().create_buffer(&wgpu::BufferDescriptor {
         label: None,

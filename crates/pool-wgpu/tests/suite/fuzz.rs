@@ -19,7 +19,7 @@ const LENGTHS: [usize; 9] = [0, 1, 3, 63, 64, 65, 200, 1_000, 5_000];
 /// Numbers are kept below this, so that they are exact.
 const EXACT: f32 = 8e6;
 
-/// A pool, and what its arrays should hold.
+/// A pool, and the expected contents of its arrays.
 struct World {
     stream: usize,
     pool: DynamicPool<Wgpu>,

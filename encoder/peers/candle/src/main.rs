@@ -41,7 +41,7 @@ struct Arguments {
     numbers: PathBuf,
 }
 
-/// The model, and what it encodes.
+/// The model, and the sentences.
 struct Encoder {
     model: BertModel,
     words: Tensor,

@@ -1,6 +1,6 @@
-//! A function that was written for cudarc alone, and allocates its slices, is captured as it is: its slices lie in a
-//! workspace of the graph. It needs `allocator.patch` of cudarc. The graph is compared with the eager run on the simulated
-//! device.
+//! Captures a function that was written for cudarc alone, and allocates its slices, without changes. Its slices lie in
+//! a workspace of the graph. That needs `allocator.patch` of cudarc. The program compares the graph with the eager run
+//! on the simulated device.
 
 use std::error::Error;
 use std::mem::ManuallyDrop;
@@ -21,7 +21,8 @@ use pool_kernels::elementwise;
 const N: usize = 1024;
 const BYTES: usize = 4 * N;
 
-/// Somebody else's layer: it allocates two slices, drops one and returns the other. It knows nothing of pools or captures.
+/// A layer as in another crate: it allocates two slices, drops one and returns the other. It has no code for pools or
+/// captures.
 fn layer(
     stream: &Arc<CudaStream>,
     axpy: &CudaFunction,
@@ -34,7 +35,7 @@ fn layer(
     for (x, y) in [(weights, &mut scratch)] {
         let mut launch = stream.launch_builder(axpy);
         launch.arg(&factor).arg(x).arg(y).arg(&count);
-        // SAFETY: the parameters are those of `AXPY`, and both have as many elements.
+        // SAFETY: the parameters are those of `AXPY`, and both slices have `count` elements.
         unsafe { launch.launch(LaunchConfig::for_num_elems(64)) }?;
     }
     let mut launch = stream.launch_builder(axpy);
@@ -44,14 +45,14 @@ fn layer(
     Ok(output)
 }
 
-/// Slices in a workspace of the graph, one after the other. Nothing is freed: the workspace is the graph's.
+/// Consecutive slices in a workspace of the graph. Nothing is freed: the workspace is the graph's.
 #[derive(Debug)]
 struct InWorkspace {
     next: AtomicU64,
     end: u64,
 }
 
-// SAFETY: the ranges are apart, and in a workspace, which is nobody else's to the end of the graph.
+// SAFETY: the ranges are disjoint, and in a workspace, which only this graph uses until it ends.
 unsafe impl SliceAllocator for InWorkspace {
     fn alloc(&self, _: &CudaStream, bytes: usize) -> Result<CUdeviceptr, DriverError> {
         let bytes = (bytes as u64).next_multiple_of(256);
@@ -93,13 +94,13 @@ fn main() -> Result<(), Box<dyn Error>> {
         let work = |stream: &Arc<CudaStream>| {
             let allocator = InWorkspace { next: AtomicU64::new(begin), end: begin + bytes };
             with_slice_allocator(Arc::new(allocator), || {
-                // SAFETY: both are memory of so many elements, which these slices do not free.
+                // SAFETY: both are memory of `N` elements, which these slices do not free.
                 let [w, x] = [w, x].map(|at| unsafe { stream.upgrade_device_ptr::<f32>(at, N) });
                 let [w, x] = [w, x].map(ManuallyDrop::new);
                 let output = layer(stream, &axpy, &w, &x)?;
                 let _leaked = [w, x].map(|slice| ManuallyDrop::into_inner(slice).leak());
                 let from = output.leak();
-                // SAFETY: both have as many bytes, and are used in this stream.
+                // SAFETY: both have `BYTES` bytes, and are used in this stream.
                 Ok(unsafe { result::memcpy_dtod_async(y, from, BYTES, stream.cu_stream()) }?)
             })
         };

@@ -1,7 +1,6 @@
-//! Compares versions of the same work: the original crate, and the crate with our patches. A
-//! program of `testing/adopt` describes its [`Case`]s and passes them to [`run`]. That compares
-//! their results bit by bit, times them in turns, and counts the heap requests of one call.
-//! `cargo xtask adopt` starts the programs and reads their records.
+//! Compares versions of the same work: the original crate, and the crate with our patches. A program of `testing/adopt`
+//! describes its [`Case`]s and passes them to [`run`]. [`run`] compares their results bit by bit, times them in turns,
+//! and counts the heap requests of one call. `cargo xtask adopt` starts the programs and reads their records.
 
 #[path = "../../../../benches/src/harness/clock.rs"]
 #[allow(dead_code, reason = "page faults are the business of another task")]

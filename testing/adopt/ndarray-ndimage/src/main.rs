@@ -1,6 +1,5 @@
-//! Filters of n-dimensional arrays: `gaussian_filter` works axis by axis between two arrays, one of
-//! which is the result. `correlate1d` pads each line in a buffer. Both are generic over public
-//! traits, `Copy` and numbers.
+//! Filters of n-dimensional arrays: `gaussian_filter` works axis by axis between two arrays, and returns one of them.
+//! `correlate1d` pads each line in a buffer. Both are generic over public traits, `Copy` and numbers.
 
 use std::process::ExitCode;
 

@@ -1,7 +1,7 @@
 //! The FFT of numr, whose private functions allocate their temporaries and call each other: a transform of any length
 //! calls two of a power of two. In the patch each of these functions opens a stack of the thread, so they are nested.
 //!
-//! Besides time, the most memory that a process had in use is measured.
+//! The program measures the time, and the peak memory of a process.
 
 use std::process::{Command, ExitCode};
 
@@ -31,7 +31,7 @@ macro_rules! transforms {
     }};
 }
 
-/// A case with a version more, whose numbers are compared bit by bit.
+/// A case with a further version, whose numbers are compared bit by bit.
 macro_rules! with_version {
     ($case:expr, $name:literal, $version:ident, $n:expr) => {{
         use $version::dtype::complex::Complex64;
@@ -57,7 +57,7 @@ fn case(n: usize) -> Case<'static> {
     with_version!(case, "pool", pool, n)
 }
 
-/// Works as a process of its own does, and prints the most memory that it had in use, in kibibytes.
+/// Runs the work of one version, and prints the peak memory of this process in kibibytes.
 fn work_alone(version: &str) -> Option<()> {
     for n in [1_000_003, 1 << 20] {
         if version == "original" {
@@ -74,7 +74,7 @@ fn work_alone(version: &str) -> Option<()> {
     Some(())
 }
 
-/// The most memory that a process of either version had in use, in kibibytes; `None` where the system does not tell.
+/// The peak memory of a process of either version, in kibibytes; `None` if the system does not report it.
 fn peak(version: &str) -> Option<u64> {
     let program = std::env::current_exe().ok()?;
     let printed = Command::new(program).args(["--alone", version]).output().ok()?;

@@ -5,7 +5,7 @@ use std::process::ExitCode;
 
 use adoption_measure::{Case, run};
 
-/// A word and its neighbour, and two texts of letters that repeat.
+/// A word and a similar one, and two texts of repeated letters.
 fn texts() -> [(String, String); 2] {
     let letters = |step: u32| -> String {
         (0..300_u32).filter_map(|i| char::from_u32(u32::from(b'a') + i * step % 26)).collect()
@@ -24,7 +24,7 @@ macro_rules! case {
     };
 }
 
-/// Words as elements: the keys of the map are strings.
+/// Words as elements, so that the keys of the map are strings.
 fn of_words() -> Case<'static> {
     let words = |text: &str| text.chars().map(|letter| letter.to_string()).collect::<Vec<_>>();
     let [_, (a, b)] = texts();

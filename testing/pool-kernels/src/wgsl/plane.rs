@@ -43,10 +43,10 @@ const _: () = {
 /// [`workgroups_over_plane`](super::workgroups_over_plane).
 pub const CONVOLVE: WgslKernel = convolution("convolve");
 
-/// As [`CONVOLVE`], with `2 * radius + 1` weights along the rows alone.
+/// Same as [`CONVOLVE`], with `2 * radius + 1` weights along the rows alone.
 pub const CONVOLVE_ROWS: WgslKernel = convolution("convolve_rows");
 
-/// As [`CONVOLVE`], with `2 * radius + 1` weights along the columns alone.
+/// Same as [`CONVOLVE`], with `2 * radius + 1` weights along the columns alone.
 pub const CONVOLVE_COLUMNS: WgslKernel = convolution("convolve_columns");
 
 const fn convolution(entry: &'static str) -> WgslKernel {

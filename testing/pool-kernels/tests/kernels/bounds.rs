@@ -1,8 +1,8 @@
 //! Bounds of rounding errors, and checks against them.
 //!
-//! The bounds are those of Higham, *Accuracy and Stability of Numerical Algorithms* (2002), chapter
-//! 3: with the unit roundoff u, n consecutive roundings multiply by 1 + θ with
-//! |θ| ≤ γₙ = n·u / (1 − n·u), whatever the order of the sum that they belong to.
+//! The bounds are those of Higham, *Accuracy and Stability of Numerical Algorithms* (2002),
+//! chapter 3. With the unit roundoff u, n consecutive roundings multiply by 1 + θ with
+//! |θ| ≤ γₙ = n·u / (1 − n·u), in any order of the sum.
 
 use crate::element::Element;
 

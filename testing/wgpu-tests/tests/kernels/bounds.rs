@@ -23,8 +23,8 @@ pub(crate) fn gamma(roundings: u32) -> f64 {
 
 /// A result in double precision, and the allowed error of the computation.
 ///
-/// The reference's own error is less than a thousandth of that, and is left out: fewer than 2²⁰
-/// roundings of 2⁻⁵³, where the kernels have two of 2⁻²³, or many more.
+/// The reference's own error is less than a thousandth of that, and is left out: fewer than 2²⁰ roundings of 2⁻⁵³. The
+/// kernels have two of 2⁻²³, or many more.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Reference {
     pub(crate) value: f64,

@@ -106,7 +106,7 @@ fn convolved(
     from.copy_to_vec().unwrap()
 }
 
-/// Returns planes with radii, some of which extend beyond the plane on both sides.
+/// Returns planes with radii. Some radii extend beyond the plane on both sides.
 fn cases() -> impl Iterator<Item = (u32, u32, u32)> {
     SHAPES.into_iter().flat_map(|(width, height)| [0, 1, 3].map(|radius| (width, height, radius)))
 }

@@ -36,21 +36,21 @@ pub struct Suites {
     pub packages: &'static [&'static str],
     /// The features that `--workspace` builds all crates with, each as `crate/feature`.
     pub features: &'static [&'static str],
-    /// True for a program that loads whatever driver the loader finds. It gets the simulator under a driver's name; the
-    /// other programs load the simulator themselves.
+    /// `true` for a program that loads any driver that the loader finds. It gets the simulator under a driver's name;
+    /// the other programs load the simulator themselves.
     pub asks_the_loader: fn(&Artifact) -> bool,
 }
 
 /// The options of `cargo xtask sim-test`.
 #[derive(Debug, clap::Args)]
 pub struct Arguments {
-    /// Run every test with this number of seeds, one after the other.
+    /// Run every test with this number of seeds, in turn.
     #[arg(long, value_name = "N", default_value_t = 1)]
     seeds: u64,
     /// The first of them.
     #[arg(long, value_name = "SEED", default_value_t = 0)]
     first_seed: u64,
-    /// Let a thread run what can run, as a device does, and not only what is forced.
+    /// Let a thread run all work that can run, as a device does, and not only forced work.
     #[arg(long)]
     background: bool,
     /// Build tests and simulator with this sanitizer; needs a nightly toolchain, with the sources
@@ -63,15 +63,15 @@ pub struct Arguments {
     /// Only this crate, or these.
     #[arg(long, value_name = "CRATE")]
     package: Vec<String>,
-    /// Build the tests of the whole workspace, with all features: nothing has to be built where
-    /// `cargo xtask test` has run the others before.
+    /// Build the tests of the whole workspace, with all features: no build is necessary if `cargo xtask test` has run
+    /// the others before.
     #[arg(long, conflicts_with = "sanitizer")]
     workspace: bool,
     /// Seconds after which a test is stopped, and has failed.
     #[arg(long, value_name = "SECONDS", default_value_t = 300)]
     patience: u64,
-    /// The version of CUDA that the simulated driver says, as 12030 for 12.3. A test that ends because that is too
-    /// old for what it asks is skipped.
+    /// The version of CUDA that the simulated driver reports, as 12030 for 12.3. A test that ends because the version
+    /// is too old for it is skipped.
     #[arg(long, value_name = "VERSION")]
     driver_version: Option<u32>,
 }
@@ -80,8 +80,8 @@ pub struct Arguments {
 ///
 /// # Errors
 ///
-/// When they cannot be built or started, and when there is no test. A failed test is no such error:
-/// the exit code tells it.
+/// Fails if they cannot be built or started, or if there is no test. A failed test is not an error: it sets the exit
+/// code.
 pub fn run(arguments: &Arguments, suites: &Suites) -> Result<ExitCode, TaskError> {
     let asked = &arguments.package;
     let wanted = |own: &&&str| asked.is_empty() || asked.iter().any(|one| one == **own);
@@ -103,7 +103,7 @@ pub fn run(arguments: &Arguments, suites: &Suites) -> Result<ExitCode, TaskError
     Ok(if tally.failed == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
-/// All that was asked for: seed by seed.
+/// All requested runs, seed by seed.
 fn cases<'p>(programs: &'p [Program], arguments: &Arguments) -> Vec<Case<'p>> {
     let seeds = arguments.first_seed..arguments.first_seed.saturating_add(arguments.seeds);
     let chosen = |test: &&String| arguments.only.as_ref().is_none_or(|part| test.contains(part));

@@ -14,14 +14,14 @@ use super::programs::Program;
 pub(super) struct Run {
     pub(super) seed: u64,
     pub(super) background: bool,
-    /// Of the simulated driver, where it is not to be the one that it has by itself.
+    /// The version of the simulated driver; `None` for its default.
     pub(super) driver_version: Option<u32>,
     pub(super) patience: Duration,
     /// Which of the processes at a time it is.
     pub(super) place: usize,
 }
 
-/// How a test ended.
+/// The outcome of a test.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Ending {
     /// With the figures that it printed.
@@ -34,20 +34,20 @@ pub(super) enum Ending {
 /// The version of CUDA since which there are all calls that pool-graph needs.
 const GRAPHS_SINCE: u32 = 12_030;
 
-/// How often a running test is looked at.
+/// The time between two checks of a running test.
 const GLANCE: Duration = Duration::from_millis(2);
 
 /// Runs a test.
 ///
 /// # Errors
 ///
-/// When no process can be started.
+/// Fails if no process can be started.
 pub(super) fn run(program: &Program, test: &str, run: &Run) -> Result<Ending, TaskError> {
     let mut log = log_file(program, run.place)?;
     let mut command = Command::new(&program.path);
     command.args(["--exact", test, "--ignored", "--nocapture", "--test-threads", "1"]);
     command.env("CUDA_SIM_SEED", run.seed.to_string());
-    // What work in flight may touch is leaked on purpose, in the questions to a driver above all.
+    // Memory that work in flight may access is leaked on purpose, mostly in the tests of driver behaviour.
     command.env("ASAN_OPTIONS", "detect_leaks=0");
     if run.background {
         command.env("CUDA_SIM_BACKGROUND", "1");
@@ -85,7 +85,7 @@ fn log_file(program: &Program, place: usize) -> Result<File, TaskError> {
     Ok(options)
 }
 
-/// `None` where it took too long and was stopped.
+/// Waits for a test. Returns `None` if it took too long and was stopped.
 fn wait(child: &mut Child, patience: Duration) -> Result<Option<ExitStatus>, TaskError> {
     let start = Instant::now();
     loop {

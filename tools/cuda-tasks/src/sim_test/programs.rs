@@ -1,4 +1,4 @@
-//! The test programs that run on the simulator, and the simulator: built, and asked for their tests.
+//! Builds the test programs and the simulator, and lists the programs' tests.
 
 use std::path::{Path, PathBuf};
 
@@ -17,7 +17,7 @@ pub(super) struct Program {
     pub(super) path: PathBuf,
     /// A directory with the simulator under a driver's name, for a program that asks the loader.
     pub(super) libraries: Option<PathBuf>,
-    /// Its tests that are ignored unless asked for.
+    /// Its tests that are ignored unless requested.
     pub(super) tests: Vec<String>,
 }
 
@@ -26,7 +26,7 @@ pub(super) struct Program {
 ///
 /// # Errors
 ///
-/// When something does not build, or a program does not tell its tests.
+/// Fails if something does not build, or a program does not list its tests.
 pub(super) fn build(
     packages: &[&'static str],
     sanitizer: Option<Sanitizer>,
@@ -73,7 +73,7 @@ fn simulator(sanitizer: Option<Sanitizer>) -> Result<PathBuf, TaskError> {
 ///
 /// # Errors
 ///
-/// When it does not build, or cannot be copied.
+/// Fails if it does not build, or cannot be copied.
 pub fn simulated_driver() -> Result<PathBuf, TaskError> {
     under_a_drivers_name(&simulator(None)?)
 }

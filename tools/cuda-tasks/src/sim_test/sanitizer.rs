@@ -22,7 +22,7 @@ impl Sanitizer {
     ///
     /// # Errors
     ///
-    /// When cargo does not tell where it builds.
+    /// Fails if cargo does not report its directory.
     pub(super) fn prepare(self, cargo: &mut Command) -> Result<(), TaskError> {
         let workspace: Workspace = workspace::describe()?;
         let name = match self {

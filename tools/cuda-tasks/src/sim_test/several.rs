@@ -30,7 +30,7 @@ pub(super) struct Tally {
 ///
 /// # Errors
 ///
-/// When a process cannot be started.
+/// Fails if a process cannot be started.
 pub(super) fn run(cases: &[Case<'_>], run: Run) -> Result<Tally, TaskError> {
     let next = AtomicUsize::new(0);
     let (sender, receiver) = mpsc::channel();

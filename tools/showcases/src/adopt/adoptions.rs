@@ -43,12 +43,12 @@ pub(crate) const ADOPTIONS: &[Adoption] = &[
     Adoption { versions: &["pool", "kept"], ..adoption("ode_solvers", "0.6.2") },
     adoption("mdarray-linalg-faer", "0.2.1"),
     Adoption {
-        // All others take the build a long time, and touch nothing of the patch.
+        // All others take long to build, and do not use the patched code.
         test_arguments: &["--test", "conv_tests", "--test", "matmul_tests"],
         ..adoption("candle-core", "0.11.1")
     },
     Adoption {
-        // The tests of the transforms: all others take the build a long time, and touch nothing of the patch.
+        // The tests of the transforms. All others take long to build, and do not use the patched code.
         test_arguments: &["--lib", "fft"],
         ..adoption("numr", "0.14.0")
     },

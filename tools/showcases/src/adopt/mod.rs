@@ -52,16 +52,16 @@ pub(crate) struct Arguments {
 struct Place {
     /// `testing/adopt`: patches and measuring programs.
     kept: PathBuf,
-    /// `target/adopt`, where the manifests of the measuring programs look for what is made.
+    /// `target/adopt`: the manifests of the measuring programs name its crates.
     made: PathBuf,
 }
 
-/// Adopts the crates that were asked for, and prints the table.
+/// Adopts the crates that were requested, and prints the table.
 ///
 /// # Errors
 ///
-/// When a file cannot be read or written, a patch does not fit, a program cannot be started, and when a crate that was
-/// asked for by its name cannot be had. An assertion that does not hold is no such error: the exit code tells it.
+/// Fails if a file cannot be read or written, a patch does not fit, a program cannot be started, or if a crate that the
+/// arguments name is not available. A failed assertion is not an error: it sets the exit code.
 pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, TaskError> {
     let Workspace { root, .. } = workspace::describe()?;
     let place = Place { kept: root.join("testing/adopt"), made: root.join("target/adopt") };
@@ -151,11 +151,11 @@ fn within_peak(peak: &Peak, original: &Peak) -> Outcome {
 #[derive(Debug)]
 struct Measured {
     records: Vec<Record>,
-    /// The original's first; none where the program has no processes of their own.
+    /// The peaks, the original's first; empty if the program starts no processes.
     peaks: Vec<Peak>,
 }
 
-/// Builds and runs the measuring program, which ends with an error where results differ.
+/// Builds and runs the measuring program, which fails if results differ.
 fn measure(adoption: &Adoption, place: &Place, quick: bool) -> Result<Measured, TaskError> {
     let mut run = cargo_for(&place.made);
     run.args(["run", "--quiet", "--release", "--locked"]);

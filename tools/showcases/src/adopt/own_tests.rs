@@ -1,5 +1,5 @@
-//! A crate's own tests, which must do before our patch what they do after: also where they fail, for want of data
-//! that the package does not carry.
+//! A crate's own tests, which must have the same results before and after our patch. Some fail both times, because the
+//! package lacks their data.
 
 use std::fmt;
 use std::fs;
@@ -20,11 +20,11 @@ pub(super) struct OwnTests {
     tests: Vec<String>,
 }
 
-/// Runs the tests of a copy; what they print is kept beside it.
+/// Runs the tests of a copy, and keeps their output beside it.
 ///
 /// # Errors
 ///
-/// When cargo cannot be started, and when its output cannot be kept.
+/// Fails if cargo cannot be started, or if its output cannot be kept.
 pub(super) fn run(adoption: &Adoption, copy: &Path, made: &Path) -> Result<OwnTests, TaskError> {
     let mut test = cargo_for(made);
     test.args(["test", "--no-fail-fast"]).args(adoption.test_arguments).current_dir(copy);

@@ -16,7 +16,7 @@ pub(crate) struct Patch {
     hunks: Vec<Hunk>,
 }
 
-/// How many lines a patch changes.
+/// The number of lines that a patch changes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Lines {
     pub(crate) added: usize,
@@ -60,7 +60,7 @@ impl Patch {
         Ok(Self { file: file.to_owned(), lines, hunks })
     }
 
-    /// How many lines it changes.
+    /// The number of lines that it changes.
     pub(crate) fn lines(&self) -> Lines {
         self.lines
     }
@@ -69,11 +69,11 @@ impl Patch {
     ///
     /// # Errors
     ///
-    /// When git is not there, and when it finds other lines than the patch has.
+    /// Fails if git is missing, or if it finds other lines than the patch has.
     pub(crate) fn apply(&self, package: &str, copy: &Path) -> Result<(), PatchError> {
         let mut git = Command::new("git");
         git.args(["apply", "--whitespace=nowarn"]).arg(&self.file).current_dir(copy);
-        // Inside of a repository git takes the paths as those of the repository, and skips what is not there.
+        // Inside a repository, git resolves the paths from the repository's root, and skips missing files.
         git.env("GIT_CEILING_DIRECTORIES", copy.parent().unwrap_or(copy)).env("LC_ALL", "C");
         let answer = git.stdin(Stdio::null()).output().map_err(|error| match error.kind() {
             ErrorKind::NotFound => PatchError::NoGit,
@@ -163,7 +163,7 @@ diff --git a/src/lib.rs b/src/lib.rs
 
     const SOURCE: &str = "one\ntwo\nthree\nfour\nfive\n-- six\nseven\n";
 
-    /// A crate of one file with that text, the patch, and what became of them.
+    /// Applies the patch to a crate of one file with this text. Returns the result, the new text and the changed lines.
     fn applied(source: &str) -> (Result<(), PatchError>, String, Lines) {
         let directory = tempfile::tempdir().unwrap();
         let (file, copy) = (directory.path().join("pool.patch"), directory.path().join("copy"));

@@ -20,7 +20,7 @@ pub(super) struct Row([String; 8]);
 ///
 /// # Errors
 ///
-/// When a record has no original before it, or is of a version that has no patch.
+/// Fails if a record has no original before it, or is of a version that has no patch.
 pub(super) fn rows(
     package: &str,
     patches: &[(&str, Lines)],
@@ -46,7 +46,7 @@ pub(super) fn rows(
 ///
 /// # Errors
 ///
-/// When a version has no patch.
+/// Fails if a version has no patch.
 pub(super) fn peak_rows(
     package: &str,
     patches: &[(&str, Lines)],
@@ -70,7 +70,7 @@ pub(super) fn peak_rows(
     others.iter().map(row).collect()
 }
 
-/// How many lines the patch of a version changes.
+/// The number of lines that the patch of a version changes.
 fn lines_of(package: &str, patches: &[(&str, Lines)], version: &str) -> Result<Lines, TaskError> {
     let patch = patches.iter().find(|(name, _)| *name == version);
     let (_, lines) = patch.ok_or_else(|| format!("{package}: no patch {version}"))?;

@@ -5,12 +5,12 @@ use std::path::Path;
 
 use tasks::TaskError;
 
-/// Writes the patch's name behind the version of a copy, as in `1.1.0+pool`: a lock file tells packages apart by name
+/// Appends the patch's name to the version of a copy, as in `1.1.0+pool`: a lock file distinguishes packages by name
 /// and version alone.
 ///
 /// # Errors
 ///
-/// When the manifest cannot be read or written, or has no such version.
+/// Fails if the manifest cannot be read or written, or has no such version.
 pub(super) fn name_version(copy: &Path, version: &str, patch: &str) -> Result<(), TaskError> {
     let file = copy.join("Cargo.toml");
     let manifest = fs::read_to_string(&file)?;

@@ -1,7 +1,8 @@
-//! `cargo xtask encode --bytes`: what the encoder's temporaries take, in each way to hold them, as a table.
+//! `cargo xtask encode --bytes`: a table of the bytes of the encoder's temporaries, for each way to hold them.
 //!
-//! A dry run of the model tells what it acquires and what a pool and the arena of its graphs hold, on the simulated
-//! driver; `pool-plan replay` tells the exact bound, and what PyTorch's allocator would hold for the same arrays.
+//! A dry run of the model on the simulated driver prints its acquires, and the bytes that a pool and the arena of its
+//! graphs hold. `pool-plan replay` prints the exact bound, and the bytes that PyTorch's allocator would hold for the
+//! same arrays.
 
 use std::path::Path;
 
@@ -40,7 +41,7 @@ struct Allocator {
 ///
 /// # Errors
 ///
-/// When a program cannot be built or fails, or says something that is not understood.
+/// Fails if a program cannot be built or fails, or prints something unexpected.
 pub(super) fn run(workspace: &Workspace) -> Result<(), TaskError> {
     let logs = workspace.target_directory.join("encode").join("bytes");
     let mut dry_run = cargo();
@@ -106,7 +107,7 @@ pub(super) fn run(workspace: &Workspace) -> Result<(), TaskError> {
     Ok(())
 }
 
-/// The exact bound of a log, and what PyTorch's allocator would hold.
+/// Returns the exact bound of a log, and the bytes that PyTorch's allocator would hold.
 fn replayed(log: &Path) -> Result<(u64, u64), TaskError> {
     let mut replay = cargo();
     replay.args(["run", "--quiet", "--manifest-path", "planner/Cargo.toml"]);

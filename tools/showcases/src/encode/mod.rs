@@ -42,7 +42,7 @@ pub(crate) struct Arguments {
     /// Measure these shapes alone: a number of sentences, and the tokens of each.
     #[arg(long = "shape", value_name = "SENTENCESxTOKENS", requires = "peers")]
     shapes: Vec<Shape>,
-    /// The sentences, and what the program beside them takes: `-- --help` says it.
+    /// The sentences, and further arguments of the program: `-- --help` lists them.
     #[arg(required_unless_present_any = ["bytes", "peers"])]
     sentences: Vec<String>,
 }
@@ -75,8 +75,8 @@ impl Place {
 ///
 /// # Errors
 ///
-/// When the weights cannot be had, or are not the pinned ones, and when cargo cannot be started or does not build the
-/// simulated driver.
+/// Fails if the weights are not available, or are not the pinned ones, or if cargo cannot be started or does not build
+/// the simulated driver.
 pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, TaskError> {
     let workspace = workspace::describe()?;
     if arguments.bytes {

@@ -29,7 +29,7 @@ struct Dependency {
 ///
 /// # Errors
 ///
-/// When cargo does not describe the workspace.
+/// Fails if cargo does not describe the workspace.
 pub(super) fn complaints(page: &str) -> Result<Vec<String>, TaskError> {
     let manifests: Manifests = workspace::describe()?;
     Ok(against(&table(page), &manifests))

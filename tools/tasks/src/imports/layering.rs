@@ -1,8 +1,8 @@
 //! The layering of a module: what each of its child modules may import of the others.
 //!
 //! It stands where the children are declared, as a plain comment, which rustdoc does not show. The root of a crate must
-//! have one; a `mod.rs` may. Each row names modules and what they may import; what they may import stands above them.
-//! Modules with the same imports share a row, and an indented line continues the row above it.
+//! have one; a `mod.rs` may. Each row names modules and their allowed imports, which stand above them. Modules with the
+//! same imports share a row, and an indented line continues the row above it.
 //!
 //! ```text
 //! // Layering: a module may import what follows its colon. `cargo xtask imports` checks it.
@@ -29,7 +29,7 @@ pub(super) struct Layering {
 }
 
 impl Layering {
-    /// Reads the comment in a source; `None` where there is none.
+    /// Reads the comment in a source; `None` if there is none.
     pub(super) fn read(source: &str) -> Option<Self> {
         let lines = source.lines().skip_while(|line| !line.starts_with(OPENING));
         let comment: Vec<&str> = lines.map_while(|line| line.strip_prefix("//")).collect();

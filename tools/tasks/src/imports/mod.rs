@@ -29,7 +29,7 @@ const PAGE: &str = "ARCHITECTURE.md";
 /// The options of `cargo xtask imports`.
 #[derive(Debug, clap::Args)]
 pub struct Arguments {
-    /// Check nothing: print what the modules of each crate import, as rows of a layering.
+    /// Check nothing: print the imports of each crate's modules, as rows of a layering.
     #[arg(long)]
     list: bool,
 }
@@ -47,7 +47,7 @@ pub struct Crate<'a> {
 ///
 /// # Errors
 ///
-/// When a source cannot be read or parsed. A circle is no such error: the exit code tells it.
+/// Fails if a source cannot be read or parsed. A circle is not an error: it sets the exit code.
 pub fn run(arguments: &Arguments, checked: &[Crate<'_>]) -> Result<ExitCode, TaskError> {
     let workspace: Workspace = workspace::describe()?;
     if arguments.list {

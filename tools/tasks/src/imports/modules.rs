@@ -1,4 +1,4 @@
-//! The modules of a crate, a file each, and what their sources name.
+//! The modules of a crate, a file each, and the names in their sources.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -22,7 +22,7 @@ impl Modules {
     ///
     /// # Errors
     ///
-    /// When a file cannot be read, or is no Rust.
+    /// Fails if a file cannot be read, or is no Rust.
     pub(super) fn read(root: &Path) -> Result<Self, TaskError> {
         let mut modules = Self::default();
         modules.add(&[], root)?;

@@ -1,4 +1,4 @@
-//! From names to modules: what a file names, and in which file it stands.
+//! From names to modules: the names in a file, and the files that define them.
 //!
 //! A re-exported name counts as one of the module that defines it, so `crate::Error` is an import of the file of errors
 //! and not of the crate's root. A module that re-exports names of its own children imports nothing by that.
@@ -12,7 +12,7 @@ use super::path::ModulePath;
 /// Which module imports which.
 pub(super) type Imports = BTreeSet<(ModulePath, ModulePath)>;
 
-/// How often a name may be handed on before it is taken for a circle of `use` lines.
+/// The number of `use` lines after which a name counts as a circle of them.
 const DEEPEST: usize = 16;
 
 /// All imports between different modules of a crate.
@@ -31,13 +31,13 @@ pub(super) fn imports(modules: &Modules) -> Imports {
     imports
 }
 
-/// The module that a path ends in, where it names one and nothing in it.
+/// Returns the module that a path names; `None` if it names an item.
 fn module_of(modules: &Modules, from: &ModulePath, named: &Named) -> Option<ModulePath> {
     let path = absolute(modules, from, named)?;
     modules.get(&path).map(|_| path)
 }
 
-/// The module in which stands what a path names.
+/// Returns the module that defines the item of a path.
 fn target(modules: &Modules, from: &ModulePath, named: &Named) -> Option<ModulePath> {
     let path = absolute(modules, from, named)?;
     let found = find(modules, &path, 0)?;
@@ -45,7 +45,7 @@ fn target(modules: &Modules, from: &ModulePath, named: &Named) -> Option<ModuleP
     if named.is_reexport && own_child { None } else { Some(found) }
 }
 
-/// The path from the crate's root; `None` where it is of another crate.
+/// Returns the path from the crate's root; `None` if it is of another crate.
 fn absolute(modules: &Modules, from: &ModulePath, named: &Named) -> Option<Vec<String>> {
     let mut here = [&from[..], &named.scope[..]].concat();
     let mut rest = &named.path[..];
@@ -98,7 +98,7 @@ fn find(modules: &Modules, path: &[String], depth: usize) -> Option<ModulePath> 
     }
     let module_path = module.to_vec();
     if let Some(bound) = names.bound.get(name) {
-        // What is of another crate stands nowhere here.
+        // An item of another crate has no module here.
         let handed_on = absolute(modules, &module_path, bound)?;
         if handed_on == path {
             return Some(module_path);

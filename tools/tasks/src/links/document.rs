@@ -20,7 +20,7 @@ impl Document {
     ///
     /// # Errors
     ///
-    /// When there is no such file.
+    /// Fails if there is no such file.
     pub(super) fn read(root: &Path, path: &Path) -> Result<Self, TaskError> {
         let text = std::fs::read_to_string(root.join(path))
             .map_err(|error| format!("{}: {error}", path.display()))?;

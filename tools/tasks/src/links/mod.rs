@@ -44,7 +44,7 @@ struct Places {
     published: Vec<PathBuf>,
 }
 
-/// A reserved host, which stands for the repository's until there is one.
+/// A reserved host in place of the repository's, until there is one.
 const PLACEHOLDER: &str = "://example.org/";
 
 /// Follows the links of all documents of the workspace, but those in the directories `except`, which have tasks of their
@@ -52,7 +52,7 @@ const PLACEHOLDER: &str = "://example.org/";
 ///
 /// # Errors
 ///
-/// When a document cannot be read. A dead link is no such error: the exit code tells it.
+/// Fails if a document cannot be read. A dead link is not an error: it sets the exit code.
 pub fn run(except: &[&str]) -> Result<ExitCode, TaskError> {
     let manifests: Manifests = workspace::describe()?;
     let places = Places::of(&manifests)?;
@@ -147,7 +147,7 @@ impl Places {
     }
 }
 
-/// The file of an address like `/blob/main/docs/graphs.md`; none where it is not that of a file.
+/// Returns the file of an address like `/blob/main/docs/graphs.md`; `None` if it is not that of a file.
 fn file_in_the_repository(rest: &str) -> Option<&str> {
     let rest = rest.strip_prefix("/blob/").or_else(|| rest.strip_prefix("/tree/"))?;
     rest.split_once('/').map(|(_, file)| file)

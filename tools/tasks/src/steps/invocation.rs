@@ -8,7 +8,7 @@ use std::process::{Command, Stdio};
 
 use crate::tally::Tally;
 
-/// Variables that would change what a nested cargo does.
+/// Variables that would change the behaviour of a nested cargo.
 ///
 /// `CARGO` names the cargo that started us, which `cargo +nightly` must not inherit, and the version of the
 /// CUDA bindings is the one in `.cargo/config.toml`.
@@ -29,11 +29,11 @@ pub struct Invocation {
 pub(super) enum Counting {
     /// The command is one check.
     AsOne,
-    /// Its output says how many tests ran, and there must be one.
+    /// Its output has the number of tests that ran, and there must be one.
     Tests,
-    /// Its output says how many tests ran, and there may be none.
+    /// Its output has the number of tests that ran, and there may be none.
     TestsIfAny,
-    /// Its last line says it.
+    /// Its last line has the counts.
     ClosingLine,
 }
 
@@ -50,7 +50,7 @@ impl Invocation {
         }
     }
 
-    /// A command that runs tests and says how many.
+    /// A command that runs tests and prints their number.
     #[must_use]
     pub fn tests(words: &str) -> Self {
         Self { counting: Counting::Tests, ..Self::check(words) }
@@ -99,11 +99,11 @@ impl Invocation {
         self.counting
     }
 
-    /// Runs it at `root`, its output at the end of `log`; what it counted and what it printed.
+    /// Runs the command at `root`, and appends its output to `log`. Returns its counts and its output.
     ///
     /// # Errors
     ///
-    /// When the log cannot be written or the command cannot be started.
+    /// Fails if the log cannot be written or the command cannot be started.
     pub(super) fn run(&self, root: &Path, log: &Path) -> std::io::Result<(Tally, String)> {
         let mut log = OpenOptions::new().read(true).append(true).create(true).open(log)?;
         writeln!(log, "$ {self}")?;

@@ -1,9 +1,8 @@
 //! `cargo xtask test`: the steps of a workspace, in order, with one closing line of counts.
 //!
-//! A step is a few cargo commands whose output goes to a log; a failed command prints the end of
-//! its own. Every step runs, whatever happened before it, unless `--fail-fast` says otherwise, and
-//! a step whose toolchain is missing says so and counts as skipped. With `--changed-since` the steps that read no
-//! changed file are left out, and listed as not changed.
+//! A step is a few cargo commands whose output goes to a log; a failed command prints the end of its own. Every step
+//! runs, even after a failure, unless `--fail-fast` is given. A step whose toolchain is missing prints that and counts
+//! as skipped. With `--changed-since` the steps that read no changed file are left out, and listed as not changed.
 
 pub mod inputs;
 mod invocation;
@@ -54,8 +53,7 @@ pub struct Arguments {
 ///
 /// # Errors
 ///
-/// When the run could not be made at all. A failed step is no such error: it is counted, and the
-/// exit code tells it.
+/// Fails if the run could not be made at all. A failed step is not an error: it is counted, and sets the exit code.
 pub fn run<S: Setting>(
     arguments: &Arguments,
     steps: &[Step<S>],
@@ -84,7 +82,7 @@ pub fn run<S: Setting>(
 ///
 /// # Errors
 ///
-/// When a log cannot be written or cargo cannot be started.
+/// Fails if a log cannot be written or cargo cannot be started.
 pub(crate) fn run_all<S: Setting>(
     steps: &[Step<S>],
     left_out: &[Step<S>],

@@ -9,7 +9,7 @@ use crate::tally::Tally;
 /// Lines of a failed command that are printed; the log has all of them.
 const PRINTED_LINES: usize = 150;
 
-/// How lines begin, or end, that say nothing about a failure.
+/// The beginnings and ends of lines that are unrelated to a failure.
 const NOISE_AT_START: &[&str] = &[
     "Compiling ",
     "Checking ",
@@ -28,11 +28,11 @@ pub(super) struct Outcome {
     pub(super) name: &'static str,
     pub(super) time: Duration,
     pub(super) tally: Tally,
-    /// Why it was skipped, or where to look for what failed.
+    /// The reason why it was skipped, or the path of the failed command's output.
     pub(super) note: String,
 }
 
-/// The end of what a failed command printed, without the lines about what went well.
+/// Returns the end of a failed command's output, without the lines about successes.
 pub(super) fn excerpt(output: &str) -> String {
     let lines: Vec<&str> = output.lines().filter(|line| !is_noise(line)).collect();
     lines[lines.len().saturating_sub(PRINTED_LINES)..].join("\n")

@@ -1,4 +1,4 @@
-//! Runs steps: their commands one after the other into a log, and lanes of steps side by side, one per core.
+//! Runs steps: their commands in turn into a log, and lanes of steps side by side, one per core.
 
 use std::io;
 use std::num::NonZero;
@@ -17,7 +17,7 @@ use crate::tally::Tally;
 ///
 /// # Errors
 ///
-/// When a log cannot be written or cargo cannot be started.
+/// Fails if a log cannot be written or cargo cannot be started.
 pub(super) fn run<S: Setting>(
     steps: &[Step<S>],
     fail_fast: bool,
@@ -48,7 +48,7 @@ fn lanes<S>(steps: &[Step<S>]) -> Vec<Vec<Step<S>>> {
     in_turn.into_iter().chain(alone.into_iter().map(|step| vec![step])).collect()
 }
 
-/// Does `work` to each item, with this many threads; what it returned, in the order of the items.
+/// Calls `work` for each item, with this number of threads. Returns the results in the order of the items.
 ///
 /// # Errors
 ///

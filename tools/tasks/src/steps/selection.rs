@@ -9,7 +9,7 @@ use crate::TaskError;
 ///
 /// # Errors
 ///
-/// When a name selects nothing.
+/// Fails if a name selects nothing.
 pub(super) fn select<S>(
     all: &[Step<S>],
     only: &[String],

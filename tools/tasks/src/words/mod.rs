@@ -50,8 +50,8 @@ const RECORDS: &str = ":(top,exclude)docs/measurements";
 ///
 /// # Errors
 ///
-/// Fails if a file cannot be read, or if `--write` would raise a figure. A refused sentence is no such error: it sets the
-/// exit code.
+/// Fails if a file cannot be read, or if `--write` would raise a figure. A refused sentence is not an error: it sets
+/// the exit code.
 pub fn run(arguments: &Arguments, scope: &Scope<'_>) -> Result<ExitCode, TaskError> {
     let workspace: Workspace = workspace::describe()?;
     let root = repository(&workspace.root)?;

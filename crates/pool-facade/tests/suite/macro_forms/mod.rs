@@ -20,7 +20,7 @@ use pool_facade::prelude::*;
 /// The error of the tests of this module.
 type Refused = PoolError<CpuError>;
 
-/// Returns how many pools this thread has, all of them idle.
+/// Returns the number of this thread's pools, which must all be idle.
 fn idle_pools() -> usize {
     local::<Cpu>().stats().pools
 }

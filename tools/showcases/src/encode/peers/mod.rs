@@ -1,7 +1,7 @@
 //! `cargo xtask encode --peers`: the encoder on real weights beside torch, ONNX Runtime and candle, in one run, as tables.
 //!
-//! Each way is a process of its own with one thread, and all have the same sentences. They work in turns, some forwards
-//! each, so that whatever slows the machine down for a while slows all of them. What they answer must agree.
+//! Each variant is a process of its own with one thread, and all have the same sentences. They work in turns, some
+//! forward passes each, so that a slow phase of the machine slows all of them. Their results must agree.
 
 mod agreement;
 #[path = "../../../../../encoder/src/peers/forward.rs"]
@@ -37,8 +37,8 @@ const WARM_UP: usize = 2;
 ///
 /// # Errors
 ///
-/// When a program cannot be built or run, when two ways do not agree, and when a pooled forward asks the heap for memory
-/// or faults a page.
+/// Fails if a program cannot be built or run, if two ways do not agree, or if a pooled forward allocates on the heap or
+/// faults a page.
 pub(super) fn run(
     workspace: &Workspace,
     model: &Path,

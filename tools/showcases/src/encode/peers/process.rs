@@ -1,4 +1,4 @@
-//! A way's process: it encodes the sentences as often as it is asked to, and waits.
+//! A variant's process: it encodes the sentences at each request, and waits.
 
 use std::fs;
 use std::io::{BufRead, BufReader, Write};
@@ -11,7 +11,7 @@ use super::run::Run;
 use super::way::Way;
 use tasks::TaskError;
 
-/// The process, and what it told so far.
+/// The process, and its output so far.
 #[derive(Debug)]
 pub(super) struct Process<'w> {
     way: &'w Way,
@@ -23,7 +23,7 @@ pub(super) struct Process<'w> {
 }
 
 impl<'w> Process<'w> {
-    /// Starts it. What comes out last goes into a file of the folder, and is read from there.
+    /// Starts the process. Its last results go into a file of the folder, and are read from there.
     pub(super) fn start(way: &'w Way, sentences: &Path, folder: &Path) -> Result<Self, TaskError> {
         let numbers = folder.join(format!("{}.numbers", way.name.replace(' ', "-")));
         let mut command = way.command();

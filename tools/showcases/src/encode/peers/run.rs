@@ -2,7 +2,7 @@
 
 use super::forward::Forward;
 
-/// How one way went.
+/// The results of one variant.
 #[derive(Debug)]
 pub(super) struct Run {
     pub(super) name: String,

@@ -1,4 +1,4 @@
-//! How much is encoded at once, and how often, so that a shape takes some minutes at most.
+//! The sentences of one forward pass, and the number of passes. A shape takes some minutes at most.
 
 use std::fmt;
 use std::str::FromStr;
@@ -31,7 +31,7 @@ pub(crate) struct UnknownShape {
     given: String,
 }
 
-/// Those of all shapes that were asked for; all of them where none was.
+/// Those of all shapes that were requested; all of them if none was.
 pub(super) fn chosen(asked: &[Shape]) -> impl Iterator<Item = Shape> {
     SHAPES.into_iter().filter(move |shape| asked.is_empty() || asked.contains(shape))
 }

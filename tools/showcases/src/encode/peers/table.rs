@@ -45,7 +45,7 @@ pub(super) fn of(runs: &[Run], differences: &[f32]) -> Table {
     table
 }
 
-/// The median, and what a tenth is not above or not below.
+/// Returns the median, and the tenth and ninetieth percentiles.
 fn times(forwards: &[Forward]) -> [u64; 3] {
     let mut times: Vec<u64> = forwards.iter().map(|forward| forward.processor).collect();
     times.sort_unstable();

@@ -11,7 +11,7 @@ use tasks::workspace::Workspace;
 /// Ours, as in tables and as the program's argument: the first one's temporaries are those of a pool.
 const OURS: [(&str, &str); 3] =
     [("pool", "pool"), ("the same, plain blocks", "kept"), ("the same, fresh blocks", "fresh")];
-/// Others, as the script's argument, and what prints their version, where they are there.
+/// Others: the script's argument, and Python code that prints their version if they are installed.
 const OTHERS: [(&str, &str); 2] = [
     ("torch", "import numpy, torch; print('torch', torch.__version__)"),
     ("onnxruntime", "import numpy, onnx, onnxruntime as it; print('ONNX Runtime', it.__version__)"),
@@ -24,13 +24,13 @@ const CANDLE: &str = "encoder/peers/candle/Cargo.toml";
 /// One way: a program that encodes sentences on request.
 #[derive(Debug)]
 pub(super) struct Way {
-    /// As in tables.
+    /// The name in tables.
     pub(super) name: String,
     program: PathBuf,
     arguments: Vec<OsString>,
 }
 
-/// Ours, and whatever else there is; what there is not, it says.
+/// Returns ours, and the others that are installed. Prints the missing ones.
 pub(super) fn all(workspace: &Workspace, program: &Path, python: &Path, model: &Path) -> Vec<Way> {
     let (model, script) = (model.as_os_str(), workspace.root.join(SCRIPT));
     let ours = OURS.map(|(name, way)| {
