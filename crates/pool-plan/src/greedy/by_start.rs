@@ -89,7 +89,7 @@ fn fixed_range(item: &Item) -> Option<(u64, u64)> {
 /// The addresses that are free at one time.
 #[derive(Debug, Default)]
 struct FreeRanges {
-    /// The free ranges below `top`, none of which touch. Maps the start of each range to its end.
+    /// The free ranges below `top`, which do not touch each other. Maps the start of each range to its end.
     ends: BTreeMap<u64, u64>,
     /// The same ranges as (size, start) pairs.
     by_size: BTreeSet<(u64, u64)>,

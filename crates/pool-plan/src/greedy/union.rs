@@ -30,7 +30,7 @@ impl Union {
         }
     }
 
-    /// Returns the occupied addresses as disjoint ranges in ascending order, none of which touch.
+    /// Returns the occupied addresses as disjoint ranges in ascending order, which do not touch each other.
     // Uncounted: the placer counts the ranges of the union.
     pub(crate) fn ranges(&mut self) -> &[(u64, u64)] {
         while self.ends.len() > 1 {
