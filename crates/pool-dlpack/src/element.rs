@@ -60,7 +60,7 @@ elements! {
     pool_core::num_complex::Complex<f64>: COMPLEX;
 }
 
-/// Returns the name of a data type. The name is NumPy's, if NumPy has this type.
+/// Returns the name of a data type. The name is that of `numpy`, if `numpy` has this type.
 pub(crate) fn name_of(data_type: DLDataType) -> String {
     let DLDataType { code, bits, lanes } = data_type;
     let kind = match code {

@@ -39,7 +39,7 @@ use crate::layout::CheckedLayout;
 ///
 /// Element types that have invalid byte patterns cannot be imported.
 ///
-/// ```compile_fail,E0277
+/// ```compile_fail,E0599
 /// # fn bools(tensor: pool_dlpack::dlpark::versioned::Dlpack) {
 /// let tensor = unsafe { pool_dlpack::HostTensor::<bool>::import(tensor) }; // foreign_bools
 /// # }

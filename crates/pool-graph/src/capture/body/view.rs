@@ -170,7 +170,7 @@ impl<'c> Capture<'c> {
 /// # }
 /// ```
 ///
-/// ```compile_fail,E0308
+/// ```compile_fail,E0596
 /// # use pool_graph::{Capture, SharedView};
 /// # fn f(capture: &Capture<'_>, mut view: SharedView<'_, f32>) {
 /// capture.fill_bytes(capture.main(), &mut view, 0); // shared_view_is_not_filled
