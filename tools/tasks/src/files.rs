@@ -3,11 +3,11 @@
 use std::fs;
 use std::path::Path;
 
-/// Makes a fresh copy of a directory.
+/// Copies a directory, and replaces an earlier copy.
 ///
 /// # Errors
 ///
-/// When a file cannot be read or written.
+/// Fails if a file cannot be read or written.
 pub fn copy(from: &Path, to: &Path) -> std::io::Result<()> {
     if to.exists() {
         fs::remove_dir_all(to)?;

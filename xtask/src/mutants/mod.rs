@@ -30,7 +30,7 @@ pub(crate) struct Arguments {
     /// Select other mutants. The same seed selects the same mutants.
     #[arg(long, value_name = "SEED", default_value_t = 0)]
     seed: u64,
-    /// Select as many mutants as two cores can test in this time.
+    /// Select the number of mutants that two cores can test in this time.
     #[arg(long, value_name = "MINUTES", default_value_t = 120)]
     minutes: u64,
     /// Select this share of all mutants, however long it takes.

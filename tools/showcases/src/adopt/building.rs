@@ -1,12 +1,13 @@
-//! How other people's crates are built.
+//! Settings for building other people's crates.
 
 use std::path::Path;
 use std::process::Command;
 
 use tasks::programs::cargo;
 
-/// Cargo, building into one directory for all, silent about what strangers' code could do better, and with one thread
-/// where a crate asks rayon for them: what other threads allocate is not counted.
+/// Returns a cargo command that uses one build directory for all crates and hides warnings about
+/// their code. A crate that uses rayon runs with one thread, because allocations by other threads
+/// are not counted.
 pub(super) fn cargo_for(made: &Path) -> Command {
     let mut cargo = cargo();
     cargo.env("CARGO_TARGET_DIR", made.join("build")).env("RUSTFLAGS", "--cap-lints=allow");
