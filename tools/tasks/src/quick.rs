@@ -80,7 +80,7 @@ const STEPS: &[Step<Quick>] = &[
 /// # Errors
 ///
 /// Fails if the changed files cannot be determined; see [`Changes::since`]. A failed check is not
-/// an error of this kind: it is counted, and sets the exit code.
+/// returned as an error: it is counted, and sets the exit code.
 pub fn run(arguments: &Arguments, profile: Profile) -> Result<ExitCode, TaskError> {
     let workspace: Workspace = workspace::describe()?;
     let changes = Changes::since(arguments.since.as_deref(), &workspace.root)?;

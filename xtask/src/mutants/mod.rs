@@ -58,8 +58,8 @@ struct Drawn {
 ///
 /// # Errors
 ///
-/// Fails if the tests fail without a mutant, or if cargo-mutants fails. A survivor is not an error
-/// of this kind: it is counted, and sets the exit code.
+/// Fails if the tests fail without a mutant, or if cargo-mutants fails. A survivor is not returned
+/// as an error: it is counted, and sets the exit code.
 pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, TaskError> {
     if let Some(why) = command::missing() {
         println!("SKIPPED: {why}\n\n0 passed, 0 failed, 1 skipped");

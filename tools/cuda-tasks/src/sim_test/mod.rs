@@ -85,7 +85,7 @@ pub struct Arguments {
 /// # Errors
 ///
 /// Fails if the programs cannot be built or started, or if there is no test. A failed test is not
-/// an error of this kind: it sets the exit code.
+/// returned as an error: it sets the exit code.
 pub fn run(arguments: &Arguments, suites: &Suites) -> Result<ExitCode, TaskError> {
     let asked = &arguments.package;
     let wanted = |own: &&&str| asked.is_empty() || asked.iter().any(|one| one == **own);

@@ -63,8 +63,8 @@ struct Place {
 /// # Errors
 ///
 /// Fails if a file cannot be read or written, if a patch does not apply, if a program cannot be
-/// started, or if a crate that was requested by name is not available. A failed assertion is not an
-/// error of this kind: it sets the exit code.
+/// started, or if a crate that was requested by name is not available. A failed assertion is not
+/// returned as an error: it sets the exit code.
 pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, TaskError> {
     let Workspace { root, .. } = workspace::describe()?;
     let place = Place { kept: root.join("testing/adopt"), made: root.join("target/adopt") };

@@ -49,7 +49,7 @@ pub struct Crate<'a> {
 ///
 /// # Errors
 ///
-/// Fails if a source cannot be read or parsed. A cycle is not an error of this kind: it sets the
+/// Fails if a source cannot be read or parsed. A cycle is not returned as an error: it sets the
 /// exit code.
 pub fn run(arguments: &Arguments, checked: &[Crate<'_>]) -> Result<ExitCode, TaskError> {
     let workspace: Workspace = workspace::describe()?;

@@ -53,7 +53,7 @@ const PLACEHOLDER: &str = "://example.org/";
 ///
 /// # Errors
 ///
-/// Fails if a document cannot be read. A dead link is not an error of this kind: it sets the exit
+/// Fails if a document cannot be read. A dead link is not returned as an error: it sets the exit
 /// code.
 pub fn run(except: &[&str]) -> Result<ExitCode, TaskError> {
     let manifests: Manifests = workspace::describe()?;

@@ -55,7 +55,7 @@ pub struct Arguments {
 ///
 /// # Errors
 ///
-/// Fails if the run cannot be started. A failed step is not an error of this kind: it is counted,
+/// Fails if the run cannot be started. A failed step is not returned as an error: it is counted,
 /// and sets the exit code.
 pub fn run<S: Setting>(
     arguments: &Arguments,

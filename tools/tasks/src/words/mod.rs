@@ -53,7 +53,7 @@ const RECORDS: &str = ":(top,exclude)docs/measurements";
 /// # Errors
 ///
 /// Fails if a file cannot be read, or if `--write` would raise a figure. A refused sentence is not
-/// an error of this kind: it sets the exit code.
+/// returned as an error: it sets the exit code.
 pub fn run(arguments: &Arguments, scope: &Scope<'_>) -> Result<ExitCode, TaskError> {
     let workspace: Workspace = workspace::describe()?;
     let root = repository(&workspace.root)?;
