@@ -39,7 +39,7 @@ struct Package {
 struct Places {
     /// The root of the repository.
     root: PathBuf,
-    /// The beginning of the addresses of this repository's files.
+    /// The URL prefix of this repository's files.
     repository: String,
     /// The directories of the published crates.
     published: Vec<PathBuf>,
