@@ -1,5 +1,5 @@
-//! `cargo xtask quick`: checks the changed crates in the root workspace, the planner's and the
-//! simulator's.
+//! `cargo xtask quick`: checks the changed crates in the root workspace, and runs the same task in
+//! the workspaces of the planner and the simulator.
 
 use std::process::ExitCode;
 
