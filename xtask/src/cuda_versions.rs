@@ -83,7 +83,7 @@ pub use pool_facade::pool_graph::CaptureSession;
 /// # Errors
 ///
 /// Fails if the package cannot be written, or if cargo cannot be started. A case that does not
-/// build is not an error of this kind: it is counted.
+/// build is not returned as an error: it is counted.
 pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, TaskError> {
     let Workspace { root, target_directory, .. } = workspace::describe()?;
     let versions = versions_of_cudarc(&root)?;

@@ -40,7 +40,7 @@ const SANITIZED_TARGET: &str = "x86_64-unknown-linux-gnu";
 ///
 /// # Errors
 ///
-/// Fails if a file cannot be written. A failed assertion is not an error of this kind: it sets the
+/// Fails if a file cannot be written. A failed assertion is not returned as an error: it sets the
 /// exit code.
 pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, TaskError> {
     let workspace: Workspace = workspace::describe()?;

@@ -21,7 +21,7 @@ const UNPUBLISHED: &[Crate<'_>] = &[
 ///
 /// # Errors
 ///
-/// Fails if a source cannot be read or parsed. A cycle is not an error of this kind: it sets the
+/// Fails if a source cannot be read or parsed. A cycle is not returned as an error: it sets the
 /// exit code.
 pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, TaskError> {
     let roots: Vec<String> =

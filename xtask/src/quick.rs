@@ -1,5 +1,5 @@
-//! `cargo xtask quick`: checks the changed crates in the root workspace, the planner's and the
-//! simulator's.
+//! `cargo xtask quick`: checks the changed crates in the root workspace, and runs the same task in
+//! the workspaces of the planner and the simulator.
 
 use std::process::ExitCode;
 
@@ -23,7 +23,7 @@ const SLOW_SUITES: &[(&str, &str)] = &[
 ///
 /// # Errors
 ///
-/// Fails if the changed files cannot be determined. A failed check is not an error of this kind: it
+/// Fails if the changed files cannot be determined. A failed check is not returned as an error: it
 /// sets the exit code.
 pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, TaskError> {
     let profile = Profile {

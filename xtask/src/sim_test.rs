@@ -18,7 +18,7 @@ const PACKAGES: &[&str] = &["pool-kernels", "device-tests", "pool-encoder"];
 /// # Errors
 ///
 /// Fails if the programs cannot be built or started, or if there is no test. A failed test is not
-/// an error of this kind: it sets the exit code.
+/// returned as an error: it sets the exit code.
 pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, TaskError> {
     let suites =
         Suites { packages: PACKAGES, features: ALL_FEATURES, asks_the_loader: holds_gpu_tests };

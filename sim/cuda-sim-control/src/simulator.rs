@@ -110,8 +110,8 @@ impl Simulator {
     }
 
     /// Returns the simulator if it is the driver of this process, without changing its state. Tests
-    /// that run on any driver use this function. Returns `None` if the driver is another one or if
-    /// there is no driver.
+    /// that run on any driver use this function. Returns `None` if the process uses another driver
+    /// or no driver.
     #[must_use]
     pub fn attach() -> Option<Self> {
         Calls::attach().map(Self)

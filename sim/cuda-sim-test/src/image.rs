@@ -156,7 +156,7 @@ impl Bytes {
         self.u32(kind);
         // The loader of older systems writes to the dynamic section.
         self.u32(READ_AND_WRITE);
-        // The same address is used in the file, in memory, and as the physical address.
+        // The file offset, the virtual address and the physical address are equal.
         for _ in 0..3 {
             self.u64(start as u64);
         }

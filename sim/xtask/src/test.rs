@@ -89,7 +89,7 @@ impl steps::Setting for Setting {
 ///
 /// # Errors
 ///
-/// Fails if the run could not start. A failed step is not an error of this kind: it is counted.
+/// Fails if the run could not start. A failed step is not returned as an error: it is counted.
 pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, TaskError> {
     steps::run(arguments, STEPS, INPUTS, || {
         Ok(Setting {

@@ -1,14 +1,16 @@
-//! The compiler: NVRTC's C functions, from a library of a known path.
+//! The CUDA C++ compiler: NVRTC's C functions, loaded from a library at a known path.
 //!
-//! cudarc has them too, and takes whichever NVRTC the dynamic loader finds; here it must be the pinned one.
+//! cudarc also binds these functions, but uses whichever NVRTC the dynamic loader finds. The tasks
+//! need the pinned version.
 //!
-//! This module alone is unsafe. Its proofs rely on this:
+//! Only this module contains unsafe code. Its proofs rely on three facts:
 //!
-//! 1. **The library is NVRTC 12**: it was downloaded with a SHA-256. The types here are those of its
-//!    header, `nvrtc.h`.
-//! 2. **It is never closed while one of its functions is used**: functions are looked up for one call.
-//! 3. **Pointers are good for the call**: texts end with a zero, arrays and buffers have the stated lengths, and NVRTC
-//!    copies all data that it keeps.
+//! 1. **The library is NVRTC 12.** Its download was checked with a SHA-256 sum. The types declared
+//!    here are those of its header, `nvrtc.h`.
+//! 2. **The library is not closed while one of its functions is in use.** Each function is looked
+//!    up for a single call.
+//! 3. **Pointers are valid during the call.** Texts end with a zero byte, and arrays and buffers
+//!    have the stated length. NVRTC copies the data that it keeps.
 
 use std::ffi::{CStr, CString, c_char, c_int, c_void};
 use std::path::Path;
@@ -35,11 +37,12 @@ type Size = unsafe extern "C" fn(Handle, *mut usize) -> Code;
 type Text = unsafe extern "C" fn(Handle, *mut c_char) -> Code;
 type Destroy = unsafe extern "C" fn(*mut Handle) -> Code;
 
-/// The loaded compiler. Threads may use it at the same time: NVRTC's functions lock their shared state.
+/// The loaded compiler. Several threads may use it at the same time, because NVRTC locks its shared
+/// state.
 #[derive(Debug)]
 pub struct Compiler {
     library: Library,
-    /// Opened before NVRTC opens it by its name.
+    /// The library that NVRTC looks up by name. It is opened first.
     _builtins: Library,
 }
 
@@ -50,25 +53,26 @@ struct Program<'c> {
 }
 
 impl Compiler {
-    /// Opens it.
+    /// Opens the compiler's libraries.
     ///
     /// # Errors
     ///
     /// Fails if a library cannot be opened.
     pub fn open(toolkit: &Toolkit) -> Result<Self, TaskError> {
         let open = |path: &Path| {
-            // SAFETY: it is a library of NVRTC (1), whose initialisers need nothing.
+            // SAFETY: the library belongs to NVRTC (1), and its initialisers have no preconditions.
             unsafe { Library::new(path) }
         };
         let builtins = open(&toolkit.builtins)?;
         Ok(Self { library: open(&toolkit.compiler)?, _builtins: builtins })
     }
 
-    /// Returns the PTX of a source, and the compiler's messages. Source and headers are names with their texts.
+    /// Returns the PTX for a source, and the compiler's messages. Source and headers are given as
+    /// names with their texts.
     ///
     /// # Errors
     ///
-    /// The compiler's errors, with file and line.
+    /// Returns the compiler's error with the file and the line.
     pub fn compile(
         &self,
         source: (&str, &str),
@@ -81,7 +85,8 @@ impl Compiler {
         let pointers: Vec<*const c_char> = options.iter().map(|option| option.as_ptr()).collect();
         let compile: libloading::Symbol<'_, Compile> = self.function(c"nvrtcCompileProgram")?;
         let count = c_int::try_from(pointers.len())?;
-        // SAFETY: the program is a live one, and the number of options is the one that is passed (3).
+        // SAFETY: the program is live.
+        // The array has `count` options (3).
         let code = unsafe { compile(program.handle, count, pointers.as_ptr()) };
         let log = program.text(c"nvrtcGetProgramLogSize", c"nvrtcGetProgramLog")?;
         if code != 0 {
@@ -104,7 +109,8 @@ impl Compiler {
         let (name, source) = (CString::new(name)?, CString::new(text)?);
         let create: libloading::Symbol<'_, Create> = self.function(c"nvrtcCreateProgram")?;
         let mut handle = ptr::null_mut();
-        // SAFETY: all texts live until the call returns, and both arrays are as long as is said (3).
+        // SAFETY: all texts live until the call returns.
+        // Both arrays have the stated length (3).
         let code = unsafe {
             create(
                 &raw mut handle,
@@ -120,22 +126,22 @@ impl Compiler {
     }
 
     fn function<T>(&self, name: &CStr) -> Result<libloading::Symbol<'_, T>, TaskError> {
-        // SAFETY: each caller names the type that the header declares for the function (1); the symbol
-        // borrows the library (2).
+        // SAFETY: each caller passes the type that the header declares for the function (1).
+        // The symbol borrows the library (2).
         Ok(unsafe { self.library.get::<T>(name.to_bytes_with_nul()) }?)
     }
 }
 
 impl Program<'_> {
-    /// A text of the program, by the functions that tell its size and write it.
+    /// Returns a text of the program. One function returns its size, and another writes it.
     fn text(&self, size: &CStr, write: &CStr) -> Result<String, TaskError> {
         let ask: libloading::Symbol<'_, Size> = self.compiler.function(size)?;
         let mut bytes = 0;
-        // SAFETY: the program is a live one, and the place outlives the call (3).
+        // SAFETY: the program is live, and the output variable outlives the call (3).
         succeeded(size, unsafe { ask(self.handle, &raw mut bytes) })?;
         let mut buffer = vec![0_u8; bytes];
         let copy: libloading::Symbol<'_, Text> = self.compiler.function(write)?;
-        // SAFETY: the buffer is as long as the program asked for (3).
+        // SAFETY: the buffer has the length that NVRTC returned for the program (3).
         succeeded(write, unsafe { copy(self.handle, buffer.as_mut_ptr().cast()) })?;
         Ok(CStr::from_bytes_until_nul(&buffer)?.to_str()?.to_owned())
     }
@@ -144,7 +150,7 @@ impl Program<'_> {
 impl Drop for Program<'_> {
     fn drop(&mut self) {
         let Ok(destroy) = self.compiler.function::<Destroy>(c"nvrtcDestroyProgram") else { return };
-        // SAFETY: the program is a live one, and no code uses it after this.
+        // SAFETY: the program is live, and no code uses it afterwards.
         unsafe { destroy(&raw mut self.handle) };
     }
 }

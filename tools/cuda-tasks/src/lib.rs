@@ -1,7 +1,8 @@
-//! The CUDA parts that the tasks of several workspaces share.
+//! The parts of the tasks that concern CUDA. Several workspaces share them.
 //!
-//! [`Wheels`] are pinned Python packages; the [`Toolkit`] is one of them, and holds the [`Compiler`] of CUDA C++ and the
-//! assembler of PTX. [`sim_test`] runs tests on the simulated CUDA driver, each in a process of its own.
+//! [`Wheels`] are pinned Python packages. The [`Toolkit`] is one of them, and contains the
+//! [`Compiler`] for CUDA C++ and the PTX assembler. [`sim_test`] runs tests on the simulated CUDA
+//! driver, each in its own process.
 
 // Layering: a module may import what follows its colon. `cargo xtask imports` checks it, `--list` prints it anew.
 //

@@ -1,4 +1,4 @@
-//! The pinned compilers and headers of CUDA.
+//! The pinned CUDA compilers and headers.
 
 use std::path::{Path, PathBuf};
 
@@ -6,13 +6,14 @@ use tasks::TaskError;
 
 use crate::wheels::Wheels;
 
-/// The compilers.
+/// The package that contains the compilers.
 const COMPILERS: Wheels = Wheels {
     name: "toolkit",
     pins: include_str!("toolkit.txt"),
     file: concat!(env!("CARGO_MANIFEST_DIR"), "/src/toolkit.txt"),
 };
-/// Headers of CUDA C++, for sources that include more than the compiler has built in.
+/// The package with CUDA C++ headers, for sources that include more than the compiler's built-in
+/// headers.
 const HEADERS: Wheels = Wheels {
     name: "headers",
     pins: include_str!("headers.txt"),
@@ -22,20 +23,22 @@ const HEADERS: Wheels = Wheels {
 /// The paths of the compilers.
 #[derive(Clone, Debug)]
 pub struct Toolkit {
-    /// The library that makes PTX of C++.
+    /// The library that compiles C++ to PTX.
     pub compiler: PathBuf,
     /// The library that the compiler opens by name.
     pub builtins: PathBuf,
-    /// The program that makes machine code of PTX.
+    /// The program that assembles PTX to machine code.
     pub assembler: PathBuf,
 }
 
 impl Toolkit {
-    /// Those of the target directory, after a first download; the inner error is the reason why there are none.
+    /// Returns the compilers in the target directory, and downloads them if necessary. The inner
+    /// error states why they are not available.
     ///
     /// # Errors
     ///
-    /// Fails if a package is not the pinned one, or the downloaded files cannot be moved into place.
+    /// Fails if a package differs from the pinned one, or if the downloaded files cannot be moved
+    /// to their directory.
     pub fn obtain(target: &Path) -> Result<Result<Self, String>, TaskError> {
         match COMPILERS.obtain(target)? {
             Ok(directory) => Self::of(&directory).map(Ok),
@@ -53,11 +56,11 @@ impl Toolkit {
     }
 }
 
-/// The directory of the headers; the inner error is the reason why there is none.
+/// Returns the directory of the headers. The inner error states why it is not available.
 ///
 /// # Errors
 ///
-/// Fails if the package is not the pinned one, or cannot be put into its place.
+/// Fails if the package differs from the pinned one, or if it cannot be moved to its directory.
 pub fn headers(target: &Path) -> Result<Result<PathBuf, String>, TaskError> {
     match HEADERS.obtain(target)? {
         Ok(directory) => {

@@ -1,7 +1,7 @@
-//! Pinned Python packages, unpacked in the target directory.
+//! Pinned Python packages, which are unpacked in the target directory.
 //!
-//! pip downloads them. It is on most machines, uses the configured registry, caches its downloads, and compares
-//! versions and SHA-256 with a file of pins.
+//! The packages are downloaded with pip. pip is available on most machines, uses the configured
+//! registry, caches its downloads, and checks versions and SHA-256 sums against a file of pins.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -10,31 +10,33 @@ use sha2::{Digest, Sha256};
 
 use tasks::TaskError;
 
-/// The words of pip's output if a package is not the pinned one.
+/// The text that pip prints if a package differs from the pinned one.
 const MISMATCH: &str = "DO NOT MATCH THE HASHES";
 
-/// Packages of one file.
+/// The packages in one file of pins.
 #[derive(Clone, Copy, Debug)]
 pub struct Wheels {
-    /// The name of their directory, and in messages.
+    /// The name of their directory, which is also used in messages.
     pub name: &'static str,
-    /// The pins that pip gets.
+    /// The pins that are passed to pip.
     pub pins: &'static str,
-    /// The file with the pins.
+    /// The path of the file that contains the pins.
     pub file: &'static str,
 }
 
 impl Wheels {
-    /// Returns their directory below the target directory, after a first download. The inner error is the reason for a skip.
+    /// Returns the directory of the packages below the target directory, and downloads them if
+    /// necessary. The inner error is the reason for skipping.
     ///
     /// # Errors
     ///
-    /// Fails if a package is not the pinned one, or the downloaded files cannot be moved into place.
+    /// Fails if a package differs from the pinned one, or if the downloaded files cannot be moved
+    /// to their directory.
     pub fn obtain(self, target: &Path) -> Result<Result<PathBuf, String>, TaskError> {
         if !cfg!(all(target_os = "linux", target_arch = "x86_64")) {
             return Ok(Err(format!("the {} are pinned for Linux on x86-64 only", self.name)));
         }
-        // Other pins, another directory.
+        // Different pins use a different directory.
         let name = format!("{}-{}", self.name, short_sum(self.pins));
         let directory = target.join("xtask").join(name);
         if !directory.is_dir() {
@@ -45,7 +47,8 @@ impl Wheels {
         Ok(Ok(directory))
     }
 
-    /// Has pip unpack them beside the directory, which is there only when they are complete.
+    /// Runs pip to unpack the packages next to the directory. The directory is only created when
+    /// they are complete.
     fn download(self, directory: &Path) -> Result<Result<(), String>, TaskError> {
         let part = directory.with_extension(format!("{}", std::process::id()));
         let answer = Command::new("python3")
@@ -68,7 +71,7 @@ impl Wheels {
         }
         if let Err(error) = std::fs::rename(&part, directory) {
             std::fs::remove_dir_all(&part)?;
-            // Another run of this task may have been faster.
+            // Another run of this task may have created the directory first.
             if !directory.is_dir() {
                 return Err(error.into());
             }
@@ -76,11 +79,11 @@ impl Wheels {
         Ok(Ok(()))
     }
 
-    /// Why pip gave nothing.
+    /// Returns the reason why pip did not provide the packages.
     ///
     /// # Errors
     ///
-    /// Fails if pip downloaded another file than the pinned one.
+    /// Fails if pip provided a package that differs from the pinned one.
     fn refusal(self, said: &str) -> Result<String, TaskError> {
         if said.contains(MISMATCH) {
             return Err(
@@ -96,7 +99,7 @@ impl Wheels {
     }
 }
 
-/// The first 48 bits of a text's SHA-256.
+/// Returns the first 48 bits of a text's SHA-256 sum.
 #[must_use]
 pub fn short_sum(text: &str) -> String {
     Sha256::digest(text).iter().take(6).map(|byte| format!("{byte:02x}")).collect()

@@ -1,6 +1,8 @@
-//! `cargo xtask demo`: builds the demo and the programs that it measures, optimised, and runs it.
+//! `cargo xtask demo`: builds the demo and the programs that it measures in release mode, and runs
+//! the demo.
 //!
-//! The demo is a crate of its own, so that this one, which every task needs first, is built once and without it.
+//! The demo is a separate crate, so this crate, which every showcase needs, is built only once and
+//! without the demo.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
@@ -8,22 +10,23 @@ use std::process::{Command, ExitCode};
 use tasks::TaskError;
 use tasks::programs;
 
-/// The options of `cargo xtask demo`.
+/// The arguments of `cargo xtask demo`.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Arguments {
-    /// Take a few seconds only: fewer and shorter batches, so a wider spread.
+    /// Take only a few seconds. Batches are fewer and shorter, so the spread is wider.
     #[arg(long)]
     quick: bool,
-    /// Stream many more frames, up to 4K, also with mimalloc, jemalloc and bump-scope, which needs a C compiler, on
-    /// wgpu, and 100,000 small ones with the pool: some minutes.
+    /// Also stream many more frames, up to 4K, with mimalloc, jemalloc and bump-scope and on wgpu,
+    /// and 100,000 small frames with the pool. This takes some minutes and needs a C compiler.
     #[arg(long, conflicts_with = "quick")]
     full: bool,
-    /// One stream alone, such as 640x480-churn or, with --full, 64x48; a wrong name lists all.
+    /// Run only one stream, such as 640x480-churn or, with --full, 64x48. An unknown name lists all
+    /// streams.
     #[arg(long, value_name = "NAME")]
     only: Option<String>,
 }
 
-/// A name, and the features of the programs behind it.
+/// The programs' features, each with what it adds.
 const ALLOCATORS: (&str, &str) = ("allocators", "bump-scope,jemalloc,mimalloc");
 const WGPU: (&str, &str) = ("wgpu", "wgpu");
 
@@ -31,7 +34,7 @@ const WGPU: (&str, &str) = ("wgpu", "wgpu");
 ///
 /// # Errors
 ///
-/// Fails if they cannot be built, or if the demo cannot be started.
+/// Fails if the programs cannot be built, or if the demo cannot be started.
 pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, TaskError> {
     let (length, wanted): (&str, &[_]) = match (arguments.quick, arguments.full) {
         (true, _) => ("quick", &[]),
@@ -49,8 +52,8 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, TaskError> {
     Ok(if status.success() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
-/// Builds the demo with the wanted features. Prints those that cannot be built, and leaves them out. Returns the
-/// program and its features.
+/// Builds the demo and the requested features that are available. For the others, prints that they
+/// are missing.
 fn build<'w>(wanted: &[(&'w str, &str)]) -> Result<(PathBuf, Vec<&'w str>), TaskError> {
     let mut with = Vec::new();
     for (name, features) in wanted {
@@ -63,7 +66,7 @@ fn build<'w>(wanted: &[(&'w str, &str)]) -> Result<(PathBuf, Vec<&'w str>), Task
     Ok((build_with(&features)?, with.iter().map(|(name, _)| *name).collect()))
 }
 
-/// Builds all programs; the demo's.
+/// Builds all programs and returns the path of the demo.
 fn build_with(features: &[&str]) -> Result<PathBuf, TaskError> {
     let mut build = programs::cargo();
     build.args(["build", "--release", "--package", "pool-demo", "--package", "pool-stream"]);

@@ -1,6 +1,6 @@
-//! The tasks of the showcases, which `cargo xtask adopt`, `demo` and `encode` start.
+//! The tasks that `cargo xtask adopt`, `demo` and `encode` run.
 //!
-//! They are a program of their own, so that the other tasks are built without them.
+//! They are a separate program, so the other tasks are built without them.
 
 // Layering: a module may import what follows its colon. `cargo xtask imports` checks it, `--list` prints it anew.
 //
@@ -28,11 +28,12 @@ struct CommandLine {
 /// The tasks of the showcases.
 #[derive(Debug, Subcommand)]
 enum Task {
-    /// Put a pool into other people's crates, run their own tests, and measure them before and after.
+    /// Add a pool to other people's crates, run the crates' own tests, and measure before and
+    /// after.
     Adopt(adopt::Arguments),
     /// Run two real workloads with and without a pool, and print the differences.
     Demo(demo::Arguments),
-    /// Encode sentences with a model that runs in pools, and print how similar they are.
+    /// Encode sentences with a model that runs in pools, and print how similar the sentences are.
     Encode(encode::Arguments),
 }
 

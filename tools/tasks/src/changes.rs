@@ -1,7 +1,8 @@
-//! The files that a branch changes, by `git`.
+//! Determines the files that a branch changes, using `git`.
 //!
-//! A file is changed where it differs from the merge base with another revision: in a commit, in the index or on disk. Files
-//! that git neither tracks nor ignores count too. A renamed file counts twice, under its old path and its new one.
+//! A file counts as changed if it differs from the merge base with another revision in a commit, in
+//! the index or on disk. Files that git neither tracks nor ignores also count. A renamed file
+//! counts twice: under its old and its new path.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -9,7 +10,7 @@ use std::process::{Command, Stdio};
 
 use crate::TaskError;
 
-/// The branch that changes are compared with, unless another revision is named.
+/// The branch with which changes are compared if no revision is given.
 const MAIN: [&str; 2] = ["main", "origin/main"];
 
 /// The changed files of a repository.
@@ -17,21 +18,22 @@ const MAIN: [&str; 2] = ["main", "origin/main"];
 pub struct Changes {
     /// The root of the repository.
     pub root: PathBuf,
-    /// The revision they are compared with, as it was named.
+    /// The revision with which they are compared, as given by the caller.
     pub revision: String,
-    /// Paths from the root, with `/` between their parts.
+    /// The paths of the changed files, relative to the root and separated by `/`.
     pub files: BTreeSet<String>,
-    /// Those of them that are no longer there.
+    /// The changed files that no longer exist.
     pub deleted: BTreeSet<String>,
 }
 
 impl Changes {
-    /// Compares the work tree around `directory` with its merge base with `revision`, or with the main branch.
+    /// Compares the working tree around `directory` with its merge base with `revision` or, if none
+    /// is given, with the main branch.
     ///
     /// # Errors
     ///
-    /// Fails if the directory is in no git repository, if git knows no such revision, or if the revision has no commit
-    /// in common with the current one.
+    /// Fails if the directory is not in a git repository, if git does not know the revision, or if
+    /// the revision and the current commit have no common ancestor.
     pub fn since(revision: Option<&str>, directory: &Path) -> Result<Self, TaskError> {
         let root = git(directory, &["rev-parse", "--show-toplevel"]).map_err(|error| {
             let place = directory.display();
@@ -66,7 +68,7 @@ impl Changes {
     }
 }
 
-/// Returns true for the path of a document.
+/// Returns `true` if the path belongs to a document.
 #[must_use]
 pub fn is_document(path: &str) -> bool {
     path.ends_with(".md")
@@ -77,16 +79,16 @@ fn is_commit(root: &Path, name: &str) -> bool {
     git(root, &["rev-parse", "--verify", "--quiet", "--end-of-options", &commit]).is_ok()
 }
 
-/// Paths that git has written with a zero byte after each.
+/// Parses paths that git has printed with a zero byte after each.
 fn paths(listed: &str) -> BTreeSet<String> {
     listed.split('\0').filter(|path| !path.is_empty()).map(str::to_owned).collect()
 }
 
-/// Runs git and returns its output.
+/// Runs git and returns what it prints.
 ///
 /// # Errors
 ///
-/// Fails if git is not installed, or with git's own message.
+/// Fails if git is not installed. If git fails, returns its message.
 fn git(directory: &Path, arguments: &[&str]) -> Result<String, TaskError> {
     let mut command = Command::new("git");
     command.args(arguments).current_dir(directory).stdin(Stdio::null());
@@ -104,7 +106,7 @@ mod tests {
 
     use super::{Changes, git};
 
-    /// A repository whose branch `main` has one commit with these files.
+    /// Creates a repository whose branch `main` consists of one commit with these files.
     fn repository(files: &[&str]) -> tempfile::TempDir {
         let directory = tempfile::tempdir().unwrap();
         run(directory.path(), &["init", "--quiet", "--initial-branch", "main"]);
@@ -151,7 +153,7 @@ mod tests {
         write(root, "ignored", "");
         let expected = [".gitignore", "committed", "edited", "new/with ä space", "staged"];
         assert_eq!(changed(root, None), expected);
-        // From another directory of the repository it is the same.
+        // The result is the same in another directory of the repository.
         assert_eq!(changed(&root.join("new"), Some("main")), expected);
         assert_eq!(changed(root, Some("HEAD")), ["edited", "new/with ä space", "staged"]);
     }

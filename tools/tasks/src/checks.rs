@@ -1,9 +1,9 @@
-//! Assertions by name: one line each, counted.
+//! Named assertions, which print one line each and are counted.
 
 use std::fmt;
 use std::process::ExitCode;
 
-/// The counts of assertions so far.
+/// How many assertions have passed, failed and been skipped so far.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Checks {
     passed: usize,
@@ -11,11 +11,11 @@ pub struct Checks {
     skipped: usize,
 }
 
-/// The outcome of an assertion: success, or the reason of the failure.
+/// The outcome of an assertion: success, or the reason why it failed.
 pub type Outcome = Result<(), String>;
 
 impl Checks {
-    /// Counts an assertion.
+    /// Prints and counts an assertion.
     pub fn that(&mut self, name: &str, held: Outcome) {
         match held {
             Ok(()) => {
@@ -29,19 +29,20 @@ impl Checks {
         }
     }
 
-    /// Counts one that cannot be made here.
+    /// Counts an assertion that cannot be checked on this machine.
     pub fn skip(&mut self, name: &str, why: &str) {
         self.skipped += 1;
         println!("SKIPPED: {name}: {why}");
     }
 
-    /// The exit code of a task: a failure where one failed, or none passed.
+    /// Returns the exit code of a task. It is a failure if any assertion failed or if none passed.
     #[must_use]
     pub fn exit_code(self) -> ExitCode {
         if self.failed == 0 && self.passed > 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE }
     }
 
-    /// Same as [`exit_code`](Self::exit_code), but a run in which everything was skipped succeeds.
+    /// Like [`exit_code`](Self::exit_code), but a run in which every assertion was skipped
+    /// succeeds.
     #[must_use]
     pub fn exit_code_of_optional(self) -> ExitCode {
         let all_skipped = self.passed + self.failed == 0 && self.skipped > 0;
@@ -49,7 +50,7 @@ impl Checks {
     }
 }
 
-/// The closing line.
+/// Formats the last line of a task.
 impl fmt::Display for Checks {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { passed, failed, skipped } = self;
@@ -57,20 +58,20 @@ impl fmt::Display for Checks {
     }
 }
 
-/// Asserts that two things are the same.
+/// Checks that two values are equal.
 ///
 /// # Errors
 ///
-/// Both of them in words, where they differ.
+/// If they differ, returns a text that contains both values.
 pub fn same<T: PartialEq + fmt::Debug>(found: &T, expected: &T) -> Outcome {
     if found == expected { Ok(()) } else { Err(format!("{found:?} instead of {expected:?}")) }
 }
 
-/// Asserts that a text contains another one.
+/// Checks that a text contains another text.
 ///
 /// # Errors
 ///
-/// Both texts, if the part is missing.
+/// If it does not, returns a text that contains both.
 pub fn says(text: &str, part: &str) -> Outcome {
     if text.contains(part) { Ok(()) } else { Err(format!("{part:?} is not in {text:?}")) }
 }

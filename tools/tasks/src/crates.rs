@@ -1,7 +1,8 @@
-//! The crates that changed files belong to, and those that depend on them.
+//! Determines the crates that contain changed files, and the crates that depend on them.
 //!
-//! Crates are known by their directories: two workspaces of the repository may each have a crate of one name. A path
-//! dependency counts of any kind and under any feature, because each takes part in some build of the crate's tests.
+//! Crates are identified by their directories, because two workspaces in the repository may contain
+//! crates of the same name. Path dependencies of every kind and feature count, because each affects
+//! some build of the crate's tests.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -12,50 +13,52 @@ use crate::TaskError;
 use crate::changes::{Changes, is_document};
 use crate::workspace;
 
-/// Files at the root of a workspace that every crate in it is built or checked with.
+/// Files at the root of a workspace that affect how every crate in the workspace is built or
+/// checked.
 const OF_ALL_CRATES: &[&str] =
     &["Cargo.toml", "Cargo.lock", ".cargo/config.toml", "clippy.toml", "rustfmt.toml"];
 
-/// A crate as quick checks see it.
+/// A crate, with what quick checks need to know about it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Crate {
-    /// Its name.
+    /// The name of the crate.
     pub name: String,
-    /// The root of its workspace.
+    /// The root directory of the crate's workspace.
     pub workspace: PathBuf,
-    /// True if it has a library, which may be a dynamic one.
+    /// `true` if the crate has a library, which may be dynamic.
     pub has_library: bool,
-    /// True if it has a program.
+    /// `true` if the crate has a program.
     pub has_program: bool,
-    /// Its integration tests.
+    /// The integration tests of the crate.
     pub suites: Vec<Suite>,
-    /// Its features, each with the features that it turns on.
+    /// The features of the crate, each with the features that it enables.
     pub(crate) features: BTreeMap<String, Vec<String>>,
-    /// The directories of the crates that it depends on by path.
+    /// The directories of the crates on which this crate depends by path.
     pub(crate) dependencies: BTreeSet<PathBuf>,
 }
 
 /// An integration test of a crate.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Suite {
-    /// Its name.
+    /// The name of the integration test.
     pub name: String,
-    /// The features of its crate that it is built with.
+    /// The features of the crate that the test requires.
     pub required_features: Vec<String>,
 }
 
-/// All crates of a workspace and those of others that they depend on, by directory.
+/// All crates in a workspace, and the crates in other workspaces on which they depend, by
+/// directory.
 #[derive(Clone, Debug, Default)]
 pub struct Crates(BTreeMap<PathBuf, Crate>);
 
-/// The crates that a change touches.
+/// The crates that a change affects.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Touched {
-    /// Directories of the crates with changed files.
+    /// The directories of the crates that contain changed files.
     pub changed: BTreeSet<PathBuf>,
-    /// Directories of the crates that depend on those, directly or not.
+    /// The directories of the crates that depend on those crates, directly or indirectly.
     pub dependents: BTreeSet<PathBuf>,
-    /// Changed files of no crate, documents left out.
+    /// Changed files that belong to no crate, except documents.
     pub elsewhere: BTreeSet<String>,
 }
 
@@ -90,11 +93,11 @@ struct Dependency {
 }
 
 impl Crates {
-    /// Reads the workspace of a directory, and each workspace that its crates depend on by path.
+    /// Reads the workspace in a directory, and every workspace on which its crates depend by path.
     ///
     /// # Errors
     ///
-    /// Fails if cargo cannot describe one of them.
+    /// Fails if cargo cannot describe one of the workspaces.
     pub fn of(directory: &Path) -> Result<Self, TaskError> {
         let mut crates = Self::default();
         crates.add(workspace::describe_at(directory)?);
@@ -116,24 +119,24 @@ impl Crates {
         }
     }
 
-    /// A dependency that is in none of the workspaces read so far.
+    /// Returns a dependency whose workspace has not been read yet.
     fn unread(&self) -> Option<PathBuf> {
         let mut dependencies = self.0.values().flat_map(|one| &one.dependencies);
         dependencies.find(|directory| !self.0.contains_key(*directory)).cloned()
     }
 
-    /// The crate in a directory.
+    /// Returns the crate in a directory.
     #[must_use]
     pub fn at(&self, directory: &Path) -> Option<&Crate> {
         self.0.get(directory)
     }
 
-    /// All of them.
+    /// Returns all crates.
     pub fn iter(&self) -> impl Iterator<Item = &Crate> {
         self.0.values()
     }
 
-    /// The crates of a workspace among these.
+    /// Returns the given crates that belong to a workspace.
     #[must_use]
     pub fn of_workspace<'c>(
         &'c self,
@@ -144,7 +147,7 @@ impl Crates {
         crates.filter(|one| one.workspace == root).collect()
     }
 
-    /// The crates that a change touches.
+    /// Returns the crates that a change affects.
     #[must_use]
     pub fn touched(&self, changes: &Changes) -> Touched {
         let mut touched = Touched::default();
@@ -160,7 +163,8 @@ impl Crates {
         touched
     }
 
-    /// The crate with this file: the innermost one around it. A file of all crates has each of its workspace.
+    /// Returns the crate that contains a file: the innermost crate around it. For a file that
+    /// affects all crates, returns all crates in its workspace.
     fn owners(&self, file: &Path) -> BTreeSet<PathBuf> {
         if let Some(innermost) = file.ancestors().skip(1).find(|one| self.0.contains_key(*one)) {
             return BTreeSet::from([innermost.to_owned()]);
@@ -171,7 +175,8 @@ impl Crates {
         all.map(|(directory, _)| directory.clone()).collect()
     }
 
-    /// Those that depend on these, directly or not, without these.
+    /// Returns the crates that depend on the given ones, directly or indirectly, without the given
+    /// ones.
     fn dependents(&self, changed: &BTreeSet<PathBuf>) -> BTreeSet<PathBuf> {
         let mut reached = changed.clone();
         loop {
@@ -188,7 +193,8 @@ impl Crates {
 }
 
 impl Crate {
-    /// Returns true if an integration test is built with the default features and `chosen`, each as `crate/feature`.
+    /// Returns `true` if an integration test is built with the default features and `chosen`. Each
+    /// feature in `chosen` is written as `crate/feature`.
     #[must_use]
     pub fn builds(&self, suite: &Suite, chosen: &[&str]) -> bool {
         let own = chosen.iter().filter_map(|feature| feature.split_once('/'));
@@ -197,7 +203,7 @@ impl Crate {
         suite.required_features.iter().all(|feature| on.contains(feature.as_str()))
     }
 
-    /// Returns the default features, these, and all that they enable.
+    /// Returns the default features, the chosen features, and all features that they enable.
     fn turned_on<'c>(&'c self, chosen: impl Iterator<Item = &'c str>) -> BTreeSet<&'c str> {
         let mut waiting: Vec<&str> = chosen.chain(["default"]).collect();
         let mut on = BTreeSet::new();
@@ -241,8 +247,9 @@ mod tests {
     use super::{Crates, Touched};
     use crate::changes::Changes;
 
-    /// Crates `core` <- `cuda` <- `graph`; `core` is tested with `conformance`, which needs `core`; `page` is in `graph`;
-    /// `plan` <- `app` of another workspace.
+    /// Creates crates with the dependencies `core` <- `cuda` <- `graph`. `core` is tested with
+    /// `conformance`, which needs `core`. `page` is inside `graph`, and `plan` <- `app` belong to
+    /// another workspace.
     fn crates() -> Crates {
         let package = |directory: &str, dependencies: &[&str]| {
             let paths = dependencies.iter().map(|name| format!("{{\"path\": \"/r/{name}\"}}"));

@@ -1,30 +1,30 @@
-//! Feature sets that a step builds, as data.
+//! Feature sets that a step builds.
 
-/// One crate with some of its features, and none of its default ones unless asked.
+/// A crate with some of its features. The default features are only included on request.
 #[derive(Clone, Copy, Debug)]
 pub struct FeatureSet {
-    /// The crate.
+    /// The name of the crate.
     pub package: &'static str,
-    /// True if its default features are on.
+    /// `true` if the default features are enabled.
     pub default_features: bool,
-    /// The other features that are on.
+    /// The other features that are enabled.
     pub features: &'static [&'static str],
 }
 
 impl FeatureSet {
-    /// A crate with these features alone.
+    /// Returns a crate with only these features.
     #[must_use]
     pub const fn with(package: &'static str, features: &'static [&'static str]) -> Self {
         Self { package, default_features: false, features }
     }
 
-    /// A crate with its default features.
+    /// Returns a crate with its default features.
     #[must_use]
     pub const fn with_defaults(package: &'static str) -> Self {
         Self { package, default_features: true, features: &[] }
     }
 
-    /// The arguments of cargo that choose it.
+    /// Returns the cargo arguments that select this feature set.
     #[must_use]
     pub fn arguments(&self) -> Vec<String> {
         let mut arguments = vec!["--package".to_owned(), self.package.to_owned()];

@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::Path;
 
-/// Makes a fresh copy of a directory.
+/// Copies a directory, and replaces an earlier copy.
 ///
 /// # Errors
 ///

@@ -1,9 +1,10 @@
-//! The half of `cargo xtask` that is independent of the crates it works for.
+//! The parts of `cargo xtask` that do not depend on the crates of a particular workspace.
 //!
-//! The repository has several workspaces, and each has an `xtask` of its own. An `xtask` lists its steps, feature sets
-//! and crates; this crate runs [`steps`] and counts them, prints named [`checks`], follows [`links`] and compares
-//! [`imports`] with the tables of the workspace. [`words`] checks comments and documents. [`loops`] finds loops that
-//! nothing counts. [`quick`] checks the changes of a branch: its [`changes`], and the [`crates`] that they touch.
+//! The repository contains several workspaces, each with its own `xtask`. An `xtask` lists its
+//! steps, feature sets and crates. This crate runs [`steps`] and counts them, prints named
+//! [`checks`], follows [`links`], and compares [`imports`] with the tables of the workspace.
+//! [`words`] checks comments and documents. [`loops`] finds loops that are not counted. [`quick`]
+//! checks what a branch changes: its [`changes`], and the affected [`crates`].
 
 // Layering: a module may import what follows its colon. `cargo xtask imports` checks it, `--list` prints it anew.
 //
@@ -35,10 +36,11 @@ pub mod workspace;
 use std::fmt::Write as _;
 use std::process::ExitCode;
 
-/// Why a task failed, in words for the person who started it.
+/// The reason why a task failed, as a text for the person who started the task.
 pub type TaskError = Box<dyn std::error::Error>;
 
-/// Ends a task: prints its error with the sources of it, and returns the exit code of the process.
+/// Ends a task. If it failed, prints the error with its sources. Returns the exit code of the
+/// process.
 #[must_use]
 pub fn finish(outcome: Result<ExitCode, TaskError>) -> ExitCode {
     outcome.unwrap_or_else(|error| {
@@ -47,12 +49,12 @@ pub fn finish(outcome: Result<ExitCode, TaskError>) -> ExitCode {
     })
 }
 
-/// An error and its sources in one line.
+/// Formats an error and its sources on one line.
 fn chain(error: &dyn std::error::Error) -> String {
     let mut text = error.to_string();
     let mut source = error.source();
     while let Some(error) = source {
-        // Writing to a string does not fail.
+        // Writing to a string cannot fail.
         let _ = write!(text, ": {error}");
         source = error.source();
     }

@@ -1,14 +1,15 @@
-//! Loops that nothing counts.
+//! Finds loops that are not counted.
 //!
-//! A solver keeps its budget only if every loop whose length depends on the input counts its passes. So a function that
-//! loops must name a counter, or have a comment `// Uncounted: ` with the reason beside it. Loops are `for`, `while`,
-//! `loop`, and calls that consume an iterator or go through a slice.
+//! A solver only keeps its budget if every loop whose length depends on the input counts its
+//! passes. A function that contains a loop must therefore mention a counter, or have a comment
+//! `// Uncounted: ` that states why it does not. `for`, `while`, `loop`, and calls that consume an
+//! iterator or traverse a slice are treated as loops.
 
 use syn::visit::Visit;
 
 use crate::TaskError;
 
-/// Calls whose time is proportional to the number of their elements.
+/// Calls whose time is proportional to the length of what they traverse.
 const LOOPING: &[&str] = &[
     "all",
     "any",
@@ -42,16 +43,17 @@ const LOOPING: &[&str] = &[
     "sum",
     "to_vec",
 ];
-/// Names of counters, and of functions that forward a count.
+/// The names of counters, and of functions that pass a count on.
 const COUNTERS: &[&str] = &["watch", "work", "is_needed", "looked"];
-/// The comment that excuses a function.
+/// The start of a comment that excuses a function.
 const EXCUSE: &str = "// Uncounted: ";
 
-/// The functions of a source that loop, name no counter and have no excuse; tests are left out.
+/// Returns the functions in a source that loop, mention no counter and have no excuse. Tests are
+/// left out.
 ///
 /// # Errors
 ///
-/// If the source is no Rust.
+/// Fails if the source is not valid Rust.
 pub fn uncounted(text: &str) -> Result<Vec<String>, TaskError> {
     let syntax = syn::parse_file(text)?;
     let mut functions = Functions::default();
@@ -82,7 +84,7 @@ pub fn uncounted(text: &str) -> Result<Vec<String>, TaskError> {
     Ok(complaints)
 }
 
-/// A function: whether it loops, and whether it names a counter.
+/// A function, with flags for whether it loops and whether it mentions a counter.
 #[derive(Default)]
 struct Function {
     name: String,
@@ -90,7 +92,7 @@ struct Function {
     counts: bool,
 }
 
-/// The functions of a source, in order.
+/// The functions in a source, in order.
 #[derive(Default)]
 struct Functions {
     found: Vec<Function>,
@@ -128,7 +130,7 @@ impl<'a> Visit<'a> for Functions {
     }
 }
 
-/// The body of one function.
+/// Visits the body of one function.
 struct Body(Function);
 
 impl<'a> Visit<'a> for Body {
@@ -149,7 +151,7 @@ impl<'a> Visit<'a> for Body {
 
     fn visit_expr_method_call(&mut self, call: &'a syn::ExprMethodCall) {
         let name = call.method.to_string();
-        // With an argument, these compare two numbers.
+        // With an argument, these methods compare two values and do not loop.
         let is_of_two = matches!(name.as_str(), "max" | "min") && !call.args.is_empty();
         self.0.loops |= LOOPING.contains(&name.as_str()) && !is_of_two;
         self.0.counts |= matches!(name.as_str(), "count" | "over") && call.args.len() == 1;

@@ -1,4 +1,4 @@
-//! The artifacts that cargo reports, and the ignored tests of a program.
+//! Cargo's build artifacts, and the tests that a program lists.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -7,37 +7,37 @@ use serde::Deserialize;
 
 use crate::TaskError;
 
-/// A target that cargo has built, or found built.
+/// A target that cargo has built or found up to date.
 #[derive(Clone, Debug, Deserialize)]
 pub struct Artifact {
-    /// The manifest of its crate.
+    /// The manifest of the target's crate.
     pub manifest_path: PathBuf,
-    /// All files that it consists of.
+    /// All files that the target consists of.
     pub filenames: Vec<PathBuf>,
-    /// The program, if it is one.
+    /// The program, if the target is a program.
     pub executable: Option<PathBuf>,
-    /// Its target in the manifest.
+    /// The target as described in the manifest.
     pub target: Target,
-    /// The way it was built.
+    /// How the target was built.
     pub profile: Profile,
 }
 
-/// A target as the manifest has it.
+/// A target as described in a manifest.
 #[derive(Clone, Debug, Deserialize)]
 pub struct Target {
-    /// Its name.
+    /// The name of the target.
     pub name: String,
     kind: Vec<String>,
 }
 
-/// The profile of the build.
+/// How a target was built.
 #[derive(Clone, Copy, Debug, Deserialize)]
 pub struct Profile {
-    /// True for a test or bench, false for a dependency of one.
+    /// `true` for a test or bench, and `false` for a dependency of a test or bench.
     pub test: bool,
 }
 
-/// A line that cargo prints.
+/// A message that cargo prints.
 #[derive(Deserialize)]
 #[serde(tag = "reason", rename_all = "kebab-case")]
 enum Message {
@@ -47,7 +47,7 @@ enum Message {
 }
 
 impl Artifact {
-    /// Returns true if its crate is in the directory of this name, with or without the project's name before it.
+    /// Returns `true` if the crate's directory has this name, with or without the project's prefix.
     pub fn is_of(&self, crate_name: &str) -> bool {
         let directory = self.manifest_path.parent().and_then(Path::file_name);
         let names = [Some(crate_name), crate_name.strip_prefix("pool-")];
@@ -56,17 +56,18 @@ impl Artifact {
 }
 
 impl Target {
-    /// Returns true for a target of this kind: `bin`, `bench`, `cdylib` or another kind of manifests.
+    /// Returns `true` if the target has this kind: `bin`, `bench`, `cdylib` or another kind from
+    /// manifests.
     #[must_use]
     pub fn is(&self, kind: &str) -> bool {
         self.kind.iter().any(|own| own == kind)
     }
 }
 
-/// Cargo, without what our own run of it leaves in the environment.
+/// Returns a cargo command, without the variables that the cargo running this task has set.
 ///
-/// `CARGO` names the cargo that started us, which may be of another toolchain, and the version of the CUDA
-/// bindings is the one in `.cargo/config.toml`.
+/// `CARGO` names the cargo that started this task, which may belong to another toolchain. The
+/// version of the CUDA bindings is set in `.cargo/config.toml`.
 #[must_use]
 pub fn cargo() -> Command {
     let mut cargo = Command::new("cargo");
@@ -82,11 +83,11 @@ pub fn installed(program: &str) -> Option<PathBuf> {
     std::env::split_paths(&path).map(|directory| directory.join(&name)).find(|file| file.is_file())
 }
 
-/// Runs a command of cargo that builds.
+/// Runs a cargo command that builds.
 ///
 /// # Errors
 ///
-/// Fails if it does not build, or if cargo's answer cannot be read.
+/// Fails if something does not build, or if cargo's messages cannot be parsed.
 pub fn build(cargo: &mut Command) -> Result<Vec<Artifact>, TaskError> {
     artifacts(&output(cargo.args(["--message-format", "json-render-diagnostics"]))?)
 }
@@ -101,30 +102,30 @@ fn artifacts(messages: &[u8]) -> Result<Vec<Artifact>, TaskError> {
     Ok(artifacts)
 }
 
-/// The library of the simulated driver, if it was built with the rest.
+/// Returns the library of the simulated driver, if it was built together with the rest.
 #[must_use]
 pub fn simulator_of(artifacts: &[Artifact]) -> Option<PathBuf> {
     let is_it =
         |artifact: &&Artifact| artifact.target.name == "cuda_sim" && artifact.target.is("cdylib");
-    // Its unit tests are an artifact of the same target, which cargo may name first.
+    // The library's unit tests are an artifact of the same target, and cargo may list them first.
     let mut files = artifacts.iter().filter(is_it).flat_map(|artifact| &artifact.filenames);
     files.find(|file| file.extension().is_some_and(|extension| extension == "so")).cloned()
 }
 
-/// The tests of a program that are ignored unless requested.
+/// Returns the ignored tests of a program.
 ///
 /// # Errors
 ///
-/// Fails if the program does not list them.
+/// Fails if the program does not list its tests.
 pub fn ignored_tests(program: &Path) -> Result<Vec<String>, TaskError> {
     listed(program, &["--list", "--ignored", "--format", "terse"])
 }
 
-/// All tests of a program.
+/// Returns all tests of a program.
 ///
 /// # Errors
 ///
-/// Fails if the program does not list them.
+/// Fails if the program does not list its tests.
 pub fn tests(program: &Path) -> Result<Vec<String>, TaskError> {
     listed(program, &["--list", "--format", "terse"])
 }
@@ -137,11 +138,12 @@ fn names(listed: &str) -> Vec<String> {
     listed.lines().filter_map(|line| line.strip_suffix(": test")).map(str::to_owned).collect()
 }
 
-/// Runs a command, and returns its standard output. Its standard error is ours.
+/// Runs a command and returns its standard output. Its standard error goes to this process's
+/// standard error.
 ///
 /// # Errors
 ///
-/// Fails if it cannot be started, or if it does not end well.
+/// Fails if the command cannot be started, or if it does not succeed.
 pub fn output(command: &mut Command) -> Result<Vec<u8>, TaskError> {
     let answer = command.stdin(Stdio::null()).stderr(Stdio::inherit()).output()?;
     if !answer.status.success() {

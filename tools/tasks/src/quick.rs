@@ -1,7 +1,9 @@
-//! `cargo xtask quick`: the checks of a change that take under two minutes, for the time between two edits.
+//! `cargo xtask quick`: runs the checks of a change that take under two minutes, for use between
+//! two edits.
 //!
-//! The crates with changed files are formatted, linted and tested; of the crates that depend on them the unit tests run.
-//! A document has its links followed, and its words checked. The other checks are those of `cargo xtask test`.
+//! Crates with changed files are formatted, linted and tested. Of the crates that depend on them,
+//! only the unit tests run. For documents, links and words are checked. `cargo xtask test` runs the
+//! other checks.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -13,13 +15,14 @@ use crate::crates::{Crate, Crates, Touched};
 use crate::steps::{self, Invocation, Step};
 use crate::workspace::{self, Workspace};
 
-/// Random programs per property test: the value of `POOL_TEST_CASES`.
+/// The number of random programs for each property test, as the value of `POOL_TEST_CASES`.
 const CASES: &str = "100";
 
-/// The options of `cargo xtask quick`.
+/// The arguments of `cargo xtask quick`.
 #[derive(Debug, clap::Args)]
 pub struct Arguments {
-    /// Check what differs from the merge base with this revision; without it, with `main` or else `origin/main`.
+    /// Check what differs from the merge base with this revision. The default is `main` or, if it
+    /// does not exist, `origin/main`.
     #[arg(long, value_name = "REV")]
     since: Option<String>,
 
@@ -28,19 +31,20 @@ pub struct Arguments {
     fail_fast: bool,
 }
 
-/// The workspace that is checked, as its `xtask` knows it.
+/// The workspace that is checked, as described by its `xtask`.
 #[derive(Clone, Debug)]
 pub struct Profile {
-    /// Features that crates are checked with, each as `crate/feature`.
+    /// The features with which crates are checked, each as `crate/feature`.
     pub features: Vec<&'static str>,
-    /// Integration tests that do not run after each edit, each as a crate and a test; `*` is every test of the crate.
+    /// Integration tests that do not run after each edit, each as a crate and a test. `*` stands
+    /// for every test of the crate.
     pub slow_suites: &'static [(&'static str, &'static str)],
-    /// Directories of other workspaces of the repository, from the root of this one, whose own `cargo xtask quick` runs
-    /// when a change touches them.
+    /// Directories of other workspaces in the repository, relative to the root of this workspace.
+    /// If a change affects such a workspace, its own `cargo xtask quick` runs.
     pub others: &'static [&'static str],
 }
 
-/// The checks of a change.
+/// The checks for a change.
 #[derive(Debug)]
 struct Quick {
     workspace: Workspace,
@@ -48,17 +52,18 @@ struct Quick {
     revision: String,
     changed: Vec<Crate>,
     dependents: Vec<Crate>,
-    /// True if a document changed, or if a file is gone that a document may link to.
+    /// `true` if a document has changed, or if a file has been deleted to which a document may
+    /// link.
     follows_links: bool,
-    /// True if a source or a document changed.
+    /// `true` if a source or a document has changed.
     has_prose: bool,
-    /// Other workspaces that the change touches.
+    /// Other workspaces that the change affects.
     others: Vec<&'static str>,
-    /// Changed files of this workspace that no quick check reads.
+    /// Changed files in this workspace that no quick check reads.
     unchecked: Vec<String>,
 }
 
-/// All steps, those of a change alone run. A step that plans no command is left out.
+/// All steps. Only those that the change affects run, and a step that plans no command is left out.
 const STEPS: &[Step<Quick>] = &[
     Step::in_turn("formatting", "rustfmt has nothing to change in the changed crates", formatting),
     Step::in_turn("clippy", "no warning in the changed crates, with all their features", clippy),
@@ -70,12 +75,12 @@ const STEPS: &[Step<Quick>] = &[
     Step::in_turn("other-files", "changed files of no crate", other_files),
 ];
 
-/// Runs the checks; the last line that it prints is `N passed, N failed, N skipped`.
+/// Runs the checks. The last line of the output is `N passed, N failed, N skipped`.
 ///
 /// # Errors
 ///
-/// Fails if the changed files cannot be found: see [`Changes::since`]. A failed check is not an error: it is counted,
-/// and sets the exit code.
+/// Fails if the changed files cannot be determined; see [`Changes::since`]. A failed check is not
+/// returned as an error: it is counted, and sets the exit code.
 pub fn run(arguments: &Arguments, profile: Profile) -> Result<ExitCode, TaskError> {
     let workspace: Workspace = workspace::describe()?;
     let changes = Changes::since(arguments.since.as_deref(), &workspace.root)?;
@@ -114,7 +119,7 @@ impl Quick {
         })
     }
 
-    /// The change in three lines.
+    /// Describes the change on three lines.
     fn summary(&self, changes: &Changes) -> String {
         let names = |crates: &[Crate]| {
             let names: Vec<&str> = crates.iter().map(|one| one.name.as_str()).collect();
@@ -129,7 +134,7 @@ impl Quick {
         )
     }
 
-    /// Arguments that choose crates, with all their features.
+    /// Returns the arguments that select crates with all their features.
     fn choose(&self, crates: &[&Crate]) -> Vec<String> {
         let mut arguments = packages(crates);
         let is_of = |feature: &&&str| {
@@ -143,7 +148,7 @@ impl Quick {
         arguments
     }
 
-    /// The integration tests of a crate that run after each edit.
+    /// Returns the integration tests of a crate that run after each edit.
     fn fast_suites<'c>(&self, of: &'c Crate) -> Vec<&'c str> {
         let is_named = |name| self.profile.slow_suites.contains(&(of.name.as_str(), name));
         let slow = |suite| is_named(suite) || is_named("*");
@@ -152,7 +157,8 @@ impl Quick {
     }
 }
 
-/// Returns true if a change touches the workspace at `root`: a file in it, or a crate that it depends on.
+/// Returns `true` if a change affects the workspace at `root`, through a file in it or a crate on
+/// which it depends.
 fn is_touched(root: &Path, changes: &Changes) -> Result<bool, TaskError> {
     if changes.files.iter().any(|file| changes.root.join(file).starts_with(root)) {
         return Ok(true);
@@ -161,7 +167,7 @@ fn is_touched(root: &Path, changes: &Changes) -> Result<bool, TaskError> {
     Ok(!crates.of_workspace(root, &crates.touched(changes).dependents).is_empty())
 }
 
-/// Changed files below `root` that are of no crate and of no other workspace.
+/// Returns changed files below `root` that belong to no crate and to no other workspace.
 fn unchecked(touched: &Touched, changes: &Changes, root: &Path, others: &[&str]) -> Vec<String> {
     let is_ours = |file: &&String| {
         let path = changes.root.join(file);
@@ -181,7 +187,7 @@ fn packages(crates: &[&Crate]) -> Vec<String> {
     names.into_iter().flat_map(|name| ["--package".to_owned(), name.to_owned()]).collect()
 }
 
-/// Returns the command for these crates; `None` if there are no crates.
+/// Returns the command for these crates, or no command if there are none.
 fn for_crates(command: Invocation, crates: &[&Crate], arguments: Vec<String>) -> Vec<Invocation> {
     if crates.is_empty() { Vec::new() } else { vec![command.with(arguments)] }
 }
@@ -198,8 +204,8 @@ fn clippy(quick: &Quick) -> Result<Vec<Invocation>, String> {
     Ok(lint.into_iter().map(|lint| lint.with(["--", "-D", "warnings"])).collect())
 }
 
-/// Tests libraries in one command, so that common dependencies are built once, and the programs of crates without a
-/// library.
+/// Tests all libraries with one command, so that shared dependencies are built once. Crates without
+/// a library have their programs tested.
 fn unit_tests(quick: &Quick) -> Result<Vec<Invocation>, String> {
     let tested = || quick.changed.iter().chain(&quick.dependents);
     let libraries: Vec<&Crate> = tested().filter(|one| one.has_library).collect();
@@ -212,7 +218,7 @@ fn unit_tests(quick: &Quick) -> Result<Vec<Invocation>, String> {
     Ok([test("--lib", &libraries), test("--bins", &programs)].concat())
 }
 
-/// One command a crate: several crates have a suite of one name.
+/// Uses a separate command for each crate, because several crates contain a suite of the same name.
 fn suites(quick: &Quick) -> Result<Vec<Invocation>, String> {
     let test = |of: &Crate| {
         let suites = quick.fast_suites(of);
@@ -257,7 +263,7 @@ mod tests {
     use crate::crates::Suite;
     use crate::workspace::Workspace;
 
-    /// The commands of each step that a change of `changed` has, one line a command.
+    /// Returns the commands that each step runs for the change, one on each line.
     fn commands(quick: &Quick) -> Vec<String> {
         let plans = STEPS.iter().map(|step| (step.plan)(quick));
         let lines = plans.flat_map(|plan| match plan {

@@ -1,4 +1,4 @@
-//! The sources of a crate, as cargo unpacks them.
+//! The sources of a crate in the directory where cargo unpacks them.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -9,7 +9,7 @@ use serde::Deserialize;
 use crate::TaskError;
 use crate::programs::cargo;
 
-/// The fields of `cargo metadata` that are used here.
+/// The fields of `cargo metadata` that this module uses.
 #[derive(Deserialize)]
 struct Metadata {
     packages: Vec<Package>,
@@ -22,11 +22,13 @@ struct Package {
     manifest_path: PathBuf,
 }
 
-/// Returns the directory in which cargo has unpacked the crate, or the reason of the failure.
+/// Returns the directory in which cargo has unpacked the crate, or the reason why it is not
+/// available.
 ///
 /// # Errors
 ///
-/// Fails if the manifest that names the crate cannot be written, cargo cannot be started, or its output is unexpected.
+/// Fails if the manifest that names the crate cannot be written, if cargo cannot be started, or if
+/// its output cannot be parsed.
 pub fn obtain(
     name: &str,
     version: &str,
@@ -56,7 +58,7 @@ fn manifest(name: &str, version: &str) -> String {
     )
 }
 
-/// The error of cargo in one line, with its last cause.
+/// Returns cargo's error on one line, with its last cause.
 #[must_use]
 pub fn reason(complaint: &str) -> String {
     let mut lines = complaint.lines().map(str::trim).filter(|line| !line.is_empty());

@@ -1,37 +1,39 @@
-//! Counts, read from what `cargo test` prints.
+//! Counts that are read from the output of `cargo test`.
 //!
-//! libtest announces `running 12 tests` and closes with `test result: ok. 12 passed; …`. A binary
-//! that dies between the two (a signal, a sanitizer's report, `abort`) counts as one failed test,
-//! and so does a command that fails without any failed test (a compile error, a leak found at exit).
+//! libtest first prints `running 12 tests` and at the end `test result: ok. 12 passed; …`. If a
+//! program ends between the two (because of a signal, a sanitizer's report or `abort`), this counts
+//! as one failed test. A command that fails without a failed test (a compile error, a leak found at
+//! exit) also counts as one failed test.
 
 use std::iter::Sum;
 use std::ops::Add;
 
-/// The numbers of checks that passed, failed and were skipped.
+/// How many checks passed, failed and were skipped.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Tally {
-    /// Checks that passed.
+    /// The number of checks that passed.
     pub passed: u64,
-    /// Checks that failed.
+    /// The number of checks that failed.
     pub failed: u64,
-    /// Checks that could not be made here.
+    /// The number of checks that could not run.
     pub skipped: u64,
 }
 
 impl Tally {
-    /// One check, from the exit status of the command that made it.
+    /// Returns the counts of a single check, from the exit status of its command.
     #[must_use]
     pub fn of_one_check(succeeded: bool) -> Self {
         Self { passed: u64::from(succeeded), failed: u64::from(!succeeded), skipped: 0 }
     }
 
-    /// One check that was skipped.
+    /// Returns the counts of a single check that could not run.
     #[must_use]
     pub fn of_one_skip() -> Self {
         Self { skipped: 1, ..Self::default() }
     }
 
-    /// The tests in the output of a `cargo test` that ended with `succeeded`.
+    /// Returns the counts of tests in the output of a `cargo test`. `succeeded` tells whether the
+    /// command succeeded.
     pub fn of_tests(output: &str, succeeded: bool) -> Self {
         let finished: Vec<Self> = output.lines().filter_map(parse_result).collect();
         let started = output.lines().filter(|line| is_announcement(line)).count();
@@ -43,8 +45,8 @@ impl Tally {
         tally
     }
 
-    /// The counts in the last line of a task that ended with `succeeded`; a task without such a line
-    /// has failed.
+    /// Returns the counts in the last line of a task. `succeeded` tells whether the task succeeded.
+    /// A task without such a line counts as failed.
     pub fn of_closing_line(output: &str, succeeded: bool) -> Self {
         let mut tally = output.lines().next_back().and_then(parse_closing_line);
         let failed = |tally: &Self| tally.failed > 0;
@@ -73,16 +75,16 @@ impl Sum for Tally {
     }
 }
 
-/// `running 12 tests`, `running 1 test`.
+/// Returns `true` for lines such as `running 12 tests` and `running 1 test`.
 fn is_announcement(line: &str) -> bool {
     line.strip_prefix("running ")
         .and_then(|rest| rest.strip_suffix(" tests").or_else(|| rest.strip_suffix(" test")))
         .is_some_and(|count| count.parse::<u64>().is_ok())
 }
 
-/// `test result: FAILED. 3 passed; 1 failed; 2 ignored; 0 measured; 5 filtered out; …`.
+/// Parses `test result: FAILED. 3 passed; 1 failed; 2 ignored; 0 measured; 5 filtered out; …`.
 ///
-/// Tests that the command line filtered out are not counted.
+/// Tests that the command line has filtered out are not counted, because they were not requested.
 fn parse_result(line: &str) -> Option<Tally> {
     let counts = line.strip_prefix("test result: ")?.split_once(". ")?.1;
     let count = |word: &str| {
@@ -91,7 +93,7 @@ fn parse_result(line: &str) -> Option<Tally> {
     Some(Tally { passed: count("passed")?, failed: count("failed")?, skipped: count("ignored")? })
 }
 
-/// `3 passed, 1 failed, 2 skipped`.
+/// Parses `3 passed, 1 failed, 2 skipped`.
 fn parse_closing_line(line: &str) -> Option<Tally> {
     let counts: Vec<&str> = line.split(", ").collect();
     let [passed, failed, skipped] = counts[..] else { return None };

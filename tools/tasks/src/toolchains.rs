@@ -1,20 +1,20 @@
-//! Which toolchains and components are installed here.
+//! Determines which toolchains and components are installed.
 //!
-//! Nothing is installed or updated by asking: `cargo +name` may fetch a missing toolchain, so the
-//! question goes to `rustup toolchain list` first. `.ci/run` is what installs.
+//! This never installs or updates anything. `cargo +name` may download a missing toolchain, so
+//! `rustup toolchain list` is called first. `.ci/run` installs toolchains.
 
 use std::process::{Command, Stdio};
 
-/// The toolchains of rustup; empty if there is no rustup.
+/// The toolchains that rustup has installed. The list is empty if rustup is missing.
 #[derive(Debug, Default)]
 pub struct Toolchains {
     nightly: Option<Toolchain>,
-    /// The targets of the toolchain in use.
+    /// The installed targets of the active toolchain.
     targets: Vec<String>,
     installed: Vec<String>,
 }
 
-/// One installed toolchain.
+/// An installed toolchain.
 #[derive(Debug)]
 struct Toolchain {
     name: String,
@@ -22,7 +22,7 @@ struct Toolchain {
 }
 
 impl Toolchains {
-    /// Asks rustup.
+    /// Queries rustup.
     #[must_use]
     pub fn detect() -> Self {
         let installed = first_words(&rustup(&["toolchain", "list"]));
@@ -40,21 +40,21 @@ impl Toolchains {
         Self { nightly, targets, installed }
     }
 
-    /// Checks that the toolchain in use builds for a target.
+    /// Checks that the active toolchain can build for a target.
     ///
     /// # Errors
     ///
-    /// The command that adds the target.
+    /// Returns the command that adds the target.
     pub fn target(&self, name: &str) -> Result<(), String> {
         let is_installed = self.targets.iter().any(|installed| installed == name);
         is_installed.then_some(()).ok_or_else(|| format!("`rustup target add {name}` is missing"))
     }
 
-    /// The nightly toolchain.
+    /// Returns the nightly toolchain with these components.
     ///
     /// # Errors
     ///
-    /// The components that it lacks, or that there is none.
+    /// Returns the missing components, or that there is no nightly toolchain.
     pub fn nightly_with(&self, components: &[&str]) -> Result<String, String> {
         let nightly = self.nightly.as_ref().ok_or("no nightly toolchain")?;
         let missing: Vec<&str> =
@@ -65,11 +65,11 @@ impl Toolchains {
         Err(format!("{} lacks {}", nightly.name, missing.join(", ")))
     }
 
-    /// The toolchain of this release, such as `1.85`, in any patch version.
+    /// Returns the toolchain of a release such as `1.85`, in any patch version.
     ///
     /// # Errors
     ///
-    /// The release, if it is not installed.
+    /// Fails with the name of the release if it is not installed.
     pub fn release(&self, version: &str) -> Result<String, String> {
         let of_release = |name: &&String| {
             name.strip_prefix(version).is_some_and(|rest| rest.starts_with(['.', '-']))
@@ -83,7 +83,8 @@ impl Toolchains {
 }
 
 impl Toolchain {
-    /// Returns true if a component is installed: `rust-src` by its name, `miri` by its name and host.
+    /// Returns `true` if a component is installed. `rust-src` is given by its name, and `miri` by
+    /// its name and host.
     fn has(&self, component: &str) -> bool {
         self.components.iter().any(|installed| {
             installed.strip_prefix(component).is_some_and(|rest| {
@@ -93,19 +94,20 @@ impl Toolchain {
     }
 }
 
-/// The nightly channel itself, else the newest dated nightly.
+/// Returns the nightly channel or, if it is not installed, the newest dated nightly.
 fn newest_nightly(installed: &[String]) -> Option<&str> {
     let is_dated = |name: &str| name.starts_with("nightly-2");
     let nightlies = installed.iter().map(String::as_str).filter(|name| name.starts_with("nightly"));
     nightlies.max_by_key(|name| (!is_dated(name), *name))
 }
 
-/// The first word of each line: rustup adds `(active, default)` and the like behind it.
+/// Returns the first word of each line, because rustup appends `(active, default)` and similar
+/// words.
 fn first_words(output: &str) -> Vec<String> {
     output.lines().filter_map(|line| line.split_whitespace().next()).map(str::to_owned).collect()
 }
 
-/// Runs rustup, and returns its output; empty if rustup is missing or fails.
+/// Runs rustup and returns its output, or an empty text if rustup is missing or fails.
 fn rustup(arguments: &[&str]) -> String {
     let answer = Command::new("rustup").args(arguments).stdin(Stdio::null()).output();
     match answer {

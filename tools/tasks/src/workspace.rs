@@ -1,4 +1,4 @@
-//! The workspace as `cargo metadata` describes it.
+//! A workspace as described by `cargo metadata`.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -8,23 +8,23 @@ use serde::de::DeserializeOwned;
 
 use crate::TaskError;
 
-/// The directory of the workspace, its build directory, and its crates.
+/// A workspace: its directory, its build directory, and its crates.
 #[derive(Debug, Deserialize)]
 pub struct Workspace {
-    /// The directory of the root manifest.
+    /// The directory that contains the root manifest.
     #[serde(rename = "workspace_root")]
     pub root: PathBuf,
-    /// The directory in which cargo builds, by the environment and the configuration.
+    /// The directory in which cargo builds, according to the environment and the configuration.
     pub target_directory: PathBuf,
     packages: Vec<Package>,
 }
 
-/// One crate of the workspace.
+/// A crate in the workspace.
 #[derive(Debug, Deserialize)]
 struct Package {
     name: String,
     version: String,
-    /// The oldest compiler that the crate's manifest allows.
+    /// The oldest compiler version with which the crate builds, according to its manifest.
     rust_version: Option<String>,
     targets: Vec<Target>,
 }
@@ -41,34 +41,34 @@ struct Target {
 /// An example of a crate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Example<'w> {
-    /// Its crate.
+    /// The name of the example's crate.
     pub package: &'w str,
-    /// Its name.
+    /// The name of the example.
     pub name: &'w str,
-    /// The features of the crate that it is built with only.
+    /// The features of the crate that the example requires.
     pub required_features: &'w [String],
 }
 
 impl Workspace {
-    /// The names of its crates, in the order of the manifests.
+    /// Returns the names of the crates, in the order of the manifests.
     pub fn crates(&self) -> impl Iterator<Item = &str> {
         self.packages.iter().map(|package| package.name.as_str())
     }
 
-    /// The version of a crate.
+    /// Returns the version of a crate.
     #[must_use]
     pub fn version_of(&self, name: &str) -> Option<&str> {
         let package = self.packages.iter().find(|package| package.name == name)?;
         Some(&package.version)
     }
 
-    /// The oldest compiler that a crate's manifest allows.
+    /// Returns the oldest compiler version with which a crate builds, according to its manifest.
     #[must_use]
     pub fn oldest_rust_of(&self, name: &str) -> Option<&str> {
         self.packages.iter().find(|package| package.name == name)?.rust_version.as_deref()
     }
 
-    /// Every example, in the order of the manifests.
+    /// Returns every example, in the order of the manifests.
     pub fn examples(&self) -> impl Iterator<Item = Example<'_>> {
         let is_example = |target: &&Target| target.kind.iter().any(|kind| kind == "example");
         self.packages.iter().flat_map(move |package| {
@@ -86,16 +86,17 @@ impl Workspace {
 ///
 /// # Errors
 ///
-/// Same as [`describe_at`].
+/// Fails in the same cases as [`describe_at`].
 pub fn describe<T: DeserializeOwned>() -> Result<T, TaskError> {
     describe_at(Path::new("."))
 }
 
-/// Describes the workspace of a directory, by `cargo metadata`; the reader picks the fields by the type it asks for.
+/// Describes the workspace in a directory, using `cargo metadata`. The caller selects the fields
+/// with the type `T`.
 ///
 /// # Errors
 ///
-/// Fails if cargo cannot be run or refuses, or if its answer lacks a field.
+/// Fails if cargo cannot be run, if it fails, or if its output lacks a field.
 pub fn describe_at<T: DeserializeOwned>(directory: &Path) -> Result<T, TaskError> {
     let answer = Command::new("cargo")
         .args(["metadata", "--no-deps", "--format-version", "1"])

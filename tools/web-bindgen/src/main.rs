@@ -1,7 +1,8 @@
 //! Writes the JavaScript that loads a WebAssembly module: `web-bindgen MODULE.wasm DIRECTORY`.
 //!
-//! It does what `wasm-bindgen --target web --no-typescript` does. The published program has a test runner, too, with an
-//! HTTPS client and a server, which take longer to build than all else.
+//! The program does the same as `wasm-bindgen --target web --no-typescript`. The published program
+//! also contains a test runner with an HTTPS client and a server, which take longer to build than
+//! everything else.
 
 use std::process::ExitCode;
 

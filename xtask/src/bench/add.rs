@@ -13,7 +13,6 @@ use crate::TaskError;
 /// Counts all cases and adds the new ones to the figures. Earlier measurements do not change. New
 /// cases have no times, because times from another run, when the machine has another load, cannot
 /// be compared.
-/// compared.
 pub(crate) fn run(folder: &Path) -> Result<ExitCode, TaskError> {
     let committed = fs::read_to_string(folder.join("benchmarks.json"))?;
     let mut figures: Figures = serde_json::from_str(&committed)?;

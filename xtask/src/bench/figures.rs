@@ -38,7 +38,7 @@ pub(crate) struct Time {
     /// The median over all rounds of this time, divided by the time of the caller-kept column in
     /// the same round.
     pub(crate) by_caller_kept: Option<f64>,
-    /// The same ratio for bump-scope's scopes.
+    /// The median ratio to the time of bump-scope's scopes.
     pub(crate) by_bump_scope: Option<f64>,
 }
 

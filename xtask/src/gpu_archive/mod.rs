@@ -33,7 +33,7 @@ pub(crate) struct Arguments {
 /// # Errors
 ///
 /// Fails if something does not build, or if this machine lacks what the assertions need. A failed
-/// assertion is not an error of this kind: it sets the exit code.
+/// assertion is not returned as an error: it sets the exit code.
 pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, TaskError> {
     let stage = Stage::set(arguments.for_devices)?;
     let mut checks = Checks::default();

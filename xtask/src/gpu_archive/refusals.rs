@@ -141,8 +141,8 @@ fn simulators(stage: &Stage, checks: &mut Checks) -> Result<(), TaskError> {
     Ok(())
 }
 
-/// Checks a library that is where a driver would be found, in a directory of `LD_LIBRARY_PATH`. The
-/// variables that permit a simulator elsewhere are set.
+/// Checks that a library is refused if it is found like a driver, in a directory of
+/// `LD_LIBRARY_PATH`. The variables that otherwise permit a simulator are set.
 fn refused_as_a_driver(
     stage: &Stage,
     name: &str,

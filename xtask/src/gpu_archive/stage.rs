@@ -1,4 +1,4 @@
-//! What the assertions use: the archive, a machine for it, and the driver on that machine.
+//! The objects that the assertions use: the archive, a machine for it, and the machine's driver.
 
 use std::path::PathBuf;
 
@@ -7,7 +7,7 @@ use super::machine::Machine;
 use crate::TaskError;
 use crate::gpu_test::{Build, Packed, Purpose, Ready};
 
-/// What the assertions use.
+/// The objects that the assertions use.
 #[derive(Debug)]
 pub(super) struct Stage {
     pub(super) ready: Ready,

@@ -3,9 +3,9 @@
 //!
 //! The tests always run through `scripts/gpu-run.sh`, which needs neither cargo nor rustc. The task
 //! builds them with the profile `gpu` and packs them; the script then runs the archive, on this
-//! machine or another. The exit codes are those of the script: 0 if all tests ran and passed, 1 for
-//! a failure, 2 if not every test ran. It is 3 if there is no GPU, and 4 if something on the machine is
-//! too old.
+//! machine or another. The exit codes are those of the script. 0 means that all tests ran and
+//! passed, 1 that a test failed, and 2 that not every test ran. 3 means that there is no GPU, and 4
+//! that something on the machine is too old.
 
 mod archive;
 mod elf;

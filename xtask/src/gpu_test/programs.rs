@@ -30,7 +30,7 @@ pub(crate) enum Build {
     AsTests,
 }
 
-/// What a program is for.
+/// The purpose of a program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Purpose {
     /// The program prints the device.

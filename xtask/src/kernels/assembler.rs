@@ -7,7 +7,7 @@ use std::process::{Command, Stdio};
 use crate::TaskError;
 use cuda_tasks::Toolkit;
 
-/// What a kernel needs.
+/// The resources that a kernel needs.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Need {
     pub(super) kernel: String,

@@ -30,7 +30,7 @@ pub(crate) struct Arguments {
     /// Select other mutants. The same seed selects the same mutants.
     #[arg(long, value_name = "SEED", default_value_t = 0)]
     seed: u64,
-    /// Select the mutants that two cores can test in this time.
+    /// Select the number of mutants that two cores can test in this time.
     #[arg(long, value_name = "MINUTES", default_value_t = 120)]
     minutes: u64,
     /// Select this share of all mutants, however long it takes.
@@ -58,8 +58,8 @@ struct Drawn {
 ///
 /// # Errors
 ///
-/// Fails if the tests fail without a mutant, or if cargo-mutants fails. A survivor is not an error
-/// of this kind: it is counted, and sets the exit code.
+/// Fails if the tests fail without a mutant, or if cargo-mutants fails. A survivor is not returned
+/// as an error: it is counted, and sets the exit code.
 pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, TaskError> {
     if let Some(why) = command::missing() {
         println!("SKIPPED: {why}\n\n0 passed, 0 failed, 1 skipped");

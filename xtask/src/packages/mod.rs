@@ -43,7 +43,7 @@ const SIMULATOR_DIRECTORY: &str = "sim";
 ///
 /// # Errors
 ///
-/// Fails if a file cannot be written or unpacked. A failed assertion is not an error of this kind:
+/// Fails if a file cannot be written or unpacked. A failed assertion is not returned as an error:
 /// it sets the exit code.
 pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, TaskError> {
     let workspace: Workspace = workspace::describe()?;

@@ -1,4 +1,4 @@
-//! Compares the README's comparison with `docs/comparison.md`. Each row of that page must name
+//! Checks the README's comparison against `docs/comparison.md`. Each row of that page must name
 //! existing tests of the claims in this project's column.
 
 use tasks::workspace::{self, Workspace};

@@ -28,7 +28,7 @@ struct Dependency {
 /// For each dependency, the names of the crates that use it.
 type Users = BTreeMap<String, BTreeSet<String>>;
 
-/// Returns the packages in this workspace, the planner's and the simulator's.
+/// Returns the packages in this workspace, and in the workspaces of the planner and the simulator.
 fn packages(workspace: &Workspace) -> Vec<Package> {
     let described = |directory: &str| -> Manifests {
         workspace::describe_at(&workspace.root.join(directory)).unwrap()

@@ -50,7 +50,7 @@ const HOST: &[&str] = &[
     "crates/pool-facade/src/compiler_errors.md",
 ];
 
-/// The crate for graph memory, without CUDA.
+/// The crates that plan and verify graph memory without CUDA.
 const GRAPH: &[&str] =
     &["crates/pool-core/", "crates/pool-conformance/", "crates/pool-graph/", "crates/pool-plan/"];
 

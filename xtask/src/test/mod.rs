@@ -24,7 +24,7 @@ use crate::TaskError;
 ///
 /// # Errors
 ///
-/// Fails if the run cannot be started. A failed step is not an error of this kind: it is counted,
+/// Fails if the run cannot be started. A failed step is not returned as an error: it is counted,
 /// and sets the exit code.
 pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, TaskError> {
     let detect = || Setting::detect(arguments.full, arguments.changed_since.clone());

@@ -1,5 +1,4 @@
-//! What the steps need to know about a run: the workspace, the toolchains, and how thorough the run
-//! is.
+//! The settings of a run that the steps need: the workspace, the toolchains, and the effort.
 
 use std::process::{Command, Stdio};
 
@@ -74,7 +73,7 @@ const SWEEP_PROGRAMS_IN_FULL: u32 = 40;
 /// [`ORDERS`] orders.
 const SEEDS_IN_FULL: u32 = 20;
 
-/// What is known about a run.
+/// The properties of a run.
 #[derive(Debug)]
 pub(crate) struct Setting {
     /// The workspace, with its directories and crates.

@@ -397,9 +397,9 @@ fn cuda_versions(setting: &Setting) -> Result<Vec<Invocation>, String> {
 }
 
 /// Pairs of CUDA versions: the version of the bindings with which tests are built, and the version
-/// of the simulated driver. The list covers the oldest version for graphs, the oldest version of
-/// all, whose graph tests are skipped, versions in between, the newest version of the locked
-/// cudarc, and the oldest build on the newest driver. Other steps use the workspace's own versions.
+/// of the simulated driver. The first version is the oldest that supports graphs. On the oldest
+/// driver of all, graph tests are skipped. The newest version is the newest that the locked cudarc
+/// supports. Other steps use the workspace's own versions.
 const VERSIONS: &[(&str, &str)] = &[
     ("12030", "12030"),
     ("12030", "12000"),

@@ -10,8 +10,7 @@ use crate::TaskError;
 ///
 /// # Errors
 ///
-/// Fails if the browser fails. A failed test is not an error of this kind: it is counted as a
-/// check.
+/// Fails if the browser fails. A failed test is not returned as an error: it is counted as a check.
 pub(crate) fn run(
     browser: &mut Browser,
     address: &str,

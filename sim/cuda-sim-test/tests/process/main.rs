@@ -1,7 +1,7 @@
 //! Runs processes with the simulated driver and checks their end, exit code and output.
 //!
-//! The programs are the ignored tests in `programs`. Each test in this file runs one program in its
-//! own process, like `cargo test`, and checks the outcome.
+//! The programs are the ignored tests in `programs`. Each test in this file runs one program in a
+//! separate process, as `cargo test` would, and checks the outcome.
 
 #![cfg(all(target_os = "linux", target_env = "gnu"))]
 #![allow(missing_docs, clippy::unwrap_used, clippy::panic, reason = "tests")]

@@ -78,8 +78,8 @@ driver_calls! {
     }
 
     fn cuGetExportTable(place: Out<*const ()>, table: In<[u8; 16]>) |_session| {
-        // These identify tables of functions that NVIDIA does not document. A driver that lacks a
-        // table returns this code.
+        // `table` identifies a table of functions that NVIDIA does not document. A driver that
+        // lacks the table returns this code.
         table.get()?;
         place.put(std::ptr::null())?;
         Err(Code::INVALID_VALUE)

@@ -99,7 +99,7 @@ pub(super) fn copy_of_planes(wanted: &sys::CUDA_MEMCPY3D) -> Outcome<Copy> {
     copy(&to, &from, [wanted.WidthInBytes, wanted.Height, wanted.Depth])
 }
 
-/// Builds a copy between two contexts. The contexts are checked, but the addresses alone determine
+/// Builds a copy between two contexts. The contexts are checked, but only the addresses determine
 /// the memory.
 fn copy_of_peers(session: &mut Session, wanted: &sys::CUDA_MEMCPY3D) -> Outcome<Copy> {
     let own = |kind| kind == MEMORY_OF_DEVICE;

@@ -2,7 +2,8 @@
 //!
 //! They do not come from a crate of bindings, so users of the simulator can choose any bindings and
 //! any version. Pointers and enumerations are represented as numbers. A caller may pass any value,
-//! and a host handle is only a number to a driver. A test compares the layouts with cudarc's.
+//! and a host handle is only a number to a driver. A test compares the layouts with those in
+//! cudarc.
 
 #![allow(non_snake_case, non_camel_case_types, reason = "CUDA's names")]
 

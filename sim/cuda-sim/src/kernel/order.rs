@@ -2,9 +2,9 @@
 //!
 //! A thread releases accesses at a position in memory by passing a fence and then writing there
 //! with a strong access. It releases all accesses that happen before the write, including its
-//! block's accesses before the last barrier. A thread acquires them by reading the position with a
-//! strong access and then passing a fence. Across blocks, the acquiring block is treated as a unit:
-//! its threads are not distinguished.
+//! block's accesses before the last barrier. Another thread acquires them by accessing the position
+//! with a strong access and then passing a fence. Across blocks, the acquiring block is treated as
+//! a unit: its threads are not distinguished.
 
 use std::collections::{HashMap, HashSet};
 

@@ -27,7 +27,7 @@ struct Reader {
 
 impl Engine<'_> {
     /// Prints for each thread. Each thread receives the number of arguments that it printed, or -1
-    /// if the format cannot be read.
+    /// if the format's address is null.
     pub(super) fn print(
         &mut self,
         warp: &mut Warp,

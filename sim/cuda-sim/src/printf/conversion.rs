@@ -168,7 +168,7 @@ impl Conversion {
         }
     }
 
-    /// Replaces each `*` by the number from the next argument. Returns `None` if a number exceeds
+    /// Replaces each `*` with the number from the next argument. Returns `None` if a number exceeds
     /// the size of the buffer.
     pub(crate) fn with_counts(mut self, counts: &[i32]) -> Option<Self> {
         let mut counts = counts.iter().copied();

@@ -123,8 +123,8 @@ fn past(work: &Work, edges: &[(usize, EdgeData)], pasts: &[Past], count: usize) 
     past
 }
 
-/// Returns the nodes that a node must wait for: the sources of its edges, and the nodes that these
-/// sources do not wait for.
+/// Returns the nodes that a node must wait for: the sources of its edges, and predecessors of these
+/// sources for which the sources do not wait.
 fn waits(past: &Past, edges: &[(usize, EdgeData)], pasts: &[Past]) -> Vec<usize> {
     let mut waits: Vec<usize> = edges.iter().map(|(place, _)| *place).collect();
     for (place, _) in edges {

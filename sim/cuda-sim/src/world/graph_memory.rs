@@ -114,7 +114,7 @@ impl World {
         Ok(())
     }
 
-    /// Returns one of four values: the used bytes, their peak, the reserved bytes, or their peak.
+    /// Returns an attribute: the used bytes, the reserved bytes, or the peak of either.
     pub(crate) fn graph_memory_attribute(&self, ordinal: i32, attribute: u32) -> Outcome<u64> {
         let device = self.device(ordinal)?;
         let of_graph = |region: &&Region| region.origin == Origin::Graph && region.device == device;

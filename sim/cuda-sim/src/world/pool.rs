@@ -159,7 +159,6 @@ impl World {
     /// another stream's pending progress. If such memory is found, the driver will insert the
     /// required dependency into the allocating stream and reuse the memory" (CUDA Programming
     /// Guide, "Stream Ordered Memory Allocator", internal stream dependencies).
-    /// Memory Allocator", internal stream dependencies).
     fn pool_allocate_behind_frees(
         &mut self,
         pool: usize,

@@ -65,9 +65,9 @@ pub enum Attribute {
 pub enum Sign {
     /// The library exports a symbol that no other driver exports.
     Symbol,
-    /// The library's file has a name of the simulator.
+    /// The name of the library's file belongs to the simulator.
     File,
-    /// The device has a name of the simulator.
+    /// The name of the device belongs to the simulator.
     DeviceName,
 }
 

@@ -324,7 +324,7 @@ impl Exec {
         unsafe { call!(cuGraphLaunch(self.0, stream.raw())) }
     }
 
-    /// Replaces the parameters by those of another graph's nodes.
+    /// Replaces the parameters with those of another graph's nodes.
     ///
     /// # Errors
     ///

@@ -62,7 +62,7 @@ enum Suite {
 /// # Errors
 ///
 /// Fails if a file cannot be read or written, or if a program cannot be built or started. An
-/// unexpected test outcome is not an error of this kind: it sets the exit code.
+/// unexpected test outcome is not returned as an error: it sets the exit code.
 pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, TaskError> {
     let place = Place::find()?;
     let mut checks = Checks::default();

@@ -1,8 +1,10 @@
-//! `cargo xtask sim-test`: the tests that run on the simulated CUDA driver, each in a process.
+//! `cargo xtask sim-test`: runs the tests that use the simulated CUDA driver, each in its own
+//! process.
 //!
-//! The simulator is one per process, and so are its seed, its limits and its reports. A process for each test keeps
-//! the tests apart. An ignored test of the crates in [`Suites`] is such a test. The last line is `N passed, N failed, N
-//! skipped`; none of these counts is a GPU result.
+//! A process has one simulator with one seed, one set of limits and one list of reports. Tests are
+//! independent because each runs in its own process. All ignored tests of the crates in [`Suites`]
+//! run in this way. The last line is `N passed, N failed, N skipped`; none of these counts is a GPU
+//! result.
 
 // Layering: a module may import what follows its colon.
 //
@@ -29,49 +31,51 @@ use several::Case;
 
 pub use programs::simulated_driver;
 
-/// The crates of a workspace with tests that run on the simulator.
+/// The crates of a workspace whose tests run on the simulator.
 #[derive(Clone, Copy, Debug)]
 pub struct Suites {
-    /// Their names.
+    /// The names of the crates.
     pub packages: &'static [&'static str],
-    /// The features that `--workspace` builds all crates with, each as `crate/feature`.
+    /// The features with which `--workspace` builds all crates, each as `crate/feature`.
     pub features: &'static [&'static str],
-    /// `true` for a program that loads any driver that the loader finds. It gets the simulator under a driver's name;
-    /// the other programs load the simulator themselves.
+    /// Returns `true` for a program that loads whatever driver the loader finds. For such a
+    /// program, the simulator is provided under the driver's name; the other programs load the
+    /// simulator themselves.
     pub asks_the_loader: fn(&Artifact) -> bool,
 }
 
-/// The options of `cargo xtask sim-test`.
+/// The arguments of `cargo xtask sim-test`.
 #[derive(Debug, clap::Args)]
 pub struct Arguments {
-    /// Run every test with this number of seeds, in turn.
+    /// Run every test with this many seeds, one after the other.
     #[arg(long, value_name = "N", default_value_t = 1)]
     seeds: u64,
-    /// The first of them.
+    /// The first seed.
     #[arg(long, value_name = "SEED", default_value_t = 0)]
     first_seed: u64,
-    /// Let a thread run all work that can run, as a device does, and not only forced work.
+    /// Run work in a background thread as soon as it is ready, like a device, and not only when a
+    /// call forces it.
     #[arg(long)]
     background: bool,
-    /// Build tests and simulator with this sanitizer; needs a nightly toolchain, with the sources
-    /// of the standard library for threads.
+    /// Build the tests and the simulator with this sanitizer. This needs a nightly toolchain and,
+    /// for threads, the sources of the standard library.
     #[arg(long, value_name = "WHICH")]
     sanitizer: Option<Sanitizer>,
-    /// Only tests whose names have this in them.
+    /// Run only tests whose names contain this text.
     #[arg(long, value_name = "TEXT")]
     only: Option<String>,
-    /// Only this crate, or these.
+    /// Run only the tests of these crates.
     #[arg(long, value_name = "CRATE")]
     package: Vec<String>,
-    /// Build the tests of the whole workspace, with all features: no build is necessary if `cargo xtask test` has run
-    /// the others before.
+    /// Build the tests of the whole workspace with all features. If `cargo xtask test` has built
+    /// the other tests, nothing has to be built.
     #[arg(long, conflicts_with = "sanitizer")]
     workspace: bool,
-    /// Seconds after which a test is stopped, and has failed.
+    /// Stop a test after this many seconds. It then counts as failed.
     #[arg(long, value_name = "SECONDS", default_value_t = 300)]
     patience: u64,
-    /// The version of CUDA that the simulated driver reports, as 12030 for 12.3. A test that ends because the version
-    /// is too old for it is skipped.
+    /// The CUDA version of the simulated driver, for example 12030 for 12.3. If a test ends because
+    /// this version is too old, the test is skipped.
     #[arg(long, value_name = "VERSION")]
     driver_version: Option<u32>,
 }
@@ -80,8 +84,8 @@ pub struct Arguments {
 ///
 /// # Errors
 ///
-/// Fails if they cannot be built or started, or if there is no test. A failed test is not an error: it sets the exit
-/// code.
+/// Fails if the programs cannot be built or started, or if there is no test. A failed test is not
+/// returned as an error: it sets the exit code.
 pub fn run(arguments: &Arguments, suites: &Suites) -> Result<ExitCode, TaskError> {
     let asked = &arguments.package;
     let wanted = |own: &&&str| asked.is_empty() || asked.iter().any(|one| one == **own);
@@ -103,7 +107,7 @@ pub fn run(arguments: &Arguments, suites: &Suites) -> Result<ExitCode, TaskError
     Ok(if tally.failed == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
-/// All requested runs, seed by seed.
+/// Returns all requested cases, ordered by seed.
 fn cases<'p>(programs: &'p [Program], arguments: &Arguments) -> Vec<Case<'p>> {
     let seeds = arguments.first_seed..arguments.first_seed.saturating_add(arguments.seeds);
     let chosen = |test: &&String| arguments.only.as_ref().is_none_or(|part| test.contains(part));

@@ -1,4 +1,4 @@
-//! One test in a process of its own, stopped when it takes too long.
+//! Runs one test in its own process, and stops the test if it takes too long.
 
 use std::fs::File;
 use std::io::{Read, Seek, SeekFrom};
@@ -14,24 +14,24 @@ use super::programs::Program;
 pub(super) struct Run {
     pub(super) seed: u64,
     pub(super) background: bool,
-    /// The version of the simulated driver; `None` for its default.
+    /// The version of the simulated driver, if it differs from the default.
     pub(super) driver_version: Option<u32>,
     pub(super) patience: Duration,
-    /// Which of the processes at a time it is.
+    /// The number of this process among those that run at the same time.
     pub(super) place: usize,
 }
 
-/// The outcome of a test.
+/// How a test ended.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Ending {
-    /// With the figures that it printed.
+    /// The test passed and printed these figures.
     Passed(Vec<String>),
-    /// Its subject is missing here, for this reason.
+    /// The test could not run on this system, for this reason.
     NotAsked(String),
     Failed(String),
 }
 
-/// The version of CUDA since which there are all calls that pool-graph needs.
+/// The first CUDA version that has all calls that pool-graph needs.
 const GRAPHS_SINCE: u32 = 12_030;
 
 /// The time between two checks of a running test.
@@ -41,13 +41,14 @@ const GLANCE: Duration = Duration::from_millis(2);
 ///
 /// # Errors
 ///
-/// Fails if no process can be started.
+/// Fails if the process cannot be started.
 pub(super) fn run(program: &Program, test: &str, run: &Run) -> Result<Ending, TaskError> {
     let mut log = log_file(program, run.place)?;
     let mut command = Command::new(&program.path);
     command.args(["--exact", test, "--ignored", "--nocapture", "--test-threads", "1"]);
     command.env("CUDA_SIM_SEED", run.seed.to_string());
-    // Memory that work in flight may access is leaked on purpose, mostly in the tests of driver behaviour.
+    // Memory that work in flight may access is leaked on purpose, especially in the driver
+    // questions.
     command.env("ASAN_OPTIONS", "detect_leaks=0");
     if run.background {
         command.env("CUDA_SIM_BACKGROUND", "1");
@@ -71,21 +72,23 @@ pub(super) fn run(program: &Program, test: &str, run: &Run) -> Result<Ending, Ta
     })
 }
 
-/// Returns the error of a driver that is too old by request: memory of graphs needs 12.3, the rest an older one.
+/// Returns the test's error if the requested driver version is too old. Graph memory needs 12.3,
+/// and the rest supports older versions.
 fn too_old(output: &str, version: Option<u32>) -> Option<String> {
     let version = version.filter(|&version| version < GRAPHS_SINCE)?;
     let error = format!("DriverTooOld {{ driver: {version}, needed: {GRAPHS_SINCE} }}");
     output.contains(&error).then_some(error)
 }
 
-/// Creates a file beside the program. A pipe without a reader would block a test with much output.
+/// Creates a log file next to the program. A test with much output would block on a pipe
+/// without a reader.
 fn log_file(program: &Program, place: usize) -> Result<File, TaskError> {
     let path = program.path.with_extension(format!("sim-test-{place}.log"));
     let options = File::options().read(true).write(true).create(true).truncate(true).open(path)?;
     Ok(options)
 }
 
-/// Waits for a test. Returns `None` if it took too long and was stopped.
+/// Returns `None` if the test took too long and was stopped.
 fn wait(child: &mut Child, patience: Duration) -> Result<Option<ExitStatus>, TaskError> {
     let start = Instant::now();
     loop {
@@ -109,7 +112,7 @@ fn ending(status: Option<ExitStatus>, output: &str) -> Ending {
             Ending::Failed(format!("{output}\nno such test was run"))
         }
         Some(_) if output.lines().any(|line| line.starts_with("NOT ASKED: ")) => {
-            // The first line that a test prints stands behind its name.
+            // The first line that a test prints follows its name.
             let why = output.lines().find_map(|line| line.split_once("SKIPPED: "));
             Ending::NotAsked(why.map_or("no reason was given", |(_, why)| why).to_owned())
         }
@@ -117,7 +120,7 @@ fn ending(status: Option<ExitStatus>, output: &str) -> Ending {
     }
 }
 
-/// Returns the figures that a passing test prints; the first is printed after its name.
+/// Returns the figures that a passing test has printed. The first figure follows the test's name.
 fn figures(output: &str) -> Vec<String> {
     let figure = |line: &str| Some(line.split_once("FIGURE: ")?.1.to_owned());
     output.lines().filter_map(figure).collect()

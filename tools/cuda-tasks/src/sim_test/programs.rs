@@ -1,4 +1,4 @@
-//! Builds the test programs and the simulator, and lists the programs' tests.
+//! Builds the simulator and the test programs that run on it, and lists the tests of each program.
 
 use std::path::{Path, PathBuf};
 
@@ -7,7 +7,8 @@ use tasks::programs::{self, Artifact};
 
 use super::sanitizer::Sanitizer;
 
-/// The manifest of the simulator's workspace: cargo builds a crate of another workspace only as a dependency.
+/// The manifest of the simulator's workspace. From this workspace, cargo could only build the
+/// simulator as a dependency.
 const SIMULATOR: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../sim/Cargo.toml");
 
 /// A test program.
@@ -15,18 +16,20 @@ const SIMULATOR: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../sim/Cargo.to
 pub(super) struct Program {
     pub(super) package: &'static str,
     pub(super) path: PathBuf,
-    /// A directory with the simulator under a driver's name, for a program that asks the loader.
+    /// A directory that contains the simulator under the driver's name, for a program that uses the
+    /// loader.
     pub(super) libraries: Option<PathBuf>,
-    /// Its tests that are ignored unless requested.
+    /// The ignored tests of the program.
     pub(super) tests: Vec<String>,
 }
 
-/// Builds the programs of these crates by one command, so that their common dependencies are built once and with the same
-/// features. With `whole_workspace`, all crates of the workspace are built, with these features.
+/// Builds the programs of these crates with one command, so common dependencies are built once and
+/// with the same features. With `whole_workspace`, all crates in the workspace are built with these
+/// features.
 ///
 /// # Errors
 ///
-/// Fails if something does not build, or a program does not list its tests.
+/// Fails if something does not build, or if a program does not list its tests.
 pub(super) fn build(
     packages: &[&'static str],
     sanitizer: Option<Sanitizer>,
@@ -62,23 +65,23 @@ pub(super) fn build(
     Ok(programs)
 }
 
-/// The simulator's library, built as the tests are, where they do not need it.
+/// Builds the simulator's library in the same way as the tests, if the tests do not depend on it.
 fn simulator(sanitizer: Option<Sanitizer>) -> Result<PathBuf, TaskError> {
     let build = ["build", "--profile", "test", "--package", "cuda-sim"];
     let built = built(sanitizer, &[&build[..], &["--manifest-path", SIMULATOR]].concat())?;
     Ok(programs::simulator_of(&built).ok_or("cargo names no file of the simulator")?)
 }
 
-/// Builds the simulator, and returns a directory in which it has a driver's name.
+/// Builds the simulator, and returns a directory that contains it under the driver's name.
 ///
 /// # Errors
 ///
-/// Fails if it does not build, or cannot be copied.
+/// Fails if the simulator does not build, or if it cannot be copied.
 pub fn simulated_driver() -> Result<PathBuf, TaskError> {
     under_a_drivers_name(&simulator(None)?)
 }
 
-/// A directory of its own: where cargo builds, nothing may have that name.
+/// Uses a separate directory, because the build directory must not contain a library of that name.
 fn under_a_drivers_name(simulator: &Path) -> Result<PathBuf, TaskError> {
     let built = simulator.parent().ok_or("the simulator is in no directory")?;
     let directory = built.join("simulated-driver");
@@ -91,7 +94,7 @@ fn under_a_drivers_name(simulator: &Path) -> Result<PathBuf, TaskError> {
     Ok(directory)
 }
 
-/// Runs a command of cargo, with the sanitizer if there is one, and returns the artifacts.
+/// Runs a cargo command, with the sanitizer if there is one, and returns the artifacts.
 fn built(sanitizer: Option<Sanitizer>, arguments: &[&str]) -> Result<Vec<Artifact>, TaskError> {
     let mut cargo = programs::cargo();
     if let Some(sanitizer) = sanitizer {

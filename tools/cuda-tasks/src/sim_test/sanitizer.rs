@@ -1,28 +1,28 @@
-//! Programs and simulator built with a sanitizer, both with the same one.
+//! Builds the programs and the simulator with the same sanitizer.
 
 use std::process::Command;
 
 use tasks::TaskError;
 use tasks::workspace::{self, Workspace};
 
-/// A sanitizer of rustc's nightly toolchain.
+/// A sanitizer that rustc's nightly toolchain provides.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
 pub(super) enum Sanitizer {
-    /// Invalid accesses.
+    /// Detects invalid accesses.
     Address,
-    /// Data races.
+    /// Detects data races.
     Thread,
 }
 
-/// The target that has had sanitizers longest.
+/// The target for which sanitizers have been available longest.
 const TARGET: &str = "x86_64-unknown-linux-gnu";
 
 impl Sanitizer {
-    /// Lets cargo build with it, in a directory of its own.
+    /// Makes cargo build with the sanitizer, in a separate build directory.
     ///
     /// # Errors
     ///
-    /// Fails if cargo does not report its directory.
+    /// Fails if cargo does not report its build directory.
     pub(super) fn prepare(self, cargo: &mut Command) -> Result<(), TaskError> {
         let workspace: Workspace = workspace::describe()?;
         let name = match self {
@@ -30,12 +30,13 @@ impl Sanitizer {
             Self::Thread => "thread",
         };
         let directory = workspace.target_directory.join(format!("xtask/sim-{name}-sanitizer"));
-        // The library finds the sanitizer's functions in the program that opens it.
+        // The library finds the sanitizer's functions in the program that loads the library.
         let exported = "-Clink-arg=-rdynamic -Zexport-executable-symbols";
         cargo.arg("+nightly").env("CARGO_TARGET_DIR", directory).env("CARGO_BUILD_TARGET", TARGET);
         cargo.env("RUSTFLAGS", format!("-Zsanitizer={name} {exported}"));
         if self == Self::Thread {
-            // Threads and locks of a standard library without it would look racy.
+            // If the standard library is not built with the sanitizer, its threads and locks look
+            // like races.
             cargo.env("CARGO_UNSTABLE_BUILD_STD", "std");
         }
         Ok(())

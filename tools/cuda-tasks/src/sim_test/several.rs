@@ -1,4 +1,4 @@
-//! Runs one test per processor at a time, and prints results in the order of the tests.
+//! Runs one test on each processor at a time, and prints the results in the order of the tests.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -10,7 +10,7 @@ use tasks::TaskError;
 use super::process::{self, Ending, Run};
 use super::programs::Program;
 
-/// A test with a seed.
+/// A test together with a seed.
 #[derive(Debug)]
 pub(super) struct Case<'p> {
     pub(super) program: &'p Program,
@@ -26,7 +26,7 @@ pub(super) struct Tally {
     pub(super) skipped: usize,
 }
 
-/// Runs all of them.
+/// Runs all cases.
 ///
 /// # Errors
 ///
@@ -57,7 +57,8 @@ fn one(case: &Case<'_>, run: Run) -> Result<Ending, TaskError> {
     process::run(case.program, case.test, &Run { seed: case.seed, ..run })
 }
 
-/// Counts what has ended, in the order of the cases. A test that fails to start ends the others.
+/// Counts finished tests in the order of the cases. If a test cannot be started, the others are
+/// stopped.
 fn count(
     cases: &[Case<'_>],
     ended: mpsc::Receiver<(usize, Result<Ending, String>)>,
@@ -76,7 +77,7 @@ fn count(
 }
 
 impl Tally {
-    /// Counts a test, and prints its figures or the reason of its end.
+    /// Counts a test. Prints its figures, or the reason why it failed or was skipped.
     fn add(&mut self, case: &Case<'_>, ending: Ending) {
         let name = format!("{} {}, seed {}", case.program.package, case.test, case.seed);
         match ending {

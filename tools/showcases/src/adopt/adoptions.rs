@@ -1,22 +1,23 @@
-//! The crates that are adopted, the smallest first.
+//! The crates to which a pool is added, the smallest first.
 
-/// One crate, and how it is tried.
+/// A crate, and how it is tested.
 #[derive(Debug)]
 pub(crate) struct Adoption {
-    /// Its name in the registry, and the directory of its patches.
+    /// The crate's name in the registry, which is also the directory of its patches.
     pub(crate) name: &'static str,
-    /// The version that the patches are of.
+    /// The version to which the patches apply.
     pub(crate) version: &'static str,
-    /// Our versions of it, each a patch, the pool's first. Only that one is put to the crate's own tests.
+    /// The modified versions of the crate, each defined by a patch. The version with the pool is
+    /// first, and is the only one that runs the crate's own tests.
     pub(crate) versions: &'static [&'static str],
-    /// Further arguments of `cargo test`.
+    /// Additional arguments for `cargo test`.
     pub(crate) test_arguments: &'static [&'static str],
-    /// True if its tests need unstable features of the compiler.
+    /// `true` if the crate's tests need unstable compiler features.
     pub(crate) tests_are_unstable: bool,
 }
 
 impl Adoption {
-    /// Name and version, as cargo names directories.
+    /// Returns the name and version in the form that cargo uses for directories.
     pub(crate) fn package(&self) -> String {
         format!("{}-{}", self.name, self.version)
     }
@@ -26,7 +27,7 @@ const fn adoption(name: &'static str, version: &'static str) -> Adoption {
     Adoption { name, version, versions: &["pool"], test_arguments: &[], tests_are_unstable: false }
 }
 
-/// All of them. `cargo xtask adopt --only-small` takes the first.
+/// All crates. `cargo xtask adopt --only-small` uses the first.
 pub(crate) const ADOPTIONS: &[Adoption] = &[
     Adoption {
         versions: &["pool", "bumpalo", "bump-scope", "kept"],
@@ -35,7 +36,7 @@ pub(crate) const ADOPTIONS: &[Adoption] = &[
     adoption("strsim", "0.11.1"),
     adoption("ndarray-ndimage", "0.6.0"),
     Adoption {
-        // Tests of the feature `text` include a font that is not in the package.
+        // Tests of the feature `text` include a font that the package does not contain.
         test_arguments: &["--no-default-features", "--features", "rayon,fft"],
         tests_are_unstable: true,
         ..adoption("imageproc", "0.27.0")
@@ -43,12 +44,13 @@ pub(crate) const ADOPTIONS: &[Adoption] = &[
     Adoption { versions: &["pool", "kept"], ..adoption("ode_solvers", "0.6.2") },
     adoption("mdarray-linalg-faer", "0.2.1"),
     Adoption {
-        // All others take long to build, and do not use the patched code.
+        // The other tests take long to build and do not use the patched code.
         test_arguments: &["--test", "conv_tests", "--test", "matmul_tests"],
         ..adoption("candle-core", "0.11.1")
     },
     Adoption {
-        // The tests of the transforms. All others take long to build, and do not use the patched code.
+        // The tests of the transforms. The other tests take long to build and do not use the
+        // patched code.
         test_arguments: &["--lib", "fft"],
         ..adoption("numr", "0.14.0")
     },
@@ -61,7 +63,7 @@ mod tests {
     use super::ADOPTIONS;
     use crate::adopt::patch::Patch;
 
-    /// Without a registry nothing else would notice a patch that is not there.
+    /// If there is no registry, no other test detects a missing patch.
     #[test]
     fn every_adoption_has_its_patches_and_its_program() {
         let kept = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../testing/adopt");

@@ -1,12 +1,13 @@
-//! The build of other people's crates.
+//! Settings for building other people's crates.
 
 use std::path::Path;
 use std::process::Command;
 
 use tasks::programs::cargo;
 
-/// Cargo with one build directory for all crates, and without warnings about other people's code. rayon has one thread,
-/// because allocations of other threads are not counted.
+/// Returns a cargo command that uses one build directory for all crates and hides warnings about
+/// their code. A crate that uses rayon runs with one thread, because allocations by other threads
+/// are not counted.
 pub(super) fn cargo_for(made: &Path) -> Command {
     let mut cargo = cargo();
     cargo.env("CARGO_TARGET_DIR", made.join("build")).env("RUSTFLAGS", "--cap-lints=allow");

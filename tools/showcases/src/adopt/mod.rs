@@ -1,9 +1,10 @@
-//! `cargo xtask adopt`: other people's crates with a pool in them, beside the same crates as their authors wrote them.
+//! `cargo xtask adopt`: adds a pool to other people's crates, and compares them with the original
+//! crates.
 //!
-//! Cargo gets each crate from the registry, and our patches, which are in `testing/adopt/CRATE`, are applied to copies
-//! of it. The crate's own tests run before and after. The program of that directory compares the results and
-//! measures. A table lists the effects of the patches. All of it happens in `target/adopt`. Each
-//! assertion is one line, and the last line counts them.
+//! Cargo downloads each crate from the registry. The patches in `testing/adopt/CRATE` are applied
+//! to copies of the crate. The crate's own tests run before and after. The program in that
+//! directory compares the results and measures. A table lists the effects of the patches. All files
+//! are written to `target/adopt`. Each assertion prints one line, and the last line counts them.
 
 mod adoptions;
 mod building;
@@ -30,38 +31,40 @@ use tasks::programs::output;
 use tasks::source;
 use tasks::workspace::{self, Workspace};
 
-/// The options of `cargo xtask adopt`.
+/// The arguments of `cargo xtask adopt`.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Arguments {
-    /// These crates alone.
+    /// Use only these crates.
     #[arg(value_name = "CRATE")]
     crates: Vec<String>,
-    /// The smallest crate alone, measured shortly: a minute.
+    /// Use only the smallest crate and measure for about a minute.
     #[arg(long, conflicts_with = "crates")]
     only_small: bool,
-    /// Measure shortly: fewer and shorter batches, so a wider spread.
+    /// Measure with fewer and shorter batches, which gives a wider spread.
     #[arg(long)]
     quick: bool,
-    /// Leave the crates' own tests out.
+    /// Skip the crates' own tests.
     #[arg(long)]
     no_tests: bool,
 }
 
-/// The directories in which crates are adopted.
+/// The directories that this task uses.
 #[derive(Debug)]
 struct Place {
-    /// `testing/adopt`: patches and measuring programs.
+    /// The directory `testing/adopt`, which contains the patches and the measuring programs.
     kept: PathBuf,
-    /// `target/adopt`: the manifests of the measuring programs name its crates.
+    /// The directory `target/adopt`, in which the manifests of the measuring programs expect the
+    /// modified crates.
     made: PathBuf,
 }
 
-/// Adopts the crates that were requested, and prints the table.
+/// Adds the pool to the requested crates, and prints the table.
 ///
 /// # Errors
 ///
-/// Fails if a file cannot be read or written, a patch does not fit, a program cannot be started, or if a crate that the
-/// arguments name is not available. A failed assertion is not an error: it sets the exit code.
+/// Fails if a file cannot be read or written, if a patch does not apply, if a program cannot be
+/// started, or if a crate that was requested by name is not available. A failed assertion is not
+/// returned as an error: it sets the exit code.
 pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, TaskError> {
     let Workspace { root, .. } = workspace::describe()?;
     let place = Place { kept: root.join("testing/adopt"), made: root.join("target/adopt") };
@@ -81,7 +84,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, TaskError> {
     Ok(checks.exit_code_of_optional())
 }
 
-/// The adoptions that the arguments ask for.
+/// Returns the crates that the arguments select.
 fn chosen(arguments: &Arguments) -> Result<Vec<&'static Adoption>, TaskError> {
     if arguments.only_small {
         return Ok(ADOPTIONS.iter().take(1).collect());
@@ -97,7 +100,7 @@ fn chosen(arguments: &Arguments) -> Result<Vec<&'static Adoption>, TaskError> {
     Ok(ADOPTIONS.iter().filter(wanted).collect())
 }
 
-/// Patches one crate, tries it and measures it.
+/// Patches one crate, tests it and measures it.
 fn adopt(
     adoption: &Adoption,
     source: &Path,
@@ -139,7 +142,7 @@ fn adopt(
     Ok(rows)
 }
 
-/// Checks that a version needs at most a tenth more memory than the original.
+/// Checks that a version needs at most ten percent more memory than the original.
 fn within_peak(peak: &Peak, original: &Peak) -> Outcome {
     if peak.kibibytes * 10 <= original.kibibytes * 11 {
         return Ok(());
@@ -147,11 +150,12 @@ fn within_peak(peak: &Peak, original: &Peak) -> Outcome {
     Err(format!("more than 1.1 times the original's {} KiB", original.kibibytes))
 }
 
-/// The lines of a measuring program.
+/// The lines that a measuring program has printed.
 #[derive(Debug)]
 struct Measured {
     records: Vec<Record>,
-    /// The peaks, the original's first; empty if the program starts no processes.
+    /// The peak memory of each version, with the original first. Empty if the program does not use
+    /// separate processes.
     peaks: Vec<Peak>,
 }
 

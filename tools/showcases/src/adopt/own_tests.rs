@@ -1,5 +1,5 @@
-//! A crate's own tests, which must have the same results before and after our patch. Some fail both times, because the
-//! package lacks their data.
+//! A crate's own tests. Their outcomes must be the same before and after the patch. Some fail in
+//! both cases, because they need data that the package does not contain.
 
 use std::fmt;
 use std::fs;
@@ -16,20 +16,21 @@ use tasks::tally::Tally;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct OwnTests {
     tally: Tally,
-    /// Each test and how it ended, in the order of their names.
+    /// The name and outcome of each test, ordered by name.
     tests: Vec<String>,
 }
 
-/// Runs the tests of a copy, and keeps their output beside it.
+/// Runs the tests of a copy. Their output is stored next to the copy.
 ///
 /// # Errors
 ///
-/// Fails if cargo cannot be started, or if its output cannot be kept.
+/// Fails if cargo cannot be started, or if its output cannot be stored.
 pub(super) fn run(adoption: &Adoption, copy: &Path, made: &Path) -> Result<OwnTests, TaskError> {
     let mut test = cargo_for(made);
     test.args(["test", "--no-fail-fast"]).args(adoption.test_arguments).current_dir(copy);
     if adoption.tests_are_unstable {
-        // As the authors' nightly compiler would; the rest is the compiler that everything else is built with.
+        // This enables unstable features, as the authors' nightly compiler does. The rest uses the
+        // same compiler as everything else.
         test.env("RUSTC_BOOTSTRAP", "1");
     }
     let answer = test.stdin(Stdio::null()).output()?;
@@ -46,7 +47,7 @@ impl OwnTests {
         Self { tally: Tally::of_tests(output, succeeded), tests }
     }
 
-    /// Asserts that the same tests ended in the same ways, and that there was one.
+    /// Checks that the same tests had the same outcomes, and that there was at least one test.
     pub(super) fn same_as(&self, before: &Self) -> Outcome {
         if before.tally.passed == 0 {
             return Err(format!("none passed before the patch: {before}"));
@@ -62,7 +63,7 @@ impl OwnTests {
     }
 }
 
-/// As `57 passed, 2 failed (reads_png, reads_gif)`.
+/// Formats the outcomes, for example as `57 passed, 2 failed (reads_png, reads_gif)`.
 impl fmt::Display for OwnTests {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Tally { passed, failed, skipped } = self.tally;
@@ -73,7 +74,8 @@ impl fmt::Display for OwnTests {
     }
 }
 
-/// `name ok` of a line `test name ... ok`; of an example in the documentation without its line, which a patch moves.
+/// Parses a line `test name ... ok` and returns `name ok`. For a documentation example, the line
+/// number is removed, because a patch changes it.
 fn parse_test(line: &str) -> Option<String> {
     let (name, outcome) = line.strip_prefix("test ")?.split_once(" ... ")?;
     let name = name.split(" (line ").next().unwrap_or(name);

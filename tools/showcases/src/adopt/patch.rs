@@ -1,5 +1,6 @@
-//! A unified diff: how many lines it adds and removes, and its application to a copy of a crate. Patches have one line
-//! of context, the least with which one that does not fit is noticed everywhere.
+//! Reads a unified diff, counts the lines that it adds and removes, and applies it to a copy of a
+//! crate. Patches have one line of context, which is enough to detect everywhere that a patch does
+//! not apply.
 
 use std::fmt;
 use std::io::ErrorKind;
@@ -8,7 +9,7 @@ use std::process::{Command, Stdio};
 
 use thiserror::Error;
 
-/// A patch that was read.
+/// A patch that has been read.
 #[derive(Debug)]
 pub(crate) struct Patch {
     file: PathBuf,
@@ -16,23 +17,23 @@ pub(crate) struct Patch {
     hunks: Vec<Hunk>,
 }
 
-/// The number of lines that a patch changes.
+/// How many lines a patch adds and removes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Lines {
     pub(crate) added: usize,
     pub(crate) removed: usize,
 }
 
-/// A place that a patch changes.
+/// A part of a file that a patch changes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Hunk {
-    /// From the root of the crate.
+    /// The path, relative to the root of the crate.
     file: String,
-    /// The first line of the hunk, its context included, before the patch.
+    /// The number of the hunk's first line in the original file, including context.
     line: usize,
 }
 
-/// Why a patch was not applied.
+/// Why a patch could not be applied.
 #[derive(Debug, Error)]
 pub(crate) enum PatchError {
     #[error("patches are applied by git, which is not installed")]
@@ -48,11 +49,11 @@ pub(crate) enum PatchError {
 }
 
 impl Patch {
-    /// Reads a patch.
+    /// Reads a patch from a file.
     ///
     /// # Errors
     ///
-    /// [`PatchError::Unreadable`].
+    /// Returns [`PatchError::Unreadable`] if the file cannot be read.
     pub(crate) fn read(file: &Path) -> Result<Self, PatchError> {
         let text = std::fs::read_to_string(file)
             .map_err(|source| PatchError::Unreadable { patch: file.to_owned(), source })?;
@@ -60,20 +61,21 @@ impl Patch {
         Ok(Self { file: file.to_owned(), lines, hunks })
     }
 
-    /// The number of lines that it changes.
+    /// Returns how many lines the patch changes.
     pub(crate) fn lines(&self) -> Lines {
         self.lines
     }
 
-    /// Applies it to the copy of a package: all of it or, with an error, nothing.
+    /// Applies the patch to the copy of a package. If this fails, nothing is changed.
     ///
     /// # Errors
     ///
-    /// Fails if git is missing, or if it finds other lines than the patch has.
+    /// Fails if git is not installed, or if the lines in the copy differ from those in the patch.
     pub(crate) fn apply(&self, package: &str, copy: &Path) -> Result<(), PatchError> {
         let mut git = Command::new("git");
         git.args(["apply", "--whitespace=nowarn"]).arg(&self.file).current_dir(copy);
-        // Inside a repository, git resolves the paths from the repository's root, and skips missing files.
+        // Within a repository, git would treat the paths as relative to the repository and skip
+        // missing files.
         git.env("GIT_CEILING_DIRECTORIES", copy.parent().unwrap_or(copy)).env("LC_ALL", "C");
         let answer = git.stdin(Stdio::null()).output().map_err(|error| match error.kind() {
             ErrorKind::NotFound => PatchError::NoGit,
@@ -85,7 +87,7 @@ impl Patch {
         Err(self.refusal(package, &String::from_utf8_lossy(&answer.stderr)))
     }
 
-    /// Converts a complaint of git into an error.
+    /// Converts an error message of git into an error.
     fn refusal(&self, package: &str, complaint: &str) -> PatchError {
         let (patch, package) = (self.file.clone(), package.to_owned());
         let failed = |line: &str| {
@@ -100,7 +102,8 @@ impl Patch {
         }
     }
 
-    /// The hunk of a file that begins at a line, and which of that file's hunks it is, counted from one.
+    /// Returns the hunk of a file that begins at a line, and its number among the file's hunks,
+    /// counted from one.
     fn place_of(&self, file: &str, line: usize) -> Option<(usize, Hunk)> {
         let of_file = self.hunks.iter().filter(|hunk| hunk.file == file);
         let (index, hunk) = of_file.enumerate().find(|(_, hunk)| hunk.line == line)?;
@@ -133,7 +136,7 @@ fn parse(text: &str) -> (Lines, Vec<Hunk>) {
     (lines, hunks)
 }
 
-/// 167 of `@@ -167,7 +168,5 @@ impl BSpline`.
+/// Returns 167 for `@@ -167,7 +168,5 @@ impl BSpline`.
 fn first_line(header: &str) -> Option<usize> {
     let old = header.strip_prefix("@@ -")?.split(' ').next()?;
     old.split(',').next()?.parse().ok()
@@ -163,7 +166,8 @@ diff --git a/src/lib.rs b/src/lib.rs
 
     const SOURCE: &str = "one\ntwo\nthree\nfour\nfive\n-- six\nseven\n";
 
-    /// Applies the patch to a crate of one file with this text. Returns the result, the new text and the changed lines.
+    /// Applies the patch to a crate that consists of one file with this text. Returns the result,
+    /// the text, and the number of lines.
     fn applied(source: &str) -> (Result<(), PatchError>, String, Lines) {
         let directory = tempfile::tempdir().unwrap();
         let (file, copy) = (directory.path().join("pool.patch"), directory.path().join("copy"));

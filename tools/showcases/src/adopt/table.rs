@@ -1,4 +1,5 @@
-//! The table at the end, in Markdown, so that it can be kept in a document: a line for each case and version.
+//! The table at the end, in Markdown so that it can be copied to a document. It has one line for
+//! each case and version.
 
 use comfy_table::{CellAlignment, Table, presets};
 
@@ -6,21 +7,22 @@ use super::patch::Lines;
 use super::record::{Peak, Record};
 use tasks::TaskError;
 
-/// An explanation of the columns.
+/// The text that explains the columns.
 pub(super) const EXPLANATION: &str = "\
 Speed is the time of the original by that of the version, within a round of batches: median (10th–90th percentile), so
 above 1 the version is faster. Times are a thread's processor time for a call, the median of the batches. Lines are those
 that the patch adds and removes, manifest included.";
 
-/// One line of the table.
+/// A line of the table.
 #[derive(Debug)]
 pub(super) struct Row([String; 8]);
 
-/// The lines for one crate: every version of every case beside the original of that case.
+/// Returns the lines for one crate. Every version of a case is compared with the original in that
+/// case.
 ///
 /// # Errors
 ///
-/// Fails if a record has no original before it, or is of a version that has no patch.
+/// Fails if no original precedes a record, or if a record belongs to a version without a patch.
 pub(super) fn rows(
     package: &str,
     patches: &[(&str, Lines)],
@@ -42,7 +44,7 @@ pub(super) fn rows(
     if rows.is_empty() { Err(format!("{package}: nothing was measured").into()) } else { Ok(rows) }
 }
 
-/// The lines about the most memory that a process had in use.
+/// Returns the lines about the peak memory that each process used.
 ///
 /// # Errors
 ///
@@ -70,7 +72,7 @@ pub(super) fn peak_rows(
     others.iter().map(row).collect()
 }
 
-/// The number of lines that the patch of a version changes.
+/// Returns how many lines a version's patch changes.
 fn lines_of(package: &str, patches: &[(&str, Lines)], version: &str) -> Result<Lines, TaskError> {
     let patch = patches.iter().find(|(name, _)| *name == version);
     let (_, lines) = patch.ok_or_else(|| format!("{package}: no patch {version}"))?;
@@ -91,7 +93,7 @@ fn row(package: &str, lines: Lines, original: &Record, record: &Record) -> Row {
     ])
 }
 
-/// The whole table.
+/// Returns the whole table.
 pub(super) fn of(rows: &[Row]) -> Table {
     let mut table = Table::new();
     table.load_preset(presets::ASCII_MARKDOWN);
@@ -120,7 +122,7 @@ fn duration(nanoseconds: f64) -> String {
     }
 }
 
-/// Three digits of a number, which are enough here.
+/// Formats a number with three digits, which are enough for this table.
 #[expect(clippy::cast_precision_loss, reason = "three digits are shown")]
 fn bytes(bytes: u64) -> String {
     match bytes as f64 {

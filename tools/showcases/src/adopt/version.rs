@@ -1,16 +1,16 @@
-//! The version of a patched copy.
+//! Changes the version of a patched copy.
 
 use std::fs;
 use std::path::Path;
 
 use tasks::TaskError;
 
-/// Appends the patch's name to the version of a copy, as in `1.1.0+pool`: a lock file distinguishes packages by name
-/// and version alone.
+/// Appends the patch's name to the version of a copy, as in `1.1.0+pool`. This is necessary because
+/// a lock file distinguishes packages only by name and version.
 ///
 /// # Errors
 ///
-/// Fails if the manifest cannot be read or written, or has no such version.
+/// Fails if the manifest cannot be read or written, or does not contain this version.
 pub(super) fn name_version(copy: &Path, version: &str, patch: &str) -> Result<(), TaskError> {
     let file = copy.join("Cargo.toml");
     let manifest = fs::read_to_string(&file)?;

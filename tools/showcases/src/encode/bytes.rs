@@ -1,8 +1,9 @@
-//! `cargo xtask encode --bytes`: a table of the bytes of the encoder's temporaries, for each way to hold them.
+//! `cargo xtask encode --bytes`: prints how much memory the encoder's temporaries need with each
+//! method, as a table.
 //!
-//! A dry run of the model on the simulated driver prints its acquires, and the bytes that a pool and the arena of its
-//! graphs hold. `pool-plan replay` prints the exact bound, and the bytes that PyTorch's allocator would hold for the
-//! same arrays.
+//! A dry run of the model on the simulated driver reports its acquires, and how much a pool and the
+//! graphs' arena hold. `pool-plan replay` reports the exact bound, and how much PyTorch's allocator
+//! would hold for the same arrays.
 
 use std::path::Path;
 
@@ -14,11 +15,11 @@ use tasks::TaskError;
 use tasks::programs::cargo;
 use tasks::workspace::Workspace;
 
-/// Sentences at once, and the tokens of each.
+/// The number of sentences in a batch, and the number of tokens in each sentence.
 const SENTENCES: &str = "8";
 const TOKENS: [&str; 4] = ["16", "32", "64", "128"];
 
-/// The fields of `pool-plan replay --json` that are used here.
+/// The fields of `pool-plan replay --json` that this task uses.
 #[derive(Deserialize)]
 struct Replayed {
     consistent: bool,
@@ -37,11 +38,11 @@ struct Allocator {
     held: Option<u64>,
 }
 
-/// Makes the logs, replays them, and prints the table.
+/// Writes the logs, replays them, and prints the table.
 ///
 /// # Errors
 ///
-/// Fails if a program cannot be built or fails, or prints something unexpected.
+/// Fails if a program cannot be built, if it fails, or if its output cannot be parsed.
 pub(super) fn run(workspace: &Workspace) -> Result<(), TaskError> {
     let logs = workspace.target_directory.join("encode").join("bytes");
     let mut dry_run = cargo();
@@ -107,7 +108,7 @@ pub(super) fn run(workspace: &Workspace) -> Result<(), TaskError> {
     Ok(())
 }
 
-/// Returns the exact bound of a log, and the bytes that PyTorch's allocator would hold.
+/// Returns the exact bound for a log, and how much PyTorch's allocator would hold.
 fn replayed(log: &Path) -> Result<(u64, u64), TaskError> {
     let mut replay = cargo();
     replay.args(["run", "--quiet", "--manifest-path", "planner/Cargo.toml"]);
@@ -122,7 +123,7 @@ fn replayed(log: &Path) -> Result<(u64, u64), TaskError> {
     }
 }
 
-/// Runs a program, and returns its output if it succeeds.
+/// Runs a program, and returns its output if the program succeeds.
 fn said(command: &mut std::process::Command) -> Result<String, TaskError> {
     let answer = command.stderr(std::process::Stdio::inherit()).output()?;
     if !answer.status.success() {

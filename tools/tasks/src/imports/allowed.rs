@@ -1,4 +1,4 @@
-//! Imports held against the layerings, and printed as layerings.
+//! Compares imports with the layerings, and prints imports in the form of layerings.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -7,7 +7,7 @@ use super::modules::Modules;
 use super::path::{ModulePath, shown};
 use super::resolve::Imports;
 
-/// Returns the complaints about a crate's imports by its layerings.
+/// Returns the imports of a crate that its layerings do not allow.
 pub(super) fn complaints(name: &str, modules: &Modules, imports: &Imports) -> Vec<String> {
     let mut complaints = Vec::new();
     if !modules.layerings().any(|(parent, _)| parent.is_empty()) {
@@ -35,7 +35,7 @@ pub(super) fn complaints(name: &str, modules: &Modules, imports: &Imports) -> Ve
     complaints
 }
 
-/// Returns the imports between modules, as the layerings that allow exactly these.
+/// Returns the imports between modules in the form of layerings that allow exactly these imports.
 pub(super) fn listed(name: &str, modules: &Modules, imports: &Imports) -> String {
     let mut text = String::new();
     let root = ModulePath::new();
@@ -68,7 +68,8 @@ fn imported_by_children<'a>(
     imported
 }
 
-/// Each module after those that it imports; those of a circle come last.
+/// Orders the modules so that each follows the modules that it imports. Modules in a cycle come
+/// last.
 fn from_the_ground_up<'a>(
     mut left: BTreeMap<&'a str, BTreeSet<&'a str>>,
 ) -> Vec<(&'a str, BTreeSet<&'a str>)> {
@@ -86,7 +87,7 @@ fn from_the_ground_up<'a>(
     sorted
 }
 
-/// The child of `parent` that a module is or is in.
+/// Returns the child of `parent` that is or contains the module.
 fn child<'a>(parent: &[String], module: &'a ModulePath) -> Option<&'a str> {
     module.strip_prefix(parent)?.first().map(String::as_str)
 }

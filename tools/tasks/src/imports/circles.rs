@@ -1,4 +1,4 @@
-//! Modules that import each other, each by way of the others.
+//! Finds cycles of imports: modules that import each other, directly or through other modules.
 
 use std::collections::BTreeMap;
 
@@ -8,7 +8,8 @@ use petgraph::graph::DiGraph;
 use super::path::{ModulePath, shown};
 use super::resolve::Imports;
 
-/// Returns the circles: the largest sets of modules that all reach each other by imports.
+/// Returns the cycles, which are the largest sets of modules that all reach each other through
+/// imports.
 pub(super) fn of(imports: &Imports) -> Vec<Vec<String>> {
     let mut graph = DiGraph::<&ModulePath, ()>::new();
     let mut nodes = BTreeMap::new();

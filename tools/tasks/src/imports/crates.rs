@@ -1,4 +1,5 @@
-//! The imports that the crates of the workspace may have: the last column of ARCHITECTURE's table of crates.
+//! The imports that the crates in the workspace may have, from the last column of ARCHITECTURE's
+//! table of crates.
 
 use std::collections::BTreeMap;
 
@@ -21,11 +22,11 @@ struct Package {
 #[derive(Deserialize)]
 struct Dependency {
     name: String,
-    /// `dev` for those of its tests; nothing for those of the crate itself.
+    /// `dev` for dependencies of the crate's tests; `None` for dependencies of the crate itself.
     kind: Option<String>,
 }
 
-/// Returns the complaints about the manifests by the table.
+/// Returns the dependencies in the manifests that the table does not allow.
 ///
 /// # Errors
 ///
@@ -56,13 +57,14 @@ fn against(table: &BTreeMap<&str, &str>, manifests: &Manifests) -> Vec<String> {
     complaints
 }
 
-/// Returns true if a cell names a dependency, or allows all.
+/// Returns `true` if a cell names the dependency or allows everything.
 fn allows(may: &str, dependency: &str) -> bool {
     let is_name = |letter: char| letter.is_alphanumeric() || letter == '-' || letter == '_';
     may.trim() == "anything" || may.split(|letter| !is_name(letter)).any(|word| word == dependency)
 }
 
-/// The rows between the heading "The crates" and the next one, as name and last cell; crates may share a row.
+/// Returns the rows between the heading "The crates" and the next heading, as the name and the last
+/// cell. Several crates may share a row.
 fn table(page: &str) -> BTreeMap<&str, &str> {
     let lines = page.lines().skip_while(|line| line.trim_start_matches('#').trim() != "The crates");
     let rows = lines.skip(1).take_while(|line| !line.starts_with('#'));
@@ -70,7 +72,7 @@ fn table(page: &str) -> BTreeMap<&str, &str> {
         let names = line.strip_prefix("| `")?.split('|').next()?;
         Some((names, line.trim_end().trim_end_matches('|').rsplit('|').next()?))
     });
-    // The opening backtick is gone, so every other part is a name.
+    // The first backtick has been removed, so every other part is a name.
     cells
         .flat_map(|(names, may)| names.split('`').step_by(2).map(move |name| (name, may)))
         .filter(|(name, _)| !name.trim().is_empty())

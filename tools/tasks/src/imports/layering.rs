@@ -1,8 +1,9 @@
-//! The layering of a module: what each of its child modules may import of the others.
+//! The layering of a module: for each child module, the other children that it may import.
 //!
-//! It stands where the children are declared, as a plain comment, which rustdoc does not show. The root of a crate must
-//! have one; a `mod.rs` may. Each row names modules and their allowed imports, which stand above them. Modules with the
-//! same imports share a row, and an indented line continues the row above it.
+//! The layering is next to the declarations of the children, in a plain comment that rustdoc does
+//! not show. The root of a crate must have one, and a `mod.rs` may have one. Each row lists modules
+//! and what they may import, which must be listed in earlier rows. Modules with the same imports
+//! share a row, and an indented line continues the previous row.
 //!
 //! ```text
 //! // Layering: a module may import what follows its colon. `cargo xtask imports` checks it.
@@ -15,13 +16,13 @@
 
 use std::collections::BTreeSet;
 
-/// The first words of the comment.
+/// The text that starts the comment.
 pub(super) const OPENING: &str = "// Layering:";
 
-/// The imports of a module that imports none of its siblings.
+/// The text for a module that imports none of its siblings.
 pub(super) const NOTHING: &str = "nothing";
 
-/// The rows of one comment, from the ground up.
+/// The rows of one comment. Each row follows the rows of the modules that it imports.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Layering {
     rows: Vec<(String, BTreeSet<String>)>,
@@ -29,7 +30,7 @@ pub(super) struct Layering {
 }
 
 impl Layering {
-    /// Reads the comment in a source; `None` if there is none.
+    /// Reads the layering in a source. Returns `None` if there is none.
     pub(super) fn read(source: &str) -> Option<Self> {
         let lines = source.lines().skip_while(|line| !line.starts_with(OPENING));
         let comment: Vec<&str> = lines.map_while(|line| line.strip_prefix("//")).collect();
@@ -60,7 +61,7 @@ impl Layering {
         self.rows.extend(modules.into_iter().map(|module| (module, may.clone())));
     }
 
-    /// Errors of the rows themselves, given the modules that there are.
+    /// Returns the errors in the rows themselves, given the existing modules.
     pub(super) fn faults(&self, children: &BTreeSet<&str>) -> Vec<String> {
         let mut faults = Vec::new();
         let unreadable = self.unreadable.iter();
@@ -83,13 +84,14 @@ impl Layering {
         faults
     }
 
-    /// Returns the modules that a module may import; `None` if the layering lacks it.
+    /// Returns the modules that a module may import, or `None` if the layering does not list the
+    /// module.
     pub(super) fn of(&self, module: &str) -> Option<&BTreeSet<String>> {
         self.rows.iter().find(|(name, _)| name == module).map(|(_, may)| may)
     }
 }
 
-/// The rows of a comment, each with the indented lines that continue it.
+/// Returns the rows of a comment, each joined with the indented lines that continue it.
 fn joined<'a>(lines: impl Iterator<Item = &'a str>) -> Vec<String> {
     let mut rows: Vec<String> = Vec::new();
     for line in lines.filter(|line| !line.trim().is_empty()) {
@@ -105,7 +107,7 @@ fn names(list: &str) -> Vec<String> {
     list.split(',').map(|name| name.trim().to_owned()).collect()
 }
 
-/// True for a name that a module can have.
+/// Returns `true` if the text is a valid module name.
 fn is_name(name: &str) -> bool {
     !name.is_empty() && name.chars().all(|letter| letter.is_alphanumeric() || letter == '_')
 }

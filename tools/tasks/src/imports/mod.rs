@@ -1,9 +1,10 @@
-//! `cargo xtask imports`: checks which module imports which.
+//! `cargo xtask imports`: checks which modules import each other.
 //!
-//! Modules that import each other in a circle can be understood, and changed, only together, so a published crate has
-//! none. A module may import what its row allows in the comment `// Layering:` of the file that declares it
-//! (`layering.rs`). A crate may depend on what its row allows in ARCHITECTURE's table of crates (`crates.rs`). Every module
-//! opens with a doc comment on its idea. The last line counts the checks: three for each crate, and one for the table.
+//! Modules that import each other in a cycle can only be understood and changed together, so
+//! published crates have no cycles. The comment `// Layering:` in the file that declares a module
+//! states what the module may import (`layering.rs`). ARCHITECTURE's table of crates states on what
+//! a crate may depend (`crates.rs`). Every module begins with a doc comment that describes it. The
+//! last line counts the checks: three for each crate, and one for the table.
 
 mod allowed;
 mod circles;
@@ -23,13 +24,13 @@ use crate::workspace::{self, Workspace};
 
 use modules::Modules;
 
-/// The page with the table of crates.
+/// The page that contains the table of crates.
 const PAGE: &str = "ARCHITECTURE.md";
 
-/// The options of `cargo xtask imports`.
+/// The arguments of `cargo xtask imports`.
 #[derive(Debug, clap::Args)]
 pub struct Arguments {
-    /// Check nothing: print the imports of each crate's modules, as rows of a layering.
+    /// Check nothing, and print what the modules of each crate import, in the form of a layering.
     #[arg(long)]
     list: bool,
 }
@@ -37,17 +38,19 @@ pub struct Arguments {
 /// A crate whose modules are checked.
 #[derive(Clone, Copy, Debug)]
 pub struct Crate<'a> {
-    /// Its name.
+    /// The name of the crate.
     pub name: &'a str,
-    /// The file of its root module, from the root of the workspace.
+    /// The file of the root module, relative to the root of the workspace.
     pub root: &'a str,
 }
 
-/// Checks the manifests of the workspace against ARCHITECTURE.md, and the modules of `checked` against their layerings.
+/// Compares the manifests of the workspace with ARCHITECTURE.md, and the modules in `checked` with
+/// their layerings.
 ///
 /// # Errors
 ///
-/// Fails if a source cannot be read or parsed. A circle is not an error: it sets the exit code.
+/// Fails if a source cannot be read or parsed. A cycle is not returned as an error: it sets the
+/// exit code.
 pub fn run(arguments: &Arguments, checked: &[Crate<'_>]) -> Result<ExitCode, TaskError> {
     let workspace: Workspace = workspace::describe()?;
     if arguments.list {
@@ -85,7 +88,7 @@ fn check(root: &Path, name: &str, checks: &mut Checks) -> Result<(), TaskError> 
     Ok(())
 }
 
-/// Asserts that there is no complaint.
+/// Returns success if there are no complaints.
 fn none(complaints: &[String]) -> Outcome {
     if complaints.is_empty() { Ok(()) } else { Err(complaints.join("\n    ")) }
 }

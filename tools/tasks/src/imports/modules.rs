@@ -1,4 +1,4 @@
-//! The modules of a crate, a file each, and the names in their sources.
+//! The modules of a crate, each in its own file, and the names that their sources contain.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -9,27 +9,27 @@ use super::names::{self, Names};
 use super::path::{ModulePath, shown};
 use crate::TaskError;
 
-/// The files of a crate, by where they are in its tree of modules.
+/// The files of a crate, by their position in the module tree.
 #[derive(Debug, Default)]
 pub(super) struct Modules {
     names: BTreeMap<ModulePath, Names>,
-    /// The layerings that some of the files have.
+    /// The layerings, for the files that contain one.
     layerings: BTreeMap<ModulePath, Layering>,
 }
 
 impl Modules {
-    /// Reads the root's file, and from there every file that a `mod` declares; tests are left out.
+    /// Reads the file of the root module and every file that a `mod` declares. Tests are left out.
     ///
     /// # Errors
     ///
-    /// Fails if a file cannot be read, or is no Rust.
+    /// Fails if a file cannot be read, or is not valid Rust.
     pub(super) fn read(root: &Path) -> Result<Self, TaskError> {
         let mut modules = Self::default();
         modules.add(&[], root)?;
         Ok(modules)
     }
 
-    /// Modules given as texts, under their paths with `::` between.
+    /// Creates modules from texts. Their paths use `::` as the separator.
     #[cfg(test)]
     pub(super) fn of(texts: &[(&str, &str)]) -> Self {
         let path = |text: &str| -> ModulePath {
@@ -80,19 +80,19 @@ impl Modules {
         self.names.iter()
     }
 
-    /// The layerings, by the modules in whose files they stand.
+    /// Returns the layerings, by the modules whose files contain them.
     pub(super) fn layerings(&self) -> impl Iterator<Item = (&ModulePath, &Layering)> {
         self.layerings.iter()
     }
 
-    /// The modules whose files do not open with documentation, by name.
+    /// Returns the names of modules whose files do not begin with documentation.
     pub(super) fn without_idea(&self) -> Vec<String> {
         let without = self.names.iter().filter(|(_, names)| !names.is_documented);
         without.map(|(module, _)| shown(module)).collect()
     }
 }
 
-/// The file of a module that another file declares.
+/// Returns the file of a module that another file declares.
 fn file_of(parent: &Path, is_root: bool, child: &str) -> Option<PathBuf> {
     let is_directory_module = is_root || parent.file_name().is_some_and(|name| name == "mod.rs");
     let directory =

@@ -1,4 +1,4 @@
-//! The names that one source file defines, imports and mentions, without code for tests.
+//! The names that a source file defines, imports and mentions. Code for tests is left out.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -6,33 +6,33 @@ use proc_macro2::{TokenStream, TokenTree};
 use syn::visit::{self, Visit};
 use syn::{Attribute, File, Item, ItemMod, ItemUse, Meta, Path, UseTree};
 
-/// A path as it is written, with the names of the inline modules around it.
+/// A path as written in the source, with the names of the inline modules that contain it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Named {
     pub(super) scope: Vec<String>,
     pub(super) path: Vec<String>,
-    /// True if it is in a `use` that others may import from.
+    /// `true` if the path is in a `use` from which other modules may import.
     pub(super) is_reexport: bool,
 }
 
-/// The names of one file.
+/// The names in one file.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Names {
-    /// True where the file opens with documentation of the module (`//!`).
+    /// `true` if the file begins with documentation of the module (`//!`).
     pub(super) is_documented: bool,
-    /// The modules that have files of their own, each with the file that an attribute `path` names.
+    /// The modules that have their own files, each with the file that an attribute `path` gives.
     pub(super) declared_modules: Vec<(String, Option<String>)>,
-    /// The names of its items.
+    /// The names of the items that the file defines.
     pub(super) defined: BTreeSet<String>,
-    /// The names that its `use` lines bind.
+    /// The names that the file's `use` declarations bind.
     pub(super) bound: BTreeMap<String, Named>,
-    /// The paths before `*` in its `use` lines.
+    /// The paths that precede `*` in the file's `use` declarations.
     pub(super) globs: Vec<Named>,
-    /// All paths, those of `use` lines included.
+    /// All paths in the file, including those in `use` declarations.
     pub(super) mentioned: Vec<Named>,
 }
 
-/// Reads a file.
+/// Collects the names in a file.
 pub(super) fn of(file: &File) -> Names {
     let mut reader = Reader::default();
     reader.visit_file(file);
@@ -124,7 +124,8 @@ impl Reader {
         self.names.mentioned.push(named);
     }
 
-    /// Paths in the arguments of a macro, which are tokens and no syntax: names with `::` between.
+    /// Collects paths in the arguments of a macro. The arguments are tokens without syntax, so a
+    /// path is a sequence of names separated by `::`.
     fn tokens(&mut self, tokens: TokenStream) {
         let mut path: Vec<String> = Vec::new();
         let (mut colons, mut is_of_a_macro) = (0, false);
@@ -151,7 +152,8 @@ impl Reader {
         self.end(&mut path, is_of_a_macro);
     }
 
-    /// A path of tokens ends; one of `$crate` is the calling crate's business.
+    /// Finishes a path of tokens. A path that begins with `$crate` belongs to the calling crate and
+    /// is ignored.
     fn end(&mut self, path: &mut Vec<String>, is_of_a_macro: bool) {
         let path = std::mem::take(path);
         if path.len() > 1 && !is_of_a_macro {
@@ -160,7 +162,7 @@ impl Reader {
     }
 }
 
-/// Returns true if a `cfg` among the attributes asks for tests.
+/// Returns `true` if one of the attributes is a `cfg` for tests.
 fn is_for_tests(attributes: &[Attribute]) -> bool {
     let asks = |meta: &Meta| match meta {
         Meta::List(list) if list.path.is_ident("cfg") => {
@@ -172,7 +174,7 @@ fn is_for_tests(attributes: &[Attribute]) -> bool {
     attributes.iter().any(|attribute| asks(&attribute.meta))
 }
 
-/// The file that an attribute `path` names.
+/// Returns the file that an attribute `path` gives.
 fn named_file(attributes: &[Attribute]) -> Option<String> {
     attributes.iter().find_map(|attribute| match &attribute.meta {
         Meta::NameValue(pair) if pair.path.is_ident("path") => match &pair.value {

@@ -1,7 +1,8 @@
-//! From names to modules: the names in a file, and the files that define them.
+//! Resolves names to modules: which file defines what another file mentions.
 //!
-//! A re-exported name counts as one of the module that defines it, so `crate::Error` is an import of the file of errors
-//! and not of the crate's root. A module that re-exports names of its own children imports nothing by that.
+//! A re-exported name is resolved to the module that defines it. `crate::Error` is therefore an
+//! import from the file that defines the error, and not from the crate's root. A module that
+//! re-exports names of its own children imports nothing.
 
 use std::collections::BTreeSet;
 
@@ -9,13 +10,14 @@ use super::modules::Modules;
 use super::names::Named;
 use super::path::ModulePath;
 
-/// Which module imports which.
+/// Pairs of modules: the one that imports, and the one that is imported.
 pub(super) type Imports = BTreeSet<(ModulePath, ModulePath)>;
 
-/// The number of `use` lines after which a name counts as a circle of them.
+/// The maximum number of re-exports that a name may pass through. More are treated as a cycle of
+/// `use` declarations.
 const DEEPEST: usize = 16;
 
-/// All imports between different modules of a crate.
+/// Returns all imports between different modules in a crate.
 pub(super) fn imports(modules: &Modules) -> Imports {
     let mut imports = Imports::new();
     for (module, names) in modules.iter() {
@@ -31,13 +33,13 @@ pub(super) fn imports(modules: &Modules) -> Imports {
     imports
 }
 
-/// Returns the module that a path names; `None` if it names an item.
+/// Returns the module that a path refers to, if the path ends in a module and not in an item.
 fn module_of(modules: &Modules, from: &ModulePath, named: &Named) -> Option<ModulePath> {
     let path = absolute(modules, from, named)?;
     modules.get(&path).map(|_| path)
 }
 
-/// Returns the module that defines the item of a path.
+/// Returns the module that defines what a path refers to.
 fn target(modules: &Modules, from: &ModulePath, named: &Named) -> Option<ModulePath> {
     let path = absolute(modules, from, named)?;
     let found = find(modules, &path, 0)?;
@@ -45,7 +47,7 @@ fn target(modules: &Modules, from: &ModulePath, named: &Named) -> Option<ModuleP
     if named.is_reexport && own_child { None } else { Some(found) }
 }
 
-/// Returns the path from the crate's root; `None` if it is of another crate.
+/// Returns the path relative to the crate's root, or `None` if the path belongs to another crate.
 fn absolute(modules: &Modules, from: &ModulePath, named: &Named) -> Option<Vec<String>> {
     let mut here = [&from[..], &named.scope[..]].concat();
     let mut rest = &named.path[..];
@@ -75,7 +77,7 @@ fn absolute(modules: &Modules, from: &ModulePath, named: &Named) -> Option<Vec<S
     Some([&here[..], rest].concat())
 }
 
-/// A path that begins with a name that a `use` line binds to a module.
+/// Resolves a path whose first name is bound to a module by a `use` declaration.
 fn through_binding(modules: &Modules, from: &ModulePath, named: &Named) -> Option<Vec<String>> {
     let (first, rest) = named.path.split_first()?;
     let bound = modules.get(from)?.bound.get(first)?;
@@ -87,7 +89,8 @@ fn through_binding(modules: &Modules, from: &ModulePath, named: &Named) -> Optio
     is_module.then(|| [&path[..], rest].concat())
 }
 
-/// Finds the module of a name by its path from the root. `None` if the path ends in a module: that alone is no import.
+/// Finds the module that defines a name, by the name's path from the root. Returns `None` if the
+/// path ends in a module, because naming a module is not an import.
 fn find(modules: &Modules, path: &[String], depth: usize) -> Option<ModulePath> {
     let deepest = (0..=path.len()).rev().find(|&length| modules.get(&path[..length]).is_some())?;
     let (module, rest) = path.split_at(deepest);
@@ -98,7 +101,7 @@ fn find(modules: &Modules, path: &[String], depth: usize) -> Option<ModulePath> 
     }
     let module_path = module.to_vec();
     if let Some(bound) = names.bound.get(name) {
-        // An item of another crate has no module here.
+        // Names from other crates are not defined in this crate.
         let handed_on = absolute(modules, &module_path, bound)?;
         if handed_on == path {
             return Some(module_path);
@@ -119,7 +122,7 @@ mod tests {
     use super::{Modules, imports};
     use crate::imports::path::shown;
 
-    /// The imports of modules given as texts, each as `from → to`.
+    /// Returns the imports of modules that are given as texts, each as `from → to`.
     fn of(texts: &[(&str, &str)]) -> Vec<String> {
         let imports = imports(&Modules::of(texts));
         imports.iter().map(|(from, to)| format!("{} → {}", shown(from), shown(to))).collect()

@@ -1,4 +1,4 @@
-//! One document: its links and its headings.
+//! One document with its links and its headings.
 
 use std::path::{Path, PathBuf};
 
@@ -6,21 +6,21 @@ use pulldown_cmark::{Event, Options, Parser, Tag, TagEnd};
 
 use crate::TaskError;
 
-/// A document in Markdown.
+/// A Markdown document.
 #[derive(Debug)]
 pub(super) struct Document {
-    /// Its path from the root of the repository.
+    /// The path, relative to the root of the repository.
     pub(super) path: PathBuf,
     links: Vec<String>,
     headings: Vec<String>,
 }
 
 impl Document {
-    /// Reads it.
+    /// Reads a document.
     ///
     /// # Errors
     ///
-    /// Fails if there is no such file.
+    /// Fails if the file does not exist.
     pub(super) fn read(root: &Path, path: &Path) -> Result<Self, TaskError> {
         let text = std::fs::read_to_string(root.join(path))
             .map_err(|error| format!("{}: {error}", path.display()))?;
@@ -49,13 +49,14 @@ impl Document {
         &self.links
     }
 
-    /// Returns the anchors of its headings.
+    /// Returns the anchors of the document's headings.
     pub(super) fn headings(&self) -> &[String] {
         &self.headings
     }
 }
 
-/// Returns the anchor of a heading: its letters and digits, small, with hyphens for spaces.
+/// Returns the anchor of a heading: its letters and digits in lower case, with hyphens instead of
+/// spaces.
 fn anchor(heading: &str) -> String {
     let small = heading.trim().to_lowercase();
     let kept = small.chars().filter(|letter| letter.is_alphanumeric() || " -_".contains(*letter));

@@ -1,8 +1,9 @@
-//! `cargo xtask links`: every link of every document, followed.
+//! `cargo xtask links`: checks every link in every document.
 //!
-//! A link into the repository leads to a file that is there, and where it names a heading, to that heading. The page of
-//! a crate is read where the repository is not: its links are whole addresses, which begin with the `repository` of the
-//! manifests, and lead to files that are there. Addresses of others are not asked for. The last line counts the documents.
+//! A link into the repository must refer to an existing file and, if it names a heading, to an
+//! existing heading. A crate's page is also read outside the repository. Its links are therefore
+//! complete addresses that begin with the `repository` of the manifests, and they must refer to
+//! existing files. Other addresses are not checked. The last line counts the documents.
 
 mod document;
 
@@ -29,30 +30,31 @@ struct Manifests {
 struct Package {
     manifest_path: PathBuf,
     repository: Option<String>,
-    /// Nothing at all for `publish = false`.
+    /// The list is empty for `publish = false`.
     publish: Option<Vec<String>>,
 }
 
-/// The targets that links may have.
+/// The possible targets of links.
 #[derive(Debug)]
 struct Places {
     /// The root of the repository.
     root: PathBuf,
-    /// The beginning of the addresses of our own files.
+    /// The URL prefix of this repository's files.
     repository: String,
-    /// The directories of the crates that are published.
+    /// The directories of the published crates.
     published: Vec<PathBuf>,
 }
 
-/// A reserved host in place of the repository's, until there is one.
+/// A reserved host name, which is used until the repository has an address.
 const PLACEHOLDER: &str = "://example.org/";
 
-/// Follows the links of all documents of the workspace, but those in the directories `except`, which have tasks of their
-/// own.
+/// Checks the links in all documents of the workspace, except those in the directories `except`,
+/// which have their own tasks.
 ///
 /// # Errors
 ///
-/// Fails if a document cannot be read. A dead link is not an error: it sets the exit code.
+/// Fails if a document cannot be read. A dead link is not returned as an error: it sets the exit
+/// code.
 pub fn run(except: &[&str]) -> Result<ExitCode, TaskError> {
     let manifests: Manifests = workspace::describe()?;
     let places = Places::of(&manifests)?;
@@ -69,7 +71,8 @@ pub fn run(except: &[&str]) -> Result<ExitCode, TaskError> {
     Ok(checks.exit_code())
 }
 
-/// All documents of a workspace that are under version control or new, as paths from the root of the repository.
+/// Returns all documents in a workspace that are under version control or new, as paths relative to
+/// the root of the repository.
 fn documents(workspace: &Path, except: &[&str]) -> Result<Vec<PathBuf>, TaskError> {
     let mut list = Command::new("git");
     list.args([
@@ -93,7 +96,7 @@ fn documents(workspace: &Path, except: &[&str]) -> Result<Vec<PathBuf>, TaskErro
     Ok(documents)
 }
 
-/// The root of the repository that a workspace is in.
+/// Returns the root of the repository that contains a workspace.
 fn repository(workspace: &Path) -> Result<PathBuf, TaskError> {
     let mut ask = Command::new("git");
     ask.args(["rev-parse", "--show-toplevel"]).current_dir(workspace);
@@ -147,7 +150,8 @@ impl Places {
     }
 }
 
-/// Returns the file of an address like `/blob/main/docs/graphs.md`; `None` if it is not that of a file.
+/// Returns the file in an address such as `/blob/main/docs/graphs.md`, or `None` if the address
+/// does not refer to a file.
 fn file_in_the_repository(rest: &str) -> Option<&str> {
     let rest = rest.strip_prefix("/blob/").or_else(|| rest.strip_prefix("/tree/"))?;
     rest.split_once('/').map(|(_, file)| file)

@@ -1,27 +1,29 @@
-//! Which steps a change leaves out: those that read none of the changed files.
+//! Selects the steps that a change affects. A step is left out if it reads none of the changed
+//! files.
 //!
-//! A table names the inputs of each step as patterns of paths from the root of the repository:
+//! A table lists the inputs of each step as patterns of paths, relative to the root of the
+//! repository:
 //!
-//! - `crates/` is every file below that directory, documents left out;
-//! - `crates/*.md` is every document below it, `*.md` every document of all;
-//! - `docs/graphs.md` is that file;
-//! - `*` is every file.
+//! - `crates/` matches every file below that directory, except documents;
+//! - `crates/*.md` matches every document below it, and `*.md` every document;
+//! - `docs/graphs.md` matches only that file;
+//! - `*` matches every file.
 //!
-//! A file that no step but those of `*` names may be an input of any step, so it runs all of them. So does a change of no
-//! file.
+//! A file that only `*` matches may be an input of any step, so a change to it runs all steps. If
+//! no file has changed, all steps also run.
 
 use std::collections::BTreeSet;
 
 use super::step::Step;
 use crate::changes::is_document;
 
-/// The inputs of a step: its name, and groups of patterns.
+/// The inputs of a step: its name and groups of patterns.
 pub type Inputs = (&'static str, &'static [&'static [&'static str]]);
 
-/// The pattern of every file.
+/// The pattern that matches every file.
 const EVERY_FILE: &str = "*";
 
-/// Splits steps into those that run after a change of these files, and those that it leaves out.
+/// Splits steps into those that run after a change to these files, and those that are left out.
 pub(super) fn split<S>(
     steps: Vec<Step<S>>,
     inputs: &[Inputs],
@@ -38,7 +40,8 @@ pub(super) fn split<S>(
     steps.into_iter().partition(runs)
 }
 
-/// The names of steps without inputs and of inputs without a step; for the tests of a table.
+/// Returns the names of steps without inputs, and of inputs without a step. Tests of a table use
+/// it.
 #[must_use]
 pub fn unmatched<S>(steps: &[Step<S>], inputs: &[Inputs]) -> Vec<&'static str> {
     let names = steps.iter().map(|step| step.name);
@@ -47,7 +50,7 @@ pub fn unmatched<S>(steps: &[Step<S>], inputs: &[Inputs]) -> Vec<&'static str> {
     without.chain(inputs.iter().map(|(name, _)| *name).filter(|name| !is_step(name))).collect()
 }
 
-/// The names of the steps that a change of this one file runs.
+/// Returns the names of the steps that run after a change to this file.
 #[must_use]
 pub fn steps_after<S>(steps: &[Step<S>], inputs: &[Inputs], file: &str) -> Vec<&'static str> {
     let (run, _) = split(steps.to_vec(), inputs, &BTreeSet::from([file.to_owned()]));
@@ -60,7 +63,7 @@ fn patterns_of(name: &str, inputs: &[Inputs]) -> impl Iterator<Item = &'static s
     groups.flat_map(|group| *group).copied()
 }
 
-/// Returns true if a step names this file, by another pattern than that of every file.
+/// Returns `true` if a step lists this file with a pattern other than `*`.
 fn is_known(file: &str, inputs: &[Inputs]) -> bool {
     let mut patterns = inputs.iter().flat_map(|(_, groups)| *groups).flat_map(|group| *group);
     patterns.any(|pattern| *pattern != EVERY_FILE && matches(pattern, file))

@@ -1,4 +1,4 @@
-//! One cargo command of a step: how it is written, run into a log, and counted.
+//! One cargo command of a step: how it is displayed, run with a log, and counted.
 
 use std::fmt;
 use std::fs::{File, OpenOptions};
@@ -8,13 +8,13 @@ use std::process::{Command, Stdio};
 
 use crate::tally::Tally;
 
-/// Variables that would change the behaviour of a nested cargo.
+/// Variables that would affect a nested cargo.
 ///
-/// `CARGO` names the cargo that started us, which `cargo +nightly` must not inherit, and the version of the
-/// CUDA bindings is the one in `.cargo/config.toml`.
+/// `CARGO` names the cargo that started this task, which `cargo +nightly` must not inherit. The
+/// version of the CUDA bindings is set in `.cargo/config.toml`.
 const REMOVED: &[&str] = &["CARGO", "CUDARC_CUDA_VERSION"];
 
-/// A cargo command, ready to run.
+/// A cargo command that is ready to run.
 #[derive(Clone, Debug)]
 pub struct Invocation {
     toolchain: Option<String>,
@@ -24,21 +24,22 @@ pub struct Invocation {
     counting: Counting,
 }
 
-/// The kind of counts that a command has.
+/// How the results of a command are counted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Counting {
-    /// The command is one check.
+    /// The command counts as a single check.
     AsOne,
-    /// Its output has the number of tests that ran, and there must be one.
+    /// The output contains the number of tests. There must be at least one.
     Tests,
-    /// Its output has the number of tests that ran, and there may be none.
+    /// The output contains the number of tests, which may be 0.
     TestsIfAny,
-    /// Its last line has the counts.
+    /// The last line of the output contains the counts.
     ClosingLine,
 }
 
 impl Invocation {
-    /// A command that is one check: `cargo` with these arguments, given as one line of words.
+    /// Creates a command that counts as a single check: `cargo` with these arguments, separated by
+    /// spaces.
     pub fn check(words: &str) -> Self {
         let arguments = words.split_whitespace().map(str::to_owned).collect();
         Self {
@@ -50,60 +51,62 @@ impl Invocation {
         }
     }
 
-    /// A command that runs tests and prints their number.
+    /// Creates a command that runs tests and prints their number.
     #[must_use]
     pub fn tests(words: &str) -> Self {
         Self { counting: Counting::Tests, ..Self::check(words) }
     }
 
-    /// The same of crates that may have no test.
+    /// Creates a command that runs the tests of crates that may have none.
     #[must_use]
     pub fn tests_if_any(words: &str) -> Self {
         Self { counting: Counting::TestsIfAny, ..Self::check(words) }
     }
 
-    /// A task of ours that closes with its counts.
+    /// Creates a command that runs one of the project's tasks, whose last line contains the counts.
     #[must_use]
     pub fn counted_task(words: &str) -> Self {
         Self { counting: Counting::ClosingLine, ..Self::check(words) }
     }
 
-    /// On another toolchain than the one that runs this task.
+    /// Selects a toolchain other than the one that runs this task.
     #[must_use]
     pub fn on(mut self, toolchain: &str) -> Self {
         self.toolchain = Some(toolchain.to_owned());
         self
     }
 
-    /// With more arguments.
+    /// Appends arguments.
     pub fn with<S: Into<String>>(mut self, arguments: impl IntoIterator<Item = S>) -> Self {
         self.arguments.extend(arguments.into_iter().map(Into::into));
         self
     }
 
-    /// With an environment variable.
+    /// Sets an environment variable.
     pub fn variable(mut self, name: &'static str, value: impl Into<String>) -> Self {
         self.variables.push((name, value.into()));
         self
     }
 
-    /// In a directory below the root: another workspace of the repository.
+    /// Runs the command in a directory below the root, which contains another workspace of the
+    /// repository.
     #[must_use]
     pub fn inside(mut self, directory: &'static str) -> Self {
         self.directory = Some(directory);
         self
     }
 
-    /// Returns the kind of its counts.
+    /// Returns how the results are counted.
     pub(super) fn counting(&self) -> Counting {
         self.counting
     }
 
-    /// Runs the command at `root`, and appends its output to `log`. Returns its counts and its output.
+    /// Runs the command at `root` and appends its output to `log`. Returns the counts and the
+    /// output.
     ///
     /// # Errors
     ///
-    /// Fails if the log cannot be written or the command cannot be started.
+    /// Fails if the log cannot be written or if the command cannot be started.
     pub(super) fn run(&self, root: &Path, log: &Path) -> std::io::Result<(Tally, String)> {
         let mut log = OpenOptions::new().read(true).append(true).create(true).open(log)?;
         writeln!(log, "$ {self}")?;
@@ -118,7 +121,8 @@ impl Invocation {
         Ok((tally, output))
     }
 
-    /// The process: no input, both outputs in the log in the order they are written.
+    /// Returns the process. It has no input, and both outputs go to the log in the order in which
+    /// they are written.
     fn command(&self, root: &Path, log: &File) -> std::io::Result<Command> {
         let mut command = Command::new("cargo");
         command
@@ -138,7 +142,7 @@ impl Invocation {
     }
 }
 
-/// As a person would type it into a shell.
+/// Formats the command as it would be typed into a shell.
 impl fmt::Display for Invocation {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         if let Some(directory) = self.directory {
@@ -155,7 +159,7 @@ impl fmt::Display for Invocation {
     }
 }
 
-/// A word with quotes around it where a shell would split or expand it.
+/// A word that is displayed in quotes if a shell would split or expand it.
 struct Quoted<'w>(&'w str);
 
 impl fmt::Display for Quoted<'_> {
@@ -165,7 +169,7 @@ impl fmt::Display for Quoted<'_> {
     }
 }
 
-/// Reads a file from a position on, and replaces bytes that are no UTF-8.
+/// Reads a file from a position to its end, and replaces invalid UTF-8.
 fn read_from(file: &mut File, start: u64) -> std::io::Result<String> {
     let mut bytes = Vec::new();
     file.seek(SeekFrom::Start(start))?;

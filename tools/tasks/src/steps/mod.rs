@@ -1,8 +1,9 @@
-//! `cargo xtask test`: the steps of a workspace, in order, with one closing line of counts.
+//! `cargo xtask test`: runs the steps of a workspace in order, and ends with one line of counts.
 //!
-//! A step is a few cargo commands whose output goes to a log; a failed command prints the end of its own. Every step
-//! runs, even after a failure, unless `--fail-fast` is given. A step whose toolchain is missing prints that and counts
-//! as skipped. With `--changed-since` the steps that read no changed file are left out, and listed as not changed.
+//! A step consists of a few cargo commands whose output goes to a log. If a command fails, the end
+//! of its output is printed. Every step runs, even if earlier steps have failed, unless
+//! `--fail-fast` is given. A step whose toolchain is missing prints this and counts as skipped.
+//! With `--changed-since`, steps that read no changed file are left out and listed as not changed.
 
 pub mod inputs;
 mod invocation;
@@ -25,35 +26,37 @@ use crate::tally::Tally;
 pub use invocation::Invocation;
 pub use step::{Plan, Setting, Step};
 
-/// The options of `cargo xtask test`.
+/// The arguments of `cargo xtask test`.
 #[derive(Debug, clap::Args)]
 pub struct Arguments {
-    /// Run only this step, or all steps whose names start like this; may be repeated.
+    /// Run only this step, or all steps whose names start with this text. May be repeated.
     #[arg(long, value_name = "STEP")]
     only: Vec<String>,
     /// Stop after the first step that fails.
     #[arg(long)]
     fail_fast: bool,
-    /// Run the full counts of random programs, and the steps that a plain run leaves out.
+    /// Run with the full number of random programs, and include the steps that a plain run leaves
+    /// out.
     #[arg(long)]
     pub full: bool,
-    /// List the steps and run none.
+    /// List the steps without running them.
     #[arg(long)]
     list: bool,
-    /// Leave out the steps that read no file that differs from the merge base with this revision.
+    /// Leave out the steps for which no file differs from the merge base with this revision.
     #[arg(long, value_name = "REV", conflicts_with = "all")]
     pub changed_since: Option<String>,
-    /// Leave out no step, which is the default.
+    /// Run all steps, which is the default.
     #[arg(long)]
     all: bool,
 }
 
-/// Runs the steps; the last line that it prints is `N passed, N failed, N skipped`. `detect` is not called where steps
-/// are only listed. `inputs` are what `--changed-since` chooses by.
+/// Runs the steps. The last line of the output is `N passed, N failed, N skipped`. If steps are
+/// only listed, `detect` is not called. `--changed-since` selects steps by `inputs`.
 ///
 /// # Errors
 ///
-/// Fails if the run could not be made at all. A failed step is not an error: it is counted, and sets the exit code.
+/// Fails if the run cannot be started. A failed step is not returned as an error: it is counted,
+/// and sets the exit code.
 pub fn run<S: Setting>(
     arguments: &Arguments,
     steps: &[Step<S>],
@@ -78,11 +81,12 @@ pub fn run<S: Setting>(
     run_all(&steps, &left_out, arguments.fail_fast, &setting, &logs)
 }
 
-/// Runs these steps, with their logs in `logs`, and prints the table, the steps that are left out, and the counts.
+/// Runs these steps with their logs in `logs`. Prints the table, the steps that are left out, and
+/// the counts.
 ///
 /// # Errors
 ///
-/// Fails if a log cannot be written or cargo cannot be started.
+/// Fails if a log cannot be written or if cargo cannot be started.
 pub(crate) fn run_all<S: Setting>(
     steps: &[Step<S>],
     left_out: &[Step<S>],
@@ -96,7 +100,7 @@ pub(crate) fn run_all<S: Setting>(
     Ok(close(&outcomes, steps.len(), &left_out))
 }
 
-/// Prints the table and the counts; the exit code of the run.
+/// Prints the table and the counts. Returns the exit code of the run.
 fn close(outcomes: &[Outcome], planned: usize, left_out: &[&str]) -> ExitCode {
     println!("\n{}", report::table(outcomes, left_out));
     if outcomes.len() < planned {

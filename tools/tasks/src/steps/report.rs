@@ -1,4 +1,4 @@
-//! The output of a run: the relevant part of a failed command, the table of steps, the counts.
+//! The output of a run: the relevant part of a failed command, the table of steps, and the counts.
 
 use std::time::Duration;
 
@@ -6,10 +6,10 @@ use comfy_table::{CellAlignment, Table, presets};
 
 use crate::tally::Tally;
 
-/// Lines of a failed command that are printed; the log has all of them.
+/// The maximum number of lines that are printed for a failed command. The log contains all lines.
 const PRINTED_LINES: usize = 150;
 
-/// The beginnings and ends of lines that are unrelated to a failure.
+/// The beginnings and ends of lines that say nothing about a failure.
 const NOISE_AT_START: &[&str] = &[
     "Compiling ",
     "Checking ",
@@ -28,11 +28,11 @@ pub(super) struct Outcome {
     pub(super) name: &'static str,
     pub(super) time: Duration,
     pub(super) tally: Tally,
-    /// The reason why it was skipped, or the path of the failed command's output.
+    /// The reason why the step was skipped, or where the output of a failed command is.
     pub(super) note: String,
 }
 
-/// Returns the end of a failed command's output, without the lines about successes.
+/// Returns the end of a failed command's output, without lines about what succeeded.
 pub(super) fn excerpt(output: &str) -> String {
     let lines: Vec<&str> = output.lines().filter(|line| !is_noise(line)).collect();
     lines[lines.len().saturating_sub(PRINTED_LINES)..].join("\n")
@@ -45,7 +45,7 @@ fn is_noise(line: &str) -> bool {
         || NOISE_AT_END.iter().any(|end| line.ends_with(end))
 }
 
-/// A step that has just ended.
+/// Formats a step that has just ended.
 pub(super) fn line(outcome: &Outcome) -> String {
     let counts = closing_line(outcome.tally);
     let note = if outcome.note.is_empty() { "" } else { "; " };
@@ -53,7 +53,7 @@ pub(super) fn line(outcome: &Outcome) -> String {
     format!("{name} in {} s: {counts}{note}{text}", seconds(*time))
 }
 
-/// One line a step; those that were left out come last, without counts.
+/// Returns a table with one line for each step. Steps that were left out come last, without counts.
 pub(super) fn table(outcomes: &[Outcome], left_out: &[&str]) -> String {
     let mut table = Table::new();
     table.load_preset(presets::NOTHING);
@@ -77,12 +77,12 @@ pub(super) fn table(outcomes: &[Outcome], left_out: &[&str]) -> String {
     table.trim_fmt()
 }
 
-/// Seconds with one digit after the point.
+/// Formats seconds with one digit after the decimal point.
 fn seconds(time: Duration) -> String {
     format!("{:.1}", time.as_secs_f64())
 }
 
-/// The closing line of a run.
+/// Returns the last line of a run.
 pub(super) fn closing_line(tally: Tally) -> String {
     let Tally { passed, failed, skipped } = tally;
     format!("{passed} passed, {failed} failed, {skipped} skipped")

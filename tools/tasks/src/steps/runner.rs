@@ -1,4 +1,5 @@
-//! Runs steps: their commands in turn into a log, and lanes of steps side by side, one per core.
+//! Runs steps. The commands of a step run one after the other with a log. Steps are grouped into
+//! lanes, and each core runs one lane at a time.
 
 use std::io;
 use std::num::NonZero;
@@ -12,12 +13,12 @@ use super::report::{self, Outcome};
 use super::step::{Setting, Step};
 use crate::tally::Tally;
 
-/// Runs steps in lanes, and returns their outcomes, lane after lane. Each core takes the next free lane. With
-/// `fail_fast` no step starts after one has failed.
+/// Runs steps in lanes, and returns their outcomes, ordered by lane. Each core runs the next lane
+/// that has not started. With `fail_fast`, no step starts after a step has failed.
 ///
 /// # Errors
 ///
-/// Fails if a log cannot be written or cargo cannot be started.
+/// Fails if a log cannot be written or if cargo cannot be started.
 pub(super) fn run<S: Setting>(
     steps: &[Step<S>],
     fail_fast: bool,
@@ -41,18 +42,20 @@ pub(super) fn run<S: Setting>(
     Ok(in_order(&lanes(steps), cores, run_lane)?.into_iter().flatten().collect())
 }
 
-/// Splits steps into lanes: those that share a build directory, in their order, and each other step by itself.
+/// Splits steps into lanes. Steps that share a build directory form one lane in their order, and
+/// each other step forms its own lane.
 fn lanes<S>(steps: &[Step<S>]) -> Vec<Vec<Step<S>>> {
     let (alone, in_turn): (Vec<Step<S>>, _) = steps.iter().partition(|step| step.side_by_side);
     let in_turn = Some(in_turn).filter(|lane| !lane.is_empty());
     in_turn.into_iter().chain(alone.into_iter().map(|step| vec![step])).collect()
 }
 
-/// Calls `work` for each item, with this number of threads. Returns the results in the order of the items.
+/// Calls `work` for each item with this many threads. Returns the results in the order of the
+/// items.
 ///
 /// # Errors
 ///
-/// The first in that order that `work` returned.
+/// Returns the first error of `work` in that order.
 fn in_order<I: Sync, O: Send>(
     items: &[I],
     threads: usize,
@@ -77,7 +80,7 @@ fn in_order<I: Sync, O: Send>(
     done.into_iter().map(|(_, outcome)| outcome).collect()
 }
 
-/// Runs one step, all its commands.
+/// Runs all commands of a step.
 fn run_step<S: Setting>(step: &Step<S>, setting: &S, logs: &Path) -> io::Result<Outcome> {
     println!("\n== {}: {}", step.name, step.about);
     let start = Instant::now();
@@ -92,14 +95,14 @@ fn run_step<S: Setting>(step: &Step<S>, setting: &S, logs: &Path) -> io::Result<
     Ok(outcome)
 }
 
-/// The log of a step, emptied.
+/// Creates an empty log for a step.
 fn fresh_log(logs: &Path, step: &str) -> io::Result<PathBuf> {
     let log = logs.join(format!("{step}.log"));
     std::fs::write(&log, "")?;
     Ok(log)
 }
 
-/// Runs the commands of a step; their counts, and a note where one failed.
+/// Runs the commands of a step. Returns their counts, and a note if a command failed.
 fn run_commands(commands: &[Invocation], root: &Path, log: &Path) -> io::Result<(Tally, String)> {
     let mut total = Tally::default();
     for command in commands {
@@ -134,7 +137,7 @@ mod tests {
         let (both, at_once) = (Barrier::new(2), AtomicUsize::new(0));
         let work = |&item: &u32| {
             assert!(at_once.fetch_add(1, Ordering::SeqCst) < 2);
-            // Six items come in three pairs, or this waits for ever.
+            // The six items must run in three pairs; otherwise this waits forever.
             both.wait();
             at_once.fetch_sub(1, Ordering::SeqCst);
             both.wait();

@@ -1,15 +1,16 @@
-//! Which steps run: all of a plain run, or those that `--only` names.
+//! Selects the steps that run: all steps of a plain run, or those that `--only` names.
 
 use super::step::Step;
 use crate::TaskError;
 
-/// The steps of this run, in their order.
+/// Returns the steps of this run in their order.
 ///
-/// A name selects the step it names, or else every step that starts with it: `miri` is all of Miri.
+/// A name selects the step of that name. If there is none, it selects every step whose name starts
+/// with it: `miri` selects all Miri steps.
 ///
 /// # Errors
 ///
-/// Fails if a name selects nothing.
+/// Fails if a name selects no step.
 pub(super) fn select<S>(
     all: &[Step<S>],
     only: &[String],
@@ -30,7 +31,7 @@ fn names<S>(name: &str, step: &Step<S>, all: &[Step<S>]) -> bool {
     step.name == name || (step.name.starts_with(name) && all.iter().all(|other| other.name != name))
 }
 
-/// The steps as `--list` prints them.
+/// Formats the steps for `--list`.
 pub(super) fn list<S>(all: &[Step<S>]) -> String {
     let width = all.iter().map(|step| step.name.len()).max().unwrap_or_default();
     let line = |step: &Step<S>| {

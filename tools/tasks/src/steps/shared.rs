@@ -1,30 +1,30 @@
-//! Plans of the steps that every workspace has in the same form.
+//! Plans of steps that are the same in every workspace.
 
 use super::invocation::Invocation;
 
-/// Follows every link of the documents.
+/// Plans the check of all links in documents.
 ///
 /// # Errors
 ///
-/// None: a plan returns the reason why its step cannot run, and this step can.
+/// Never fails. A plan returns an error if its step cannot run, but this step always can.
 pub fn links<S>(_: &S) -> Result<Vec<Invocation>, String> {
     Ok(vec![Invocation::counted_task("xtask links")])
 }
 
-/// Checks comments and documents against the rules of `docs/writing.md`.
+/// Plans the check of comments and documents against the rules of `docs/writing.md`.
 ///
 /// # Errors
 ///
-/// None, as for [`links`].
+/// Never fails, like [`links`].
 pub fn words<S>(_: &S) -> Result<Vec<Invocation>, String> {
     Ok(vec![Invocation::counted_task("xtask words")])
 }
 
-/// Checks imports against the layering.
+/// Plans the check of imports against the layering.
 ///
 /// # Errors
 ///
-/// None, as for [`links`].
+/// Never fails, like [`links`].
 pub fn imports<S>(_: &S) -> Result<Vec<Invocation>, String> {
     Ok(vec![Invocation::counted_task("xtask imports")])
 }

@@ -1,24 +1,24 @@
-//! A step: its name, its property and the plan of its commands.
+//! A step: its name, the property that it checks, and the plan of its commands.
 
 use super::invocation::Invocation;
 use crate::workspace::Workspace;
 
-/// One step. `S` holds the facts that a run knows: toolchains, directories, counts.
+/// A step. `S` contains what is known about a run: toolchains, directories, counts.
 #[derive(Debug)]
 pub struct Step<S> {
-    /// The name that `--only` takes.
+    /// The name that `--only` accepts.
     pub name: &'static str,
     /// The property that the step checks.
     pub about: &'static str,
-    /// True if it runs only with `--full`, or by name.
+    /// `true` if the step runs only with `--full`, or if it is selected by name.
     pub only_in_full: bool,
-    /// True if it runs beside all others, and needs nothing that they build.
+    /// `true` if the step runs at the same time as the others, and needs nothing that they build.
     pub side_by_side: bool,
-    /// Its commands, or why there are none here.
+    /// Plans the step's commands, or returns the reason why it cannot run.
     pub plan: Plan<S>,
 }
 
-/// Plans the commands of a step, or returns why there are none here.
+/// Plans the commands of a step, or returns the reason why the step cannot run.
 pub type Plan<S> = fn(&S) -> Result<Vec<Invocation>, String>;
 
 impl<S> Clone for Step<S> {
@@ -30,25 +30,26 @@ impl<S> Clone for Step<S> {
 impl<S> Copy for Step<S> {}
 
 impl<S> Step<S> {
-    /// A step that shares the build directory with the others, and runs in their order.
+    /// Creates a step that shares the build directory with others, and runs in their order.
     pub const fn in_turn(name: &'static str, about: &'static str, plan: Plan<S>) -> Self {
         Self { name, about, only_in_full: false, side_by_side: false, plan }
     }
 
-    /// A step that runs beside the others.
+    /// Creates a step that runs at the same time as the others.
     pub const fn beside(name: &'static str, about: &'static str, plan: Plan<S>) -> Self {
         Self { side_by_side: true, ..Self::in_turn(name, about, plan) }
     }
 
-    /// The same, only with `--full`.
+    /// Returns the same step, which then only runs with `--full`.
     #[must_use]
     pub const fn in_full(self) -> Self {
         Self { only_in_full: true, ..self }
     }
 }
 
-/// The facts of a run that the steps of a workspace plan with.
+/// The properties of a run. The steps of a workspace use it for their plans.
 pub trait Setting: Sync {
-    /// The workspace: commands run at its root, and their logs are in `xtask` under its target directory.
+    /// The workspace. Commands run at its root, and their logs are stored in `xtask` in its target
+    /// directory.
     fn workspace(&self) -> &Workspace;
 }

@@ -1,4 +1,4 @@
-//! The committed table of refused sentences that an area may still contain.
+//! The committed table that states how many refused sentences each area may still contain.
 
 use std::collections::BTreeMap;
 use std::fmt::{self, Write as _};
@@ -7,14 +7,14 @@ use super::rules::{Found, Rule};
 use crate::TaskError;
 use crate::checks::Outcome;
 
-/// Allowances by area and rule. An area without a row may contain no refused sentence.
+/// The allowances by area and rule. An area that has no row may contain no refused sentence.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Allowed {
     rows: BTreeMap<(String, Rule), usize>,
 }
 
 impl Allowed {
-    /// The smallest table that these areas pass.
+    /// Returns the smallest table with which these areas pass.
     pub(super) fn of(areas: &BTreeMap<String, Found>) -> Self {
         let mut rows = BTreeMap::new();
         for (area, found) in areas {
@@ -24,7 +24,7 @@ impl Allowed {
         Self { rows }
     }
 
-    /// Parses lines of an area, a rule and a figure; `#` opens a comment line.
+    /// Parses lines that consist of an area, a rule and a figure. `#` starts a comment line.
     ///
     /// # Errors
     ///
@@ -48,14 +48,14 @@ impl Allowed {
         Ok(Self { rows })
     }
 
-    /// Checks the figures of an area against its rows.
+    /// Compares the figures of an area with its rows.
     pub(super) fn check(&self, area: &str, found: &Found) -> Outcome {
         let mut complaints = String::new();
         for rule in Rule::ALL {
             let (needed, allowed) = (found.needed(rule), self.get(area, rule));
             if needed > allowed {
                 for refusal in found.refusals.iter().filter(|refusal| refusal.rule == rule) {
-                    // Writing to a string does not fail.
+                    // Writing to a string cannot fail.
                     let _ = write!(complaints, "\n    {refusal}");
                 }
             }
@@ -74,7 +74,7 @@ impl Allowed {
         if complaints.is_empty() { Ok(()) } else { Err(complaints) }
     }
 
-    /// The rows whose figure is above that of an older table, as text.
+    /// Returns the rows whose figure is greater than in an older table, as text.
     pub(super) fn raised_over(&self, old: &Self) -> Vec<String> {
         let raised = self.rows.iter().filter_map(|((area, rule), &figure)| {
             let before = old.get(area, *rule);
@@ -83,12 +83,12 @@ impl Allowed {
         raised.collect()
     }
 
-    /// The number of rows.
+    /// Returns the number of rows.
     pub(super) fn len(&self) -> usize {
         self.rows.len()
     }
 
-    /// The sum of all figures.
+    /// Returns the sum of all figures.
     pub(super) fn total(&self) -> usize {
         self.rows.values().sum()
     }

@@ -1,14 +1,14 @@
-//! The subjects of commits: at most 72 characters.
+//! Checks that the subjects of commits have at most 72 characters.
 
 use std::path::Path;
 use std::process::{Command, Stdio};
 
 use crate::checks::{Checks, Outcome};
 
-/// Characters that a subject may have.
+/// The maximum number of characters in a subject.
 const MOST: usize = 72;
 
-/// Checks the commits after `base`. Counts a skip if the repository does not have that commit.
+/// Checks the commits after `base`. If the repository does not contain that commit, counts a skip.
 pub(super) fn check(root: &Path, base: &str, checks: &mut Checks) {
     match subjects(root, base) {
         Some(log) => {
@@ -19,7 +19,7 @@ pub(super) fn check(root: &Path, base: &str, checks: &mut Checks) {
     }
 }
 
-/// One line a commit: its short name and its subject.
+/// Returns one line for each commit, with its abbreviated hash and its subject.
 fn subjects(root: &Path, base: &str) -> Option<String> {
     let mut log = Command::new("git");
     log.args(["log", "--no-merges", "--format=%h %s", &format!("{base}..HEAD")]);

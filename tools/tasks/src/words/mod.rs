@@ -1,8 +1,9 @@
 //! `cargo xtask words`: checks comments and documents against the rules of `docs/writing.md`.
 //!
-//! The prose of Rust comments and of Markdown is split into sentences (`prose`), and the `rules` refuse some of them.
-//! A committed table (`allowed`) has the refused sentences that each area may still contain; its figures only fall.
-//! The subjects of new `commits` are checked too. The last line counts the checks: one per area, and one for commits.
+//! The prose in Rust comments and Markdown is split into sentences (`prose`), and the `rules`
+//! refuse some of them. A committed table (`allowed`) states how many refused sentences each area
+//! may still contain. Its figures may only fall. The subjects of new `commits` are also checked.
+//! The last line counts the checks: one for each area, and one for commits.
 
 mod allowed;
 mod commits;
@@ -21,13 +22,14 @@ use crate::workspace::{self, Workspace};
 use allowed::Allowed;
 use rules::Found;
 
-/// The options of `cargo xtask words`.
+/// The arguments of `cargo xtask words`.
 #[derive(Debug, clap::Args)]
 pub struct Arguments {
-    /// Write the table of allowances for the whole repository. Figures may only fall, unless the table is missing.
+    /// Write the table of allowances for the whole repository. Unless the table is missing, figures
+    /// may only fall.
     #[arg(long, conflicts_with = "list")]
     write: bool,
-    /// Check nothing: print every refused sentence of the areas that start like this.
+    /// Check nothing, and print every refused sentence in areas whose names start with this text.
     #[arg(long, value_name = "AREA")]
     list: Option<String>,
 }
@@ -35,23 +37,23 @@ pub struct Arguments {
 /// The part of the repository that a workspace checks.
 #[derive(Clone, Copy, Debug)]
 pub struct Scope<'a> {
-    /// Directories that another workspace checks, from the root of the workspace.
+    /// Directories that another workspace checks, relative to the root of the workspace.
     pub except: &'a [&'a str],
-    /// The table of allowances, from the root of the repository.
+    /// The table of allowances, relative to the root of the repository.
     pub table: &'a str,
-    /// The commit after which subjects are checked; `None` checks no subject.
+    /// The commit after which subjects are checked. `None` means that no subjects are checked.
     pub commits_since: Option<&'a str>,
 }
 
-/// Records of past measurements, which stay as they were written.
+/// Records of past measurements, which are not edited.
 const RECORDS: &str = ":(top,exclude)docs/measurements";
 
 /// Checks the comments and documents of the workspace, and the subjects of commits.
 ///
 /// # Errors
 ///
-/// Fails if a file cannot be read, or if `--write` would raise a figure. A refused sentence is not an error: it sets
-/// the exit code.
+/// Fails if a file cannot be read, or if `--write` would raise a figure. A refused sentence is not
+/// returned as an error: it sets the exit code.
 pub fn run(arguments: &Arguments, scope: &Scope<'_>) -> Result<ExitCode, TaskError> {
     let workspace: Workspace = workspace::describe()?;
     let root = repository(&workspace.root)?;
@@ -100,7 +102,7 @@ fn write(table: &Path, areas: &BTreeMap<String, Found>) -> Result<(usize, usize)
     Ok((new.len(), new.total()))
 }
 
-/// The root of the repository that a workspace is in.
+/// Returns the root of the repository that contains a workspace.
 fn repository(workspace: &Path) -> Result<PathBuf, TaskError> {
     let mut ask = Command::new("git");
     ask.args(["rev-parse", "--show-toplevel"]).current_dir(workspace);
@@ -120,7 +122,7 @@ fn areas(
     let listed = output(list.current_dir(directory))?;
     let mut areas: BTreeMap<String, Found> = BTreeMap::new();
     for path in std::str::from_utf8(&listed)?.lines() {
-        // A deleted file stays in the index until the next commit.
+        // The index still contains a deleted file until the next commit.
         if root.join(path).is_file() {
             let text = std::fs::read_to_string(root.join(path))?;
             areas.entry(area(root, path)).or_default().read(path, &text);
@@ -132,7 +134,8 @@ fn areas(
     Ok(areas)
 }
 
-/// The area of a file: its crate or workspace, else its top directory, else `.`.
+/// Returns the area of a file: its crate or workspace. Other files belong to their top directory or
+/// to `.`.
 fn area(root: &Path, path: &str) -> String {
     let of_crate = Path::new(path).ancestors().skip(1).find(|directory| {
         !directory.as_os_str().is_empty() && root.join(directory).join("Cargo.toml").is_file()

@@ -1,54 +1,55 @@
-//! The prose of a file: blocks of text without code, split into sentences.
+//! Extracts the prose of a file: blocks of text without code, split into sentences.
 //!
-//! The comments of Rust sources are read as Markdown. A comment is a run of lines that begin with the same mark: `///`,
-//! `//!` or `//`. Comments behind code, and inside of block comments, are not read.
+//! Comments in Rust sources are read as Markdown. A comment is a sequence of lines that begin with
+//! the same marker: `///`, `//!` or `//`. Comments that follow code on the same line, and block
+//! comments, are not read.
 
 use pulldown_cmark::{Event, Options, Parser, Tag, TagEnd};
 
-/// A comment, or a whole document.
+/// A comment or a whole document.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Passage {
-    /// The line of its first character, from 1.
+    /// The number of the line on which the passage begins, counted from 1.
     first_line: usize,
-    /// The text without comment marks, with one line for each line of the source.
+    /// The text without comment markers. Each line of the source is one line of the text.
     markdown: String,
-    /// True if it documents an item or a module.
+    /// `true` if the passage documents an item or a module.
     pub(super) is_documentation: bool,
 }
 
-/// A paragraph, heading, list item or table cell.
+/// A paragraph, a heading, a list item or a table cell.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Block {
-    /// The text. A span of code is the one word [`CODE`].
+    /// The text. Each code span is replaced by the word [`CODE`].
     text: String,
-    /// Pairs of an offset in `text` and the line of the source from there on.
+    /// Pairs of an offset in `text` and the source line that begins at this offset.
     lines: Vec<(usize, usize)>,
-    /// True for a list item, or a part of one.
+    /// `true` for a list item or a part of a list item.
     pub(super) is_item: bool,
 }
 
-/// A sentence, with the line that it begins on.
+/// A sentence, and the line on which it begins.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Sentence<'b> {
     pub(super) text: &'b str,
     pub(super) line: usize,
 }
 
-/// The word that stands for a span of code.
+/// The word that replaces a code span.
 const CODE: &str = "`…`";
 
-/// Abbreviations whose full stop ends no sentence.
+/// Abbreviations whose full stop does not end a sentence.
 const ABBREVIATIONS: [&str; 4] = ["e.g.", "i.e.", "cf.", "vs."];
 
-/// Characters that may follow the full stop of a sentence, before the space.
+/// Characters that may be between the full stop of a sentence and the following space.
 const CLOSING: [char; 6] = [')', ']', '"', '”', '*', '\''];
 
-/// A whole document.
+/// Returns a whole document as one passage.
 pub(super) fn document(text: &str) -> Passage {
     Passage { first_line: 1, markdown: text.to_owned(), is_documentation: false }
 }
 
-/// The comments of a Rust source. The comment `// Layering:` is data, and is left out.
+/// Returns the comments in a Rust source. The comment `// Layering:` contains data and is left out.
 pub(super) fn comments(source: &str) -> Vec<Passage> {
     let mut passages: Vec<Passage> = Vec::new();
     let mut open = None;
@@ -75,11 +76,11 @@ pub(super) fn comments(source: &str) -> Vec<Passage> {
     passages
 }
 
-/// The mark and the text of a line that is a comment.
+/// Returns the marker and the text of a line that is a comment.
 fn comment(line: &str) -> Option<(&'static str, &str)> {
     let mark = ["///", "//!", "//"].into_iter().find(|mark| line.starts_with(mark))?;
     let text = &line[mark.len()..];
-    // `////` is a ruler, and `//~` an annotation of a test of the compiler's errors.
+    // `////` is a separator line, and `//~` an annotation in a test of compiler errors.
     if text.starts_with(['/', '~']) {
         return None;
     }
@@ -87,7 +88,7 @@ fn comment(line: &str) -> Option<(&'static str, &str)> {
 }
 
 impl Passage {
-    /// Its blocks in order, without code blocks, quotations and HTML.
+    /// Returns the blocks in order, without code blocks, quotations and HTML.
     pub(super) fn blocks(&self) -> Vec<Block> {
         let options = Options::ENABLE_TABLES | Options::ENABLE_FOOTNOTES;
         let (mut blocks, mut block) = (Vec::new(), Block::default());
@@ -137,7 +138,7 @@ impl Block {
         self.text.push_str(text);
     }
 
-    /// Moves the block to the others, and begins another one.
+    /// Appends the block to `blocks`, and begins a new block.
     fn flush_into(&mut self, blocks: &mut Vec<Self>, next_is_item: bool) {
         let block = std::mem::take(self);
         if !block.text.trim().is_empty() {
@@ -146,12 +147,13 @@ impl Block {
         self.is_item = next_is_item;
     }
 
-    /// Its text, and the line that it begins on, as one sentence.
+    /// Returns the whole text as one sentence, with the line on which it begins.
     pub(super) fn whole(&self) -> Sentence<'_> {
         Sentence { text: self.text.trim(), line: self.line_at(0) }
     }
 
-    /// Its sentences. A sentence ends at `.`, `!` or `?` before a space and a letter that is not small.
+    /// Returns the sentences. A sentence ends at `.`, `!` or `?` if a space follows, and then a
+    /// character that is not a lowercase letter.
     pub(super) fn sentences(&self) -> Vec<Sentence<'_>> {
         let (mut sentences, mut start) = (Vec::new(), 0);
         for (space, _) in self.text.char_indices().filter(|(_, letter)| letter.is_whitespace()) {

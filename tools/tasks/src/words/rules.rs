@@ -1,23 +1,24 @@
-//! The rules, and the sentences of an area that they refuse.
+//! The rules, and the sentences in an area that the rules refuse.
 
 use std::fmt;
 
 use super::prose::{self, Block, Passage, Sentence};
 
-/// A rule, by the name that it has in the table of allowances.
+/// A rule. Its name is used in the table of allowances.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Rule {
-    /// A documentation comment does not open with a word of [`OPENINGS`]. Each area may have [`OPENINGS_PER_CENT`].
+    /// A documentation comment must not open with a word in [`OPENINGS`]. In each area,
+    /// [`OPENINGS_PER_CENT`] percent may do so.
     Openings,
-    /// A sentence has no phrase of [`REFUSED`] outside quotations and code.
+    /// A sentence must not contain a phrase in [`REFUSED`], except in quotations and code.
     Words,
-    /// A sentence has at most [`LONGEST_SENTENCE`] words.
+    /// A sentence must have at most [`LONGEST_SENTENCE`] words.
     Long,
-    /// An item of a changelog has at most [`LONGEST_ITEM`] words.
+    /// An item in a changelog must have at most [`LONGEST_ITEM`] words.
     Items,
 }
 
-/// A refused sentence.
+/// A sentence that a rule refuses.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Refusal {
     pub(super) rule: Rule,
@@ -27,7 +28,7 @@ pub(super) struct Refusal {
     sentence: String,
 }
 
-/// The findings of an area.
+/// The findings of the rules in an area.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Found {
     pub(super) refusals: Vec<Refusal>,
@@ -36,14 +37,14 @@ pub(super) struct Found {
 }
 
 const OPENINGS: [&str; 4] = ["What", "Whether", "Where", "That"];
-/// The share of documentation comments that may open with one of [`OPENINGS`].
+/// The percentage of documentation comments that may open with a word in [`OPENINGS`].
 const OPENINGS_PER_CENT: usize = 2;
 const LONGEST_SENTENCE: usize = 40;
 const LONGEST_ITEM: usize = 30;
-/// The file name of a changelog.
+/// The file name of changelogs.
 const CHANGELOG: &str = "CHANGELOG.md";
 
-/// Refused phrases in small letters, each with advice.
+/// Refused phrases in lower case, each with advice.
 const REFUSED: &[(&str, &str)] = &[
     ("nobody", "name the actor"),
     ("nobody's", "name the owner"),
@@ -67,7 +68,7 @@ const REFUSED: &[(&str, &str)] = &[
     ("at no cost", "write the figure"),
 ];
 
-/// Phrases in which a word of [`REFUSED`] is a noun.
+/// Phrases in which a word from [`REFUSED`] is a noun and therefore allowed.
 const NOUNS: &[&str] = &[
     "all answers",
     "expected answers",
@@ -80,7 +81,7 @@ const NOUNS: &[&str] = &[
 impl Rule {
     pub(super) const ALL: [Self; 4] = [Self::Openings, Self::Words, Self::Long, Self::Items];
 
-    /// The rule of a name in the table.
+    /// Returns the rule of this name in the table.
     pub(super) fn named(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|rule| rule.to_string() == name)
     }
@@ -104,7 +105,7 @@ impl fmt::Display for Refusal {
     }
 }
 
-/// The figures of an area in one line.
+/// Formats the figures of an area on one line.
 impl fmt::Display for Found {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { documentation_comments, sentences, .. } = self;
@@ -113,7 +114,7 @@ impl fmt::Display for Found {
 }
 
 impl Found {
-    /// Checks a file: the comments of a Rust source, or a document.
+    /// Checks a file, which is a Rust source or a document.
     pub(super) fn read(&mut self, file: &str, text: &str) {
         if file.ends_with(".rs") {
             for comment in prose::comments(text) {
@@ -124,7 +125,7 @@ impl Found {
         }
     }
 
-    /// The allowance that the area needs by a rule, to pass.
+    /// Returns the allowance that the area needs to pass a rule.
     pub(super) fn needed(&self, rule: Rule) -> usize {
         let count = self.refusals.iter().filter(|refusal| refusal.rule == rule).count();
         let spared =
@@ -195,14 +196,16 @@ impl Found {
     }
 }
 
-/// The number of words: runs without a space that have a letter or digit, or stand for code.
+/// Returns the number of words. A word is a sequence without spaces that contains a letter or
+/// digit, or represents code.
 fn words(text: &str) -> usize {
     let is_word =
         |word: &&str| word.chars().any(|letter| letter.is_alphanumeric() || letter == '`');
     text.split_whitespace().filter(is_word).count()
 }
 
-/// The words in small letters, with one space before and after each. Marks are words too, so that a phrase has none.
+/// Returns the words in lower case, with one space before and after each. Punctuation marks also
+/// count as words, so no phrase extends across them.
 fn normalised(text: &str) -> String {
     let mut plain = String::from(" ");
     for word in text.split_whitespace() {
@@ -217,7 +220,7 @@ fn normalised(text: &str) -> String {
     plain
 }
 
-/// The text without what stands between two quotation marks.
+/// Returns the text without the parts between quotation marks.
 fn without_quotations(text: &str) -> String {
     let mut kept = String::new();
     let mut rest = text;
@@ -227,7 +230,7 @@ fn without_quotations(text: &str) -> String {
         let quoted = &quoted[mark.len_utf8()..];
         let Some(end) = quoted.find(['"', '”']) else { break };
         kept.push_str(before);
-        // Another word, so that the words around it are no phrase.
+        // The quotation is replaced by a word, so the words around it do not form a phrase.
         kept.push_str("quoted");
         rest = quoted[end..].strip_prefix(['"', '”']).unwrap_or_default();
     }
@@ -238,14 +241,14 @@ fn without_quotations(text: &str) -> String {
 mod tests {
     use super::{Found, Rule, without_quotations};
 
-    /// The rules that refuse something of this file, in order.
+    /// Returns the rules that refuse something in this file, in order.
     fn refused(file: &str, text: &str) -> Vec<Rule> {
         let mut found = Found::default();
         found.read(file, text);
         found.refusals.iter().map(|refusal| refusal.rule).collect()
     }
 
-    /// Sentences that a rule must refuse.
+    /// Sentences that a rule has to refuse.
     #[rustfmt::skip]
     const PLANTED: [(&str, &str, Rule); 10] = [
         ("a.rs", "/// What the driver calls the capture.\nfn f() {}\n", Rule::Openings),

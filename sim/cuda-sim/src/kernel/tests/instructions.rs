@@ -1,4 +1,4 @@
-//! Single instructions, whose results are compared with Rust's.
+//! Single instructions, whose results are compared with results computed in Rust.
 
 #![expect(clippy::cast_possible_truncation, reason = "registers hold the low bits")]
 

@@ -182,8 +182,8 @@ fn suits_brain(ty: Type, other: Type, saturates: bool) -> bool {
     ty != Type::Bf16 || !(saturates || other.bytes() == 1)
 }
 
-/// Returns `true` if a conversion names a rounding direction where one is required, and none where
-/// none is allowed.
+/// Returns `true` if a conversion names a rounding direction when one is required, and names none
+/// when none is allowed.
 fn has_right_direction(to: Type, from: Type, direction: Option<(Round, bool)>) -> bool {
     let known = |ty: Type| !matches!(ty, Type::Pred | Type::F16x2 | Type::Bf16x2);
     let plain_bits = |ty: Type| matches!(ty, Type::B8 | Type::B16 | Type::B32 | Type::B64);

@@ -7,7 +7,7 @@
 
 use crate::code::{Code, Outcome};
 
-/// A copy of bytes between two ends.
+/// A copy of bytes from one end to another.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Copy {
     pub(crate) to: End,

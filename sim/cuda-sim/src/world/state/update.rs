@@ -1,4 +1,4 @@
-//! State of updates. An update replaces the parameters of an executable graph by those of another
+//! State of updates. An update replaces the parameters of an executable graph with those of another
 //! graph of the same shape, or is refused. The simulator refuses every change that CUDA allows a
 //! driver to refuse, because a program that relies on such changes only works on some drivers.
 //!

@@ -20,7 +20,7 @@ const CALLER: &str = ".global .u32 counter = 20;
     st.param.b32 [x], %r0; call.uni (result), twice, (x); ld.param.b32 %r1, [result]; }
     st.global.u32 [%l0], %r1; ret; }";
 
-/// This `counter` is a different variable from the caller's.
+/// This `counter` and the one in `CALLER` are different variables.
 const CALLED: &str = ".global .u32 counter = 2;
     .common .global .align 4 .b8 shared_by_all[16];
     .visible .func (.param .b32 result) twice (.param .b32 x) {

@@ -216,7 +216,7 @@ fn pairs(all: &mut Vec<Operation>) {
 fn exact_sum(a: f64, b: f64, ty: Type, direction: Direction) -> u64 {
     let sum = a + b;
     if sum == 0.0 {
-        // If both zeros have the same sign, it is kept. Zeros of different signs give -0 only when
+        // If both are zeros of the same sign, the sign is kept. Otherwise the sum is -0 only when
         // rounding down.
         let agree = a == 0.0 && b == 0.0 && a.is_sign_negative() == b.is_sign_negative();
         let negative = if agree { a.is_sign_negative() } else { direction == Direction::Down };

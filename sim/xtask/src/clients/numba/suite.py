@@ -56,7 +56,7 @@ def _reason(report):
 
 
 def pytest_runtest_logreport(report):
-    # What comes before and after a test can fail as well.
+    # The setup and the teardown of a test can also fail.
     if report.passed and (report.when != "call" or type(report) is not pytest.TestReport):
         return
     if report.skipped:
@@ -69,11 +69,11 @@ def pytest_runtest_logreport(report):
         _failed.add(report.nodeid)
 
 
-# The exit code of a process that is to go on in another one.
+# The exit code that requests a new process for the remaining tests.
 _BROKEN = 86
-# Those that have failed in this process.
+# The tests that have failed in this process.
 _failed = set()
-# What a call answers where nothing was lost: success, not initialised, no context, a context that was ended on purpose.
+# Return codes that show that nothing was lost: success, not initialised, no context, a context destroyed on purpose.
 _SOUND = (0, 3, 201, 709)
 
 
@@ -89,6 +89,6 @@ def pytest_runtest_logfinish(nodeid, location):
 
 
 def pytest_keyboard_interrupt(excinfo):
-    # A file that cannot be collected interrupts as well, and is written down already.
+    # A file that cannot be collected also interrupts the session, and has already been recorded.
     if not isinstance(excinfo.value, pytest.Session.Interrupted):
         os._exit(_BROKEN)

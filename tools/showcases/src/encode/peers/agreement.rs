@@ -1,12 +1,12 @@
-//! Compares the results of all ways.
+//! Compares the results of all encoders.
 
 use super::run::Run;
 use tasks::TaskError;
 
-/// The most that a number of a vector of length 1 may differ from that of another way.
+/// The maximum difference between the results of two encoders, for numbers in a vector of length 1.
 const ALLOWED: f32 = 1e-5;
 
-/// The numbers of a file: `f32`, the lowest byte first.
+/// Parses the numbers in a file: `f32` with the lowest byte first.
 pub(super) fn numbers(bytes: &[u8]) -> Result<Vec<f32>, TaskError> {
     if bytes.is_empty() || bytes.len() % size_of::<f32>() != 0 {
         return Err(format!("{} bytes are not numbers", bytes.len()).into());
@@ -15,11 +15,12 @@ pub(super) fn numbers(bytes: &[u8]) -> Result<Vec<f32>, TaskError> {
     Ok(bytes.chunks_exact(size_of::<f32>()).map(number).collect::<Result<_, _>>()?)
 }
 
-/// By how much each way differs from the first at most.
+/// Returns the largest difference of each encoder from the first.
 ///
 /// # Errors
 ///
-/// Fails if two ways differ by more than is allowed or in their number of results, and for a result that is no number.
+/// Fails if two encoders differ by more than is allowed or in their number of results, or if a
+/// result is NaN.
 pub(super) fn check(runs: &[Run]) -> Result<Vec<f32>, TaskError> {
     for (at, left) in runs.iter().enumerate() {
         for right in &runs[..at] {
@@ -34,13 +35,13 @@ pub(super) fn check(runs: &[Run]) -> Result<Vec<f32>, TaskError> {
     runs.iter().map(|run| difference(&run.numbers, &first.numbers)).collect()
 }
 
-/// The largest; NaN where there is one among the differences.
+/// Returns the largest difference, or NaN if any difference is NaN.
 fn difference(left: &[f32], right: &[f32]) -> Result<f32, TaskError> {
     if left.len() != right.len() {
         return Err(format!("{} numbers, and {} elsewhere", left.len(), right.len()).into());
     }
     let differences = left.iter().zip(right).map(|(left, right)| (left - right).abs());
-    // `f32::max` would leave NaN out.
+    // `f32::max` would ignore NaN.
     let larger = |most: f32, one| if most.is_nan() || one <= most { most } else { one };
     Ok(differences.fold(0.0, larger))
 }
@@ -64,7 +65,7 @@ mod tests {
         assert_eq!(near, [0.0, 9e-6, 0.5e-6]);
         let error = check(&runs(&[&[0.5, 0.0], &[0.5, 1.1e-5]])).unwrap_err().to_string();
         assert!(error.contains("way 1 and way 0"), "{error}");
-        // Each is near the first, and they are not near each other.
+        // Each result is close to the first, but the two are not close to each other.
         let error = check(&runs(&[&[0.0], &[6e-6], &[-6e-6]])).unwrap_err().to_string();
         assert!(error.contains("way 2 and way 1"), "{error}");
     }

@@ -1,7 +1,9 @@
-//! `cargo xtask encode --peers`: the encoder on real weights beside torch, ONNX Runtime and candle, in one run, as tables.
+//! `cargo xtask encode --peers`: compares the encoder with torch, ONNX Runtime and candle on real
+//! weights, in one run, and prints tables.
 //!
-//! Each variant is a process of its own with one thread, and all have the same sentences. They work in turns, some
-//! forward passes each, so that a slow phase of the machine slows all of them. Their results must agree.
+//! Each encoder runs in its own process with one thread, and all encode the same sentences. They
+//! alternate after a few forward passes, so anything that slows down the machine for a while
+//! affects all of them. Their results must agree.
 
 mod agreement;
 #[path = "../../../../../encoder/src/peers/forward.rs"]
@@ -27,18 +29,19 @@ use tasks::TaskError;
 use tasks::programs;
 use tasks::workspace::Workspace;
 
-/// The encoded text: English, and the same in every checkout.
+/// The file with the text that is encoded. It is in English, and the same in every checkout.
 const TEXT: &str = "LICENSE-APACHE";
-/// Turns that are not counted: memory and caches are as they stay from then on.
+/// The number of initial rounds that are not counted. After them, memory and caches are in their
+/// steady state.
 const WARM_UP: usize = 2;
 
-/// Measures all ways that there are with a model and a Python, and prints a table for each of these shapes, or for each
-/// that there is.
+/// Measures all available encoders with a model and a Python, and prints a table for each of these
+/// shapes. If no shape is given, all shapes are measured.
 ///
 /// # Errors
 ///
-/// Fails if a program cannot be built or run, if two ways do not agree, or if a pooled forward allocates on the heap or
-/// faults a page.
+/// Fails if a program cannot be built or run, if two encoders do not agree, or if a pooled forward
+/// pass allocates heap memory or causes a page fault.
 pub(super) fn run(
     workspace: &Workspace,
     model: &Path,
@@ -64,7 +67,7 @@ pub(super) fn run(
     Ok(())
 }
 
-/// Builds our program.
+/// Builds this project's encoder.
 fn build(workspace: &Workspace) -> Result<PathBuf, TaskError> {
     let mut build = programs::cargo();
     build.args(["build", "--release", "--package", "pool-encoder", "--no-default-features"]);
@@ -74,7 +77,7 @@ fn build(workspace: &Workspace) -> Result<PathBuf, TaskError> {
     Ok(program.ok_or("cargo built no encoder-peers")?)
 }
 
-/// All ways in turns.
+/// Runs all encoders alternately.
 fn measure(
     ways: &[Way],
     shape: Shape,
@@ -95,7 +98,8 @@ fn measure(
     processes.into_iter().map(Process::end).collect()
 }
 
-/// Asserts that a pooled forward allocates nothing, and faults no page if faults are counted.
+/// Checks that a pooled forward pass allocates nothing and, if faults are counted, causes no page
+/// fault.
 fn steady(runs: &[Run]) -> Result<(), TaskError> {
     let pooled = runs.first().ok_or("there is no way")?;
     let needs = |forward: &&Forward| forward.allocations != Some(0) || forward.faults > Some(0);

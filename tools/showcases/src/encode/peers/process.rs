@@ -1,4 +1,4 @@
-//! A variant's process: it encodes the sentences at each request, and waits.
+//! The process of an encoder. It encodes the sentences as often as requested, and waits in between.
 
 use std::fs;
 use std::io::{BufRead, BufReader, Write};
@@ -11,7 +11,7 @@ use super::run::Run;
 use super::way::Way;
 use tasks::TaskError;
 
-/// The process, and its output so far.
+/// A running process, and what it has reported so far.
 #[derive(Debug)]
 pub(super) struct Process<'w> {
     way: &'w Way,
@@ -23,7 +23,8 @@ pub(super) struct Process<'w> {
 }
 
 impl<'w> Process<'w> {
-    /// Starts the process. Its last results go into a file of the folder, and are read from there.
+    /// Starts the process. Its final output is written to a file in the folder and read from that
+    /// file.
     pub(super) fn start(way: &'w Way, sentences: &Path, folder: &Path) -> Result<Self, TaskError> {
         let numbers = folder.join(format!("{}.numbers", way.name.replace(' ', "-")));
         let mut command = way.command();
@@ -39,7 +40,8 @@ impl<'w> Process<'w> {
         &self.way.name
     }
 
-    /// Has it encode the sentences `forwards` times more. `counts` is false for a warm-up.
+    /// Makes the process encode the sentences `forwards` more times. `counts` is `false` for a
+    /// warm-up.
     pub(super) fn work(&mut self, forwards: usize, counts: bool) -> Result<(), TaskError> {
         let requests = self.requests.as_mut().ok_or("a process has no input")?;
         writeln!(requests, "{forwards}")?;
@@ -55,7 +57,7 @@ impl<'w> Process<'w> {
         Ok(())
     }
 
-    /// Waits until it has ended.
+    /// Waits until the process has ended.
     pub(super) fn end(mut self) -> Result<Run, TaskError> {
         drop(self.requests.take());
         let status = self.child.wait()?;

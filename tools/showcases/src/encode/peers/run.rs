@@ -1,13 +1,13 @@
-//! The times of one way of encoding, and its results.
+//! The times and the results of one encoder.
 
 use super::forward::Forward;
 
-/// The results of one variant.
+/// The measurements of one encoder.
 #[derive(Debug)]
 pub(super) struct Run {
     pub(super) name: String,
-    /// In steady state.
+    /// The forward passes in the steady state.
     pub(super) forwards: Vec<Forward>,
-    /// The last results.
+    /// The results of the last forward pass.
     pub(super) numbers: Vec<f32>,
 }

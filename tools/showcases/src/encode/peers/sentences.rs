@@ -1,17 +1,19 @@
-//! Sentences of different lengths out of one text, as the model's words.
+//! Creates sentences of different lengths from a single text, as token numbers of the model.
 
 use std::fmt::Write;
 
 use tasks::TaskError;
 
-/// The words that a program prints, a line each, with those that begin and end a sentence.
+/// Parses the tokens that a program prints, one on each line, including those that begin and end a
+/// sentence.
 pub(super) fn parse(printed: &[u8]) -> Result<Vec<u32>, TaskError> {
     let words = std::str::from_utf8(printed)?.lines().map(str::parse);
     Ok(words.collect::<Result<Vec<u32>, _>>()?)
 }
 
-/// Returns `count` sentences of the text, one a line, starting over at its end. The first has `tokens` tokens. The
-/// others have fewer, but more than half: they are padded, and the padding must have no effect.
+/// Returns `count` sentences from the text, one on each line, and starts again at the beginning of
+/// the text if necessary. The first has `tokens` tokens. The others have fewer, but more than half,
+/// so they are padded. The padding must have no effect.
 pub(super) fn of(text: &[u32], count: usize, tokens: usize) -> Result<String, TaskError> {
     let [first, words @ .., last] = text else { return Err("a text without words".into()) };
     if words.is_empty() || tokens < 4 {
@@ -30,7 +32,7 @@ pub(super) fn of(text: &[u32], count: usize, tokens: usize) -> Result<String, Ta
     Ok(sentences)
 }
 
-/// By how much the next sentence is shorter.
+/// How many tokens fewer the next sentence has.
 const STEP: usize = 5;
 
 #[cfg(test)]

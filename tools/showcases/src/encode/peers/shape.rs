@@ -1,18 +1,18 @@
-//! The sentences of one forward pass, and the number of passes. A shape takes some minutes at most.
+//! How much is encoded in one pass, and how often, so that a shape takes at most some minutes.
 
 use std::fmt;
 use std::str::FromStr;
 
 use thiserror::Error;
 
-/// Sentences at once, and how often.
+/// The number of sentences in a pass, their length, and the number of passes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Shape {
     pub(super) sentences: usize,
-    /// Of the longest.
+    /// The number of tokens in the longest sentence.
     pub(super) tokens: usize,
     pub(super) turns: usize,
-    /// Of each turn.
+    /// The number of forward passes in each round.
     pub(super) forwards: usize,
 }
 
@@ -24,25 +24,25 @@ const SHAPES: [Shape; 5] = [
     Shape { sentences: 32, tokens: 256, turns: 8, forwards: 1 },
 ];
 
-/// A text that names no shape.
+/// A text that is not the name of a shape.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[error("{given:?} is no shape that is measured: those are {known}", known = known())]
 pub(crate) struct UnknownShape {
     given: String,
 }
 
-/// Those of all shapes that were requested; all of them if none was.
+/// Returns the requested shapes, or all shapes if none was requested.
 pub(super) fn chosen(asked: &[Shape]) -> impl Iterator<Item = Shape> {
     SHAPES.into_iter().filter(move |shape| asked.is_empty() || asked.contains(shape))
 }
 
-/// The names of all shapes.
+/// Returns the names of all shapes.
 fn known() -> String {
     SHAPES.map(Shape::name).join(", ")
 }
 
 impl Shape {
-    /// As the command line has it.
+    /// Returns the name that the command line accepts.
     fn name(self) -> String {
         format!("{}x{}", self.sentences, self.tokens)
     }

@@ -1,11 +1,11 @@
-//! The table of a shape: a line for each way.
+//! The table for a shape, with one line for each encoder.
 
 use comfy_table::{CellAlignment, Table, presets};
 
 use super::forward::Forward;
 use super::run::Run;
 
-/// The explanation below the tables.
+/// The text below the tables that explains them.
 pub(super) const EXPLANATION: &str = "\
 Milliseconds of processor time of a forward, without the first two turns; each way is a process with one thread, and all
 work in turns. The three of ours are the same code and the same weights: with a pool of host memory; with a pool of plain
@@ -13,7 +13,7 @@ blocks of the heap; with a new such block for each acquire, freed at the latest 
 what pooling brings; what lies between ours and the others is not pooling. Faults and allocations are of one forward.
 Differences are from the numbers of the first way, the largest of all; more than 1e-5 would have been an error.";
 
-/// The whole table.
+/// Returns the whole table.
 pub(super) fn of(runs: &[Run], differences: &[f32]) -> Table {
     let mut table = Table::new();
     table.load_preset(presets::UTF8_HORIZONTAL_ONLY);
@@ -45,7 +45,7 @@ pub(super) fn of(runs: &[Run], differences: &[f32]) -> Table {
     table
 }
 
-/// Returns the median, and the tenth and ninetieth percentiles.
+/// Returns the median, the 10th percentile and the 90th percentile of the times.
 fn times(forwards: &[Forward]) -> [u64; 3] {
     let mut times: Vec<u64> = forwards.iter().map(|forward| forward.processor).collect();
     times.sort_unstable();
@@ -55,7 +55,7 @@ fn times(forwards: &[Forward]) -> [u64; 3] {
     })
 }
 
-/// Of one forward; a dash where it is not counted.
+/// Formats the mean for one forward pass, or a dash if the value is not counted.
 fn mean(run: &Run, count: fn(&Forward) -> Option<u64>) -> String {
     let sum: Option<u64> = run.forwards.iter().map(count).sum();
     sum.map_or_else(

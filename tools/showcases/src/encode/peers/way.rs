@@ -1,4 +1,4 @@
-//! The ways that are compared, and the programs that have them.
+//! The encoders that are compared, and the programs that contain them.
 
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
@@ -8,29 +8,31 @@ use tasks::TaskError;
 use tasks::programs;
 use tasks::workspace::Workspace;
 
-/// Ours, as in tables and as the program's argument: the first one's temporaries are those of a pool.
+/// This project's encoders, as named in tables and in the program's argument. The first uses a pool
+/// for its temporaries.
 const OURS: [(&str, &str); 3] =
     [("pool", "pool"), ("the same, plain blocks", "kept"), ("the same, fresh blocks", "fresh")];
-/// Others: the script's argument, and Python code that prints their version if they are installed.
+/// The other encoders, as named in the script's argument, each with code that prints its version if
+/// it is installed.
 const OTHERS: [(&str, &str); 2] = [
     ("torch", "import numpy, torch; print('torch', torch.__version__)"),
     ("onnxruntime", "import numpy, onnx, onnxruntime as it; print('ONNX Runtime', it.__version__)"),
 ];
-/// The script, from the root of the workspace.
+/// The path of the script, relative to the root of the workspace.
 const SCRIPT: &str = "encoder/peers/serve.py";
-/// The package in which candle has the model; its version is candle's.
+/// The package that implements the model with candle. Its version is candle's version.
 const CANDLE: &str = "encoder/peers/candle/Cargo.toml";
 
-/// One way: a program that encodes sentences on request.
+/// An encoder: a program that encodes sentences on request.
 #[derive(Debug)]
 pub(super) struct Way {
-    /// The name in tables.
+    /// The name that is used in tables.
     pub(super) name: String,
     program: PathBuf,
     arguments: Vec<OsString>,
 }
 
-/// Returns ours, and the others that are installed. Prints the missing ones.
+/// Returns this project's encoders and the other available ones. Prints which are not available.
 pub(super) fn all(workspace: &Workspace, program: &Path, python: &Path, model: &Path) -> Vec<Way> {
     let (model, script) = (model.as_os_str(), workspace.root.join(SCRIPT));
     let ours = OURS.map(|(name, way)| {
@@ -61,7 +63,7 @@ pub(super) fn all(workspace: &Workspace, program: &Path, python: &Path, model: &
     ours.into_iter().chain(others).chain(candle).collect()
 }
 
-/// Builds the program that has the model in candle; its name in tables, and where it is.
+/// Builds the program that uses candle. Returns its name for tables and its path.
 fn candle(workspace: &Workspace) -> Result<(String, PathBuf), TaskError> {
     let mut build = programs::cargo();
     build.args(["build", "--release", "--locked", "--manifest-path"]);
@@ -75,7 +77,8 @@ fn candle(workspace: &Workspace) -> Result<(String, PathBuf), TaskError> {
     Ok((version, program))
 }
 
-/// Runs a line of Python, and returns its output, or the last line of its error.
+/// Runs a line of Python code. Returns the output or, if the code fails, the last line of the
+/// error.
 fn printed(python: &Path, line: &str) -> Result<String, String> {
     let answer = Command::new(python).args(["-c", line]).stdin(Stdio::null()).output();
     let answer = answer.map_err(|error| format!("{}: {error}", python.display()))?;
@@ -92,7 +95,7 @@ impl Way {
         Self { name: name.to_owned(), program: program.to_owned(), arguments }
     }
 
-    /// The program, with one thread.
+    /// Returns the command that runs the program with one thread.
     pub(super) fn command(&self) -> Command {
         let mut command = Command::new(&self.program);
         command.args(&self.arguments);
