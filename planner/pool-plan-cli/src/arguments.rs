@@ -48,7 +48,7 @@ pub(crate) struct Solve {
     #[arg(long, value_name = "BYTES", conflicts_with = "memories")]
     pub(crate) capacity: Option<u64>,
     /// Add a memory in which buffers may be placed. Specify its name, its size in bytes (empty for
-    /// no limit), the cost per byte held [1] and the cost per byte read or written [0], as in
+    /// no limit), the cost per byte held (1) and the cost per byte read or written (0), as in
     /// `sram:65536:1:1` or `psram::1:10`. Replaces a memory of the same name in the file.
     #[arg(long = "memory", value_name = "NAME[:BYTES[:COST[:TRAFFIC]]]", value_parser = memory)]
     pub(crate) memories: Vec<Memory>,

@@ -88,9 +88,11 @@ pub(super) unsafe fn prepare<B: StackedBackend>(
     at: *mut u8,
     demand: Demand,
 ) -> Result<Span, PoolError<B::Error>> {
-    if demand.first_use == FirstUse::Read
-        && let Some(span) = clean_span(state, at, demand.length, demand.element)
-    {
+    let clean = match demand.first_use {
+        FirstUse::Read => clean_span(state, at, demand.length, demand.element),
+        FirstUse::Write => None,
+    };
+    if let Some(span) = clean {
         return Ok(span);
     }
     // SAFETY: the caller's promise.

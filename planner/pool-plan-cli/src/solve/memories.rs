@@ -15,8 +15,9 @@ use crate::arguments::Solve;
 use crate::output::say;
 use crate::printable::printable;
 
+use super::failure::Failure;
 use super::problem::is_json;
-use super::{Failure, svg, watch};
+use super::{svg, watch};
 
 /// A problem, and the text from which it was read if that was CSV.
 pub(super) struct Memories {

@@ -1,6 +1,7 @@
 //! `pool-plan solve`: reads a problem, plans it with a progress bar, and checks, writes and reports
 //! the plan. Each of these steps is a separate module.
 
+mod failure;
 mod memories;
 mod problem;
 mod read;
@@ -9,30 +10,15 @@ mod svg;
 mod watch;
 mod write;
 
-use std::io;
 use std::process::ExitCode;
 use std::time::Instant;
 
 use pool_plan::{PlanError, error_chain};
 
 use crate::arguments::Solve;
-use crate::output;
 
+use failure::Failure;
 use read::Contents;
-
-const NO_PLAN: u8 = 1;
-const BAD_INPUT: u8 = 2;
-/// The number of buffers of a witness that a message lists. `--json` includes all of them.
-const NAMES_SHOWN: usize = 16;
-
-/// The reason why the command fails.
-enum Failure {
-    /// There is no plan, or an input or output file is bad. Contains the names of the buffers that
-    /// witness this.
-    Refused { code: u8, message: String, witness: Vec<String> },
-    /// The standard output could not be written.
-    Output(io::Error),
-}
 
 /// Plans a file.
 pub(crate) fn run(arguments: &Solve) -> ExitCode {
@@ -67,48 +53,4 @@ fn solve(arguments: &Solve) -> Result<(), Failure> {
 
     write::write(arguments, &problem, &plan).map_err(Failure::bad)?;
     report::print(&name, &problem, &plan, seconds, arguments.json).map_err(Failure::Output)
-}
-
-impl Failure {
-    fn bad(message: String) -> Self {
-        Self::Refused { code: BAD_INPUT, message, witness: Vec::new() }
-    }
-
-    /// The reason why there is no plan, with the names of the buffers that witness the bound.
-    fn no_plan<'a>(id: &dyn Fn(usize) -> &'a str, name: &str, error: &PlanError) -> Self {
-        let mut message = format!("{name}: {}", error_chain(error));
-        let (code, witness) = match error {
-            PlanError::Infeasible { witness, .. } | PlanError::MemoriesTooSmall { witness, .. } => {
-                (NO_PLAN, witness.as_slice())
-            }
-            PlanError::NotFound { .. }
-            | PlanError::ProvedInfeasible { .. }
-            | PlanError::Unassigned { .. } => (NO_PLAN, &[][..]),
-            _ => (BAD_INPUT, &[][..]),
-        };
-        let ids: Vec<&str> = witness.iter().map(|&index| id(index)).collect();
-        let (shown, others) = ids.split_at(ids.len().min(NAMES_SHOWN));
-        if !shown.is_empty() {
-            message = format!("{message}: {}", shown.join(" "));
-        }
-        if !others.is_empty() {
-            message = format!("{message} and {} others", others.len());
-        }
-        Self::Refused { code, message, witness: ids.into_iter().map(str::to_owned).collect() }
-    }
-
-    /// Prints the error, also as JSON if that was requested, and returns the exit code.
-    fn report(&self, arguments: &Solve) -> ExitCode {
-        match self {
-            Self::Refused { code, message, witness } => {
-                let object = arguments.json.then(|| report::error(message, witness));
-                output::refuse(object.as_ref(), message);
-                ExitCode::from(*code)
-            }
-            Self::Output(error) => {
-                output::complain_of_output(error);
-                ExitCode::from(BAD_INPUT)
-            }
-        }
-    }
 }

@@ -317,11 +317,11 @@ pub fn write(text: &str, offsets: &[u64]) -> Result<String, CsvError> {
     with_columns(text, &[Column::Offset], "offset", fields)
 }
 
-/// Writes a plan for several memories. Does the same as [`write`], but also writes the name of each
+/// Writes a plan for several memories. Does the same as [`write()`], but also writes the name of each
 /// buffer's memory to the column `memory`.
 ///
 /// # Errors
-/// Fails for the same reasons as [`write`].
+/// Fails for the same reasons as [`write()`].
 pub fn write_memories(
     text: &str,
     memories: &[Memory],
