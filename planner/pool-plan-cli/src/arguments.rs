@@ -27,9 +27,10 @@ pub(crate) enum Task {
     /// Replay the log of an allocator. Reports peaks, failures and leaks with their callers, and
     /// the memory that other allocators would have held.
     ///
-    /// Exit codes: 0 if the log is consistent and, if a capacity is given, one of the simulated
-    /// allocators stays within it; 1 if none of them does; 2 if the input is bad, or if only a plan
-    /// is requested and there are too many buffers to plan; 3 if the log is inconsistent.
+    /// The exit code is 0 if the log is consistent and, if a capacity is given, one of the simulated
+    /// allocators stays within it. The code is 1 if none of them does. It is 2 if the input is bad,
+    /// or if only a plan is requested and there are too many buffers to plan. It is 3 if the log is
+    /// inconsistent.
     Replay(Replay),
     /// Write the log of an allocator in another form, for a viewer or as a problem.
     ///
