@@ -6,7 +6,7 @@ use std::fmt;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Mistake {
-    /// Two unordered accesses to the same bytes, at least one of which is a write.
+    /// Two unordered accesses to the same bytes, and at least one of them is a write.
     Race,
     /// An access to memory that has been freed.
     UseAfterFree,

@@ -14,7 +14,7 @@ fn one_process_starts_it_once() {
     assert!(matches!(again, Err(LoadError::StartedBefore)));
 }
 
-/// Enqueues unordered work on four streams, so many orders are possible.
+/// Enqueues unordered work on four streams, so several orders are possible.
 fn unordered_work() -> Outcome<()> {
     let streams: Vec<Stream> = (0..4).map(|_| Stream::non_blocking()).collect::<Outcome<_>>()?;
     let span = filled(64, 0)?;

@@ -1,8 +1,8 @@
 //! Pointers from callers: destinations for results, arrays, and texts.
 //!
 //! No Rust code creates a value of these types: they only enter through the C interface. By CUDA's
-//! documentation, a pointer is null or points to as many values as the call states. The caller
-//! keeps that memory alive, and nobody else accesses the memory until the call returns. Every proof
+//! documentation, a pointer is null or points to the number of values that the call states. The caller
+//! keeps that memory alive, and no other code accesses the memory until the call returns. Every proof
 //! in this file relies on that promise.
 
 use std::ffi::{CStr, c_char};
@@ -63,7 +63,7 @@ impl<T: Copy> Out<T> {
         if self.is_null() {
             return Err(Code::INVALID_VALUE);
         }
-        // SAFETY: the caller promises as many entries as it stated, and `index` is below that
+        // SAFETY: the caller promises the number of entries that it stated, and `index` is below that
         // number.
         let place = unsafe { self.0.add(index) };
         // SAFETY: the entry is part of the caller's writable array, and an unaligned write needs no
@@ -112,7 +112,7 @@ impl<T: Copy> In<T> {
         if self.is_null() {
             return Err(Code::INVALID_VALUE);
         }
-        // SAFETY: the caller promises as many entries as it stated, and `index` is below that
+        // SAFETY: the caller promises the number of entries that it stated, and `index` is below that
         // number.
         let place = unsafe { self.0.add(index) };
         // SAFETY: the entry is part of the caller's array, and an unaligned read needs no

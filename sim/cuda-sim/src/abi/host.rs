@@ -98,7 +98,7 @@ pub(super) fn write_printed() {
     let mut output = std::io::stdout().lock();
     // The text is taken while the standard output is locked, so later text cannot be written first.
     let text = std::mem::take(&mut *printed());
-    // As with `printf` in C, output that nobody reads is lost.
+    // As with `printf` in C, output that no code reads is lost.
     let _ = output.write_all(&text).and_then(|()| output.flush());
 }
 

@@ -27,7 +27,7 @@ impl Graph {
         let (graph, child, first, count) = (self.raw(), child.raw(), after.as_ptr(), after.len());
         let mut node = ptr::null_mut();
         // SAFETY: the graphs and the nodes are live (1).
-        // The array has as many entries as stated.
+        // The array has the stated number of entries.
         unsafe { call!(cuGraphAddChildGraphNode(&raw mut node, graph, first, count, child)) }?;
         Ok(self.node(node))
     }

@@ -123,7 +123,7 @@ impl Graph {
         let mut node = ptr::null_mut();
         let (first, count) = (after.as_ptr(), after.len());
         // SAFETY: the graph and the nodes are live (1).
-        // The array has as many entries as stated.
+        // The array has the stated number of entries.
         unsafe { call!(cuGraphAddEmptyNode(&raw mut node, self.0, first, count)) }?;
         Ok(self.node(node))
     }

@@ -49,7 +49,7 @@ impl Graph {
         let mut node = ptr::null_mut();
         let place = &raw mut parameters;
         // SAFETY: the graph and the nodes are live (1).
-        // The output variables outlive the call, and the array has as many entries as stated.
+        // The output variables outlive the call, and the array has the stated number of entries.
         unsafe { call!(cuGraphAddMemAllocNode(&raw mut node, self.raw(), first, count, place)) }?;
         Ok((self.node(node), Span::new(parameters.dptr, bytes)))
     }
@@ -65,7 +65,7 @@ impl Graph {
         let mut node = ptr::null_mut();
         let address = span.address();
         // SAFETY: the graph and the nodes are live (1).
-        // The array has as many entries as stated.
+        // The array has the stated number of entries.
         // The driver refuses an address that is not an allocation (2).
         unsafe { call!(cuGraphAddMemFreeNode(&raw mut node, self.raw(), first, count, address)) }?;
         Ok(self.node(node))
@@ -117,7 +117,7 @@ impl Graph {
         let mut node = ptr::null_mut();
         let (graph, context) = (self.raw(), device.context());
         // SAFETY: the graph and the nodes are live (1).
-        // The parameters outlive the call, and the array has as many entries as stated.
+        // The parameters outlive the call, and the array has the stated number of entries.
         // The context is never released.
         unsafe { call!(cuGraphAddMemsetNode(&raw mut node, graph, first, count, place, context)) }?;
         Ok(self.node(node))

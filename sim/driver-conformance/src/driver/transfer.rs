@@ -12,7 +12,7 @@ use super::stream::Stream;
 /// Returns the driver's error code.
 pub fn upload(to: Span, from: &[u8]) -> Outcome<()> {
     let bytes = from.len().min(to.bytes());
-    // SAFETY: the slice has as many bytes as stated.
+    // SAFETY: the slice has the stated number of bytes.
     // The slice is pageable memory, so the call returns after reading it.
     // The target is device memory (2).
     unsafe { call!(cuMemcpyHtoD_v2(to.address(), from.as_ptr().cast(), bytes)) }
@@ -25,7 +25,7 @@ pub fn upload(to: Span, from: &[u8]) -> Outcome<()> {
 /// Returns the driver's error code.
 pub fn download(from: Span) -> Outcome<Vec<u8>> {
     let mut bytes = vec![0; from.bytes()];
-    // SAFETY: the vector has as many bytes as stated.
+    // SAFETY: the vector has the stated number of bytes.
     // The vector is pageable memory, so the call returns after writing it.
     unsafe { call!(cuMemcpyDtoH_v2(bytes.as_mut_ptr().cast(), from.address(), bytes.len())) }?;
     Ok(bytes)

@@ -21,7 +21,7 @@ fn ask_of_pages(topic: &str, question: impl FnOnce(&Device, &mut Answers, usize)
     });
 }
 
-/// Returns a range of addresses for many pages, all of which map to one physical page.
+/// Returns a range of addresses for many pages, which all map to one physical page.
 fn many_views(device: &Device, page: usize) -> Outcome<Reserved> {
     let (reserved, pages) = (Reserved::new(VIEWS * page)?, Physical::new(device, page)?);
     for view in 0..VIEWS {

@@ -150,7 +150,7 @@ fn prints_into_a_pipe() {
     let stream = context().new_stream().unwrap();
     let module = stream.context().load_module(Ptx::from_src(KERNELS)).unwrap();
     let prints = module.load_function("prints").unwrap();
-    // The output exceeds what a pipe buffers if nobody reads from it.
+    // The output exceeds what a pipe buffers if no process reads from it.
     let many = LaunchConfig { grid_dim: (16, 1, 1), block_dim: (1024, 1, 1), shared_mem_bytes: 0 };
     // SAFETY: the kernel only accesses its own memory.
     unsafe { stream.launch_builder(&prints).launch(many) }.unwrap();

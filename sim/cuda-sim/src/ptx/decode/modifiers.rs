@@ -69,7 +69,7 @@ impl<'a> Modifiers<'a> {
     }
 }
 
-/// Returns the operands, of which there must be exactly `N`.
+/// Returns the operands. There must be exactly `N`.
 pub(super) fn exactly<const N: usize>(instruction: &Instruction) -> Reading<&[Operand; N]> {
     instruction.operands.as_slice().try_into().map_err(|_| {
         let count = instruction.operands.len();

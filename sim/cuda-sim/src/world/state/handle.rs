@@ -32,7 +32,7 @@ pub(crate) struct Handles {
 const MARK: u64 = 0x00E5 << 48;
 
 impl Handles {
-    /// Returns the handles for the next world, none of which equals a handle of this world.
+    /// Returns the handles for the next world. None of them equals a handle of this world.
     pub(crate) fn next(self) -> Self {
         Self { epoch: self.epoch.wrapping_add(1) }
     }

@@ -145,7 +145,7 @@ struct Making {
 }
 
 impl Making {
-    /// Compiles sources in parallel, using as many threads as there are processors.
+    /// Compiles sources in parallel, using one thread per processor.
     fn all(&self, sources: &[&'static str]) -> Result<Vec<Ptx>, TaskError> {
         let left = Mutex::new(sources.iter().rev().copied().collect::<Vec<_>>());
         let done = Mutex::new(Vec::new());

@@ -43,7 +43,7 @@ use tasks::TaskError;
 use tasks::checks::Checks;
 
 const NAME: &str = "differential";
-/// The number of threads, each of which has its own inputs.
+/// The number of threads. Each has its own inputs.
 const THREADS: usize = 32;
 /// The number of expressions in a kernel.
 const BATCH: usize = 64;
@@ -333,7 +333,7 @@ fn launched(
     output.bytes()
 }
 
-/// Returns a launch shape with `blocks` blocks, each with as many threads as an expression has.
+/// Returns a launch shape with `blocks` blocks, each with the number of threads that an expression has.
 fn row(blocks: u32) -> Shape {
     Shape::row(blocks, THREADS as u32)
 }

@@ -155,7 +155,7 @@ impl Suite {
         said(Command::new(&self.python).args(["-c", script]))
     }
 
-    /// Runs modules in parallel, using as many processes as there are processors.
+    /// Runs modules in parallel, using one process per processor.
     fn run(
         &self,
         modules: VecDeque<String>,
