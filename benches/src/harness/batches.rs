@@ -7,7 +7,7 @@ use super::clock::{minor_faults, thread_time};
 use crate::case::{Case, Prepared};
 use crate::record::Timing;
 
-/// How much to measure.
+/// The amount of measuring.
 #[derive(Clone, Copy, Debug)]
 pub struct Plan {
     /// The number of batches for each case.

@@ -2,7 +2,7 @@
 
 use crate::memory::Allocation;
 
-/// How a kernel accesses a binding.
+/// The kind of access: a kernel reads a binding, or reads and writes it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Access {
     /// The kernel reads: `var<storage, read>` in WGSL.

@@ -2,7 +2,7 @@
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// How often a [`Stream`](crate::Stream) has called wgpu so far. In steady state, only
+/// Counts of the calls to wgpu that a [`Stream`](crate::Stream) has made so far. In steady state, only
 /// `dispatches`, `copies` and `submissions` grow.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]

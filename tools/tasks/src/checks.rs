@@ -3,7 +3,7 @@
 use std::fmt;
 use std::process::ExitCode;
 
-/// How many assertions have passed, failed and been skipped so far.
+/// Counts of the assertions that have passed, failed and been skipped so far.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Checks {
     passed: usize,

@@ -8,7 +8,7 @@
 use std::iter::Sum;
 use std::ops::Add;
 
-/// How many checks passed, failed and were skipped.
+/// Counts of the checks that passed, failed and were skipped.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Tally {
     /// The number of checks that passed.

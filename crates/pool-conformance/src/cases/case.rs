@@ -29,7 +29,7 @@ enum Body<P: Probe> {
     Dynamic(OnDynamicPool<P>),
 }
 
-/// How a case ended.
+/// The outcome of a case.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ending {
     /// Every check passed.

@@ -5,8 +5,8 @@ use std::ops::AddAssign;
 
 use crate::host::HostForm;
 
-/// How often each of the host's acquire methods ran, and how often later reads found what they left
-/// behind.
+/// Counts of the calls of each host acquire method, and of the later reads that found the contents
+/// left by these calls.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct HostTally {
     /// The counts, in the order of the names in [`FORMS`].

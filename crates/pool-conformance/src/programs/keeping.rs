@@ -18,7 +18,7 @@ struct Body<'b, 'p, 'o, 's, P: Probe> {
     frame: &'b mut Frame<'o, 's, P>,
     keep: &'b Keep,
     happenings: Happenings,
-    /// How the steps ended.
+    /// The outcome of the steps.
     flow: Flow,
     /// The blocks that the backend held before the slice was acquired.
     before: Option<BlockCounts>,

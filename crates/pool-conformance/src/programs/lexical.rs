@@ -13,7 +13,7 @@ use crate::ledger::Refusal;
 use crate::panics::{catch_planned, panic_as_planned};
 use crate::probe::{Probe, Watching};
 
-/// How a scope's steps ended.
+/// The outcome of a scope's steps.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Flow {
     /// The scope ended after its last step.

@@ -24,7 +24,7 @@ pub(super) struct Machine<'p, P: Probe> {
     pub(super) tally: Tally,
 }
 
-/// How a call to the library ended.
+/// The outcome of a call to the library.
 pub(super) enum Outcome<P: Probe, V> {
     Done(V),
     Refused(Failure<P>),

@@ -107,7 +107,7 @@ pub enum Step {
 /// An inner scope and its steps.
 #[derive(Clone, Debug)]
 pub struct Nested {
-    /// How the scope is held.
+    /// The kind of owner that holds the scope.
     pub style: Style,
     /// The number of times that the scope is opened, one after another.
     pub times: usize,
@@ -131,7 +131,7 @@ pub struct Keep {
     pub part: [usize; 2],
 }
 
-/// How an inner scope is held.
+/// The kind of owner that holds an inner scope.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Style {
     /// In a block of the same function.

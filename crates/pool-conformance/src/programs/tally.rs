@@ -5,7 +5,7 @@ use std::ops::AddAssign;
 
 use super::host_tally::HostTally;
 
-/// How often each event happened.
+/// A count of each event.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Tally {
     /// Programs run.

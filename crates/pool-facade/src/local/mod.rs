@@ -48,7 +48,7 @@ pub use idle_pools::{IdlePools, IdlePoolsCloser, ListAccess};
     note = "a backend of another crate gets them in that crate: `pool_facade::local_pools!(Backend, context: || …);`"
 )]
 pub trait LocalPool: PoolBackend {
-    /// How pools are taken from the list and returned to it.
+    /// The mode in which pools are taken from the list and returned to it.
     #[doc(hidden)]
     const ACCESS: ListAccess<Self> = ListAccess::CHECKED;
 

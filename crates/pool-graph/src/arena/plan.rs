@@ -7,7 +7,7 @@ use thiserror::Error;
 
 use crate::base::request::GRANULE;
 
-/// How an arena treats an allocation that differs from the plan.
+/// The treatment of an allocation that differs from the plan of an arena.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Divergence {
     /// The allocation is refused with an error.

@@ -1,5 +1,6 @@
-//! Queries of a graph's order. For two regions, they answer whether one is before the other. For an
-//! access and a region, they answer whether the access occurs while the region owns the bytes.
+//! Queries about the order of a graph. A query about two regions returns `true` if one region is
+//! before the other. A query about an access and a region returns `true` if the access occurs while
+//! the region owns the bytes.
 
 use super::lives::Lives;
 use super::order::Order;

@@ -21,7 +21,7 @@ pub(super) struct Run {
     pub(super) place: usize,
 }
 
-/// How a test ended.
+/// The outcome of a test.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Ending {
     /// The test passed and printed these figures.

@@ -1,4 +1,4 @@
-//! How an operation of a body uses memory.
+//! Uses of memory by an operation of a body.
 
 use std::marker::PhantomData;
 

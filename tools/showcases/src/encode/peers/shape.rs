@@ -1,4 +1,5 @@
-//! How much is encoded in one pass, and how often, so that a shape takes at most some minutes.
+//! The amount of text that one pass encodes, and the number of passes. A shape takes a few minutes
+//! at most.
 
 use std::fmt;
 use std::str::FromStr;
