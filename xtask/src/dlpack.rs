@@ -24,6 +24,9 @@ pub(crate) struct Arguments {
     /// Also exchange with torch, and test under the address sanitizer.
     #[arg(long)]
     full: bool,
+    /// Exchange only with torch on the first CUDA device. `python3` must have torch with CUDA.
+    #[arg(long, conflicts_with = "full")]
+    device: bool,
 }
 
 /// The path of the module's package.
@@ -49,6 +52,11 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, TaskError> {
         directory: workspace.target_directory.join("dlpack"),
     };
     let mut checks = Checks::default();
+    if arguments.device {
+        check_on_device(&place, &mut checks)?;
+        println!("\n{checks}");
+        return Ok(checks.exit_code());
+    }
     match place.python() {
         Ok(python) => check(&place, &python, arguments.full, &mut checks)?,
         Err(why) => checks.skip("numpy", &why),
@@ -99,6 +107,18 @@ fn check(place: &Place, python: &Path, full: bool, checks: &mut Checks) -> Resul
     Ok(())
 }
 
+/// Exchanges device memory with torch. A missing device or a missing torch is a failure.
+fn check_on_device(place: &Place, checks: &mut Checks) -> Result<(), TaskError> {
+    let mut build = cargo();
+    build.args(["build", "--features", "cuda"]);
+    let outcome = match place.build(&mut build, "debug")? {
+        Err(why) => Err(why),
+        Ok(module) => place.test(Path::new("python3"), &module, "test_torch_cuda.py", &[])?,
+    };
+    checks.that("torch and a pool exchange tensors of a CUDA device without copies", outcome);
+    Ok(())
+}
+
 /// The directories of the module and of the build results.
 struct Place {
     package: PathBuf,
@@ -129,7 +149,8 @@ impl Place {
             cargo.arg("build");
         }
         cargo.args(["--quiet", "--locked"]).current_dir(&self.package);
-        cargo.env("CARGO_TARGET_DIR", &target);
+        // Without this variable, the module requires the shared library of one Python version.
+        cargo.env("CARGO_TARGET_DIR", &target).env("PYO3_BUILD_EXTENSION_MODULE", "1");
         if let Err(why) = printed(cargo) {
             return Ok(Err(why));
         }

@@ -1,5 +1,8 @@
 //! Arrays of a pool for Python: given away, lent, and taken from others.
 
+#[cfg(feature = "cuda")]
+mod device;
+
 use std::sync::{Arc, LazyLock, Mutex, PoisonError};
 
 use dlpark::ffi::{DLDevice, DLManagedTensor, DLManagedTensorVersioned};
@@ -175,5 +178,13 @@ fn pool_dlpack_python(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(total, module)?)?;
     module.add_function(wrap_pyfunction!(fill, module)?)?;
     module.add_function(wrap_pyfunction!(in_use, module)?)?;
+    #[cfg(feature = "cuda")]
+    {
+        module.add_class::<device::DeviceArray>()?;
+        module.add_function(wrap_pyfunction!(device::device_total, module)?)?;
+        module.add_function(wrap_pyfunction!(device::device_clear, module)?)?;
+        module.add_function(wrap_pyfunction!(device::device_in_use, module)?)?;
+        module.add_function(wrap_pyfunction!(device::device_blocks, module)?)?;
+    }
     module.add_function(wrap_pyfunction!(blocks, module)?)
 }
