@@ -29,7 +29,7 @@ class Torch(unittest.TestCase):
     def test_refusals_name_what_was_found(self):
         with self.assertRaisesRegex(BufferError, "elements of float64, not of float32"):
             pool.total(torch.zeros(4, dtype=torch.float64))
-        with self.assertRaisesRegex(BufferError, "stride 1 instead of|stride 4 instead of"):
+        with self.assertRaisesRegex(BufferError, "stride 3 instead of 1"):
             pool.total(torch.zeros(4, 3).T)
 
 
