@@ -27,7 +27,7 @@ pub struct StackCursor<B: StackedBackend> {
     state: NonNull<StackState<B>>,
 }
 
-// SAFETY: no type meets the condition (invariant 7).
+// SAFETY: no type implements `ScopeMayLeaveItsThread`, so this impl applies to no type.
 unsafe impl<B: StackedBackend + ScopeMayLeaveItsThread> Send for StackCursor<B> {}
 
 // SAFETY: as above.

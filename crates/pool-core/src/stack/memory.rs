@@ -52,7 +52,7 @@ pub struct StackMemory<'s, B: StackedBackend> {
     scope: PhantomData<&'s ()>,
 }
 
-// SAFETY: no type meets the condition (invariant 7).
+// SAFETY: no type implements `ScopeMayLeaveItsThread`, so this impl applies to no type.
 unsafe impl<B: StackedBackend + ScopeMayLeaveItsThread> Send for StackMemory<'_, B> {}
 
 // SAFETY: as above.
