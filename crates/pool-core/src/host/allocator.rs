@@ -24,8 +24,7 @@ const LEAST: usize = 1 << 10;
 /// caused the growth.
 const MOST_GENEROUS: usize = 64 << 10;
 
-/// In a stack, a chunk exceeds the size of the allocation by 1 part in `STACK_DIVISOR` of the bytes
-/// already used.
+/// In a stack, a chunk grows by at least 1 part in `STACK_DIVISOR` of its size.
 const STACK_DIVISOR: usize = 64;
 
 /// Memory of a scope for collections. This type implements the [`Allocator`] trait of the crate
