@@ -7,7 +7,7 @@ use core::mem::MaybeUninit;
 use super::size_class::class_within;
 use crate::try_box::{into_box, try_box};
 
-/// A block, together with its sizes and its place in the pool's lists.
+/// A block, together with its sizes and a link to the next idle block.
 #[derive(Debug)]
 pub(super) struct Record<M> {
     /// The next idle block in the list.

@@ -65,8 +65,8 @@ const NO_MAGAZINES: u64 = 0;
 /// The number of common shards in a pool.
 const COMMONS: usize = if usize::BITS >= 64 { 16 } else { 4 };
 
-/// The factor of a multiplicative hash. The factor is odd, and its ratio to the size of a word is
-/// the golden ratio.
+/// The factor of a multiplicative hash. The factor is odd, and is approximately the largest word
+/// divided by the golden ratio.
 const GOLDEN: usize = (usize::MAX / 1000 * 618) | 1;
 
 /// The number of low bits of a stack address that are ignored when a thread chooses its first
