@@ -1,5 +1,5 @@
-//! The acquire methods of the dynamic pool. They correspond to the acquire methods of a scope, but
-//! return a handle to the array.
+//! The acquire methods of the dynamic pool. These methods correspond to the acquire methods of a
+//! scope, but return a handle to the array.
 
 use super::{DynamicPool, Handle, HandleResult};
 use crate::backend::{ArrayMemory, FirstUse, Memory, PoolBackend, ScopeCursor};
@@ -111,8 +111,8 @@ impl<B: PoolBackend> DynamicPool<B> {
         unsafe { self.acquire_named(source.len(), FirstUse::Write, copy) }
     }
 
-    /// The common implementation of the acquire methods. It reserves memory, steps past the memory,
-    /// fills it, and assigns a handle to it.
+    /// The common implementation of the acquire methods. The method reserves memory, steps past the
+    /// memory, fills it, and assigns a handle to it.
     ///
     /// # Safety
     ///

@@ -274,8 +274,8 @@ impl<'p, B: PoolBackend> Handles<'p, B> {
     ) -> Result<B::View<'_, T>, PoolError<B::Error>> {
         let (slot, length) = find::<B, T>(self.state, self.active, handle)?;
         // SAFETY: the handle is current, so the slot is handed out as `length` elements of `T`.
-        // `self` is borrowed exclusively, and the scope next to it acquires only slots above
-        // `active`.
+        // `self` is borrowed exclusively, and the scope that was opened together with `self`
+        // acquires only slots above `active`.
         Ok(unsafe { slot.view(length) })
     }
 
@@ -291,8 +291,8 @@ impl<'p, B: PoolBackend> Handles<'p, B> {
     ) -> Result<[B::View<'_, T>; N], PoolError<B::Error>> {
         let slots = find_disjoint::<B, T, N>(self.state, self.active, handles)?;
         // SAFETY: the handles are current, so the slots are handed out as elements of `T`, and the
-        // slots are distinct. `self` is borrowed exclusively, and the scope next to it acquires
-        // only slots above `active`.
+        // slots are distinct. `self` is borrowed exclusively, and the scope that was opened
+        // together with `self` acquires only slots above `active`.
         Ok(slots.map(|(slot, length)| unsafe { slot.view(length) }))
     }
 }

@@ -372,8 +372,9 @@ impl<B: PoolBackend> DynamicPool<B> {
     ///
     /// # Safety
     ///
-    /// `memory` must be the memory past which this cursor stepped last. It must be reserved for
-    /// `length` elements of `T`, and these elements must be valid before the handle is first used.
+    /// `memory` must be the memory past which this cursor stepped last. `memory` must be reserved
+    /// for `length` elements of `T`, and these elements must be valid before the handle is first
+    /// used.
     #[inline]
     unsafe fn name<T: Element>(&self, memory: Memory<'_, B>, length: usize) -> HandleResult<B, T> {
         let serial = self.pool.state().next_serial();

@@ -68,20 +68,24 @@ const STACK_DIVISOR: usize = 64;
 /// # Refused allocations
 ///
 /// A collection that cannot grow calls `handle_alloc_error`, which aborts the process. Methods such
-/// as `try_reserve` return an error instead of aborting. That error contains no numbers, but
-/// [`take_refusal`](Self::take_refusal) returns the pool's error, which does.
+/// as `try_reserve` return an error instead of aborting. The error of `try_reserve` contains no
+/// numbers, but [`take_refusal`](Self::take_refusal) returns the pool's error, which contains them.
 ///
 /// # Why this is sound
 ///
 /// 1. The memory belongs to the scope, because the scope's own cursor acquired it. The memory is
 ///    never returned to the pool before the scope's views end. An allocation is therefore valid for
 ///    `'a`, even if the allocator is moved, forgotten or dropped.
+///
 /// 2. The allocator borrows the scope for `'a`. During this borrow, no inner scope can be opened,
 ///    so no inner scope can hand out the same memory.
+///
 /// 3. The type does not implement `Clone`, and all copies of a reference refer to the same
 ///    allocator. Like the scope, the allocator cannot be sent to another thread.
-/// 4. The allocator never derives another allocation from a pointer that a collection passes in. It
-///    only compares the address of such a pointer.
+///
+/// 4. The allocator never derives another allocation from a pointer that a collection passes in.
+///    The allocator only compares the addresses of pointers that a collection passes in.
+///
 /// 5. While the pool runs foreign code, it refuses to hand out a chunk. While an allocation is
 ///    being moved, its chunk has no free bytes.
 ///
@@ -428,7 +432,7 @@ unsafe impl<B: HostBackend> Allocator for ScopeAllocator<'_, B> {
         }
         let grown = self.allocate(new)?;
         // SAFETY: the old memory has `old.size()` bytes, and the new memory is at least as large.
-        // Both are allocated, so they do not overlap.
+        // Both memories are allocated, so they do not overlap.
         unsafe { grown.cast::<u8>().copy_from_nonoverlapping(start, old.size()) };
         Ok(grown)
     }
@@ -463,8 +467,8 @@ unsafe impl<B: HostBackend> Allocator for ScopeAllocator<'_, B> {
             return Ok(NonNull::slice_from_raw_parts(start, new.size()));
         }
         let shrunk = self.allocate(new)?;
-        // SAFETY: the old memory and the new memory each have at least `new.size()` bytes. Both are
-        // allocated, so they do not overlap.
+        // SAFETY: the old memory and the new memory each have at least `new.size()` bytes. Both
+        // memories are allocated, so they do not overlap.
         unsafe { shrunk.cast::<u8>().copy_from_nonoverlapping(start, new.size()) };
         Ok(shrunk)
     }

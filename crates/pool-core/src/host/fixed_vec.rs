@@ -19,8 +19,9 @@ use crate::scope::Scope;
 /// A vector with a fixed capacity, stored in the memory of a pool.
 ///
 /// [`Scope::acquire_fixed_vec`] creates a `FixedVec`. The vector borrows only its memory, so inner
-/// scopes may be opened while elements are pushed. It dereferences to a slice of the elements that
-/// have been pushed, and [`into_slice`](Self::into_slice) converts the vector into that slice.
+/// scopes may be opened while elements are pushed. The vector dereferences to a slice of the
+/// elements that have been pushed, and [`into_slice`](Self::into_slice) converts the vector into
+/// that slice.
 ///
 /// ```
 /// # use pool_conformance::HeapBackend as Memory;

@@ -20,10 +20,10 @@ impl<'s, B: HostBackend> Scope<'s, B> {
     /// remains in the outer scope's next slot.
     ///
     /// The slice does not move in memory, and nothing is copied or allocated, because the slice's
-    /// slot and the outer scope's next slot exchange their blocks. The slice may be a part of an
-    /// acquired array. In that case, the rest of the array's block is also held. If `body` returns
-    /// a slice from elsewhere (from this scope, another pool, or a static), the slice is copied. An
-    /// empty slice uses no slot.
+    /// slot and the outer scope's next slot exchange their blocks. If the slice is only a part of
+    /// an acquired array, the rest of the array's block is also held. If `body` returns a slice
+    /// from elsewhere (from this scope, another pool, or a static), the slice is copied. An empty
+    /// slice uses no slot.
     ///
     /// The closure `body` must return a slice, so convert a vector with
     /// [`into_slice`](crate::PoolVec::into_slice). If `body` returns a vector, the compiler
@@ -36,8 +36,8 @@ impl<'s, B: HostBackend> Scope<'s, B> {
     /// If a temporary is much larger than the kept array, one slot after another grows. For
     /// example, a loop that keeps 100 arrays of 64 bytes, each computed with a temporary of 1 MiB,
     /// allocates memory in its first 100 runs, and holds 101 MiB after them. Acquire such a
-    /// temporary once, before the loop. Alternatively, use a [stack](crate::Stacked), in which the
-    /// same loop holds 1 MiB.
+    /// temporary once, before the loop. In a [stack](crate::Stacked), the same loop would hold only
+    /// 1 MiB.
     ///
     /// ```
     /// # use pool_conformance::HeapBackend as Memory;
@@ -130,7 +130,7 @@ impl<'s, B: HostBackend> Scope<'s, B> {
             let source = unsafe { slice::from_raw_parts(start, length) };
             return self.try_acquire_with(length, |index| source[index]);
         };
-        // SAFETY: the elements are valid. They are now in memory below the cursor, which has no
+        // SAFETY: the elements are valid, and are now in memory below the cursor, which has no
         // other view and remains allocated for `'s`.
         Ok(unsafe { slice::from_raw_parts_mut(kept, length) })
     }

@@ -267,8 +267,8 @@ impl<'s, T: ?Sized + Boxable> PoolBox<'s, T> {
     #[must_use]
     pub fn leak(this: Self) -> &'s mut T {
         let mut this = ManuallyDrop::new(this);
-        // SAFETY: the value is initialised. Its memory is valid for `'s` and belonged only to this
-        // box.
+        // SAFETY: the value is initialised, and its memory is valid for `'s` and belonged only to
+        // this box.
         unsafe { this.value.as_mut() }
     }
 }

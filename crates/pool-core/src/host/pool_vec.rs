@@ -50,7 +50,7 @@ pub struct PoolVec<'a, 's, B: HostBackend, T> {
     scope: &'a Scope<'s, B>,
     /// The slot that was acquired for the vector. The block of this slot stores the elements.
     memory: Memory<'s, B>,
-    /// The elements. They are stored in the part of the block that is marked for them.
+    /// The elements, which are stored in the part of the block that is marked for them.
     elements: FixedVec<'s, T>,
 }
 

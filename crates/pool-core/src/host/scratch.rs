@@ -1,5 +1,5 @@
-//! Scratch memory, which consists of bytes with a given alignment. It is intended for routines that
-//! divide the memory themselves.
+//! Scratch memory for routines that divide the memory themselves. Scratch memory consists of
+//! uninitialised bytes with a given alignment.
 
 use core::mem::MaybeUninit;
 

@@ -34,8 +34,8 @@ impl<'s, B: HostBackend> Scope<'s, B> {
     /// # Repeating and copying values
     ///
     /// A closure that ignores the index repeats a value, and a closure that indexes a slice of the
-    /// same length copies the slice. Both closures compile to a loop without bounds checks. For
-    /// plain data, [`acquire_filled`](Self::acquire_filled) and
+    /// same length copies the slice. Closures of both kinds compile to a loop without bounds
+    /// checks. For plain data, [`acquire_filled`](Self::acquire_filled) and
     /// [`acquire_from`](Self::acquire_from) do the same on every backend.
     ///
     /// ```

@@ -1,5 +1,5 @@
-//! Operations that install, remove and free the block of a slot. They also remove the shapes that
-//! fit in the block.
+//! Operations that install, remove and free the block of a slot. These operations also remove the
+//! shapes that fit in the slot's old block.
 
 use super::advertise::advertise;
 use super::slot::SlotPointer;

@@ -191,8 +191,8 @@ unsafe fn hand_out_taken_bytes<B: PoolBackend>(
     let _withdrawn_next = (index < SLOTS).then(|| {
         // SAFETY: `cursor` is not a sentinel, and belongs to the same pool as the slot.
         let next = unsafe { SlotPointer::new(cursor) };
-        // SAFETY: the caller guarantees that the slot at the cursor is idle. That slot remains idle
-        // because a busy pool refuses acquires.
+        // SAFETY: the caller guarantees that the slot at the cursor is idle. The slot at the cursor
+        // remains idle because a busy pool refuses acquires.
         unsafe { WithdrawnSlot::new(next) }
     });
     // SAFETY: the advertised word of a slot below the cursor belongs to the views of the slot, and

@@ -18,9 +18,9 @@ impl<B: PoolBackend> SlotPointer<'_, B> {
     /// # Safety
     ///
     /// Both slots must belong to the same pool. Each slot must be idle, unless the caller holds the
-    /// only view of the slot's block. After the call, such a view is a view of the other slot. No
-    /// reference into the shape sets of the two slots, no handle of the slots, and no
-    /// [`SlotRef`](crate::SlotRef) of a view may be in use.
+    /// only view of the slot's block. After the exchange, the view of one slot's block is the view
+    /// of the other slot. No reference into the shape sets of the two slots, no handle of the
+    /// slots, and no [`SlotRef`](crate::SlotRef) of a view may be in use.
     pub(crate) unsafe fn exchange_blocks(self, other: Self) {
         if self.slot == other.slot {
             return;

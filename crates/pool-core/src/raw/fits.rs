@@ -1,6 +1,6 @@
 //! The single comparison that an acquire performs, and the size of the smallest block for which the
-//! comparison succeeds. Both use the same formula, so a length that has fitted once always fits
-//! again.
+//! comparison succeeds. The comparison and the size use the same formula, so a length that has
+//! fitted once always fits again.
 
 /// The number of bytes in a word, which is the unit of the advertised capacity.
 pub(super) const WORD: usize = 8;

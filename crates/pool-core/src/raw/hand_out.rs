@@ -187,11 +187,8 @@ unsafe fn grow<B: PoolBackend>(
     }
     match B::allocate(state.context(), needed, advice) {
         Ok(block) => {
-            // Above this size, a block grows by only a quarter of the growth factor's increase. The
-            // pool holds the surplus bytes of a block until a trim, and large blocks rarely grow.
-            // If lengths vary at random, a slot therefore holds an eighth more than its longest
-            // array, instead of half as much again. If lengths increase slowly, the number of
-            // growths remains logarithmic.
+            // SAFETY: no view of the old block exists, and the new block was allocated with
+            // `needed` bytes.
             unsafe { install(slot, block, needed) };
             Ok(())
         }
@@ -204,9 +201,9 @@ unsafe fn grow<B: PoolBackend>(
 
 /// The block size in bytes up to which the growth factor applies in full.
 ///
-/// Above this size, a block grows by only a quarter of the growth factor's increase. The pool holds
-/// the surplus bytes of a block until a trim, and large blocks rarely grow. If lengths vary at
-/// random, a slot therefore holds at most an eighth more than its longest array, instead of half as
+/// Above `WHOLE_FACTOR_BYTES`, a block grows by only a quarter of the growth factor's increase. The
+/// pool holds the surplus bytes of a block until a trim, and large blocks rarely grow. If lengths
+/// vary at random, a slot therefore holds an eighth more than its longest array, instead of half as
 /// much again. If lengths increase slowly, the number of growths remains logarithmic.
 const WHOLE_FACTOR_BYTES: usize = 64 << 10;
 

@@ -7,8 +7,8 @@ use core::cell::Cell;
 /// The count of live bytes of one pool.
 ///
 /// A slot is handed out only after all slots below it. The number of live bytes up to a slot is
-/// therefore the number up to the previous slot, plus the slot's own bytes. For this reason, the
-/// count needs no notification when a scope ends.
+/// therefore the number up to the previous slot, plus the slot's own bytes. The count therefore
+/// need not be notified when a scope ends.
 pub(super) struct LiveBytes {
     /// For each slot that was handed out, the number of bytes that were live at that time,
     /// including the slot's own bytes.

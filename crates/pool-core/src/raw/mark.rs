@@ -1,5 +1,5 @@
-//! The mark of a slot whose block may contain uninitialised bytes. Such bytes come from values with
-//! padding, or from uninitialised memory.
+//! The mark of a slot whose block may contain uninitialised bytes. Uninitialised bytes come from
+//! values with padding, or from arrays of `MaybeUninit`.
 //!
 //! The slot's record stores the number of words, from the start of the block, that may contain
 //! uninitialised bytes. Before a marked slot is handed out for reading, all of these words are

@@ -1,5 +1,5 @@
-//! The implementation of `ArrayMemory` for slots. It contains the operations that acquires, views
-//! and handles perform on a reserved slot.
+//! The implementation of `ArrayMemory` for slots. This module contains the operations that
+//! acquires, views and handles perform on a reserved slot.
 
 use super::fits::padded;
 use super::mark::mark;
@@ -43,7 +43,7 @@ impl<'s, B: PoolBackend> ArrayMemory<'s, B> for SlotPointer<'s, B> {
     where
         B: HostBackend,
     {
-        // The elements end at most this number of bytes after the start of the block.
+        // `bytes` is the maximum distance from the start of the block to the end of the elements.
         let bytes = padded::<T>(length, B::ALIGN) * size_of::<T>();
         // SAFETY: the caller guarantees that the memory was reserved for this number of bytes,
         // including padding. The caller also upholds the other requirements of `mark`.

@@ -6,13 +6,17 @@
 //! 1. **A table never moves** and lives as long as its pool. A table is aligned to `Table::ALIGN`,
 //!    a power of two that is at least the size of a table. Masking the address of any slot of a
 //!    table therefore yields the address of the table.
+//!
 //! 2. Slots are accessed through raw pointers that are derived from the table's allocation. No slot
 //!    is ever accessed through a reference to a table or to an array of slots.
+//!
 //! 3. The field `advertised` is either 0 or `real / 8`, rounded down, so an acquire never uses more
 //!    words than the block holds. If `advertised` is 0, every acquire of the slot calls the cold
 //!    function. A sentinel always advertises 0 words.
+//!
 //! 4. The field `real` is the number of bytes with which the slot's block was allocated. The field
 //!    is 0 if and only if the slot has no block, and the field `block` is then `B::DANGLING`.
+//!
 //! 5. **A slot below the cursor of the innermost scope belongs to its view.** Only slots at or
 //!    above a scope's cursor are grown, freed or armed, and only their shape sets are modified.
 //!
@@ -28,19 +32,23 @@
 //!
 //!    A vector that was acquired without capacity owns its slot, but uses no byte of the slot's
 //!    block. Until the vector's first use, when the block is handed out, no view of the block
-//!    exists. The block may be grown, freed and exchanged until then, like the block of an idle
-//!    slot.
+//!    exists. Until the block is handed out, it may be grown, freed and exchanged like the block of
+//!    an idle slot.
 //!
 //!    **Only `hand_out` hands out a block.** The hot path is the one exception: it hands out a
 //!    block that its slot advertises, because such a slot has no pending duty.
+//!
 //! 6. A slot is emptied before its block is freed, which includes its advertised words, its size,
 //!    its serial and its shape set. A slot is filled only after its new block has been allocated. A
 //!    panic or an error at any point therefore leaves the slot valid.
+//!
 //! 7. All code in this module runs on the thread that owns the pool, because `Pool` is not `Sync`,
 //!    and scopes and raw slots are not `Send`. Other threads read only the counters (`count`).
+//!
 //! 8. **Every shape in a slot's set fits in the slot's block**, because a shape is added only
 //!    during an acquire that has prepared the block for it. Code that replaces the block of a slot
 //!    also removes the shape set.
+//!
 //! 9. **While foreign code runs inside an operation, no memory can be acquired from the pool or
 //!    freed in it.** The foreign code may hold a `&Scope` (leaked pools allow `'static` scopes), a
 //!    view, a `SlotRef`, or `Handles` next to a scope, and may call their methods.
@@ -53,14 +61,16 @@
 //!    below lists the operations in which foreign code runs. While foreign code runs, no lock is
 //!    held, and no reference to data that such methods read exists. Unwinding removes the mark, and
 //!    leaves every slot valid (invariant 6).
+//!
 //! 10. **Either a block is initialised, or its slot is marked.** Before a byte of a block can
 //!     become uninitialised, the mark in the slot's record covers the word of that byte (`mark`). A
 //!     mark never shrinks until all marked words have been zeroed, or the slot receives another
 //!     block. A marked slot advertises 0 words, and the cold function zeroes its marked words
 //!     before the slot is handed out for reading.
-//! 11. **A backend writes to a block only after the cursor has stepped past the block's slot.** The
-//!     same is true of users' closures. Because the slot is below the cursor during such a write,
-//!     the pool need not be marked as busy.
+//!
+//! 11. **A backend or a user's closure writes to a block only after the cursor has stepped past the
+//!     block's slot.** Because the slot is below the cursor during such a write, the pool need not
+//!     be marked as busy.
 //!
 //! # Where foreign code runs
 //!

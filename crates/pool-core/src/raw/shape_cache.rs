@@ -34,8 +34,8 @@ pub(super) unsafe fn find<'s, B: PoolBackend, T: Element>(
     let mut shapes = NonNull::new(unsafe { *slot.shapes().as_ptr() })?;
     // SAFETY: a set lives until cold code removes it from an idle slot. The caller guarantees that
     // no reference into the set is in use. If the acquire fails after this call and is repeated,
-    // the reference from the first call is no longer used. This reference is therefore the only one
-    // in use.
+    // the reference from the first call is no longer used. The new reference is therefore the only
+    // reference to the set that is in use.
     let set: &'s mut ShapeSet<B::Descriptor> = unsafe { shapes.as_mut() };
     set.find(TypeId::of::<T>(), dims)
 }

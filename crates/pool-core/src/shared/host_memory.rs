@@ -20,6 +20,7 @@ use crate::stacked::StackedBackend;
 ///
 /// 1. The value owns `block`, which has `bytes` bytes. `bytes` is 0 if and only if the block is
 ///    [`DANGLING`](PoolBackend::DANGLING).
+///
 /// 2. All bytes from `uninitialised` on are initialised.
 pub struct HostMemory<B: PoolBackend>(LooseBlock<B::Block>);
 

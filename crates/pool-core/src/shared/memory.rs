@@ -11,8 +11,8 @@ use crate::error::PoolError;
 /// [`SharedPool`](crate::SharedPool) and [`Owned`](crate::Owned).
 ///
 /// A host backend uses [`HostMemory`](crate::HostMemory) as its memory, and its context as the
-/// origin. A backend that enqueues its work uses [`PooledMemory`](crate::PooledMemory). In that
-/// case, each array has its own context, which is created from the origin.
+/// origin. A backend that enqueues its work uses [`PooledMemory`](crate::PooledMemory). Each array
+/// in a `PooledMemory` has its own context, which is created from the origin.
 ///
 /// # Safety
 ///

@@ -2,9 +2,9 @@
 //! array, with its own context.
 //!
 //! The pool orders all uses of the array in the same way as any other pool: commands on the queue
-//! before and after the owner of the array changes, uses on other streams, and freeing. For this
-//! reason, owned arrays need no additional ordering. Only one thread uses an owned array at a time,
-//! because only one thread uses its pool at a time.
+//! before and after the owner of the array changes, uses on other streams, and freeing. Because the
+//! pool orders all uses, owned arrays need no additional ordering. Only one thread uses an owned
+//! array at a time, because only one thread uses its pool at a time.
 
 use core::fmt;
 
@@ -67,8 +67,8 @@ where
             PoolConfig::new().name(config.name).huge_pages(config.huge_pages).poison(config.poison);
         let mut pool = DynamicPool::with_config(context, config)?;
         if bytes > 0 {
-            // This length is the length of the longest array of words that fits in a block of
-            // `bytes` bytes.
+            // The length passed to `try_acquire` is that of the longest array of words that fits in
+            // a block of `bytes` bytes.
             pool.try_acquire::<u64>(bytes / size_of::<u64>() - 1)?;
             pool.reset();
         }

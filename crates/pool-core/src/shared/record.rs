@@ -21,8 +21,8 @@ pub(super) struct Record<M> {
     pub(super) memory: M,
 }
 
-/// Host memory for a record. This memory is allocated before the block, so that no block is lost if
-/// the allocation fails.
+/// Host memory for a record. The memory for the record is allocated before the block, so that no
+/// block is lost if the allocation fails.
 pub(super) struct RecordPlace<M>(Box<MaybeUninit<Record<M>>>);
 
 impl<M> RecordPlace<M> {

@@ -11,15 +11,17 @@
 //! the magazine, and then checks that the magazine is not locked. Because of the barrier, at least
 //! one of the two threads sees what the other has written.
 //!
-//! While a shard is locked, threads only move values and exchange pointers. They neither allocate
-//! nor free memory, and run no user code.
+//! While a shard is locked, a thread only moves values and exchanges pointers. A thread that holds
+//! a lock neither allocates nor frees memory, and runs no user code.
 //!
 //! # Invariants
 //!
 //! 1. Only two threads may access the body of a shard: the thread that holds the shard's lock, and
 //!    the owner while its cell contains the shard's address. The owner changes only under the lock.
+//!
 //! 2. Only a thread that may access the body writes the shard's atomic counters. Other threads read
 //!    the counters as estimates.
+//!
 //! 3. **Releasing a shard is the last access to it.** The thread that closes a pool may free the
 //!    pool as soon as it has locked each shard once. Therefore, a shard is released through a raw
 //!    pointer. A reference to the shard would have to remain valid until the end of the function
@@ -133,8 +135,8 @@ impl Classes {
         let count = self.last + 1 - self.first;
         let bits = if count >= LISTS { usize::MAX } else { (1 << count) - 1 };
         let first = self.first % LISTS;
-        // The expression rotates `bits` to the left. Its second part is 0 if no bit leaves the
-        // word.
+        // The expression rotates `bits` to the left. The second part of the rotation is 0 if no bit
+        // leaves the word.
         bits << first | bits >> 1 >> (LISTS - 1 - first)
     }
 }
@@ -238,7 +240,7 @@ impl<M> Locked<'_, M> {
     }
 
     /// Removes and returns the block that was last added to the list of a class. Returns `None` if
-    /// that block has another class.
+    /// the newest block in the list has another class.
     #[cfg(feature = "std")]
     #[inline(always)]
     pub(super) fn pop_newest(&mut self, class: usize) -> Option<Box<Record<M>>> {
@@ -352,8 +354,8 @@ impl<M> Locked<'_, M> {
     /// The requirements are the same as for [`try_new`](Self::try_new). In addition, `cell` must be
     /// the cell of the calling thread.
     pub(super) unsafe fn claim(magazine: NonNull<Shard<M>>, cell: &'static ThreadCell) -> bool {
-        // SAFETY: the caller guarantees that the shard is live. Because of this read, the function
-        // does not lock another thread's magazine.
+        // SAFETY: the caller guarantees that the shard is live. Because `owner` is read before the
+        // lock is acquired, the function does not lock another thread's magazine.
         let owner = unsafe { &(*magazine.as_ptr()).owner };
         let is_own = |owner: *mut ThreadCell| owner.is_null() || core::ptr::eq(owner, cell);
         if !is_own(owner.load(Ordering::Relaxed)) {

@@ -7,8 +7,8 @@
 /// The size in bytes of the smallest block.
 pub(super) const UNIT: usize = 64;
 
-/// The number of classes in each doubling of the size. Every number of units up to this number has
-/// its own class.
+/// The number of classes in each doubling of the size. Each number of units up to
+/// `CLASSES_PER_DOUBLING` has its own class.
 pub(super) const CLASSES_PER_DOUBLING: usize = 8;
 
 /// Returns the class of the smallest block that holds `bytes` bytes.

@@ -1,5 +1,5 @@
-//! The state that all handles and arrays of a shared pool share. It consists of the shards and the
-//! counters, and this module moves blocks between them.
+//! The state that all handles and arrays of a shared pool share. The state consists of the shards
+//! and the counters, and this module moves blocks between the shards.
 //!
 //! # The way of a block
 //!
@@ -15,7 +15,7 @@
 //! Handles are counted, but arrays are not counted by an atomic counter that all threads would have
 //! to share. When an array is returned, the shard that receives it subtracts the array from its own
 //! counter. When the last handle is dropped, [`close`] locks all shards, computes the number of
-//! live arrays, and stores it. Each array that is returned after that is subtracted from the stored
+//! live arrays, and stores it. Each array that is returned later is subtracted from the stored
 //! number, and the last array frees the store.
 //!
 //! # What it holds
@@ -45,9 +45,9 @@ use crate::try_box::{into_box, try_box};
 /// The record of a block that belongs to a store.
 pub(super) type BlockRecord<B> = Box<Record<<B as SharedBackend>::Memory>>;
 
-/// The slack in bytes. A pool may exceed five quarters of the peak of live bytes by this amount
-/// once, and by the same amount for each magazine. Because of the slack, each thread keeps the idle
-/// blocks of its small arrays.
+/// The slack in bytes. A pool may exceed five quarters of the peak of live bytes by `SLACK` bytes,
+/// plus `SLACK` bytes for each magazine. Because of the slack, each thread keeps the idle blocks of
+/// its small arrays.
 const SLACK: usize = 64 << 10;
 
 /// The maximum number of threads that can have a magazine in a pool.
@@ -98,8 +98,8 @@ pub(super) struct Store<B: SharedBackend> {
     /// The peak number of live bytes. The live bytes are measured when the pool is about to grow.
     peak_live: AtomicUsize,
     growths: AtomicUsize,
-    /// The number of magazines that had an owner when a magazine was last claimed. Each of these
-    /// magazines increases the slack.
+    /// The number of magazines that had an owner when a magazine was last claimed. Each magazine
+    /// with an owner increases the slack.
     owners: AtomicUsize,
     /// The number of arrays for which neither the magazine nor the first common shard had a block.
     misses: AtomicUsize,
@@ -285,8 +285,8 @@ impl<B: SharedBackend> Store<B> {
     }
 
     /// Searches all magazines for an idle block of the class, and then searches all shards for a
-    /// larger block. The larger block has at most four times the size. The sum of its surplus and
-    /// the bytes of all live arrays must not exceed the peak of live bytes.
+    /// larger block. The larger block is at most four times as large as a block of the class. The
+    /// sum of its surplus and the bytes of all live arrays must not exceed the peak of live bytes.
     ///
     /// A factor above four is not needed for two arrays that live alternately. If one array is more
     /// than four times as large as the other, five quarters of the larger size hold both.
@@ -481,8 +481,8 @@ impl<B: SharedBackend> Store<B> {
     }
 
     /// Closes all shards, and counts the live arrays and the caller as the users of the closed
-    /// store. Returns `false` if a magazine cannot be locked because the barrier failed. In that
-    /// case, the store is never freed.
+    /// store. Returns `false` if a magazine cannot be locked because the barrier failed. If the
+    /// method returns `false`, the store is never freed.
     fn close_shards(&self) -> bool {
         // SAFETY: the store is live while `self` is borrowed.
         let lock = |common| unsafe { Locked::wait(NonNull::from(common)) };

@@ -1,5 +1,5 @@
-//! The state of a thread for shared pools. It consists of the thread's magazine in each pool, and
-//! of a cell that contains the address of the magazine in use.
+//! The state of a thread for shared pools. The state consists of the thread's magazine in each
+//! pool, and of a cell that contains the address of the magazine in use.
 //!
 //! Cells are never freed, because other threads read them. When a thread ends, a later thread
 //! reuses its cell together with the magazines that the cell owns.
@@ -55,8 +55,8 @@ thread_local! {
         }
     };
 
-    /// A value whose destructor runs when the thread ends. It is accessed when a cell is acquired,
-    /// and never while arrays are acquired or returned.
+    /// A value whose destructor runs when the thread ends. The value is accessed when a cell is
+    /// acquired, and never while arrays are acquired or returned.
     static ENDING: Ending = const { Ending };
 }
 

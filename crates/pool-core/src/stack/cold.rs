@@ -18,13 +18,13 @@ use crate::stacked::StackedBackend;
 #[derive(Clone, Copy)]
 pub(super) struct Demand {
     pub(super) length: usize,
-    /// The number of elements that suffices if the chunk cannot hold `length` elements. It is less
-    /// than `length` only for a vector that grows.
+    /// The number of elements that suffices if the chunk cannot hold `length` elements. `least` is
+    /// less than `length` only for a vector that grows.
     pub(super) least: usize,
     pub(super) element: Layout,
     pub(super) first_use: FirstUse,
-    /// The number of bytes at the start of the memory that keep their contents. These are the bytes
-    /// of a vector that grows in place.
+    /// The number of bytes at the start of the memory that keep their contents. `kept_bytes` is
+    /// above 0 only for a vector that grows in place.
     pub(super) kept_bytes: usize,
     /// `true` if the memory at the cursor belongs to a vector. The vector keeps this memory if the
     /// demand is refused.

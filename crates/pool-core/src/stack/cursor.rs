@@ -353,9 +353,9 @@ unsafe fn enlarge<'s, B: StackedBackend, T: Copy>(
     // SAFETY: the span belongs to this pool, which lives for `'s`.
     let memory: StackMemory<'s, B> = unsafe { StackMemory::new(span, cursor.state) };
     if length > 0 && memory.start != old.start {
-        // SAFETY: the old memory contains the elements. It does not overlap the new memory, because
-        // it is either below the new memory or in another chunk that is still allocated. The new
-        // memory holds more than `length` elements.
+        // SAFETY: the old memory contains the elements. The two memories do not overlap, because
+        // the old memory is either below the new memory or in another chunk that is still
+        // allocated. The new memory holds more than `length` elements.
         unsafe { memory.start.cast::<T>().copy_from_nonoverlapping(old.start.cast(), length) };
     }
     // From this point on, the memory belongs to the vector. Storing `top` has the same effect as in
@@ -390,8 +390,8 @@ unsafe fn keep<B: StackedBackend, T: Copy>(
     let base = state.with_chunks(|chunks| chunks.idle_base(at, start.cast()))?;
     let bytes = length * size_of::<T>();
     let aligned = align_up(base, align_of::<T>()).cast::<T>();
-    // If the elements are smaller than a line, they may already begin below the aligned address. In
-    // that case, they are not moved.
+    // If the elements are smaller than a line and already begin below the aligned address, they are
+    // not moved.
     let target = if aligned.addr() <= start.addr() { aligned } else { start };
     // SAFETY: both addresses are in the same chunk, at or above the cursor, and the caller
     // guarantees that no other view of that memory exists.

@@ -74,7 +74,7 @@ impl DirtyRanges {
         }
     }
 
-    /// Removes all dirty bytes outside a range. Those bytes are no longer memory of a chunk.
+    /// Removes all dirty bytes outside a range, because they no longer belong to a chunk.
     pub(super) fn keep_within(&self, range: &Range<usize>) {
         self.remove(&(0..range.start));
         self.remove(&(range.end..usize::MAX));

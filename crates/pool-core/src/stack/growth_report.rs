@@ -11,7 +11,8 @@ use crate::warning::{PoolWarning, report};
 pub(super) struct GrowthReport {
     /// The passes of the pool. Each pass begins with a first cursor.
     passes: Streak,
-    /// The uses of the pool by guards of its thread. Each use may create several first cursors.
+    /// The uses of the pool by guards of its thread. Each use of the pool by a guard may create
+    /// several first cursors.
     entries: Streak,
     /// The address at which a call was about to acquire memory, and the location of that call.
     caller: Cell<Option<(usize, &'static Location<'static>)>>,

@@ -46,8 +46,8 @@ pub(super) unsafe fn trim<B: StackedBackend>(state: &StackState<B>, at: *mut u8)
 }
 
 /// Returns the whole pages after the cursor in the cursor's chunk to the operating system. The
-/// result is the number of bytes returned. The chunk and its dirty ranges do not change, because
-/// the bytes of returned pages are initialised.
+/// function's result is the number of bytes that were returned to the operating system. The chunk
+/// and its dirty ranges do not change, because the bytes of returned pages are initialised.
 ///
 /// # Safety
 ///

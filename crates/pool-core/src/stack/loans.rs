@@ -13,8 +13,8 @@
 //!   function, which allocates another chunk. At most one pool borrows from a given pool at a time.
 //! - **The block remains allocated.** Only [`free`](super::chunk_memory::free) frees chunks. If the
 //!   chunk is lent, `free` transfers the block to the borrower, which owns the block from then on.
-//!   If the chunk is borrowed, `free` returns the memory to the lender. Both operations happen only
-//!   while the pool itself stores nothing in the chunk.
+//!   If the chunk is borrowed, `free` returns the memory to the lender. The function `free` runs
+//!   only while the pool itself stores nothing in the chunk.
 //! - **The borrower returns only memory without views.** It returns the memory of a chunk that it
 //!   drops, or all borrowed memory when its guard is dropped. A forgotten guard returns nothing, so
 //!   its views remain valid until the process exits.

@@ -5,7 +5,7 @@
 //!
 //! A chunk is either *owned* or *borrowed*. A borrowed chunk is the rest of a chunk that belongs to
 //! another pool of the same thread. The other pool's chunk ends at the start of the borrowed chunk
-//! (`loans`). In this way, nested thread-local scopes share one stack (`nesting`).
+//! (`loans`). By borrowing chunks, nested thread-local scopes share one stack (`nesting`).
 //!
 //! # Invariants
 //!
@@ -15,11 +15,13 @@
 //!    is freed only if the cursors that may still be used are at its start or in earlier chunks.
 //!    `STRAY` is above every end. A pool never uses a new chunk that contains a stray cursor,
 //!    because the bytes below a cursor in its chunk count as handed out.
+//!
 //! 2. **No view exists of memory at or above the cursor of the innermost scope.** This memory
 //!    consists of the rest of the cursor's chunk and all later chunks. Only this memory is zeroed,
 //!    freed, discarded, or handed out. A cursor moves back only over the last array, and only in
 //!    two cases: filling the array failed, or the array was a vector that has become a slice of
 //!    fewer elements.
+//!
 //! 3. **The hot path hands out only memory below an end of the cursor's own chunk.** The ends are
 //!    null unless the pool is *settled* and not marked as busy. A settled pool has exactly one
 //!    chunk, and all of its cursors in use are in that chunk or at `STRAY`. A null end is below
@@ -31,29 +33,38 @@
 //!    settled when it borrows its only chunk while no cursor is in use. The pool stops being
 //!    settled before a chunk is allocated or freed. `base` may become `STRAY` in a settled pool,
 //!    and the next first cursor then merges the chunks.
+//!
 //! 4. Every owned chunk ends at least one line below the end of its block. An address is therefore
 //!    in at most one chunk, and a cursor at the end of one chunk is never at the start of another.
 //!    A borrowed chunk starts at an address that is not in any owned chunk of its pool.
+//!
 //! 5. All cursors, ends and starts are multiples of
 //!    [`PoolBackend::ALIGN`](crate::PoolBackend::ALIGN), which is called a *line*. Steps are
 //!    rounded up to whole lines.
+//!
 //! 6. **Every byte at or above the cursor is initialised or in a dirty range** (`dirty`). `end` is
 //!    at most the lowest dirty byte, so an acquire for reading that contains a dirty byte calls the
 //!    cold function. The cold function checks whether the array contains dirty bytes, and zeroes
 //!    them. `written_end` is the end of the chunk, and is used by acquires whose elements are
 //!    written before they are read. The dirty ranges of lent memory belong to the borrower.
+//!
 //! 7. All code in this module runs on the thread that owns the pool.
+//!
 //! 8. **While foreign code runs inside an operation, the pool is marked as busy and its ends are
 //!    null.** Acquires therefore call the cold function, which refuses them. No reference to the
 //!    lists of chunks, names or shapes is held while foreign code runs.
+//!
 //! 9. Each shape set belongs to the array that starts at the offset of the set. The sets are sorted
 //!    by offset, and sets at or above the offset of a cursor are not borrowed. An array with a
 //!    dynamic rank uses at least one line, so no two such arrays have the same offset.
+//!
 //! 10. **`top` is at or above every cursor in use in the chunk of a settled pool**, and a first
 //!     cursor sets `top` to `base`. A pool lends memory only from `top` on. Because the end of a
 //!     scope does not lower `top`, the pool may lend less memory than is idle.
+//!
 //! 11. **The backend never frees a chunk that is lent or borrowed.** Only `chunk_memory::free`
 //!     frees chunks, and it transfers such a chunk to another pool (`loans`).
+//!
 //! 12. **Bytes that a view has armed are handed out only after the backend has ordered them.** Both
 //!     ends are at most the lowest armed byte, so an acquire that contains this byte calls the cold
 //!     function. If a chunk is freed, the backend's `free` orders its armed bytes.

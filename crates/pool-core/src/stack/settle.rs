@@ -6,8 +6,8 @@ use super::memory::lines;
 use super::state::StackState;
 use crate::stacked::StackedBackend;
 
-/// The divisor that determines how much a chunk exceeds the peak of live bytes. Because of this
-/// slack, lengths that increase slowly do not require a new chunk in every pass.
+/// The divisor that determines how much a chunk exceeds the peak of live bytes. The slack ensures
+/// that lengths that increase slowly do not require a new chunk in every pass.
 const SLACK_DIVISOR: usize = 64;
 
 /// The divisor that determines the excess above which an oversized chunk is replaced.

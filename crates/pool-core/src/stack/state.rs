@@ -26,8 +26,8 @@ pub struct StackState<B: StackedBackend> {
     /// The end of the memory that the hot path may hand out for elements that are written before
     /// they are read.
     pub(super) written_end: Cell<*mut u8>,
-    /// The position at which first cursors start. It is the start of the first chunk, or [`STRAY`]
-    /// if the next pass begins with a merge.
+    /// The position at which first cursors start, which is the start of the first chunk, or
+    /// [`STRAY`] if the next pass begins with a merge.
     pub(super) base: Cell<*mut u8>,
     /// The start of the only chunk if the pool is settled, and null otherwise (invariant 3). The
     /// offsets of shape sets are relative to this address.
@@ -304,9 +304,9 @@ impl<B: StackedBackend> StackState<B> {
         self.most_aligned.get() - B::ALIGN
     }
 
-    /// Returns the number of bytes that count as live before a new chunk while `live` bytes are
-    /// live. Arrays in the new chunk are padded as if the chunk began at this offset, so the merged
-    /// chunk needs no more bytes than were counted.
+    /// Rounds the number of live bytes up to the offset at which a new chunk is counted to start.
+    /// Arrays in the new chunk have the same padding as at that offset, so the merged chunk needs
+    /// no more bytes than were counted.
     pub(super) fn live_before_chunk(&self, live: usize) -> usize {
         live.next_multiple_of(self.most_aligned.get())
     }
@@ -344,9 +344,9 @@ impl<B: StackedBackend> StackState<B> {
     }
 
     /// If the pool has only one chunk, removes all dirty and armed ranges outside the block of that
-    /// chunk. Such ranges exist because a range of a freed chunk may have been merged with another
-    /// range. The ranges of a borrowed chunk are kept, because they are returned together with the
-    /// chunk's memory.
+    /// chunk. A range outside that block can exist because a range of a freed chunk may have been
+    /// merged with another range. The ranges of a borrowed chunk are kept, because they are
+    /// returned together with the chunk's memory.
     pub(super) fn forget_ranges_outside(&self) {
         let first = self.with_chunks(|chunks| chunks.get(0).copied());
         if let Some(chunk) = first.filter(|chunk| !chunk.is_borrowed()) {

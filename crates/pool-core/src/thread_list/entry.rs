@@ -18,8 +18,8 @@ use crate::reserve::{NoHostMemory, list};
 use crate::scope::Scope;
 use crate::stats::{PoolStats, ReleaseReport};
 
-/// An address that marks the absence of a pool. It is not aligned for a root, so no root can have
-/// this address.
+/// An address that marks the absence of a pool. The address is not aligned for a root, so no root
+/// can be at this address.
 const NEVER: usize = 1;
 
 /// One entry of a list. An entry never moves, and exists until its thread frees it.
@@ -74,7 +74,8 @@ pub(super) unsafe fn owned<B: PoolBackend>(root: *mut ()) -> Pool<B> {
     unsafe { Pool::from_root(root) }
 }
 
-/// The statistics of replaced pools. They are kept so that the counters of a thread never decrease.
+/// The statistics of replaced pools. The statistics are kept so that the counters of a thread never
+/// decrease.
 pub(super) struct Past {
     high_water: Count,
     peak: Count,

@@ -1,5 +1,5 @@
-//! The list of a thread's idle pools. It consists of one word in thread-local memory, and its hot
-//! path takes entries and puts them back.
+//! The list of a thread's idle pools. The list consists of one word in thread-local memory, and its
+//! hot path takes entries and puts them back.
 
 use core::cell::Cell;
 use core::fmt;
@@ -27,15 +27,15 @@ pub struct ThreadList<B: PoolBackend> {
     /// The newest idle entry. The head is null if the list is empty, and [`CLOSED`] after `close`.
     /// Only the list's thread writes to it.
     pub(super) head: AtomicPtr<Entry<B>>,
-    /// The root of the innermost pool in use, for backends whose pools are nested. It is null if no
-    /// pool is in use.
+    /// The root of the innermost pool in use, for backends whose pools are nested. The root is null
+    /// if no pool is in use.
     innermost: Cell<*mut ()>,
     /// A marker that the list owns pools and cannot be shared between threads.
     owned: PhantomData<Pool<B>>,
 }
 
-/// The address that marks a closed list. It is not aligned for an entry, so no entry can have this
-/// address.
+/// The address that marks a closed list. The address is not aligned for an entry, so no entry can
+/// be at this address.
 pub(super) const CLOSED: usize = 1;
 
 impl<B: PoolBackend> ThreadList<B> {
@@ -200,8 +200,8 @@ impl<B: PoolBackend> Drop for Detached<'_, B> {
     fn drop(&mut self) {
         let head = self.list.head();
         if head.addr() == CLOSED {
-            // The list was closed while the entries were visited. The entries belonged to this
-            // list, so they are freed in the same way.
+            // The list was closed while the entries were visited. The visited entries belonged to
+            // the closed list, so they are freed in the same way as its other entries.
             let closing = ThreadList::with_head(self.first);
             // SAFETY: the list was closed, so its record is in no registry.
             return unsafe { closing.close() };

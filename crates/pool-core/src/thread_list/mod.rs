@@ -9,9 +9,12 @@
 //!
 //! 1. The thread replaces the address in the entry with the address of a new, empty pool. The old
 //!    pool is now *retired*.
+//!
 //! 2. The thread executes a *barrier on all threads*: each thread of the process executes a full
 //!    memory barrier at some moment during the call (`membarrier` on Linux).
+//!
 //! 3. The thread walks through the list again.
+//!
 //! 4. If the walk finds the entry, the thread takes the retired pool and drops it. If the walk does
 //!    not find the entry, the owner has taken the entry, and may use either of the two pools. The
 //!    retired pool then remains with the entry until a later call finds the entry, or until the
@@ -26,11 +29,12 @@
 //!   was in the list when the link was written. The linked entry remains in the list for as long as
 //!   the entry that links to it. For both entries, this period extends beyond the moment at which
 //!   the walk read the head.
-//! - **The retired pool is not in use at that moment.** A use before that moment ended when the
-//!   entry was put into the list. Every store of the head has release ordering, including the store
-//!   of a take, and the walk's load has acquire ordering. A use after that moment belongs to a
-//!   later take. The later take loads the address of the pool after it has stored the head, and
-//!   therefore after X, so it loads the address of the new pool.
+//! - **The retired pool is not in use when the walk finds its entry.** Let T be the moment, at or
+//!   after X, at which the entry was in the list. Every use of the pool that began before T ended
+//!   when the entry was put into the list. Every store of the head has release ordering, including
+//!   the store of a take, and the walk's load has acquire ordering. Every use that begins after T
+//!   belongs to a take after T. A take loads the address of the pool after it has stored the head,
+//!   so a take after T loads the address after X, which is the address of the new pool.
 //! - **The owner's load is executed after its store.** A compiler fence enforces this order in the
 //!   program, and the barrier enforces it on the processor. The hot path therefore contains no
 //!   fence instruction and no atomic read-modify-write operation.

@@ -15,8 +15,8 @@ use crate::pool::Pool;
 use crate::reserve::{NoHostMemory, list};
 use crate::stats::PoolStats;
 
-/// The record of one thread in a registry. It contains the thread's list, its entries, and the
-/// configuration of its pools.
+/// The record of one thread in a registry. The record contains the thread's list, its entries, and
+/// the configuration of its pools.
 pub struct ThreadRecord<B: PoolBackend> {
     list: NonNull<ThreadList<B>>,
     config: PoolConfig,
@@ -91,15 +91,15 @@ impl<B: PoolBackend> fmt::Debug for ThreadRecord<B> {
     }
 }
 
-/// The records of all threads of a process. Protect this value with a lock. Its methods can be
-/// called while the lock is held, because they allocate nothing, free nothing, and call no user
-/// code.
+/// The records of all threads of a process. Protect a `ThreadLists` value with a lock. The methods
+/// of the type can be called while the lock is held, because they allocate nothing, free nothing,
+/// and call no user code.
 pub struct ThreadLists<B: PoolBackend> {
     first: *mut ThreadRecord<B>,
 }
 
-// SAFETY: the registry is used only while it is locked. It accesses only these parts of other
-// threads: atomics, data protected by the lock, and pools that the protocol of the module has
+// SAFETY: the registry is used only while it is locked. The registry accesses only these parts of
+// other threads: atomics, data protected by the lock, and pools that the protocol of the module has
 // transferred to it. The bound ensures that such pools may be sent.
 unsafe impl<B: PoolBackend> Send for ThreadLists<B> where Pool<B>: Send {}
 
