@@ -16,7 +16,7 @@ impl<B: PoolBackend> DynamicPool<B> {
     #[inline]
     #[track_caller]
     pub fn acquire<T: PodElement>(&mut self, length: usize) -> Handle<T> {
-        // SAFETY: the slot is used only until `take` returns, and the pool lives longer than that.
+        // SAFETY: the slot is used only during this method, and the pool lives longer than that.
         let slot = unsafe { self.cursor.reserve::<T>(length) };
         // SAFETY: the slot was just reserved through this cursor.
         unsafe { self.cursor.step(slot) };
@@ -117,8 +117,8 @@ impl<B: PoolBackend> DynamicPool<B> {
     /// # Safety
     ///
     /// `fill` receives a slot that was just acquired for `length` elements of `T` and has no view.
-    /// When `fill` returns `Ok`, all of these elements must be valid values of `T`. If `first_use`
-    /// is `Write`, all of them must have been written.
+    /// When `fill` returns `Ok`, all elements of the slot must be valid values of `T`. If
+    /// `first_use` is `Write`, `fill` must have written all elements.
     #[inline(always)]
     unsafe fn acquire_named<T: Element>(
         &mut self,
@@ -126,8 +126,7 @@ impl<B: PoolBackend> DynamicPool<B> {
         first_use: FirstUse,
         fill: impl FnOnce(Memory<'_, B>) -> Result<(), PoolError<B::Error>>,
     ) -> HandleResult<B, T> {
-        // SAFETY: the slot is used only until this method returns, and the pool lives longer than
-        // that.
+        // SAFETY: the slot is used only during this method, and the pool lives longer than that.
         let slot = unsafe { self.cursor.try_reserve::<T>(length, first_use) }?;
         // SAFETY: the slot was just reserved through this cursor.
         unsafe { self.cursor.step(slot) };

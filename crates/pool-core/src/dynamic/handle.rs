@@ -12,8 +12,8 @@ use crate::error::PoolError;
 /// that can be copied and stored, and can be sent to another thread if `T` is `Send`.
 ///
 /// A handle contains the identity of its pool, which is unique in the process, and a serial that
-/// the pool never repeats. Both are 64 bits wide. If a handle is used with another pool, or after
-/// its array has been rewound, the method returns an error.
+/// the pool never repeats. Both are 64 bits wide. A method that receives a handle returns an error
+/// if the handle belongs to another pool, or if its array has been rewound.
 ///
 /// A handle determines the element type of its array, and grants write access to the array.
 /// Therefore, `Handle<T>` is invariant in `T`, and is `Send` and `Sync` only if `T` is:
@@ -92,7 +92,7 @@ type NamedSlot<'p, B> = (Memory<'p, B>, usize);
 ///
 /// A handle is invariant in its element type `T`, so the handle was created by an acquire of `T`,
 /// and the slot holds valid values of `T`. If `T` is not `Send`, the handle and the array never
-/// leave the thread of their values.
+/// leave the thread that created the values.
 #[inline]
 pub(super) fn find<B: PoolBackend, T>(
     state: &State<B>,
@@ -136,8 +136,8 @@ pub(super) fn find_disjoint<B: PoolBackend, T, const N: usize>(
 
 /// The arrays of a [`DynamicPool`](crate::DynamicPool) that were handed out before
 /// [`split`](crate::DynamicPool::split) was called. A `Handles` value can be used next to the scope
-/// that was opened above these arrays. While the value is borrowed as shared, the arrays are
-/// constants.
+/// that was opened above these arrays. While a `Handles` value is borrowed as shared, its arrays
+/// are constants.
 ///
 /// Generic code creates its constants (weights, matrices, tables, boundary values) once, as arrays
 /// of a dynamic pool, and stores their handles in its own struct. In each scope, the code obtains
@@ -193,9 +193,9 @@ pub(super) fn find_disjoint<B: PoolBackend, T, const N: usize>(
 ///
 /// You can change a constant between scopes with
 /// [`DynamicPool::get_mut`](crate::DynamicPool::get_mut), or while a scope is open with
-/// [`get_mut`](Self::get_mut) on an exclusive `Handles`. With the second method, a constant can be
-/// computed from the temporaries of a scope. The views of constants end with the borrow of the
-/// `Handles`:
+/// [`get_mut`](Self::get_mut) on an exclusive `Handles`. With an exclusive `Handles`, a constant
+/// can be computed from the temporaries of a scope. The views of constants end with the borrow of
+/// the `Handles`:
 ///
 /// ```compile_fail,E0505
 /// # use pool_conformance::HeapBackend as Memory;

@@ -395,7 +395,7 @@ impl<B: PoolBackend> DynamicPool<B> {
 /// The result of a `try_` acquire method of a dynamic pool.
 type HandleResult<B, T> = Result<Handle<T>, PoolError<<B as PoolBackend>::Error>>;
 
-/// Pushes a checkpoint. Returns an error if the host has no memory for it.
+/// Pushes a checkpoint. Returns an error if the host has no memory for the checkpoint.
 fn push<E>(checkpoints: &mut Vec<usize>, active: usize) -> Result<(), PoolError<E>> {
     checkpoints.try_reserve(1).map_err(|_| PoolError::Bookkeeping {
         requested: (checkpoints.len() + 1) * size_of::<usize>(),

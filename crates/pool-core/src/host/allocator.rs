@@ -214,7 +214,7 @@ impl<B: HostBackend> Scope<'_, B> {
 }
 
 impl<B: HostBackend> ScopeAllocator<'_, B> {
-    /// Returns the error of the last allocation that the pool refused, and clears it. The error
+    /// Removes and returns the error of the last allocation that the pool refused. The error
     /// contains the numbers of bytes requested, held and allowed.
     ///
     /// ```
@@ -349,8 +349,8 @@ impl<B: HostBackend> ScopeAllocator<'_, B> {
         if !ptr::eq(start.wrapping_add(old), next) {
             return Ok(None);
         }
-        // The chunk has no free bytes during the exchange. Otherwise, foreign code that runs during
-        // the exchange could allocate bytes of this chunk, and those bytes would not move together
+        // The chunk has no free bytes during the exchange. Foreign code that runs during the
+        // exchange therefore cannot allocate bytes of this chunk, which would not move together
         // with the allocation.
         self.next.set(end);
         let capacity = end.addr() - start.addr();
@@ -432,7 +432,7 @@ unsafe impl<B: HostBackend> Allocator for ScopeAllocator<'_, B> {
         }
         let grown = self.allocate(new)?;
         // SAFETY: the old memory has `old.size()` bytes, and the new memory is at least as large.
-        // Both memories are allocated, so they do not overlap.
+        // Both allocations are live, so they do not overlap.
         unsafe { grown.cast::<u8>().copy_from_nonoverlapping(start, old.size()) };
         Ok(grown)
     }
@@ -468,7 +468,7 @@ unsafe impl<B: HostBackend> Allocator for ScopeAllocator<'_, B> {
         }
         let shrunk = self.allocate(new)?;
         // SAFETY: the old memory and the new memory each have at least `new.size()` bytes. Both
-        // memories are allocated, so they do not overlap.
+        // allocations are live, so they do not overlap.
         unsafe { shrunk.cast::<u8>().copy_from_nonoverlapping(start, new.size()) };
         Ok(shrunk)
     }

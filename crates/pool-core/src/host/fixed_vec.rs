@@ -186,8 +186,8 @@ impl<'s, T: Copy> FixedVec<'s, T> {
         }
         // SAFETY: the length is at most the capacity.
         let end = unsafe { self.start().add(self.length) };
-        // SAFETY: all of `elements` fit after the last element of the vector. The two memories do
-        // not overlap, because `elements` is borrowed and the vector's memory belongs only to the
+        // SAFETY: all of `elements` fit after the last element of the vector. The two slices do not
+        // overlap, because `elements` is borrowed and the vector's memory belongs only to the
         // vector.
         unsafe { end.copy_from_nonoverlapping(elements.as_ptr(), elements.len()) };
         self.length += elements.len();
@@ -335,7 +335,7 @@ impl<'s, T: Copy> FixedVec<'s, T> {
     }
 
     /// Converts the vector into a slice of its elements. The slice is valid as long as the scope's
-    /// views, and the remaining capacity stays unused.
+    /// views. The remaining capacity of the vector stays unused.
     #[inline]
     #[must_use]
     pub fn into_slice(self) -> &'s mut [T] {

@@ -27,7 +27,7 @@ impl<'s, B: HostBackend> Scope<'s, B> {
     ///
     /// The closure `body` must return a slice, so convert a vector with
     /// [`into_slice`](crate::PoolVec::into_slice). If `body` returns a vector, the compiler
-    /// suggests borrowing the vector, but the vector does not live long enough for that.
+    /// suggests borrowing the vector, but the vector does not live long enough.
     ///
     /// # Memory held in a loop
     ///
@@ -35,7 +35,7 @@ impl<'s, B: HostBackend> Scope<'s, B> {
     /// over `keep`, the temporaries of each iteration therefore use the blocks of different slots.
     /// If a temporary is much larger than the kept array, one slot after another grows. For
     /// example, a loop that keeps 100 arrays of 64 bytes, each computed with a temporary of 1 MiB,
-    /// allocates memory in its first 100 runs, and holds 101 MiB after them. Acquire such a
+    /// allocates memory in its first 100 runs, and holds 101 MiB after them. Acquire a large
     /// temporary once, before the loop. In a [stack](crate::Stacked), the same loop would hold only
     /// 1 MiB.
     ///
@@ -119,7 +119,7 @@ impl<'s, B: HostBackend> Scope<'s, B> {
     ) -> HostAcquireResult<'s, B, T> {
         if length * size_of::<T>() == 0 {
             // SAFETY: elements without bytes are valid at any aligned address. The original slice
-            // contained `length` elements, and they are `Copy`.
+            // contained `length` elements of `T`, which is `Copy`.
             return Ok(unsafe { slice::from_raw_parts_mut(NonNull::dangling().as_ptr(), length) });
         }
         // SAFETY: the caller upholds the same contract.

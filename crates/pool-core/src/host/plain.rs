@@ -2,10 +2,11 @@
 //! values of a plain type does not mark a slot.
 //!
 //! Plain types implement [`bytemuck::NoUninit`]. A function that is generic over `T: Copy` cannot
-//! require that bound, so it tests for the trait at run time with the help of the standard library.
-//! [`Iterator::fuse`] has no effect on an iterator that implements a certain trait, so the
-//! behaviour of `fuse` shows whether an iterator implements that trait. The iterator in this module
-//! implements the trait if `T` is `NoUninit`. The compiler evaluates the test when it knows `T`.
+//! require the bound `NoUninit`, so this module tests for the trait at run time with the help of
+//! the standard library. [`Iterator::fuse`] has no effect on an iterator that implements
+//! `FusedIterator`, so the behaviour of `fuse` shows whether an iterator implements that trait. The
+//! iterator in this module implements `FusedIterator` if `T` is `NoUninit`. The compiler evaluates
+//! the test when it knows `T`.
 
 use core::iter::FusedIterator;
 use core::marker::PhantomData;
@@ -17,8 +18,8 @@ use bytemuck::NoUninit;
 ///
 /// If the function returns `true`, the type is always plain. After the first `None`,
 /// [`Iterator::fuse`] always returns `None`, unless the iterator is a [`FusedIterator`], which
-/// `fuse` passes through. If a later version of the standard library no longer passes such an
-/// iterator through, plain types will be treated as types with padding.
+/// `fuse` passes through. If a later version of the standard library no longer passes fused
+/// iterators through, plain types will be treated as types with padding.
 ///
 /// If `T` implements `NoUninit` only for certain lifetimes, the function may also return `true` for
 /// other lifetimes. This result is still correct, because padding does not depend on lifetimes.

@@ -1,6 +1,6 @@
 //! The advertised capacity of an idle slot, which is the number of words that an acquire may use.
-//! The advertised capacity is 0 while the slot has a pending duty or the pool is busy, because an
-//! acquire must then call the cold function.
+//! The advertised capacity is 0 while the slot has a pending duty or the pool is busy, because
+//! acquires must call the cold function in these cases.
 
 use super::fits::WORD;
 use super::slot::SlotPointer;

@@ -63,8 +63,8 @@ impl<B: HostBackend> SlotPointer<'_, B> {
         real.saturating_sub(skipped).checked_div(size_of::<T>()).unwrap_or(usize::MAX)
     }
 
-    /// Records that the slot uses `bytes` bytes of its block, so that `compact` does not replace
-    /// the block with a smaller one than that. The slot is one of the first `handed_out` slots.
+    /// Records that the slot uses `bytes` bytes of its block, so that `compact` keeps a block of at
+    /// least that size. The slot is one of the first `handed_out` slots.
     pub(crate) fn note_used(self, handed_out: usize, bytes: usize) {
         let record = self.record().as_ptr();
         // SAFETY: the slot's record is live, and no reference to it exists.
@@ -79,8 +79,8 @@ impl<B: HostBackend> SlotPointer<'_, B> {
 
 impl<B: HostBackend> SlotCursor<B> {
     /// Finds the idle slot whose block contains the `bytes` bytes at `start`. Returns the slot, and
-    /// the distance from the start of its block to the end of these bytes. Returns `None` if no
-    /// slot at or above the cursor contains the bytes.
+    /// the number of bytes from the start of the slot's block to the end of the given bytes.
+    /// Returns `None` if no slot at or above the cursor contains the bytes.
     pub(crate) fn find_idle(
         &self,
         start: *const u8,

@@ -28,8 +28,8 @@ pub(crate) const fn block_bytes(length: usize, size: usize, align: usize) -> Opt
     if length == 0 || size == 0 {
         return Some(0);
     }
-    // The block needs one word more than the left side of the comparison in `fits`, multiplied by
-    // the divisor on the right side.
+    // The number of words is the left side of the comparison in `fits` plus one, multiplied by the
+    // divisor on the right side.
     let (counted, factor) = if divides_word(size) {
         (length / (WORD / size), 1)
     } else {

@@ -1,5 +1,5 @@
-//! The only function that hands out the block of a slot. Acquires call it, and so does the first
-//! use of a vector that was acquired without capacity.
+//! The only function that hands out the block of a slot. An acquire calls this function, and so
+//! does the first use of a vector that was acquired without capacity.
 //!
 //! The function performs all duties that precede the first write to a block: it grows the block,
 //! calls [`PoolBackend::reuse`], zeroes marked bytes, poisons the block, records samples, and
@@ -75,7 +75,7 @@ pub(super) unsafe fn hand_out<B: PoolBackend>(
     demand: Demand,
 ) -> Result<(), PoolError<B::Error>> {
     let config = state.config();
-    // A closure computes the number, because few acquires need it.
+    // A closure computes the number of the first idle slot, because few acquires need that number.
     let idle_from = || taken_to.unwrap_or_else(|| slot.number());
     if demand.block_bytes > 0 {
         // SAFETY: the slot's record is live, and no reference to it exists.
@@ -199,7 +199,7 @@ unsafe fn grow<B: PoolBackend>(
     }
 }
 
-/// The block size in bytes up to which the growth factor applies in full.
+/// The size in bytes up to which the whole growth factor is applied to a block.
 ///
 /// Above `WHOLE_FACTOR_BYTES`, a block grows by only a quarter of the growth factor's increase. The
 /// pool holds the surplus bytes of a block until a trim, and large blocks rarely grow. If lengths
@@ -207,8 +207,8 @@ unsafe fn grow<B: PoolBackend>(
 /// much again. If lengths increase slowly, the number of growths remains logarithmic.
 const WHOLE_FACTOR_BYTES: usize = 64 << 10;
 
-/// Returns the old capacity multiplied by the growth factor. Large blocks grow by less, and the
-/// result never exceeds the address space.
+/// Returns the old capacity multiplied by the growth factor. The growth factor has less effect on
+/// large blocks, and the result never exceeds the address space.
 #[expect(
     clippy::cast_precision_loss,
     clippy::cast_possible_truncation,
@@ -239,8 +239,8 @@ unsafe fn sample<B: PoolBackend>(slot: SlotPointer<'_, B>, demand: Demand) {
     let bytes = block_bytes(length, element_size, WORD).unwrap_or(rounded);
     // SAFETY: the slot's record is live, and no other reference to it exists.
     let record = unsafe { slot.record().as_mut() };
-    // The number of bytes is recorded even if the slot is not being sampled. The record costs
-    // nothing extra, and includes growth that happens after the last sample.
+    // The number of bytes is recorded even if the slot is not being sampled. Recording the number
+    // costs nothing extra, and covers growth that happens after the last sample.
     record.largest_sample = record.largest_sample.max(bytes);
     if record.samples_left > 0 {
         record.samples_left -= 1;

@@ -53,8 +53,8 @@ impl<B: PoolBackend> State<B> {
             unsafe { advertise(slot) };
         }
         // The shape sets are dropped after the first loop, because dropping a set runs the `Drop`
-        // implementations of the backend's descriptors. When that code runs, every slot already
-        // follows the new configuration.
+        // implementations of the backend's descriptors. Every slot must follow the new
+        // configuration before that code runs.
         for slot in self.slots_from(0) {
             // SAFETY: the caller guarantees that no view of the slot is in use.
             drop(unsafe { take_shapes(slot) });

@@ -1,4 +1,4 @@
-//! The peak number of live bytes of a pool. The bytes are counted while the configuration sends
+//! The peak number of live bytes of a pool. Live bytes are counted while the configuration sends
 //! every acquire to the cold function.
 
 use alloc::vec::Vec;

@@ -15,7 +15,8 @@
 //!    function. A sentinel always advertises 0 words.
 //!
 //! 4. The field `real` is the number of bytes with which the slot's block was allocated. The field
-//!    is 0 if and only if the slot has no block, and the field `block` is then `B::DANGLING`.
+//!    `real` is 0 if and only if the slot has no block, and the field `block` is then
+//!    `B::DANGLING`.
 //!
 //! 5. **A slot below the cursor of the innermost scope belongs to its view.** Only slots at or
 //!    above a scope's cursor are grown, freed or armed, and only their shape sets are modified.
@@ -38,9 +39,9 @@
 //!    **Only `hand_out` hands out a block.** The hot path is the one exception: it hands out a
 //!    block that its slot advertises, because such a slot has no pending duty.
 //!
-//! 6. A slot is emptied before its block is freed, which includes its advertised words, its size,
-//!    its serial and its shape set. A slot is filled only after its new block has been allocated. A
-//!    panic or an error at any point therefore leaves the slot valid.
+//! 6. Before the block of a slot is freed, the slot is emptied: its advertised words, its size, its
+//!    serial and its shape set are cleared. A slot is filled only after its new block has been
+//!    allocated. A panic or an error at any point therefore leaves the slot valid.
 //!
 //! 7. All code in this module runs on the thread that owns the pool, because `Pool` is not `Sync`,
 //!    and scopes and raw slots are not `Send`. Other threads read only the counters (`count`).
@@ -58,9 +59,9 @@
 //!    removed after its last write to them. While the pool is busy, acquires call the cold
 //!    function, which refuses them with `PoolError::Reentered`. The methods `trim`, `compact` and
 //!    `sample_lengths` do nothing in a busy pool, and methods that only read succeed. The table
-//!    below lists the operations in which foreign code runs. While foreign code runs, no lock is
-//!    held, and no reference to data that such methods read exists. Unwinding removes the mark, and
-//!    leaves every slot valid (invariant 6).
+//!    below lists the operations in which foreign code runs. While foreign code runs, the operation
+//!    holds no lock, and holds no reference to data that other methods of the pool read. Unwinding
+//!    removes the mark, and leaves every slot valid (invariant 6).
 //!
 //! 10. **Either a block is initialised, or its slot is marked.** Before a byte of a block can
 //!     become uninitialised, the mark in the slot's record covers the word of that byte (`mark`). A
@@ -88,7 +89,8 @@
 //! | filling (`zero`, `fill`, `copy_from_host`, `write_with`) | the backend, closures | the cursor has stepped past; calls succeed |
 //! | an error's `Display`, a panic hook | formatting, any code of a hook | no operation is in progress; calls succeed |
 
-// Layering: a module may import what follows its colon. `cargo xtask imports` checks it, `--list` prints it anew.
+// Layering: a module may import only the modules that its row lists after the colon.
+// `cargo xtask imports` checks these rows, and `cargo xtask imports --list` prints them.
 //
 // fits, live, slot_report, table_list, words: nothing
 // state: live, slot_report, table_list, words

@@ -33,8 +33,8 @@ impl<B: PoolBackend> PoolRoot<B> for SlotRoot<B> {
     type State = State<B>;
     type Cursor = SlotCursor<B>;
 
-    // This function is not inlined. If it were, a caller that reuses pools from a list, and creates
-    // a pool only if the list is empty, would save more registers.
+    // This function is not inlined. If `create` were inlined, a caller that reuses pools from a
+    // list, and creates a pool only if the list is empty, would have to save more registers.
     #[inline(never)]
     fn create(context: B::Context, config: PoolConfig) -> Result<Self, PoolError<B::Error>> {
         State::create(context, config).map(Self)

@@ -114,8 +114,8 @@ unsafe fn insert_of_type<'s, B: PoolBackend>(
     // SAFETY: a set lives until cold code removes it from its idle slot, and no reference into the
     // set is in use.
     let (index, evicted) = unsafe { shapes.as_mut() }.put(way);
-    // Dropping the evicted entry runs the backend's code. When that code runs, the set is complete
-    // and no reference to it is in use.
+    // Dropping the evicted entry runs the backend's code. When the backend's code runs, the set is
+    // complete and no reference to the set is in use.
     drop(evicted);
     // SAFETY: a set lives until cold code removes it from its idle slot. This is the only reference
     // to the set for `'s`.

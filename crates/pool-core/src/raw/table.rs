@@ -20,9 +20,8 @@ pub(super) struct Table<B: PoolBackend> {
     /// The slots of the table. The last element is the sentinel, which has no record.
     slots: [Slot<B>; SLOTS + 1],
     /// The shape set of each slot, which is created at the slot's first acquire with a dynamic
-    /// rank. The sets are stored in a separate array instead of the records, because a hit of the
-    /// shape cache reads the set. In a separate array, a single shift computes the address of a
-    /// slot's set.
+    /// rank. The sets are stored in a separate array and not in the records, so that a hit of the
+    /// shape cache can compute the address of a slot's set with a single shift.
     shapes: [*mut ShapeSet<B::Descriptor>; SLOTS],
     records: [Record; SLOTS],
     /// The state of the table's pool.
@@ -132,7 +131,7 @@ impl<B: PoolBackend> Table<B> {
         unsafe { first.add(index) }
     }
 
-    /// Returns the location of the pointer to a slot's shape set. That pointer is null if the slot
+    /// Returns the location of the pointer to a slot's shape set. The pointer is null if the slot
     /// has no set.
     ///
     /// # Safety

@@ -1,4 +1,5 @@
-//! The list of a pool's tables. While the list grows, the allocator may run code that reads it.
+//! The list of a pool's tables. While the list grows, the allocator may run code that reads the
+//! list.
 
 use alloc::vec::Vec;
 use core::cell::UnsafeCell;

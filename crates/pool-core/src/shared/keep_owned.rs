@@ -1,5 +1,5 @@
 //! Methods that keep an array of an inner scope as an owned array. If possible, the block of the
-//! array is moved out of the scope's pool. If that is not possible, the array is copied.
+//! array is moved out of the scope's pool. If the block cannot be moved, the array is copied.
 
 use core::any::TypeId;
 use core::ptr::NonNull;
@@ -21,10 +21,10 @@ impl<B: HostBackend> Scope<'_, B> {
     /// `pool` after the inner scope has ended.
     ///
     /// The slice is not copied if the scope's pool has slots and the same backend as `pool`, and
-    /// the backend's context is `()`, as it is for host memory. In this case, the block of the
-    /// slice moves to `pool`, and an idle block of `pool` replaces it in the slot. A loop therefore
+    /// the backend's context is `()`, as it is for host memory. If the slice is not copied, its
+    /// block moves to `pool`, and an idle block of `pool` replaces it in the slot. A loop therefore
     /// allocates nothing if the arrays that it keeps are dropped again. The owned array holds the
-    /// whole block that was moved. In all other cases, the slice is copied.
+    /// whole block that was moved.
     ///
     /// ```
     /// # use pool_conformance::HeapBackend as Memory;
@@ -119,9 +119,9 @@ impl<B: HostBackend> Scope<'_, B> {
         // If the limit does not allow the whole block, a copy of the slice may still fit.
         store.reserve(bytes).ok()?;
         let spare = store.take_like(bytes).map(HostMemory::into_block);
-        // The cursor has found the block above, and nothing was acquired after that. SAFETY: the
-        // caller guarantees that it holds the only view of the block. The spare block belongs to
-        // this call, and has the same backend and context.
+        // `idle_block_bytes` has found the block, and nothing was acquired after that call. SAFETY:
+        // the caller guarantees that it holds the only view of the block. The spare block belongs
+        // to this call, and has the same backend and context.
         let block = unsafe { self.cursor.take_idle_block(address, spare) }?;
         // SAFETY: the block was removed from its slot, whose record stored its size and its number
         // of uninitialised bytes.

@@ -31,10 +31,10 @@ pub unsafe trait SharedBackend: PoolBackend {
     /// Executes a full memory barrier on each thread of the process. Returns `false` if the barrier
     /// was not executed.
     ///
-    /// For each thread, the barrier takes place at some moment during the call. After the call, the
-    /// caller sees everything that the thread wrote before this moment. After this moment, the
-    /// thread sees everything that the caller wrote before the call. With such a barrier, threads
-    /// acquire and drop arrays without an atomic exchange.
+    /// Each thread executes its barrier at some moment during the call. After the call, the caller
+    /// sees everything that a thread wrote before its barrier. After its barrier, a thread sees
+    /// everything that the caller wrote before the call. If the backend provides this barrier,
+    /// threads acquire and drop arrays without an atomic exchange.
     #[doc(hidden)]
     #[must_use]
     fn barrier_on_all_threads() -> bool {

@@ -1,4 +1,5 @@
-//! Owned arrays, whose memory can leave its scope. Any thread can acquire, drop and reuse them.
+//! Owned arrays, whose memory can leave its scope. Any thread can acquire, drop and reuse owned
+//! arrays.
 //!
 //! A [`SharedPool`] is a handle of a [`Store`](store::Store). A store consists of shards, and each
 //! shard has lists of idle blocks, which are sorted by size and protected by a lock (`shard`). An
@@ -14,7 +15,8 @@
 //! Backends, allocator hooks and `tracing` subscribers run while no lock is held, so they may use
 //! the same pool.
 
-// Layering: a module may import what follows its colon. `cargo xtask imports` checks it, `--list` prints it anew.
+// Layering: a module may import only the modules that its row lists after the colon.
+// `cargo xtask imports` checks these rows, and `cargo xtask imports --list` prints them.
 //
 // memory, size_class, thread_cell: nothing
 // record: size_class

@@ -37,14 +37,14 @@ use crate::element::Element;
 ///
 /// # Why this is sound
 ///
-/// 1. Each block is either in one list or in one `Owned` array. A block moves between them only
-///    under the lock of a shard.
+/// 1. Each block is either in one list or in one `Owned` array. A block moves between a list and an
+///    array only under the lock of a shard.
 ///
 /// 2. A shard, an origin and a configuration live as long as any handle or array of their pool
 ///    (module `store`).
 ///
-/// 3. Only [`PodElement`](crate::PodElement)s receive recycled contents. Before such an array is
-///    created, each byte of the block that may be uninitialised is zeroed.
+/// 3. Only [`PodElement`](crate::PodElement)s receive recycled contents. Each byte of a block that
+///    may be uninitialised is zeroed before the block's contents are recycled.
 ///
 /// 4. Every view borrows its array.
 ///

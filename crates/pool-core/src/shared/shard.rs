@@ -96,8 +96,8 @@ impl<M> Shard<M> {
         }
     }
 
-    /// Returns the number of arrays acquired minus the number returned, and the same difference for
-    /// their bytes. Both differences wrap.
+    /// Returns the number of arrays acquired minus the number of arrays returned, and the same
+    /// difference in bytes. Both differences wrap.
     pub(super) fn balance(&self) -> (usize, usize) {
         (self.arrays.load(Ordering::Relaxed), self.bytes.load(Ordering::Relaxed))
     }
@@ -230,8 +230,8 @@ impl<M> Locked<'_, M> {
         let list = record.class % LISTS;
         let body = self.body();
         let head = &mut body.lists[list];
-        // This code drops no record. A record outside a list has no next record, so the swap leaves
-        // an empty head, and `replace` returns `None`.
+        // The code below drops no record. A record outside a list has no next record, so the swap
+        // leaves an empty head, and `replace` returns `None`.
         mem::swap(&mut record.next, head);
         mem::forget(head.replace(record));
         body.blocks += 1;

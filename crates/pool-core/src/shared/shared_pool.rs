@@ -60,10 +60,11 @@ type Name<B, T> = <<B as SharedBackend>::Memory as OwnedMemory<B>>::Name<T>;
 ///
 /// A block exceeds the size of its array by at most a quarter plus 64 bytes. When an array is
 /// dropped, its block becomes idle. The pool frees idle blocks when it would otherwise hold more
-/// than five quarters of the peak of live bytes plus 64 KiB for each thread. If an array needs a
-/// block beyond that size, the pool may use a larger idle block, of up to four times the array's
-/// size. While such arrays live, the pool may hold more memory. The peak is measured whenever the
-/// pool is about to grow. The method [`trim`](Self::trim) frees all idle blocks.
+/// than five quarters of the peak of live bytes plus 64 KiB for each thread. If a new block would
+/// exceed this limit, the pool may give the array a larger idle block, of up to four times the
+/// array's size. While arrays in larger blocks live, the pool may hold more memory. The peak is
+/// measured whenever the pool is about to grow. The method [`trim`](Self::trim) frees all idle
+/// blocks.
 ///
 /// # Threads
 ///
@@ -85,12 +86,12 @@ pub struct SharedPool<B: SharedBackend>(Arc<StoreHandle<B>>);
 /// The state that all handles of a store share. Dropping this value closes the store.
 struct StoreHandle<B: SharedBackend>(NonNull<Store<B>>);
 
-// SAFETY: threads may share a store. Its shards are protected by locks, its memory is `Send`, its
-// origin is `Send` and `Sync`, and its other fields are atomic or never change.
+// SAFETY: threads may share a store, because its shards are protected by locks, its memory is
+// `Send`, its origin is `Send` and `Sync`, and its other fields are atomic or never change.
 unsafe impl<B: SharedBackend> Send for StoreHandle<B> {}
 
-// SAFETY: threads may share a store. Its shards are protected by locks, its memory is `Send`, its
-// origin is `Send` and `Sync`, and its other fields are atomic or never change.
+// SAFETY: threads may share a store, because its shards are protected by locks, its memory is
+// `Send`, its origin is `Send` and `Sync`, and its other fields are atomic or never change.
 unsafe impl<B: SharedBackend> Sync for StoreHandle<B> {}
 
 impl<B: SharedBackend> Drop for StoreHandle<B> {

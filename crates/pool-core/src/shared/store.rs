@@ -21,8 +21,8 @@
 //! # What it holds
 //!
 //! A new block must not make the pool hold more than five quarters of the peak of live bytes plus
-//! some slack. If it would, the array receives a larger idle block ([`Store::find_larger`]), or
-//! idle blocks are freed before the new block is allocated.
+//! some slack. If a new block would exceed this size, the array receives a larger idle block
+//! ([`Store::find_larger`]), or idle blocks are freed before the new block is allocated.
 
 use alloc::boxed::Box;
 use core::array;
@@ -109,7 +109,7 @@ pub(super) struct Store<B: SharedBackend> {
 }
 
 impl<B: SharedBackend> Store<B> {
-    /// Creates a store without blocks. The store lives until [`close`] is called.
+    /// Creates a store without blocks. The store lives at least until [`close`] is called.
     ///
     /// # Errors
     ///
@@ -286,7 +286,8 @@ impl<B: SharedBackend> Store<B> {
 
     /// Searches all magazines for an idle block of the class, and then searches all shards for a
     /// larger block. The larger block is at most four times as large as a block of the class. The
-    /// sum of its surplus and the bytes of all live arrays must not exceed the peak of live bytes.
+    /// surplus of the larger block plus the bytes of all live arrays must not exceed the peak of
+    /// live bytes.
     ///
     /// A factor above four is not needed for two arrays that live alternately. If one array is more
     /// than four times as large as the other, five quarters of the larger size hold both.
@@ -558,8 +559,8 @@ impl<F: FnMut()> Drop for Undo<F> {
     }
 }
 
-/// Returns the number of bytes as which an array is counted, which is its size rounded up to whole
-/// units.
+/// Returns the number of bytes that the pool counts for an array, which is the array's size rounded
+/// up to whole units.
 #[inline(always)]
 const fn live_bytes(bytes: usize) -> usize {
     bytes.div_ceil(UNIT).saturating_mul(UNIT)

@@ -337,7 +337,7 @@ unsafe fn grow<B: StackedBackend>(
     unsafe { free_above(state, keep) };
     lengthen(state)?;
 
-    // The chunk needs one line more than the elements (invariant 4).
+    // The chunk needs one more line than its elements occupy (invariant 4).
     let needed = lines::<B>(bytes) + state.padding() + B::ALIGN;
     let live = if live == 0 { 0 } else { state.live_before_chunk(live) };
     let generous = if state.config().fresh { needed } else { held.max(LEAST).max(needed) };
@@ -363,7 +363,8 @@ unsafe fn grow<B: StackedBackend>(
     let Some(span) = fit::<B>(&chunk, chunk.start, bytes, demand.element.align()) else {
         return Err(PoolError::SizeOverflow { elements: bytes, element_size: 1 });
     };
-    // The chunk is already in the list, so it is not lost if a warning hook panics.
+    // The warning hook runs after the chunk was added to the list, so a panic of the hook does not
+    // leak the chunk.
     #[cfg(debug_assertions)]
     state.growth_report.note_growth(state.config(), at.addr(), state.reserved());
     Ok((span, chunk.live_at(span.next)))
@@ -447,10 +448,11 @@ unsafe fn put_in_order<B: StackedBackend>(
     Ok(())
 }
 
-/// Returns the address that is `bytes` bytes after `start`. The addition is not Rust's `add`,
-/// because an address on a device is not a pointer for which `add` would be valid.
+/// Returns the address that is `bytes` bytes after `start`. The function does not use the pointer
+/// method `add`, because that method is not valid for the address of device memory.
 fn offset(start: NonNull<u8>, bytes: usize) -> NonNull<u8> {
-    // The sum never wraps to null. If it did, `start` would still be an address of the span.
+    // The sum never wraps to null. If the sum were null, the result would be `start`, which is also
+    // an address of the span.
     NonNull::new(start.as_ptr().wrapping_add(bytes)).unwrap_or(start)
 }
 

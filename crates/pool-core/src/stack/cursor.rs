@@ -353,13 +353,12 @@ unsafe fn enlarge<'s, B: StackedBackend, T: Copy>(
     // SAFETY: the span belongs to this pool, which lives for `'s`.
     let memory: StackMemory<'s, B> = unsafe { StackMemory::new(span, cursor.state) };
     if length > 0 && memory.start != old.start {
-        // SAFETY: the old memory contains the elements. The two memories do not overlap, because
-        // the old memory is either below the new memory or in another chunk that is still
-        // allocated. The new memory holds more than `length` elements.
+        // SAFETY: the old memory contains the elements. The two regions do not overlap, because the
+        // old memory is either below the new memory or in another chunk that is still allocated.
+        // The new memory holds more than `length` elements.
         unsafe { memory.start.cast::<T>().copy_from_nonoverlapping(old.start.cast(), length) };
     }
-    // From this point on, the memory belongs to the vector. Storing `top` has the same effect as in
-    // `step`.
+    // The memory belongs to the vector from this point on, so `top` is updated as in `step`.
     state.top.set(span.next);
     // SAFETY: `span.next` is the end of memory that was just reserved.
     unsafe { cursor.set(span.next) };

@@ -69,8 +69,8 @@ unsafe fn discard_rest<B: StackedBackend>(state: &StackState<B>, at: *mut u8) ->
     unsafe { B::discard(&state.context, B::block_at(block), chunk.block_bytes, from) }
 }
 
-/// If the pool holds much more memory than the sampled passes needed, frees the excess, so that the
-/// next pass begins with a chunk of the size that those passes needed.
+/// Frees the pool's excess memory if the pool holds much more than the sampled passes needed. The
+/// next pass then begins with a chunk of the size that the sampled passes needed.
 ///
 /// # Safety
 ///

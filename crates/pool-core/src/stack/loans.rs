@@ -6,8 +6,9 @@
 //! - **The lender has no view of the lent memory.** A pool lends memory only while it is settled,
 //!   and only memory from its `top` on. Each step of a cursor stores its position in `top`, and a
 //!   scope that begins in the pool itself stores its first cursor. The last step was that of the
-//!   innermost cursor. Scopes inside that cursor's scope have ended or are below it, so no cursor
-//!   in use is above `top`. All cursors in use are in the chunk (invariant 3).
+//!   innermost cursor. Every scope inside the scope of that cursor has ended or has its cursor
+//!   below `top`, so no cursor in use is above `top`. All cursors in use are in the chunk
+//!   (invariant 3).
 //! - **The lender cannot access the lent memory.** The lender's chunk and both of its ends are
 //!   lowered to the start of the lent memory. A cursor that needs more memory calls the cold
 //!   function, which allocates another chunk. At most one pool borrows from a given pool at a time.
@@ -39,8 +40,8 @@ pub(super) struct Offer {
 }
 
 impl Offer {
-    /// Returns the memory that `lender` can currently lend to `borrower`. Returns `None` if there
-    /// is no such memory.
+    /// Returns the memory that `lender` can currently lend to `borrower`. Returns `None` if
+    /// `lender` cannot lend any memory.
     pub(super) fn of<B: StackedBackend>(
         lender: &StackState<B>,
         borrower: &StackState<B>,
@@ -106,8 +107,8 @@ impl Offer {
     }
 }
 
-/// Does the same as [`Offer::lend`] if both pools are in the usual state. If they are not, the
-/// function returns `false` and does nothing.
+/// Does the same as [`Offer::lend`] if both pools are in the usual state. If a pool is not in the
+/// usual state, the function returns `false` and does nothing.
 ///
 /// # Safety
 ///
@@ -145,9 +146,9 @@ pub(super) unsafe fn lend_simply<B: StackedBackend>(
     true
 }
 
-/// Returns the only chunk of a pool to its lender, if both pools are in the usual state. If they
-/// are not, the function returns `false` and does nothing. No view or cursor of the pool may be in
-/// use.
+/// Returns the only chunk of a pool to its lender, if both pools are in the usual state. If a pool
+/// is not in the usual state, the function returns `false` and does nothing. No view or cursor of
+/// the pool may be in use.
 #[inline(always)]
 pub(super) fn give_back_simply<B: StackedBackend>(
     state: &StackState<B>,

@@ -1,7 +1,7 @@
 //! The stack layout, in which arrays are placed one after another in a chunk of memory. A scope
 //! consists of the address of the next array and a pointer to the pool's state. An acquire compares
 //! that address with the end of the chunk. No code runs when a scope ends, because the outer scope
-//! still stores its own address.
+//! has kept its own copy of the address.
 //!
 //! A chunk is either *owned* or *borrowed*. A borrowed chunk is the rest of a chunk that belongs to
 //! another pool of the same thread. The other pool's chunk ends at the start of the borrowed chunk
@@ -69,7 +69,8 @@
 //!     ends are at most the lowest armed byte, so an acquire that contains this byte calls the cold
 //!     function. If a chunk is freed, the backend's `free` orders its armed bytes.
 //!
-// Layering: a module may import what follows its colon. `cargo xtask imports` checks it, `--list` prints it anew.
+// Layering: a module may import only the modules that its row lists after the colon.
+// `cargo xtask imports` checks these rows, and `cargo xtask imports --list` prints them.
 //
 // chunks, dirty, growth_report: nothing
 // state: chunks, dirty, growth_report

@@ -13,8 +13,8 @@
 //! single chunk, which belongs to the outermost pool and is as large as the peak of live bytes.
 //!
 //! If the scope of an outer pool stays open, that pool begins no further pass and cannot merge its
-//! chunks. In this case, the inner pool continues to use its own chunk, and no pass allocates
-//! memory.
+//! chunks. While the outer scope is open, the inner pool continues to use its own chunk, and no
+//! pass allocates memory.
 //!
 //! # Why this is sound
 //!
@@ -101,7 +101,7 @@ fn most_needed<B: StackedBackend>(state: &StackState<B>) -> usize {
 }
 
 /// Frees all chunks of a pool, and reserves capacity for a borrowed chunk in its list. If the host
-/// has no memory, the list remains without capacity.
+/// has no memory, the capacity of the list does not change.
 ///
 /// # Safety
 ///

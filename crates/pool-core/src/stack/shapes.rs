@@ -144,8 +144,8 @@ unsafe fn find_or_insert<'s, B: StackedBackend>(
     // SAFETY: a set lives until its pool is destroyed or exclusively borrowed, and no reference
     // into the set is in use.
     let (index, evicted) = unsafe { &mut *set.as_ptr() }.put(way);
-    // Dropping the evicted entry runs the backend's code. While that code runs, no reference to the
-    // set is in use.
+    // Dropping the evicted entry runs the backend's code. While the backend's code runs, no
+    // reference to the set is in use.
     drop(evicted);
     // SAFETY: a set lives until its pool is destroyed or exclusively borrowed, and this is the only
     // reference to the set for `'s`.
@@ -153,7 +153,7 @@ unsafe fn find_or_insert<'s, B: StackedBackend>(
 }
 
 /// Returns the set for an offset. The result is the first set at or above the offset, which is
-/// always idle. If there is no such set, the function creates one.
+/// always idle. If no set is at or above the offset, the function creates one.
 ///
 /// # Errors
 ///

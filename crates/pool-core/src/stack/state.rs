@@ -30,17 +30,17 @@ pub struct StackState<B: StackedBackend> {
     /// [`STRAY`] if the next pass begins with a merge.
     pub(super) base: Cell<*mut u8>,
     /// The start of the only chunk if the pool is settled, and null otherwise (invariant 3). The
-    /// offsets of shape sets are relative to this address.
+    /// offsets of shape sets are relative to `origin`.
     pub(super) origin: Cell<*mut u8>,
     /// The position of the cursor after the last array that was handed out, or the first cursor of
     /// the pass. In a settled pool, `top` is at or above every cursor in use. The pool lends memory
-    /// from this address on (`loans`).
+    /// from `top` on (`loans`).
     pub(super) top: Cell<*mut u8>,
     /// Links to other pools of the same thread that lend memory to this pool, borrow memory from
     /// it, or are adjacent to it in the chain.
     pub(super) neighbours: Neighbours<B>,
-    /// Hints for finding shape sets. Each hint belongs to all offsets whose number of lines has the
-    /// same low bits, and stores the index at which the shape set of such an offset was last found.
+    /// Hints for finding shape sets. The low bits of an offset, measured in lines, select a hint,
+    /// which stores the index at which a shape set for these low bits was last found.
     pub(super) shape_hints: [Cell<u16>; SHAPE_HINTS],
     pub(super) shape_hits: LongCount,
     pub(super) shape_misses: LongCount,
@@ -89,8 +89,8 @@ pub struct StackState<B: StackedBackend> {
     pub(super) next_idle: Cell<*mut ()>,
 }
 
-/// The address of a cursor outside all chunks. The address consists only of the top bit: no memory
-/// is at this address, it is above every end, and it is a multiple of a line.
+/// The address of a cursor outside all chunks. Only the top bit of the address is set. No memory is
+/// at this address, which is above every end and is a multiple of a line.
 pub(super) const STRAY: usize = 1 << (usize::BITS - 1);
 
 /// The number of hints to shape sets, which is a power of two.
@@ -214,7 +214,7 @@ impl<B: StackedBackend> StackState<B> {
             return;
         }
         let Some(chunk) = self.with_chunks(|chunks| chunks.get(0).copied()) else { return };
-        // The ends are rounded down to a line. They are never below the start of the chunk, and
+        // The ends are rounded down to a line. The ends are never below the start of the chunk, and
         // every cursor is at or above that start.
         let addresses = chunk.start.addr()..chunk.end.addr();
         let below_first = |ranges: &DirtyRanges| {
@@ -343,10 +343,10 @@ impl<B: StackedBackend> StackState<B> {
         self.reserved.set(self.reserved.get() - bytes);
     }
 
-    /// If the pool has only one chunk, removes all dirty and armed ranges outside the block of that
-    /// chunk. A range outside that block can exist because a range of a freed chunk may have been
-    /// merged with another range. The ranges of a borrowed chunk are kept, because they are
-    /// returned together with the chunk's memory.
+    /// Removes all dirty and armed ranges outside the block of the first chunk, if the pool has
+    /// only one chunk. A range outside that block can exist because a range of a freed chunk may
+    /// have been merged with another range. The ranges of a borrowed chunk are kept, because they
+    /// are returned together with the chunk's memory.
     pub(super) fn forget_ranges_outside(&self) {
         let first = self.with_chunks(|chunks| chunks.get(0).copied());
         if let Some(chunk) = first.filter(|chunk| !chunk.is_borrowed()) {
@@ -406,8 +406,8 @@ impl<B: StackedBackend> StackState<B> {
         }
     }
 
-    /// Marks the bytes from `start` on as dirty. The rest of their last line is also marked, so
-    /// that the ranges of adjacent arrays merge.
+    /// Marks the bytes from `start` on as dirty. The rest of the last line is also marked, so that
+    /// the ranges of adjacent arrays merge.
     #[inline]
     pub(super) fn mark(&self, start: *mut u8, bytes: usize) {
         // The rounded end is within the chunk, because the end of a chunk is a multiple of a line.

@@ -221,7 +221,8 @@ impl<B: PoolBackend> HeldPool<B> {
 
     /// Removes the pool that last entered from the chain, even if another pool has replaced it in
     /// the entry. Returns `false` if that pool entered through another list and is the innermost
-    /// pool there. In that case, the pool remains in use, and the entry must be leaked.
+    /// pool there. If the method returns `false`, the pool remains in use, and the entry must be
+    /// leaked.
     #[inline(always)]
     #[must_use]
     pub(super) fn leave(&self, innermost: &Cell<*mut ()>) -> bool {
@@ -239,8 +240,8 @@ impl<B: PoolBackend> HeldPool<B> {
         unsafe { root.leave(innermost) }
     }
 
-    /// Records that the pool has left the chain. This method is for an entry that is not yet in the
-    /// list.
+    /// Records that the pool has left the chain. This method must be called only while the entry is
+    /// not in the list.
     pub(super) fn note_left(&self) {
         self.entry().entered.set(without_provenance_mut(NEVER));
     }
@@ -253,7 +254,7 @@ impl<B: PoolBackend> HeldPool<B> {
     /// [`ThreadList::enter`](super::ThreadList::enter).
     pub unsafe fn free(self) {
         // SAFETY: the entry was created by `new`, and is in no list because it is held. The caller
-        // guarantees that it is in no registry.
+        // guarantees that the entry is in no registry.
         unsafe { Entry::free(self.entry) };
     }
 

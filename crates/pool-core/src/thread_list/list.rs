@@ -25,7 +25,7 @@ use crate::pool::Pool;
 /// ```
 pub struct ThreadList<B: PoolBackend> {
     /// The newest idle entry. The head is null if the list is empty, and [`CLOSED`] after `close`.
-    /// Only the list's thread writes to it.
+    /// Only the list's thread writes to the head.
     pub(super) head: AtomicPtr<Entry<B>>,
     /// The root of the innermost pool in use, for backends whose pools are nested. The root is null
     /// if no pool is in use.
@@ -68,7 +68,7 @@ impl<B: PoolBackend> ThreadList<B> {
         if head.addr() <= CLOSED {
             return None;
         }
-        // SAFETY: `head` is the address of an entry, because it is above `CLOSED`.
+        // SAFETY: `head` is above `CLOSED`, so `head` is the address of an entry.
         let entry = unsafe { NonNull::new_unchecked(head) };
         // SAFETY: the entries of a list are live.
         let next = unsafe { &entry.as_ref().next }.load(Ordering::Relaxed);
@@ -91,8 +91,8 @@ impl<B: PoolBackend> ThreadList<B> {
         }
     }
 
-    /// Puts an entry back that was taken, if the list has not changed after the entry was taken. If
-    /// the list has changed, the method returns the entry.
+    /// Puts a taken entry back into the list, if the list has not changed since the entry was
+    /// taken. If the list has changed, the method returns the entry.
     ///
     /// The link of the entry is still valid if it leads to the current head. An entry of an open
     /// list is never freed, so an equal address always refers to the same entry.
@@ -178,7 +178,7 @@ impl<B: PoolBackend> ThreadList<B> {
         let mut first = self.head();
         self.head.store(without_provenance_mut(CLOSED), Ordering::Relaxed);
         while first.addr() > CLOSED {
-            // SAFETY: `first` is the address of an entry, because it is above `CLOSED`.
+            // SAFETY: `first` is above `CLOSED`, so `first` is the address of an entry.
             let entry = unsafe { NonNull::new_unchecked(first) };
             // SAFETY: the entries of a list are live.
             first = unsafe { &entry.as_ref().next }.load(Ordering::Relaxed);

@@ -27,8 +27,8 @@
 //! - **Every entry that a walk finds after X was in the list at or after X.** The link of an entry
 //!   is written only while the entry is not in the list. A link therefore leads to an entry that
 //!   was in the list when the link was written. The linked entry remains in the list for as long as
-//!   the entry that links to it. For both entries, this period extends beyond the moment at which
-//!   the walk read the head.
+//!   the entry that links to it. Both entries remain in the list at least until the walk has read
+//!   the head.
 //! - **The retired pool is not in use when the walk finds its entry.** Let T be the moment, at or
 //!   after X, at which the entry was in the list. Every use of the pool that began before T ended
 //!   when the entry was put into the list. Every store of the head has release ordering, including
@@ -48,9 +48,9 @@
 //! stacks. Only the owner uses these links. A pool has no links while its entry is in the list,
 //! because the pool enters the chain after its address is loaded, and leaves the chain before the
 //! store that puts the entry back. Therefore, no other pool links to a pool that another thread
-//! replaces or drops. An entry stores the address of the pool that entered the chain. If that pool
-//! is replaced while it is in use, it still leaves the chain before it is dropped, because it is
-//! dropped only after the entry is in the list.
+//! replaces or drops. An entry stores the address of the pool that entered the chain. A pool that
+//! is replaced while it is in use still leaves the chain before it is dropped, because a replaced
+//! pool is dropped only after its entry is in the list.
 //!
 //! If the operating system provides no such barrier, [`ThreadLists::release`] is never called, and
 //! only the owner accesses its pools.

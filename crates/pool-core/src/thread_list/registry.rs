@@ -100,7 +100,7 @@ pub struct ThreadLists<B: PoolBackend> {
 
 // SAFETY: the registry is used only while it is locked. The registry accesses only these parts of
 // other threads: atomics, data protected by the lock, and pools that the protocol of the module has
-// transferred to it. The bound ensures that such pools may be sent.
+// transferred to it. The bound ensures that pools may be sent to another thread.
 unsafe impl<B: PoolBackend> Send for ThreadLists<B> where Pool<B>: Send {}
 
 impl<B: PoolBackend> ThreadLists<B> {
@@ -163,14 +163,14 @@ impl<B: PoolBackend> ThreadLists<B> {
                 return;
             }
             if at == record.as_ptr() {
-                // SAFETY: the record is in this registry, so it is live.
+                // SAFETY: a record of this registry is live.
                 let next = unsafe { (*at).next };
                 // SAFETY: `place` is the address of the registry's first link, or of a link in a
                 // live record.
                 unsafe { *place = next };
                 return;
             }
-            // SAFETY: `at` is a record of this registry, so it is live.
+            // SAFETY: `at` is a record of this registry, and is therefore live.
             place = unsafe { &raw mut (*at).next };
         }
     }
@@ -243,9 +243,10 @@ impl<B: PoolBackend> ThreadLists<B> {
     }
 
     /// Replaces the idle pools that hold blocks with the pools in `spares`, which must be empty,
-    /// and moves the replaced pools to `released`. Returns `true` if all of them were moved. A pool
-    /// is not moved if `spares` or the capacity of `released` is exhausted, or if its thread has
-    /// taken the pool during the call. Drop the released pools after unlocking the registry.
+    /// and moves the replaced pools to `released`. Returns `true` if all idle pools that hold
+    /// blocks were moved. A pool is not moved if `spares` or the capacity of `released` is
+    /// exhausted, or if its thread has taken the pool during the call. Drop the released pools
+    /// after unlocking the registry.
     ///
     /// # Safety
     ///
