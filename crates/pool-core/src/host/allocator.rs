@@ -391,11 +391,11 @@ fn is_aligned(start: NonNull<u8>, align: usize) -> bool {
     start.addr().get() & (align - 1) == 0
 }
 
-// SAFETY: the scope's cursor has stepped past the memory of every allocation, and memory is handed
-// out only once: `next` moves back over an allocation only if the allocation is freed, shrunk or
-// moved. The memory is valid for `'a`, which is at least as long as the lifetime of the allocator
-// and of every reference to it. Moving the allocator moves no allocation. The type cannot be
-// cloned, and all copies of a reference refer to the same allocator.
+// SAFETY: the scope's cursor has stepped past the memory of every allocation. Memory is handed out
+// only once, because `next` moves back over an allocation only if the allocation is freed, shrunk
+// or moved. The memory is valid for `'a`, which is at least as long as the lifetime of the
+// allocator and of every reference to it. Moving the allocator moves no allocation. The type cannot
+// be cloned, and all copies of a reference refer to the same allocator.
 unsafe impl<B: HostBackend> Allocator for ScopeAllocator<'_, B> {
     #[inline]
     fn allocate(&self, layout: Layout) -> Result<NonNull<[u8]>, AllocError> {

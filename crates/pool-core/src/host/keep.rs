@@ -100,9 +100,10 @@ impl<'s, B: HostBackend> Scope<'s, B> {
         // SAFETY: the inner scope has ended. `body` is generic over the lifetime `'inner`, so a
         // view of the inner scope can exist only in the returned value. Hence the slice is the only
         // view of any slot at or above the cursor. The slice may also be in a slot below the
-        // cursor, in another pool, or in a static, because `body` may return any `&'a mut [&'a T]`
-        // that it captured (the bounds that the type implies make `'a` long enough). In every case,
-        // the slice is the only reference to valid elements, and `body` no longer uses it.
+        // cursor, in another pool, or in a static. The reason is that `body` may return any `&'a
+        // mut [&'a T]` that it captured, because the bounds that the type implies make `'a` long
+        // enough. In every case, the slice is the only reference to valid elements, and `body` no
+        // longer uses it.
         Ok(unsafe { self.keep_slice(start, length) }?)
     }
 

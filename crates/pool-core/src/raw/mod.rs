@@ -18,7 +18,7 @@
 //!    `real` is 0 if and only if the slot has no block, and the field `block` is then
 //!    `B::DANGLING`.
 //!
-//! 5. **A slot below the cursor of the innermost scope belongs to its view.** Only slots at or
+//! 5. **A slot below the cursor of the innermost scope belongs to its view**. Only slots at or
 //!    above a scope's cursor are grown, freed or armed, and only their shape sets are modified.
 //!
 //!    A scope's cursor only steps forward, or steps back over the last acquired slot if no view of
@@ -36,7 +36,7 @@
 //!    exists. Until the block is handed out, it may be grown, freed and exchanged like the block of
 //!    an idle slot.
 //!
-//!    **Only `hand_out` hands out a block.** The hot path is the one exception: it hands out a
+//!    **Only `hand_out` hands out a block**. The hot path is the one exception: it hands out a
 //!    block that its slot advertises, because such a slot has no pending duty.
 //!
 //! 6. Before the block of a slot is freed, the slot is emptied: its advertised words, its size, its
@@ -51,7 +51,7 @@
 //!    also removes the shape set.
 //!
 //! 9. **While foreign code runs inside an operation, no memory can be acquired from the pool or
-//!    freed in it.** The foreign code may hold a `&Scope` (leaked pools allow `'static` scopes), a
+//!    freed in it**. The foreign code may hold a `&Scope` (leaked pools allow `'static` scopes), a
 //!    view, a `SlotRef`, or `Handles` next to a scope, and may call their methods.
 //!
 //!    The pool is marked as busy (`busy`), and the slot at its cursor advertises 0 words. The mark
@@ -63,14 +63,14 @@
 //!    holds no lock, and holds no reference to data that other methods of the pool read. Unwinding
 //!    removes the mark, and leaves every slot valid (invariant 6).
 //!
-//! 10. **Either a block is initialised, or its slot is marked.** Before a byte of a block can
+//! 10. **Either a block is initialised, or its slot is marked**. Before a byte of a block can
 //!     become uninitialised, the mark in the slot's record covers the word of that byte (`mark`). A
 //!     mark never shrinks until all marked words have been zeroed, or the slot receives another
 //!     block. A marked slot advertises 0 words, and the cold function zeroes its marked words
 //!     before the slot is handed out for reading.
 //!
 //! 11. **A backend or a user's closure writes to a block only after the cursor has stepped past the
-//!     block's slot.** Because the slot is below the cursor during such a write, the pool need not
+//!     block's slot**. Because the slot is below the cursor during such a write, the pool need not
 //!     be marked as busy.
 //!
 //! # Where foreign code runs

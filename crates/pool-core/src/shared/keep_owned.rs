@@ -75,8 +75,8 @@ impl<B: HostBackend> Scope<'_, B> {
         // has ended.
         let (start, length) = (NonNull::from(&mut *slice).cast::<T>(), slice.len());
         // SAFETY: the inner scope has ended. `body` is generic over the lifetime `'inner`, so the
-        // slice is the only view of any slot at or above the cursor (`try_keep` explains this in
-        // full), and `body` no longer uses it.
+        // slice is the only view of any slot at or above the cursor, as the proof in `try_keep`
+        // explains. `body` no longer uses the slice.
         if let Some(kept) = unsafe { self.move_out(pool, start, length) } {
             return Ok(kept?);
         }

@@ -1,10 +1,10 @@
 //! The memory of a backend that enqueues its work. The memory of each owned array is a pool of one
 //! array, with its own context.
 //!
-//! The pool orders all uses of the array in the same way as any other pool: commands on the queue
-//! before and after the owner of the array changes, uses on other streams, and freeing. Because the
-//! pool orders all uses, owned arrays need no additional ordering. Only one thread uses an owned
-//! array at a time, because only one thread uses its pool at a time.
+//! The pool orders all uses of the array in the same way as any other pool. The uses include
+//! commands on the queue before and after the owner of the array changes, uses on other streams,
+//! and freeing. Because the pool orders all uses, owned arrays need no additional ordering. Only
+//! one thread uses an owned array at a time, because only one thread uses its pool at a time.
 
 use core::fmt;
 

@@ -5,11 +5,11 @@
 //! thread, which accesses the magazine without an atomic exchange. A magazine holds only a few
 //! blocks.
 //!
-//! A thread that needs the magazine of another thread (to trim or close the pool, or because a
-//! limit is reached) locks the magazine, executes a barrier on all threads, and waits until the
-//! owner no longer uses the magazine. Before each use, the owner records in its cell that it uses
-//! the magazine, and then checks that the magazine is not locked. Because of the barrier, at least
-//! one of the two threads sees what the other has written.
+//! To trim or close a pool, or when a limit is reached, a thread may need the magazine of another
+//! thread. The thread then locks that magazine, executes a barrier on all threads, and waits until
+//! the owner no longer uses the magazine. Before each use, the owner records in its cell that it
+//! uses the magazine, and then checks that the magazine is not locked. Because of the barrier, at
+//! least one of the two threads sees what the other has written.
 //!
 //! While a shard is locked, a thread only moves values and exchanges pointers. A thread that holds
 //! a lock neither allocates nor frees memory, and runs no user code.
@@ -22,7 +22,7 @@
 //! 2. Only a thread that may access the body writes the shard's atomic counters. Other threads read
 //!    the counters as estimates.
 //!
-//! 3. **Releasing a shard is the last access to it.** The thread that closes a pool may free the
+//! 3. **Releasing a shard is the last access to it**. The thread that closes a pool may free the
 //!    pool as soon as it has locked each shard once. Therefore, a shard is released through a raw
 //!    pointer. A reference to the shard would have to remain valid until the end of the function
 //!    that received it.

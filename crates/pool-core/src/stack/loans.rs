@@ -3,23 +3,23 @@
 //!
 //! # Why this is sound
 //!
-//! - **The lender has no view of the lent memory.** A pool lends memory only while it is settled,
+//! - **The lender has no view of the lent memory**. A pool lends memory only while it is settled,
 //!   and only memory from its `top` on. Each step of a cursor stores its position in `top`, and a
 //!   scope that begins in the pool itself stores its first cursor. The last step was that of the
 //!   innermost cursor. Every scope inside the scope of that cursor has ended or has its cursor
 //!   below `top`, so no cursor in use is above `top`. All cursors in use are in the chunk
 //!   (invariant 3).
-//! - **The lender cannot access the lent memory.** The lender's chunk and both of its ends are
+//! - **The lender cannot access the lent memory**. The lender's chunk and both of its ends are
 //!   lowered to the start of the lent memory. A cursor that needs more memory calls the cold
 //!   function, which allocates another chunk. At most one pool borrows from a given pool at a time.
-//! - **The block remains allocated.** Only [`free`](super::chunk_memory::free) frees chunks. If the
+//! - **The block remains allocated**. Only [`free`](super::chunk_memory::free) frees chunks. If the
 //!   chunk is lent, `free` transfers the block to the borrower, which owns the block from then on.
 //!   If the chunk is borrowed, `free` returns the memory to the lender. The function `free` runs
 //!   only while the pool itself stores nothing in the chunk.
-//! - **The borrower returns only memory without views.** It returns the memory of a chunk that it
+//! - **The borrower returns only memory without views**. It returns the memory of a chunk that it
 //!   drops, or all borrowed memory when its guard is dropped. A forgotten guard returns nothing, so
 //!   its views remain valid until the process exits.
-//! - **A dirty byte remains dirty.** The dirty ranges of lent memory are moved to the borrower, and
+//! - **A dirty byte remains dirty**. The dirty ranges of lent memory are moved to the borrower, and
 //!   are moved back when the memory is returned.
 //!
 //! The pool that owns the block counts borrowed bytes as reserved. Borrowed bytes count towards the

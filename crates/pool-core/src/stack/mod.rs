@@ -9,20 +9,20 @@
 //!
 //! # Invariants
 //!
-//! 1. **A cursor is either an address in a chunk of its pool or a *stray* address.** An address in
+//! 1. **A cursor is either an address in a chunk of its pool or a *stray* address**. An address in
 //!    a chunk is between the chunk's start and its end. A stray address is `STRAY`, or an address
 //!    that is no longer in a chunk. No array of the pool is below a stray cursor, because a chunk
 //!    is freed only if the cursors that may still be used are at its start or in earlier chunks.
 //!    `STRAY` is above every end. A pool never uses a new chunk that contains a stray cursor,
 //!    because the bytes below a cursor in its chunk count as handed out.
 //!
-//! 2. **No view exists of memory at or above the cursor of the innermost scope.** This memory
+//! 2. **No view exists of memory at or above the cursor of the innermost scope**. This memory
 //!    consists of the rest of the cursor's chunk and all later chunks. Only this memory is zeroed,
 //!    freed, discarded, or handed out. A cursor moves back only over the last array, and only in
 //!    two cases: filling the array failed, or the array was a vector that has become a slice of
 //!    fewer elements.
 //!
-//! 3. **The hot path hands out only memory below an end of the cursor's own chunk.** The ends are
+//! 3. **The hot path hands out only memory below an end of the cursor's own chunk**. The ends are
 //!    null unless the pool is *settled* and not marked as busy. A settled pool has exactly one
 //!    chunk, and all of its cursors in use are in that chunk or at `STRAY`. A null end is below
 //!    every cursor, and every end is below `STRAY`. An acquire with a null end or a stray cursor
@@ -51,7 +51,7 @@
 //! 7. All code in this module runs on the thread that owns the pool.
 //!
 //! 8. **While foreign code runs inside an operation, the pool is marked as busy and its ends are
-//!    null.** Acquires therefore call the cold function, which refuses them. No reference to the
+//!    null**. Acquires therefore call the cold function, which refuses them. No reference to the
 //!    lists of chunks, names or shapes is held while foreign code runs.
 //!
 //! 9. Each shape set belongs to the array that starts at the offset of the set. The sets are sorted
@@ -62,10 +62,10 @@
 //!     cursor sets `top` to `base`. A pool lends memory only from `top` on. Because the end of a
 //!     scope does not lower `top`, the pool may lend less memory than is idle.
 //!
-//! 11. **The backend never frees a chunk that is lent or borrowed.** Only `chunk_memory::free`
+//! 11. **The backend never frees a chunk that is lent or borrowed**. Only `chunk_memory::free`
 //!     frees chunks, and it transfers such a chunk to another pool (`loans`).
 //!
-//! 12. **Bytes that a view has armed are handed out only after the backend has ordered them.** Both
+//! 12. **Bytes that a view has armed are handed out only after the backend has ordered them**. Both
 //!     ends are at most the lowest armed byte, so an acquire that contains this byte calls the cold
 //!     function. If a chunk is freed, the backend's `free` orders its armed bytes.
 //!

@@ -18,11 +18,11 @@
 //!
 //! # Why this is sound
 //!
-//! - **Every pool in the chain is live.** A pool enters the chain when its thread takes the pool
+//! - **Every pool in the chain is live**. A pool enters the chain when its thread takes the pool
 //!   from the list, and leaves the chain before the thread returns the pool. Any thread may free a
 //!   pool, but only if the pool is in a list or was replaced in one (`thread_list`). A leaked pool
 //!   remains in the chain forever.
-//! - **A pool outside the chain has no loan.** When a pool leaves the chain, it returns the memory
+//! - **A pool outside the chain has no loan**. When a pool leaves the chain, it returns the memory
 //!   that it borrowed, and transfers the memory that it lent (`loans`). Another thread can
 //!   therefore release an idle pool, which has no pointer into the chain.
 //! - Another thread may replace the pool of an entry that is in use. The entry stores the pool that

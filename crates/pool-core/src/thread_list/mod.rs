@@ -24,18 +24,18 @@
 //!
 //! Let X be the moment at which the owner executes the barrier.
 //!
-//! - **Every entry that a walk finds after X was in the list at or after X.** The link of an entry
+//! - **Every entry that a walk finds after X was in the list at or after X**. The link of an entry
 //!   is written only while the entry is not in the list. A link therefore leads to an entry that
 //!   was in the list when the link was written. The linked entry remains in the list for as long as
 //!   the entry that links to it. Both entries remain in the list at least until the walk has read
 //!   the head.
-//! - **The retired pool is not in use when the walk finds its entry.** Let T be the moment, at or
+//! - **The retired pool is not in use when the walk finds its entry**. Let T be the moment, at or
 //!   after X, at which the entry was in the list. Every use of the pool that began before T ended
 //!   when the entry was put into the list. Every store of the head has release ordering, including
 //!   the store of a take, and the walk's load has acquire ordering. Every use that begins after T
 //!   belongs to a take after T. A take loads the address of the pool after it has stored the head,
 //!   so a take after T loads the address after X, which is the address of the new pool.
-//! - **The owner's load is executed after its store.** A compiler fence enforces this order in the
+//! - **The owner's load is executed after its store**. A compiler fence enforces this order in the
 //!   program, and the barrier enforces it on the processor. The hot path therefore contains no
 //!   fence instruction and no atomic read-modify-write operation.
 //! - An entry is freed by the thread that created it, after the record of that thread has been
@@ -45,12 +45,12 @@
 //! # Nested pools
 //!
 //! The stacks that a thread is using are linked, so that inner stacks can borrow memory from outer
-//! stacks. Only the owner uses these links. A pool has no links while its entry is in the list,
-//! because the pool enters the chain after its address is loaded, and leaves the chain before the
-//! store that puts the entry back. Therefore, no other pool links to a pool that another thread
-//! replaces or drops. An entry stores the address of the pool that entered the chain. A pool that
-//! is replaced while it is in use still leaves the chain before it is dropped, because a replaced
-//! pool is dropped only after its entry is in the list.
+//! stacks. Only the owner uses these links. A pool has no links while its entry is in the list. The
+//! pool enters the chain after its address is loaded, and leaves the chain before the store that
+//! puts the entry back. Therefore, no other pool links to a pool that another thread replaces or
+//! drops. An entry stores the address of the pool that entered the chain. A pool that is replaced
+//! while it is in use still leaves the chain before it is dropped, because a replaced pool is
+//! dropped only after its entry is in the list.
 //!
 //! If the operating system provides no such barrier, [`ThreadLists::release`] is never called, and
 //! only the owner accesses its pools.
