@@ -20,8 +20,7 @@ use crate::scope::Scope;
 /// The size of the smallest chunk in bytes.
 const LEAST: usize = 1 << 10;
 
-/// The largest size in bytes to which a chunk may grow beyond the needs of the allocation that
-/// caused the growth.
+/// The maximum size in bytes of a chunk that is larger than its first allocation requires.
 const MOST_GENEROUS: usize = 64 << 10;
 
 /// In a stack, a chunk grows by at least 1 part in `STACK_DIVISOR` of its size.
@@ -270,7 +269,7 @@ impl<B: HostBackend> ScopeAllocator<'_, B> {
     #[inline(never)]
     fn allocate_anew(&self, layout: Layout) -> Result<NonNull<u8>, AllocError> {
         // The start of every chunk is aligned to a cache line. In a stack, the end of every chunk
-        // is aligned in the same way.
+        // is also aligned to a cache line.
         let padding = layout.align().saturating_sub(B::ALIGN);
         self.take(layout.size().saturating_add(padding))?;
         self.fit(layout).ok_or(AllocError)

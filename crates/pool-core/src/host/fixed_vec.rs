@@ -174,7 +174,7 @@ impl<'s, T: Copy> FixedVec<'s, T> {
         elements.into_iter().try_for_each(|element| self.push(element))
     }
 
-    /// Appends a copy of `elements`. If they do not all fit, the method appends nothing.
+    /// Appends a copy of `elements`. If `elements` do not all fit, the method appends nothing.
     ///
     /// # Errors
     ///

@@ -126,8 +126,8 @@ impl<'s, B: HostBackend> Scope<'s, B> {
         // SAFETY: the caller upholds the same contract.
         let Some(kept) = (unsafe { self.cursor.keep(start, length, is_known_plain::<T>()) }) else {
             // SAFETY: the caller guarantees that the slice is valid. The slice is not in memory at
-            // or above the cursor, and copying hands out, grows and frees only memory at or above
-            // the cursor.
+            // or above the cursor, and copying the slice affects only memory at or above the
+            // cursor.
             let source = unsafe { slice::from_raw_parts(start, length) };
             return self.try_acquire_with(length, |index| source[index]);
         };

@@ -184,7 +184,7 @@ impl<'s, B: HostBackend> Scope<'s, B> {
     /// value is dropped.
     #[inline]
     pub fn try_boxed<T: 's>(&self, value: T) -> Result<PoolBox<'s, T>, PoolError<B::Error>> {
-        // SAFETY: the only write is of a value of `T`.
+        // SAFETY: only a value of `T` is written to the memory.
         let memory = unsafe { self.take_unwritten::<T>(1, is_known_plain::<T>()) }?;
         let place = memory.start::<T>();
         // SAFETY: the memory was acquired for one value of `T` and is aligned for `T`, and no view

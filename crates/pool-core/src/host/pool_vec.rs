@@ -18,11 +18,11 @@ use crate::scope::Scope;
 /// [`Scope::acquire_vec`] creates a `PoolVec`. The vector uses one slot, no matter how often it
 /// grows.
 ///
-/// If the block of the slot is too small, the vector acquires the block of the next idle slot,
-/// which grows to at least twice the capacity if necessary. The vector copies its elements to that
-/// block, and leaves its old block in the idle slot, where later acquires use it. In the next pass
-/// through the scope, the vector's slot holds the large block from the start, so nothing is copied
-/// or allocated.
+/// If the block of the slot is too small, the vector acquires the block of the next idle slot. If
+/// necessary, the block of the next slot first grows to at least twice the vector's capacity. The
+/// vector copies its elements to that block, and leaves its old block in the idle slot, where later
+/// acquires use it. In the next pass through the scope, the vector's slot holds the large block
+/// from the start, so nothing is copied or allocated.
 ///
 /// The vector borrows its scope. During the borrow, the scope can acquire arrays but cannot open an
 /// inner scope ("cannot borrow `scope` as mutable because it is also borrowed as immutable"). If

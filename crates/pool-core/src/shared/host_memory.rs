@@ -25,8 +25,8 @@ use crate::stacked::StackedBackend;
 pub struct HostMemory<B: PoolBackend>(LooseBlock<B::Block>);
 
 // SAFETY: a block is plain data that any thread with the context may use (see the section on blocks
-// of `PoolBackend`). The methods that need the context receive a shared reference to it, which the
-// bound allows on every thread.
+// of `PoolBackend`). The methods that use the context receive a shared reference to it, and the
+// bound allows every thread to use such a reference.
 unsafe impl<B: PoolBackend<Context: Send + Sync>> Send for HostMemory<B> {}
 
 // SAFETY: the methods with `&self` only read the fields and create shared views of the block. The

@@ -290,7 +290,8 @@ impl<B: SharedBackend> Store<B> {
     /// live bytes.
     ///
     /// A factor above four is not needed for two arrays that live alternately. If one array is more
-    /// than four times as large as the other, five quarters of the larger size hold both.
+    /// than four times as large as the other, a pool that holds five quarters of the larger size
+    /// has room for both arrays.
     fn find_larger(&self, class: usize, bytes: usize) -> Option<BlockRecord<B>> {
         let may_waste = self.peak_live.load(Ordering::Relaxed).saturating_sub(self.live().1);
         let last = class_within(bytes.saturating_add(may_waste).min(isize::MAX as usize));
@@ -617,7 +618,8 @@ unsafe fn own_magazine<'a, B: SharedBackend>(
 /// # Safety
 ///
 /// The record must have been acquired from this store or adopted by it, and its array must no
-/// longer be used. The caller must not use the store after the call, unless it has a handle.
+/// longer be used. The caller must not use the store after the call, unless the caller owns a
+/// handle of the store.
 #[inline]
 pub(super) unsafe fn give_back<B: SharedBackend>(store: NonNull<Store<B>>, record: BlockRecord<B>) {
     // A store lives as long as it has arrays, and this array counts until it is subtracted. The

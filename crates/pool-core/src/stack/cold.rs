@@ -376,8 +376,8 @@ unsafe fn grow<B: StackedBackend>(
 ///
 /// # Errors
 ///
-/// Returns the same errors as [`allocate`]. The pool holds both chunks for a short time, which may
-/// exceed its limit.
+/// Returns the same errors as [`allocate`]. The pool holds both chunks for a short time, so the
+/// second allocation may exceed the pool's limit.
 ///
 /// # Safety
 ///

@@ -189,7 +189,7 @@ pub(super) fn give_back_simply<B: StackedBackend>(
 ///
 /// # Safety
 ///
-/// No view or cursor of the pool that may still be used may be in the chunk.
+/// The chunk must contain no view and no cursor of the pool that may be used again.
 pub(super) unsafe fn part_with<B: StackedBackend>(state: &StackState<B>, chunk: &Chunk) -> bool {
     let links = &state.neighbours;
     let holds_lent =

@@ -20,8 +20,7 @@ const EXCESS_DIVISOR: usize = 32;
 ///
 /// # Safety
 ///
-/// No view of the pool may be in use, and no cursor that may still be used may be in a chunk of the
-/// pool.
+/// No view of the pool may be in use, and no cursor in a chunk of the pool may be used again.
 pub(super) unsafe fn settle<B: StackedBackend>(state: &StackState<B>) {
     // If the pool is busy, one of its own operations is in progress.
     let Some(busy) = state.busy() else { return };

@@ -15,7 +15,7 @@ use crate::pool::Pool;
 ///
 /// A `ThreadList` can be stored in a `const` thread-local that has no destructor. Dropping a list
 /// frees nothing, so [`close`](Self::close) the list when its thread ends. Only the thread that
-/// owns the list uses it. Other threads read the head of the list through a
+/// owns the list uses the list. Other threads read the head of the list through a
 /// [`ThreadRecord`](super::ThreadRecord).
 ///
 /// ```compile_fail,E0277
@@ -201,7 +201,7 @@ impl<B: PoolBackend> Drop for Detached<'_, B> {
         let head = self.list.head();
         if head.addr() == CLOSED {
             // The list was closed while the entries were visited. The visited entries belonged to
-            // the closed list, so they are freed in the same way as its other entries.
+            // the closed list, so they are freed like its other entries.
             let closing = ThreadList::with_head(self.first);
             // SAFETY: the list was closed, so its record is in no registry.
             return unsafe { closing.close() };

@@ -32,9 +32,10 @@
 //! - **The retired pool is not in use when the walk finds its entry**. Let T be the moment, at or
 //!   after X, at which the entry was in the list. Every use of the pool that began before T ended
 //!   when the entry was put into the list. Every store of the head has release ordering, including
-//!   the store of a take, and the walk's load has acquire ordering. Every use that begins after T
-//!   belongs to a take after T. A take loads the address of the pool after it has stored the head,
-//!   so a take after T loads the address after X, which is the address of the new pool.
+//!   the store that takes an entry, and the walk's load of the head has acquire ordering. Every use
+//!   that begins after T belongs to a take after T. A take loads the address of the pool after it
+//!   has stored the head, so a take after T loads the address after X, which is the address of the
+//!   new pool.
 //! - **The owner's load is executed after its store**. A compiler fence enforces this order in the
 //!   program, and the barrier enforces it on the processor. The hot path therefore contains no
 //!   fence instruction and no atomic read-modify-write operation.
