@@ -69,7 +69,6 @@ impl<T> TableList<T> {
         // SAFETY: swapping runs no other code, and no other reference to the list exists at this
         // point.
         mem::swap(unsafe { &mut *self.list.get() }, &mut list);
-        // This call frees the old list, which is no longer used.
         drop(list);
         Ok(())
     }
