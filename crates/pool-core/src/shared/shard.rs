@@ -135,8 +135,8 @@ impl Classes {
         let count = self.last + 1 - self.first;
         let bits = if count >= LISTS { usize::MAX } else { (1 << count) - 1 };
         let first = self.first % LISTS;
-        // The expression rotates `bits` to the left. The second part of the rotation is 0 if no bit
-        // leaves the word.
+        // This expression rotates the word `bits` to the left. The second part of the rotation is 0
+        // if no bit leaves the word.
         bits << first | bits >> 1 >> (LISTS - 1 - first)
     }
 }

@@ -4,11 +4,11 @@
 //! # Why this is sound
 //!
 //! - **The lender has no view of the lent memory**. A pool lends memory only while it is settled,
-//!   and only memory from its `top` on. Each step of a cursor stores its position in `top`, and a
-//!   scope that begins in the pool itself stores its first cursor. The last step was that of the
-//!   innermost cursor. Every scope inside the scope of that cursor has ended or has its cursor
-//!   below `top`, so no cursor in use is above `top`. All cursors in use are in the chunk
-//!   (invariant 3).
+//!   and only memory from its `top` on. Each step of a cursor stores the cursor's new position in
+//!   `top`. When a scope begins in the pool itself, the position of its first cursor is stored in
+//!   `top`. The last step was that of the innermost cursor. Every scope inside the scope of that
+//!   cursor has ended or has its cursor below `top`, so no cursor in use is above `top`. All
+//!   cursors in use are in the chunk (invariant 3).
 //! - **The lender cannot access the lent memory**. The lender's chunk and both of its ends are
 //!   lowered to the start of the lent memory. A cursor that needs more memory calls the cold
 //!   function, which allocates another chunk. At most one pool borrows from a given pool at a time.

@@ -24,18 +24,18 @@
 //!
 //! Let X be the moment at which the owner executes the barrier.
 //!
-//! - **Every entry that a walk finds after X was in the list at or after X**. The link of an entry
-//!   is written only while the entry is not in the list. A link therefore leads to an entry that
-//!   was in the list when the link was written. The linked entry remains in the list for as long as
-//!   the entry that links to it. Both entries remain in the list at least until the walk has read
-//!   the head.
+//! - **Every entry that a walk finds after the barrier was in the list at or after the moment X of
+//!   the barrier**. The link of an entry is written only while the entry is not in the list. A link
+//!   therefore leads to an entry that was in the list when the link was written. The linked entry
+//!   remains in the list for as long as the entry that links to it. Both entries remain in the list
+//!   at least until the walk has read the head.
 //! - **The retired pool is not in use when the walk finds its entry**. Let T be the moment, at or
 //!   after X, at which the entry was in the list. Every use of the pool that began before T ended
-//!   when the entry was put into the list. Every store of the head has release ordering, including
-//!   the store that takes an entry, and the walk's load of the head has acquire ordering. Every use
-//!   that begins after T belongs to a take after T. A take loads the address of the pool after it
-//!   has stored the head, so a take after T loads the address after X, which is the address of the
-//!   new pool.
+//!   when the entry was put into the list. The owner always stores the head with release ordering,
+//!   even when it takes an entry. The walk loads the head with acquire ordering. Every use that
+//!   begins after T belongs to a take after T. A take loads the address of the pool after it has
+//!   stored the head, so a take after T loads the address after X, which is the address of the new
+//!   pool.
 //! - **The owner's load is executed after its store**. A compiler fence enforces this order in the
 //!   program, and the barrier enforces it on the processor. The hot path therefore contains no
 //!   fence instruction and no atomic read-modify-write operation.

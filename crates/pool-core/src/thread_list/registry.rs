@@ -199,8 +199,8 @@ impl<B: PoolBackend> ThreadLists<B> {
         self.first.is_null()
     }
 
-    /// Returns the sum of the statistics of all pools, including idle pools. `none` must contain
-    /// the statistics of no pool.
+    /// Returns the sum of the statistics of all pools, including idle pools. The sum starts from
+    /// `none`, whose numbers must not include any pool.
     #[must_use]
     pub fn stats(&self, none: PoolStats) -> PoolStats {
         let mut sum = none;
