@@ -1,5 +1,5 @@
-//! The acquire methods of the dynamic pool. They correspond to the methods of a scope, but return a
-//! handle to the array.
+//! The acquire methods of the dynamic pool. These methods correspond to the acquire methods of a
+//! scope, but return a handle to the array.
 
 use super::{DynamicPool, Handle, HandleResult};
 use crate::backend::{ArrayMemory, FirstUse, Memory, PoolBackend, ScopeCursor};
@@ -7,8 +7,8 @@ use crate::element::{Element, PodElement};
 use crate::error::{PoolError, panic_with};
 
 impl<B: PoolBackend> DynamicPool<B> {
-    /// Acquires `length` elements with unspecified contents, such as the contents of an earlier
-    /// use.
+    /// Acquires an array of `length` elements with unspecified contents, such as the contents of an
+    /// earlier use.
     ///
     /// # Panics
     ///
@@ -16,12 +16,12 @@ impl<B: PoolBackend> DynamicPool<B> {
     #[inline]
     #[track_caller]
     pub fn acquire<T: PodElement>(&mut self, length: usize) -> Handle<T> {
-        // SAFETY: the pool lives while the slot is used, which is until `take` returns.
+        // SAFETY: the slot is used only during this method, and the pool lives longer than that.
         let slot = unsafe { self.cursor.reserve::<T>(length) };
         // SAFETY: the slot was just reserved through this cursor.
         unsafe { self.cursor.step(slot) };
-        // SAFETY: the slot is reserved for `length` elements, and is the last slot stepped past.
-        // Any bytes are a valid `PodElement`.
+        // SAFETY: the slot is reserved for `length` elements, and the cursor has stepped past it
+        // last. Any bytes are a valid `PodElement`.
         unsafe { self.name(slot, length) }.unwrap_or_else(|error| panic_with(&error))
     }
 
@@ -29,14 +29,14 @@ impl<B: PoolBackend> DynamicPool<B> {
     ///
     /// # Errors
     ///
-    /// Same as [`Scope::try_acquire`](crate::Scope::try_acquire).
+    /// Returns the same errors as [`Scope::try_acquire`](crate::Scope::try_acquire).
     #[inline]
     pub fn try_acquire<T: PodElement>(&mut self, length: usize) -> HandleResult<B, T> {
-        // SAFETY: a block is initialised, and any bytes are a valid `PodElement`.
+        // SAFETY: every block is initialised, and any bytes are a valid `PodElement`.
         unsafe { self.acquire_named(length, FirstUse::Read, |_| Ok(())) }
     }
 
-    /// Acquires `length` elements whose bytes are all zero.
+    /// Acquires an array of `length` elements whose bytes are all zero.
     ///
     /// # Panics
     ///
@@ -50,16 +50,17 @@ impl<B: PoolBackend> DynamicPool<B> {
     ///
     /// # Errors
     ///
-    /// Same as [`Scope::try_acquire`](crate::Scope::try_acquire).
+    /// Returns the same errors as [`Scope::try_acquire`](crate::Scope::try_acquire).
     pub fn try_acquire_zeroed<T: Element>(&mut self, length: usize) -> HandleResult<B, T> {
-        // SAFETY: the slot is reserved for `length` elements, and nothing views it
-        // (`acquire_named`).
+        // SAFETY: `acquire_named` passes a slot that is reserved for `length` elements and has no
+        // view.
         let zero = |slot: Memory<'_, B>| unsafe { slot.zero::<T>(length) };
-        // SAFETY: all `length` elements are zeroed; zero bytes are a valid `Element`.
+        // SAFETY: the bytes of all `length` elements are zeroed, and zero bytes are a valid
+        // `Element`.
         unsafe { self.acquire_named(length, FirstUse::Write, zero) }
     }
 
-    /// Acquires `length` elements that are all equal to `value`.
+    /// Acquires an array of `length` elements that are all equal to `value`.
     ///
     /// # Panics
     ///
@@ -73,20 +74,21 @@ impl<B: PoolBackend> DynamicPool<B> {
     ///
     /// # Errors
     ///
-    /// Same as [`Scope::try_acquire`](crate::Scope::try_acquire).
+    /// Returns the same errors as [`Scope::try_acquire`](crate::Scope::try_acquire).
     pub fn try_acquire_filled<T: Element>(
         &mut self,
         length: usize,
         value: T,
     ) -> HandleResult<B, T> {
-        // SAFETY: the slot is reserved for `length` elements, and nothing views it
-        // (`acquire_named`).
+        // SAFETY: `acquire_named` passes a slot that is reserved for `length` elements and has no
+        // view.
         let fill = |slot: Memory<'_, B>| unsafe { slot.fill(value, length) };
         // SAFETY: all `length` elements are written.
         unsafe { self.acquire_named(length, FirstUse::Write, fill) }
     }
 
-    /// Acquires a copy of `source`, which may be reused as soon as this method returns.
+    /// Acquires an array that contains a copy of `source`. The caller may reuse `source` as soon as
+    /// this method returns.
     ///
     /// # Panics
     ///
@@ -100,23 +102,23 @@ impl<B: PoolBackend> DynamicPool<B> {
     ///
     /// # Errors
     ///
-    /// Same as [`Scope::try_acquire`](crate::Scope::try_acquire).
+    /// Returns the same errors as [`Scope::try_acquire`](crate::Scope::try_acquire).
     pub fn try_acquire_from<T: Element>(&mut self, source: &[T]) -> HandleResult<B, T> {
-        // SAFETY: the slot is reserved for `source.len()` elements, and nothing views it
-        // (`acquire_named`). `source` is a live slice, so it cannot be part of an idle block.
+        // SAFETY: `acquire_named` passes a slot that is reserved for `source.len()` elements and
+        // has no view. `source` is a live slice, so it cannot be a part of an idle block.
         let copy = |slot: Memory<'_, B>| unsafe { slot.copy_from_host(source) };
-        // SAFETY: all elements are written.
+        // SAFETY: all `source.len()` elements are written.
         unsafe { self.acquire_named(source.len(), FirstUse::Write, copy) }
     }
 
-    /// The shared body of the acquire methods: reserves memory, steps past it, fills it, and names
-    /// it.
+    /// The common implementation of the acquire methods. The method reserves memory, steps past the
+    /// memory, fills it, and assigns a handle to it.
     ///
     /// # Safety
     ///
-    /// `fill` receives a slot that was just taken for `length` elements of `T` and has no view.
-    /// When `fill` returns `Ok`, all of these elements are valid as `T`. If `first_use` is `Write`,
-    /// all of them have been written.
+    /// `fill` receives a slot that was just acquired for `length` elements of `T` and has no view.
+    /// When `fill` returns `Ok`, all elements of the slot must be valid values of `T`. If
+    /// `first_use` is `Write`, `fill` must have written all elements.
     #[inline(always)]
     unsafe fn acquire_named<T: Element>(
         &mut self,
@@ -124,16 +126,18 @@ impl<B: PoolBackend> DynamicPool<B> {
         first_use: FirstUse,
         fill: impl FnOnce(Memory<'_, B>) -> Result<(), PoolError<B::Error>>,
     ) -> HandleResult<B, T> {
-        // SAFETY: the pool lives while the slot is used, which is until this returns.
+        // SAFETY: the slot is used only during this method, and the pool lives longer than that.
         let slot = unsafe { self.cursor.try_reserve::<T>(length, first_use) }?;
         // SAFETY: the slot was just reserved through this cursor.
         unsafe { self.cursor.step(slot) };
         if let Err(error) = fill(slot) {
-            // SAFETY: the cursor just stepped past the slot, and no view of it was created.
+            // SAFETY: the cursor has just stepped past the slot, and no view of the slot was
+            // created.
             unsafe { self.cursor.step_back(slot) };
             return Err(error);
         }
-        // SAFETY: this is the last slot stepped past, and its elements are valid (caller).
+        // SAFETY: the cursor has stepped past this slot last, and the caller guarantees that its
+        // elements are valid.
         unsafe { self.name(slot, length) }
     }
 }

@@ -1,4 +1,4 @@
-//! Handles, which name arrays in a dynamic pool and are checked at every use.
+//! Handles, which identify arrays in a dynamic pool. A handle is checked at every use.
 
 use core::fmt;
 use core::hash::{Hash, Hasher};
@@ -8,15 +8,15 @@ use crate::backend::{ArrayMemory, Memory, PoolBackend, PoolState, State};
 use crate::element::Element;
 use crate::error::PoolError;
 
-/// The name of an array of `T` in a [`DynamicPool`](crate::DynamicPool): a plain value that may be
-/// copied, stored and, if `T` is `Send`, sent.
+/// A handle to an array of `T` in a [`DynamicPool`](crate::DynamicPool). A handle is a plain value
+/// that can be copied and stored, and can be sent to another thread if `T` is `Send`.
 ///
-/// A handle contains the id of its pool, which is unique in the process, and a serial that the pool
-/// never repeats. Both are 64 bits wide. Using a handle with another pool, or after its array has
-/// been rewound, is a typed error.
+/// A handle contains the identity of its pool, which is unique in the process, and a serial that
+/// the pool never repeats. Both are 64 bits wide. A method that receives a handle returns an error
+/// if the handle belongs to another pool, or if its array has been rewound.
 ///
-/// A handle alone determines its array's element type, and grants write access to the array. It is
-/// therefore invariant in `T`, and is `Send` and `Sync` only if `T` is:
+/// A handle determines the element type of its array, and grants write access to the array.
+/// Therefore, `Handle<T>` is invariant in `T`, and is `Send` and `Sync` only if `T` is:
 ///
 /// ```compile_fail,E0308
 /// # use pool_core::Handle;
@@ -40,10 +40,10 @@ pub struct Handle<T> {
     pool: u64,
     serial: u64,
     slot: usize,
-    /// `Send` and `Sync` if `T` is.
+    /// A marker that makes the handle `Send` and `Sync` only if `T` is.
     element: PhantomData<T>,
-    /// Invariant, because a value written through one copy of a handle is read through another
-    /// copy.
+    /// A marker that makes the handle invariant in `T`. Invariance is required because a value that
+    /// is written through one copy of a handle can be read through another copy.
     invariant: PhantomData<fn(T) -> T>,
 }
 
@@ -88,10 +88,11 @@ impl<T> fmt::Debug for Handle<T> {
 /// The slot and the length of an array.
 type NamedSlot<'p, B> = (Memory<'p, B>, usize);
 
-/// Returns the slot and the length of a current handle.
+/// Returns the slot and the length of the array to which a current handle refers.
 ///
-/// A handle is invariant in its element type `T`, so it comes from an acquire of `T`, and the slot
-/// holds valid values of `T`. The handle and the array are on this thread only if a `T` may be.
+/// A handle is invariant in its element type `T`, so the handle was created by an acquire of `T`,
+/// and the slot holds valid values of `T`. If `T` is not `Send`, the handle and the array never
+/// leave the thread that created the values.
 #[inline]
 pub(super) fn find<B: PoolBackend, T>(
     state: &State<B>,
@@ -105,7 +106,8 @@ pub(super) fn find<B: PoolBackend, T>(
     if handle.slot >= active {
         return Err(stale);
     }
-    // SAFETY: the number is below the number of active slots, and hence below the number of slots.
+    // SAFETY: the number is below the number of active slots, and therefore below the number of
+    // slots.
     let named = unsafe { state.named(handle.slot) };
     if named.serial != handle.serial {
         return Err(stale);
@@ -113,7 +115,7 @@ pub(super) fn find<B: PoolBackend, T>(
     Ok((named.memory, named.length))
 }
 
-/// Does the same as [`find`], for several handles that must name different slots.
+/// Does the same as [`find`] for several handles, which must refer to different slots.
 pub(super) fn find_disjoint<B: PoolBackend, T, const N: usize>(
     state: &State<B>,
     active: usize,
@@ -126,21 +128,22 @@ pub(super) fn find_disjoint<B: PoolBackend, T, const N: usize>(
         }
     }
     Ok(handles.map(|handle| {
-        // SAFETY: `find` found the array above.
+        // SAFETY: `find` has found an array with this number in the loop above.
         let named = unsafe { state.named(handle.slot) };
         (named.memory, named.length)
     }))
 }
 
 /// The arrays of a [`DynamicPool`](crate::DynamicPool) that were handed out before
-/// [`split`](crate::DynamicPool::split) was called, next to the scope opened above them. While the
-/// handles are borrowed as shared, these arrays are constants.
+/// [`split`](crate::DynamicPool::split) was called. A `Handles` value can be used next to the scope
+/// that was opened above these arrays. While a `Handles` value is borrowed as shared, its arrays
+/// are constants.
 ///
 /// Generic code creates its constants (weights, matrices, tables, boundary values) once, as arrays
-/// of a dynamic pool, and stores their handles in its own struct. In each scope, it obtains shared
-/// views of them from the same pool, so one queue orders all work on them. Constants never move
-/// when scopes acquire, trim or compact. If constants are created before anything else in a pool,
-/// their blocks are no larger than needed.
+/// of a dynamic pool, and stores their handles in its own struct. In each scope, the code obtains
+/// shared views of the constants from the same pool, so a single queue orders all work on them.
+/// Constants never move when scopes acquire, trim or compact memory. If the constants of a pool are
+/// created first, their blocks are no larger than needed.
 ///
 /// ```
 /// use pool_core::{
@@ -190,8 +193,9 @@ pub(super) fn find_disjoint<B: PoolBackend, T, const N: usize>(
 ///
 /// You can change a constant between scopes with
 /// [`DynamicPool::get_mut`](crate::DynamicPool::get_mut), or while a scope is open with
-/// [`get_mut`](Self::get_mut) on an exclusive `Handles`. This allows computing a constant from a
-/// scope's temporaries. Its views end with the borrow of the `Handles`:
+/// [`get_mut`](Self::get_mut) on an exclusive `Handles`. With an exclusive `Handles`, a constant
+/// can be computed from the temporaries of a scope. The views of constants end with the borrow of
+/// the `Handles`:
 ///
 /// ```compile_fail,E0505
 /// # use pool_conformance::HeapBackend as Memory;
@@ -225,67 +229,70 @@ pub(super) fn find_disjoint<B: PoolBackend, T, const N: usize>(
 /// ```
 ///
 /// If scopes of several pools read the same constants, keep the constants in a separate dynamic
-/// pool. The backend orders copies from its views ([`copy_from`](crate::PoolViewMut::copy_from)).
-/// For other work on these views, the backend documents the order relative to the pool's own work.
+/// pool. The backend orders copies from views of these constants
+/// ([`copy_from`](crate::PoolViewMut::copy_from)). For other work on such views, the documentation
+/// of the backend states the order relative to the pool's own work.
 pub struct Handles<'p, B: PoolBackend> {
     state: &'p State<B>,
     active: usize,
-    /// Exclusive: at most one `Handles` of a pool is in use at a time.
+    /// A marker for an exclusive borrow, because at most one `Handles` of a pool may be in use at a
+    /// time.
     exclusive: PhantomData<&'p mut ()>,
 }
 
 impl<'p, B: PoolBackend> Handles<'p, B> {
     /// # Safety
     ///
-    /// During `'p`, the slots below `active` are accessed only through this value.
+    /// During `'p`, the slots below `active` must be accessed only through this value.
     pub(super) unsafe fn new(state: &'p State<B>, active: usize) -> Self {
         Self { state, active, exclusive: PhantomData }
     }
 
-    /// Returns the array that a handle names.
+    /// Returns a view of the array to which a handle refers.
     ///
     /// # Errors
     ///
-    /// Same as [`DynamicPool::get`](crate::DynamicPool::get).
+    /// Returns the same errors as [`DynamicPool::get`](crate::DynamicPool::get).
     pub fn get<T: Element>(
         &self,
         handle: Handle<T>,
     ) -> Result<B::ViewRef<'_, T>, PoolError<B::Error>> {
         let (slot, length) = find::<B, T>(self.state, self.active, handle)?;
-        // SAFETY: the slot is handed out as `length` elements of `T` (the handle is current).
+        // SAFETY: the handle is current, so the slot is handed out as `length` elements of `T`.
         // `self` is borrowed, so only shared views of the slot can be in use.
         Ok(unsafe { slot.view_ref(length) })
     }
 
-    /// Returns the array that a handle names, for writing.
+    /// Returns a view for writing the array to which a handle refers.
     ///
     /// # Errors
     ///
-    /// Same as [`get`](Self::get).
+    /// Returns the same errors as [`get`](Self::get).
     pub fn get_mut<T: Element>(
         &mut self,
         handle: Handle<T>,
     ) -> Result<B::View<'_, T>, PoolError<B::Error>> {
         let (slot, length) = find::<B, T>(self.state, self.active, handle)?;
-        // SAFETY: the slot is handed out as `length` elements of `T` (the handle is current).
-        // `self` is borrowed exclusively, and the scope next to it takes only slots above.
+        // SAFETY: the handle is current, so the slot is handed out as `length` elements of `T`.
+        // `self` is borrowed exclusively, and the scope that was opened together with `self`
+        // acquires only slots above `active`.
         Ok(unsafe { slot.view(length) })
     }
 
-    /// Returns the arrays that several handles name, all for writing.
+    /// Returns views for writing the arrays to which several handles refer.
     ///
     /// # Errors
     ///
-    /// Same as [`get`](Self::get), and [`PoolError::RepeatedHandle`] if two of the handles are the
-    /// same.
+    /// Returns the same errors as [`get`](Self::get). Also returns [`PoolError::RepeatedHandle`] if
+    /// two of the handles are the same.
     pub fn get_disjoint_mut<T: Element, const N: usize>(
         &mut self,
         handles: [Handle<T>; N],
     ) -> Result<[B::View<'_, T>; N], PoolError<B::Error>> {
         let slots = find_disjoint::<B, T, N>(self.state, self.active, handles)?;
-        // SAFETY: the slots are distinct and handed out as elements of `T` (the handles are
-        // current). `self` is borrowed exclusively, and the scope next to it takes only slots
-        // above.
+        // SAFETY: the handles are current, so the slots are handed out as elements of `T`, and the
+        // slots are distinct. `self` is borrowed exclusively, and the scope that was opened
+        // together with `self` acquires only slots above `active`.
         Ok(slots.map(|(slot, length)| unsafe { slot.view(length) }))
     }
 }

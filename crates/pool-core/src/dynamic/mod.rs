@@ -1,5 +1,5 @@
-//! The dynamic pool: slots for code whose lifetimes are not lexical, such as interpreters, tapes
-//! and foreign callers. Handles name arrays, and checkpoints form a stack.
+//! The dynamic pool, for code whose lifetimes are not lexical, such as interpreters, tapes and
+//! foreign callers. Handles refer to arrays, and checkpoints form a stack.
 
 mod acquire;
 mod handle;
@@ -16,11 +16,11 @@ use crate::scope::Scope;
 use crate::stats::{PoolStats, ReleaseReport};
 pub use handle::{Handle, Handles};
 
-/// A pool whose arrays are named by [`Handle`]s and freed by rewinding to checkpoints. While a
-/// lexical scope is open, the pool's arrays serve as constants: see [`Handles`].
+/// A pool whose arrays are identified by [`Handle`]s and freed by rewinding to checkpoints. While a
+/// lexical scope is open, the arrays of the pool serve as constants, as explained for [`Handles`].
 ///
-/// The checkpoint stack starts with the root, a sentinel at depth 0. Rewinding to the root is a
-/// [`reset`](Self::reset), and may be repeated.
+/// The checkpoint stack starts with the root, which is a sentinel at depth 0. Rewinding to the root
+/// is the same as a [`reset`](Self::reset), and may be repeated.
 ///
 /// ```
 /// # use pool_conformance::HeapBackend as Memory;
@@ -37,7 +37,7 @@ pub use handle::{Handle, Handles};
 /// # Ok::<(), pool_core::PoolError<pool_conformance::RefusalError>>(())
 /// ```
 ///
-/// A view keeps the pool borrowed, so no view can be held across a rewind:
+/// A view keeps the pool borrowed, so no view can be held while the pool is rewound:
 ///
 /// ```compile_fail,E0502
 /// # use pool_conformance::HeapBackend as Memory;
@@ -48,8 +48,8 @@ pub use handle::{Handle, Handles};
 /// assert_eq!(view[0], 0);
 /// ```
 ///
-/// While a scope is open, the pool itself is borrowed. [`split`](Self::split) returns the handles
-/// and a scope together:
+/// While a scope is open, the pool itself is borrowed. The method [`split`](Self::split) returns
+/// the handles and a scope together:
 ///
 /// ```compile_fail,E0502
 /// # use pool_conformance::HeapBackend as Memory;
@@ -61,7 +61,7 @@ pub use handle::{Handle, Handles};
 /// ```
 ///
 /// The type of a handle contains the element type of its array. To borrow several views of one
-/// pool, call [`get_disjoint_mut`](Self::get_disjoint_mut), or borrow them one after the other:
+/// pool, call [`get_disjoint_mut`](Self::get_disjoint_mut), or borrow the views one after another:
 ///
 /// ```compile_fail,E0308
 /// # use pool_conformance::HeapBackend as Memory;
@@ -114,16 +114,17 @@ pub use handle::{Handle, Handles};
 /// });
 /// ```
 pub struct DynamicPool<B: PoolBackend> {
-    /// A cursor at the slot after the last slot handed out. Declared before the pool, and so
-    /// dropped before it.
+    /// A cursor at the slot after the last slot that was handed out. The field is declared before
+    /// the pool, so the cursor is dropped before the pool.
     cursor: Cursor<B>,
-    /// The number of active slots at each checkpoint. `[0]` is the root, which is never popped.
+    /// The number of active slots at each checkpoint. The element `[0]` is the root, which is never
+    /// popped.
     checkpoints: Vec<usize>,
     pool: Pool<B>,
 }
 
-// SAFETY: the cursor points into the pool's own tables and moves with the pool. The pool may move
-// to another thread under the bound (see the proof at `Pool`).
+// SAFETY: the cursor points into the pool's own tables and moves together with the pool. The bound
+// allows the pool to move to another thread, for the reason given at `Pool`.
 unsafe impl<B: PoolBackend> Send for DynamicPool<B> where Pool<B>: Send {}
 
 impl<B: PoolBackend> DynamicPool<B> {
@@ -141,7 +142,7 @@ impl<B: PoolBackend> DynamicPool<B> {
     ///
     /// # Errors
     ///
-    /// Same as [`Pool::with_config`].
+    /// Returns the same errors as [`Pool::with_config`].
     pub fn with_config(
         context: B::Context,
         config: PoolConfig,
@@ -161,14 +162,14 @@ impl<B: PoolBackend> DynamicPool<B> {
         self.cursor.active()
     }
 
-    /// Returns the depth of the newest checkpoint; 0 is the root.
+    /// Returns the depth of the newest checkpoint. The root has depth 0.
     #[must_use]
     pub fn depth(&self) -> usize {
         self.checkpoints.len() - 1
     }
 
-    /// Records the number of slots that are handed out. Returns the depth to pass to
-    /// [`rewind_to`](Self::rewind_to), at least 1.
+    /// Creates a checkpoint that records the number of slots that are handed out. Returns the depth
+    /// to pass to [`rewind_to`](Self::rewind_to), which is at least 1.
     ///
     /// # Panics
     ///
@@ -182,26 +183,28 @@ impl<B: PoolBackend> DynamicPool<B> {
     ///
     /// # Errors
     ///
-    /// [`PoolError::Bookkeeping`] if the host has no memory for a longer stack of checkpoints.
+    /// Returns [`PoolError::Bookkeeping`] if the host has no memory for a longer stack of
+    /// checkpoints.
     pub fn try_checkpoint(&mut self) -> Result<usize, PoolError<B::Error>> {
         let active = self.active_slots();
         push(&mut self.checkpoints, active)?;
         Ok(self.depth())
     }
 
-    /// Returns to the newest checkpoint and removes it. At the root, this is a reset.
+    /// Rewinds to the newest checkpoint and removes it. If only the root is left, this method
+    /// resets the pool.
     pub fn rewind(&mut self) {
         let depth = self.depth().max(1);
         self.pop_from(depth);
     }
 
-    /// Returns to the checkpoint at depth `depth`, and removes that checkpoint and all newer ones.
-    /// Depth 0 is a [`reset`](Self::reset).
+    /// Rewinds to the checkpoint at depth `depth`, and removes that checkpoint and all newer
+    /// checkpoints. Rewinding to depth 0 is the same as a [`reset`](Self::reset).
     ///
     /// # Errors
     ///
-    /// [`PoolError::NoSuchCheckpoint`] if `depth` is above [`depth`](Self::depth). Nothing is
-    /// changed in that case.
+    /// Returns [`PoolError::NoSuchCheckpoint`] if `depth` is above [`depth`](Self::depth). If an
+    /// error is returned, the pool is unchanged.
     pub fn rewind_to(&mut self, depth: usize) -> Result<(), PoolError<B::Error>> {
         let top = self.depth();
         if depth > top {
@@ -215,14 +218,14 @@ impl<B: PoolBackend> DynamicPool<B> {
         Ok(())
     }
 
-    /// Frees every slot and removes every checkpoint. The pool keeps its blocks.
+    /// Frees all slots and removes all checkpoints. The pool keeps its blocks.
     pub fn reset(&mut self) {
         self.checkpoints.truncate(1);
         self.move_to(0);
     }
 
-    /// Pops the checkpoints at depth `depth >= 1` and above. At the root, this method only reads
-    /// the sentinel 0.
+    /// Removes the checkpoints at depth `depth` and above, and rewinds to the lowest of them.
+    /// `depth` must be at least 1. If only the root is left, this method reads the sentinel 0.
     fn pop_from(&mut self, depth: usize) {
         let popped = self.checkpoints.get(depth..).unwrap_or_default();
         let lowest = popped.iter().copied().min().unwrap_or(0);
@@ -231,18 +234,18 @@ impl<B: PoolBackend> DynamicPool<B> {
         self.move_to(active);
     }
 
-    /// Sets the cursor to a slot that is at or below the old position.
+    /// Moves the cursor to slot `active`, which must be at or below the current position.
     fn move_to(&mut self, active: usize) {
         // SAFETY: the pool is borrowed exclusively, so no view of any slot is in use. `active` is
-        // at most the old cursor's position, so this slot exists. The old cursor is replaced.
+        // at most the position of the old cursor, so the slot exists. The old cursor is replaced.
         self.cursor = unsafe { self.pool.state().cursor(active) };
     }
 
-    /// Returns the array that a handle names.
+    /// Returns a view of the array to which a handle refers.
     ///
     /// # Errors
     ///
-    /// [`PoolError::ForeignHandle`] if the handle belongs to another pool, and
+    /// Returns [`PoolError::ForeignHandle`] if the handle belongs to another pool, and
     /// [`PoolError::StaleHandle`] if its array was rewound, freed or replaced.
     #[inline]
     pub fn get<T: Element>(
@@ -250,41 +253,41 @@ impl<B: PoolBackend> DynamicPool<B> {
         handle: Handle<T>,
     ) -> Result<B::ViewRef<'_, T>, PoolError<B::Error>> {
         let (slot, length) = handle::find::<B, T>(self.pool.state(), self.active_slots(), handle)?;
-        // SAFETY: the slot is handed out as `length` elements of `T` (the handle is current). The
+        // SAFETY: the handle is current, so the slot is handed out as `length` elements of `T`. The
         // pool is borrowed, so only shared views of the slot can be in use.
         Ok(unsafe { slot.view_ref(length) })
     }
 
-    /// Returns the array that a handle names, for writing.
+    /// Returns a view for writing the array to which a handle refers.
     ///
     /// # Errors
     ///
-    /// Same as [`get`](Self::get).
+    /// Returns the same errors as [`get`](Self::get).
     #[inline]
     pub fn get_mut<T: Element>(
         &mut self,
         handle: Handle<T>,
     ) -> Result<B::View<'_, T>, PoolError<B::Error>> {
         let (slot, length) = handle::find::<B, T>(self.pool.state(), self.active_slots(), handle)?;
-        // SAFETY: the slot is handed out as `length` elements of `T` (the handle is current). The
+        // SAFETY: the handle is current, so the slot is handed out as `length` elements of `T`. The
         // pool is borrowed exclusively, so no other view is in use.
         Ok(unsafe { slot.view(length) })
     }
 
-    /// Returns the arrays that several handles name, all for writing.
+    /// Returns views for writing the arrays to which several handles refer.
     ///
     /// # Errors
     ///
-    /// Same as [`get`](Self::get), and [`PoolError::RepeatedHandle`] if two of the handles are the
-    /// same.
+    /// Returns the same errors as [`get`](Self::get). Also returns [`PoolError::RepeatedHandle`] if
+    /// two of the handles are the same.
     pub fn get_disjoint_mut<T: Element, const N: usize>(
         &mut self,
         handles: [Handle<T>; N],
     ) -> Result<[B::View<'_, T>; N], PoolError<B::Error>> {
         let slots =
             handle::find_disjoint::<B, T, N>(self.pool.state(), self.active_slots(), handles)?;
-        // SAFETY: the slots are distinct and handed out as elements of `T` (the handles are
-        // current). The pool is borrowed exclusively, so no other view is in use.
+        // SAFETY: the handles are current, so the slots are handed out as elements of `T`, and the
+        // slots are distinct. The pool is borrowed exclusively, so no other view is in use.
         Ok(slots.map(|(slot, length)| unsafe { slot.view(length) }))
     }
 
@@ -294,51 +297,54 @@ impl<B: PoolBackend> DynamicPool<B> {
         self.split().1
     }
 
-    /// Returns the handles of the arrays handed out, and a lexical scope above these arrays. Use
-    /// this method for constants and computations with them, as [`Handles`] shows.
+    /// Returns the handles of all arrays that are handed out, and a lexical scope above these
+    /// arrays. Use this method to compute with constants in a scope, as the example of [`Handles`]
+    /// shows.
     pub fn split(&mut self) -> (Handles<'_, B>, Scope<'_, B>) {
         let active = self.active_slots();
-        // SAFETY: the pool is borrowed exclusively for the lifetime of the handles and the scope,
-        // so its own cursor is not used, and no view is in use.
+        // SAFETY: the pool is borrowed exclusively for the lifetime of the handles and the scope.
+        // During that lifetime, the pool's own cursor is not used, and no other view is in use.
         let cursor = unsafe { self.cursor.copy() };
-        // SAFETY: as above.
+        // SAFETY: the cursor is a copy of the pool's own cursor, which is not used while the scope
+        // is open.
         let scope = unsafe { Scope::from_cursor(cursor) };
-        // SAFETY: as above. The scope takes only slots from `active` on.
+        // SAFETY: the pool is borrowed exclusively, and the scope acquires only slots from `active`
+        // on, so only the handles access the slots below `active`.
         (unsafe { Handles::new(self.pool.state(), active) }, scope)
     }
 
-    /// Frees the blocks of the slots that are not handed out.
+    /// Frees the blocks of all slots that are not handed out.
     pub fn trim(&mut self) -> ReleaseReport {
         self.cursor.trim()
     }
 
-    /// Replaces oversized blocks of slots that are not handed out with smaller ones; see
-    /// [`Compaction`].
+    /// Replaces the oversized blocks of slots that are not handed out with smaller blocks, as
+    /// explained for [`Compaction`].
     pub fn compact(&mut self, compaction: &Compaction) -> ReleaseReport {
         self.cursor.compact(compaction)
     }
 
-    /// Starts sampling the lengths of acquires, for [`compact`](Self::compact).
+    /// Starts to record the lengths of acquires, for [`compact`](Self::compact).
     pub fn sample_lengths(&mut self) {
         self.cursor.sample_lengths();
     }
 
-    /// Frees every slot and every block, removes every checkpoint, and resets the peaks.
+    /// Frees all slots and all blocks, removes all checkpoints, and resets the peaks.
     pub fn clear(&mut self) -> ReleaseReport {
         self.reset();
         let released = self.trim();
-        // The memory at the cursor may have been freed.
+        // The cursor is moved again, because the memory at the cursor may have been freed.
         self.move_to(0);
         self.pool.state().forget_peaks();
         released
     }
 
     /// Replaces the configuration. A slot that is handed out follows the new configuration from its
-    /// next use.
+    /// next use on.
     ///
     /// # Errors
     ///
-    /// Same as [`Pool::configure`].
+    /// Returns the same errors as [`Pool::configure`].
     pub fn configure(&mut self, config: PoolConfig) -> Result<(), PoolError<B::Error>> {
         // SAFETY: the pool is borrowed exclusively, so no view of any slot is in use.
         Ok(unsafe { self.pool.state().configure(config) }?)
@@ -362,20 +368,23 @@ impl<B: PoolBackend> DynamicPool<B> {
         self.pool.context()
     }
 
-    /// Names the array that was taken last.
+    /// Assigns a handle to the array that was acquired last.
     ///
     /// # Safety
     ///
-    /// `memory` is the memory that this cursor stepped past last. It was reserved for `length`
-    /// elements of `T`, which are valid when the handle is first used.
+    /// `memory` must be the memory past which this cursor stepped last. `memory` must be reserved
+    /// for `length` elements of `T`, and these elements must be valid before the handle is first
+    /// used.
     #[inline]
     unsafe fn name<T: Element>(&self, memory: Memory<'_, B>, length: usize) -> HandleResult<B, T> {
         let serial = self.pool.state().next_serial();
-        // SAFETY: the memory is reserved for `length` elements (caller), and the serial is new.
+        // SAFETY: the caller guarantees that the memory is reserved for `length` elements, and the
+        // serial is new.
         match unsafe { memory.name(serial, length) } {
             Ok(number) => Ok(Handle::new(self.pool.state().id(), serial, number)),
             Err(error) => {
-                // SAFETY: this is the last memory stepped past, and no view of it was created.
+                // SAFETY: the cursor stepped past this memory last, and no view of the memory was
+                // created.
                 unsafe { self.cursor.step_back(memory) };
                 Err(error)
             }
@@ -383,10 +392,10 @@ impl<B: PoolBackend> DynamicPool<B> {
     }
 }
 
-/// The result of a `try_` acquire of a dynamic pool.
+/// The result of a `try_` acquire method of a dynamic pool.
 type HandleResult<B, T> = Result<Handle<T>, PoolError<<B as PoolBackend>::Error>>;
 
-/// Pushes a checkpoint. Fails if the host has no memory.
+/// Pushes a checkpoint. Returns an error if the host has no memory for the checkpoint.
 fn push<E>(checkpoints: &mut Vec<usize>, active: usize) -> Result<(), PoolError<E>> {
     checkpoints.try_reserve(1).map_err(|_| PoolError::Bookkeeping {
         requested: (checkpoints.len() + 1) * size_of::<usize>(),

@@ -1,5 +1,5 @@
-//! The allocator of a scope, with which collections that take an `Allocator` store their data in
-//! the scope's memory. The allocator takes chunks of memory from the scope and divides them, so
+//! The allocator of a scope, with which collections that accept an `Allocator` store their data in
+//! the scope's memory. The allocator acquires chunks of memory from the scope and divides them, so
 //! that many small allocations share a slot.
 
 use core::alloc::Layout;
@@ -17,21 +17,23 @@ use crate::backend::{
 use crate::error::PoolError;
 use crate::scope::Scope;
 
-/// Bytes of the smallest chunk.
+/// The size of the smallest chunk in bytes.
 const LEAST: usize = 1 << 10;
 
-/// The largest size in bytes to which a chunk may grow beyond the needs of its first allocation.
+/// The maximum size in bytes of a chunk that is larger than its first allocation requires.
 const MOST_GENEROUS: usize = 64 << 10;
 
-/// In a stack, a chunk is larger than the allocation needs by 1 part in `STACK_DIVISOR`.
+/// In a stack, a chunk grows by at least 1 part in `STACK_DIVISOR` of its size.
 const STACK_DIVISOR: usize = 64;
 
-/// Memory of a scope for collections: an [`Allocator`] of the `allocator-api2` crate.
+/// Memory of a scope for collections. This type implements the [`Allocator`] trait of the crate
+/// `allocator-api2`.
 ///
-/// Created with [`Scope::allocator`]. Pass a reference to it as the allocator of `allocator_api2`'s
-/// `Vec` and `Box`, of hashbrown's maps and sets, or of any other collection with an allocator
-/// parameter. With the feature `nightly`, the trait is the standard library's, so the standard
-/// collections also accept it. Elements may implement `Drop`; the collection drops them.
+/// [`Scope::allocator`] creates a `ScopeAllocator`. Pass a reference to the allocator to
+/// `allocator_api2`'s `Vec` and `Box`, to hashbrown's maps and sets, or to any other collection
+/// with an allocator parameter. With the feature `nightly`, the type also implements the standard
+/// library's trait, so the standard collections accept it. Elements may implement `Drop`, and the
+/// collection drops them.
 ///
 /// ```
 /// # use pool_conformance::HeapBackend as Memory;
@@ -50,39 +52,45 @@ const STACK_DIVISOR: usize = 64;
 ///
 /// # Memory
 ///
-/// The allocator takes chunks from the scope and divides them without rounding. The last allocation
-/// grows and shrinks in place, and its memory can be reused when it is freed. Other freed memory
-/// can be reused only after the scope has ended. In a pool with slots, chunks grow from 1 KiB to 64
-/// KiB, each in its own slot. A collection that does not share its chunk grows by exchanging
-/// blocks, as a [`PoolVec`](crate::PoolVec) does. In a stacked pool, a chunk grows in place until
-/// something else is acquired from the scope. The second pass allocates nothing.
+/// The allocator acquires chunks from the scope and divides them without rounding. The last
+/// allocation of a chunk grows and shrinks in place, and its memory can be reused when it is freed.
+/// The memory of any other freed allocation can be reused only after the scope has ended.
 ///
-/// The slots of chunks are marked; the section *Cost* of [`acquire_with`](Scope::acquire_with)
+/// In a pool with slots, each chunk is stored in its own slot, and the chunks grow from 1 KiB to 64
+/// KiB. A collection that does not share its chunk grows by exchanging blocks, like a
+/// [`PoolVec`](crate::PoolVec). In a stacked pool, a chunk grows in place until something else is
+/// acquired from the scope. The second pass through the same code allocates nothing.
+///
+/// The slots of chunks are marked. The section *Cost* of [`acquire_with`](Scope::acquire_with)
 /// explains marked slots.
 ///
 /// # Refused allocations
 ///
-/// A collection that cannot grow calls `handle_alloc_error`, which ends the process. Methods such
-/// as `try_reserve` return an error instead. That error contains no numbers;
-/// [`take_refusal`](Self::take_refusal) returns them.
+/// A collection that cannot grow calls `handle_alloc_error`, which aborts the process. Methods such
+/// as `try_reserve` return an error instead of aborting. The error of `try_reserve` contains no
+/// numbers, but [`take_refusal`](Self::take_refusal) returns the pool's error, which contains them.
 ///
 /// # Why this is sound
 ///
-/// 1. The memory belongs to the scope: the scope's own cursor acquired it, and it is never given
-///    back before the scope's views end. An allocation is therefore valid for `'a`, even if this
-///    value is moved, forgotten or dropped.
-/// 2. The type borrows the scope for `'a`. During the borrow, no inner scope can be opened that
-///    could hand out the same memory.
+/// 1. The memory belongs to the scope, because the scope's own cursor acquired it. The memory is
+///    never returned to the pool before the scope's views end. An allocation is therefore valid for
+///    `'a`, even if the allocator is moved, forgotten or dropped.
+///
+/// 2. The allocator borrows the scope for `'a`. During this borrow, no inner scope can be opened,
+///    so no inner scope can hand out the same memory.
+///
 /// 3. The type does not implement `Clone`, and all copies of a reference refer to the same
-///    allocator. It stays on its thread, like the scope.
-/// 4. A pointer that a collection passes in never becomes the base of another allocation; only its
-///    address is compared.
+///    allocator. Like the scope, the allocator cannot be sent to another thread.
+///
+/// 4. The allocator never derives another allocation from a pointer that a collection passes in.
+///    The allocator only compares the addresses of pointers that a collection passes in.
+///
 /// 5. While the pool runs foreign code, it refuses to hand out a chunk. While an allocation is
 ///    being moved, its chunk has no free bytes.
 ///
 /// # What does not compile
 ///
-/// A collection does not outlive its scope:
+/// A collection cannot outlive its scope:
 ///
 /// ```compile_fail,E0597
 /// # use pool_conformance::HeapBackend as Memory;
@@ -153,23 +161,24 @@ pub struct ScopeAllocator<'a, B: HostBackend> {
     scope: &'a Scope<'a, B>,
     /// The first byte of the chunk.
     start: Cell<*mut u8>,
-    /// The first byte that is not allocated. The pointer is derived from `start`, and so is the
-    /// pointer of each allocation.
+    /// The first byte of the chunk that is not allocated. This pointer and the pointers of all
+    /// allocations are derived from `start`.
     next: Cell<*mut u8>,
-    /// The end of the chunk; at or above `next`.
+    /// The end of the chunk, which is at or above `next`.
     end: Cell<*mut u8>,
-    /// The memory of the chunk, or the first part of it. It is not used after `'a`. If the field's
-    /// type contained that lifetime, the allocator would be invariant.
+    /// The memory of the chunk, or of its first part. The memory is not used after `'a`. The
+    /// lifetime in the field's type is `'static`, because `'a` would make the allocator invariant.
     memory: Cell<Option<Memory<'static, B>>>,
     /// The error of the last allocation that the pool refused.
     refusal: Cell<Option<PoolError<B::Error>>>,
 }
 
 impl<B: HostBackend> Scope<'_, B> {
-    /// Creates an allocator for collections in this scope. It takes no memory before its first
-    /// allocation.
+    /// Creates an allocator for collections in this scope. The allocator acquires no memory before
+    /// its first allocation.
     ///
-    /// The scope may acquire while the collections live, but cannot open an inner scope.
+    /// While the collections live, the scope can still acquire arrays, but it cannot open an inner
+    /// scope.
     ///
     /// ```
     /// # use pool_conformance::HeapBackend as Memory;
@@ -204,8 +213,8 @@ impl<B: HostBackend> Scope<'_, B> {
 }
 
 impl<B: HostBackend> ScopeAllocator<'_, B> {
-    /// Takes the error of the last allocation that the pool refused. The error contains the bytes
-    /// requested, held and allowed.
+    /// Removes and returns the error of the last allocation that the pool refused. The error
+    /// contains the numbers of bytes requested, held and allowed.
     ///
     /// ```
     /// # use pool_conformance::HeapBackend as Memory;
@@ -225,7 +234,8 @@ impl<B: HostBackend> ScopeAllocator<'_, B> {
         self.refusal.take()
     }
 
-    /// Takes memory with this layout from the chunk, if it fits.
+    /// Allocates memory with this layout from the chunk. Returns `None` if the chunk has too few
+    /// free bytes.
     #[inline(always)]
     fn fit(&self, layout: Layout) -> Option<NonNull<u8>> {
         let next = self.next.get();
@@ -239,8 +249,8 @@ impl<B: HostBackend> ScopeAllocator<'_, B> {
         NonNull::new(start)
     }
 
-    /// Returns `true` if the allocation of `size` bytes at `start` is the last one of the chunk.
-    /// `size` must not be 0.
+    /// Returns `true` if the allocation of `size` bytes at `start` is the last allocation of the
+    /// chunk. `size` must not be 0.
     #[inline(always)]
     fn is_last(&self, start: NonNull<u8>, size: usize) -> bool {
         ptr::eq(start.as_ptr().wrapping_add(size), self.next.get())
@@ -249,23 +259,24 @@ impl<B: HostBackend> ScopeAllocator<'_, B> {
     /// Frees the last `bytes` allocated bytes of the chunk.
     #[inline(always)]
     fn step_back(&self, bytes: usize) {
-        // Not derived from the collection's pointer, whose provenance may cover only the
-        // collection's own bytes.
+        // The new value of `next` is not derived from the collection's pointer, because the
+        // provenance of that pointer may cover only the collection's own bytes.
         self.next.set(self.next.get().wrapping_sub(bytes));
     }
 
-    /// Enlarges the chunk or takes a new one, and takes memory with this layout from it.
+    /// Enlarges the chunk or acquires a new one, and allocates memory with this layout from it.
     #[cold]
     #[inline(never)]
     fn allocate_anew(&self, layout: Layout) -> Result<NonNull<u8>, AllocError> {
-        // Chunks begin at cache lines, and stacked chunks also end at cache lines.
+        // The start of every chunk is aligned to a cache line. In a stack, the end of every chunk
+        // is also aligned to a cache line.
         let padding = layout.align().saturating_sub(B::ALIGN);
         self.take(layout.size().saturating_add(padding))?;
         self.fit(layout).ok_or(AllocError)
     }
 
-    /// Takes a new chunk of at least `needed` bytes, or enlarges the current chunk by at least that
-    /// number.
+    /// Acquires a new chunk of at least `needed` bytes, or enlarges the current chunk by at least
+    /// `needed` bytes.
     fn take(&self, needed: usize) -> Result<(), AllocError> {
         let has_slots = B::Layout::HAS_SLOTS;
         let used = self.end.get().addr() - self.start.get().addr();
@@ -276,7 +287,7 @@ impl<B: HostBackend> ScopeAllocator<'_, B> {
         };
         let reserve = |bytes: usize| {
             let bytes = bytes.checked_next_multiple_of(B::ALIGN).unwrap_or(usize::MAX);
-            // SAFETY: the pool lives for `'a`, and the memory is not used afterwards.
+            // SAFETY: the pool lives for `'a`, and the memory is not used after `'a`.
             let memory = unsafe { self.scope.cursor.try_reserve::<u8>(bytes, FirstUse::Write) };
             memory.map(|memory: Memory<'static, B>| (memory, bytes))
         };
@@ -286,14 +297,15 @@ impl<B: HostBackend> ScopeAllocator<'_, B> {
         };
         let (memory, bytes) = reserved.map_err(|error| self.refuse(error))?;
         // SAFETY: the memory was just reserved through this cursor, and no foreign code has run
-        // since.
+        // since the reservation.
         unsafe { self.scope.cursor.step(memory) };
-        // SAFETY: the memory was reserved for `bytes` bytes and stepped past, and the scope is
-        // open.
+        // SAFETY: the memory was reserved for `bytes` bytes, the cursor has stepped past it, and
+        // the scope is open.
         unsafe { memory.mark::<u8>(bytes) };
         let start = memory.start::<u8>();
-        // In a stack, an address is in at most one chunk, and the end of a chunk is not the start
-        // of another.
+        // In a stack, each address belongs to at most one chunk, and the end of one chunk is never
+        // the start of another chunk. If the addresses are equal, the new memory therefore extends
+        // the current chunk.
         if has_slots || !ptr::eq(start, self.end.get()) {
             self.memory.set(Some(memory));
             self.start.set(start);
@@ -311,8 +323,8 @@ impl<B: HostBackend> ScopeAllocator<'_, B> {
             if B::Layout::HAS_SLOTS {
                 return self.exchange(old, new);
             }
-            // If the new part is not adjacent to the chunk, it becomes a separate chunk, and the
-            // allocation is no longer the last one.
+            // If the new memory is not adjacent to the chunk, it becomes a separate chunk, and the
+            // allocation is no longer the last allocation of the current chunk.
             self.take(new - (self.end.get().addr() - start.addr()))?;
             if !self.is_last_at(start, old) {
                 return Ok(None);
@@ -322,7 +334,7 @@ impl<B: HostBackend> ScopeAllocator<'_, B> {
         Ok(NonNull::new(start))
     }
 
-    /// Returns `true` if the last allocation, of `old` bytes, is still at `start`.
+    /// Returns `true` if the last allocation has `old` bytes and still starts at `start`.
     fn is_last_at(&self, start: *mut u8, old: usize) -> bool {
         NonNull::new(start).is_some_and(|start| self.is_last(start, old))
     }
@@ -336,8 +348,9 @@ impl<B: HostBackend> ScopeAllocator<'_, B> {
         if !ptr::eq(start.wrapping_add(old), next) {
             return Ok(None);
         }
-        // Foreign code that runs during the exchange obtains no bytes of this chunk, because those
-        // bytes would not move with the allocation.
+        // The chunk has no free bytes during the exchange. Foreign code that runs during the
+        // exchange therefore cannot allocate bytes of this chunk, which would not move together
+        // with the allocation.
         self.next.set(end);
         let capacity = end.addr() - start.addr();
         let vector = VectorMemory { memory, capacity, length: old, plain: false };
@@ -371,17 +384,17 @@ impl<B: HostBackend> ScopeAllocator<'_, B> {
     }
 }
 
-/// Returns `true` if an address is a multiple of `align`.
+/// Returns `true` if the address `start` is a multiple of `align`.
 #[inline(always)]
 fn is_aligned(start: NonNull<u8>, align: usize) -> bool {
     start.addr().get() & (align - 1) == 0
 }
 
-// SAFETY: an allocation is memory that the scope's cursor stepped past, and it is handed out once:
-// `next` moves back over an allocation only if it is freed, shrunk or moved. The memory is valid
-// for `'a`, which is at least as long as the lifetime of this value and of every reference to it.
-// Moving this value moves no allocation. The type cannot be cloned, and copies of a reference refer
-// to the same allocator.
+// SAFETY: the scope's cursor has stepped past the memory of every allocation. Memory is handed out
+// only once, because `next` moves back over an allocation only if the allocation is freed, shrunk
+// or moved. The memory is valid for `'a`, which is at least as long as the lifetime of the
+// allocator and of every reference to it. Moving the allocator moves no allocation. The type cannot
+// be cloned, and all copies of a reference refer to the same allocator.
 unsafe impl<B: HostBackend> Allocator for ScopeAllocator<'_, B> {
     #[inline]
     fn allocate(&self, layout: Layout) -> Result<NonNull<[u8]>, AllocError> {
@@ -417,8 +430,8 @@ unsafe impl<B: HostBackend> Allocator for ScopeAllocator<'_, B> {
             }
         }
         let grown = self.allocate(new)?;
-        // SAFETY: the old memory has `old.size()` bytes, and the new memory is not smaller.
-        // Both are allocated, so they do not overlap.
+        // SAFETY: the old memory has `old.size()` bytes, and the new memory is at least as large.
+        // Both allocations are live, so they do not overlap.
         unsafe { grown.cast::<u8>().copy_from_nonoverlapping(start, old.size()) };
         Ok(grown)
     }
@@ -433,7 +446,8 @@ unsafe impl<B: HostBackend> Allocator for ScopeAllocator<'_, B> {
         let grown = unsafe { self.grow(start, old, new) }?;
         // SAFETY: the memory has `new.size()` bytes, which is at least `old.size()`.
         let tail = unsafe { grown.cast::<u8>().add(old.size()) };
-        // SAFETY: as above.
+        // SAFETY: the memory after the first `old.size()` bytes has `new.size() - old.size()`
+        // bytes.
         unsafe { tail.write_bytes(0, new.size() - old.size()) };
         Ok(grown)
     }
@@ -452,21 +466,21 @@ unsafe impl<B: HostBackend> Allocator for ScopeAllocator<'_, B> {
             return Ok(NonNull::slice_from_raw_parts(start, new.size()));
         }
         let shrunk = self.allocate(new)?;
-        // SAFETY: both memories have at least `new.size()` bytes. Both are allocated, so they do
-        // not overlap.
+        // SAFETY: the old memory and the new memory each have at least `new.size()` bytes. Both
+        // allocations are live, so they do not overlap.
         unsafe { shrunk.cast::<u8>().copy_from_nonoverlapping(start, new.size()) };
         Ok(shrunk)
     }
 }
 
-/// Returns the address of an allocation of zero bytes.
+/// Returns an address for an allocation of zero bytes.
 #[inline(always)]
 fn dangling(layout: Layout) -> NonNull<u8> {
-    // An alignment is never zero.
+    // The address is not null, because an alignment is never zero.
     NonNull::new(ptr::without_provenance_mut(layout.align())).unwrap_or(NonNull::dangling())
 }
 
-/// A panic cannot break an invariant of an allocator.
+/// A panic cannot violate an invariant of the allocator.
 impl<B: HostBackend> UnwindSafe for ScopeAllocator<'_, B> {}
 impl<B: HostBackend> RefUnwindSafe for ScopeAllocator<'_, B> {}
 

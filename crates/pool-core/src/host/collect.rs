@@ -1,4 +1,5 @@
-//! Slices of an iterator's elements, whose number is known only when the iterator ends.
+//! Slices that contain the elements of an iterator whose length is known only when the iterator
+//! ends.
 
 use super::HostAcquireResult;
 use crate::backend::{HostBackend, ScopeCursor};
@@ -6,17 +7,18 @@ use crate::element::HostElement;
 use crate::error::panic_with;
 use crate::scope::Scope;
 
-/// The largest block, in bytes, that is allocated based only on an iterator's size hint.
+/// The maximum size in bytes of a block that is allocated on the basis of an iterator's size hint.
 const TRUSTED_BYTES: usize = 1 << 20;
 
 impl<'s, B: HostBackend> Scope<'s, B> {
-    /// Acquires the elements of an iterator, of any [`Copy`] type. The cost is the same as for
-    /// [`acquire_with`](Self::acquire_with).
+    /// Acquires a slice with the elements of an iterator. The elements may have any [`Copy`] type.
+    /// The cost is the same as that of [`acquire_with`](Self::acquire_with).
     ///
-    /// The elements are collected in a [`PoolVec`](crate::PoolVec), in one slot. In the next pass
-    /// through the scope, the slot's block is large enough from the start. The iterator may acquire
-    /// from the scope; its arrays stay taken until the scope ends. If the iterator panics, the slot
-    /// also stays taken. The iterator's size hint need not be correct.
+    /// The elements are collected in a [`PoolVec`](crate::PoolVec), which uses one slot. In the
+    /// next pass through the scope, the slot's block is large enough from the start. The iterator
+    /// may acquire arrays from the scope, and those arrays remain acquired until the scope ends. If
+    /// the iterator panics, the slot of the elements also remains acquired. The size hint of the
+    /// iterator need not be correct.
     ///
     /// ```
     /// # use pool_conformance::HeapBackend as Memory;
@@ -43,20 +45,22 @@ impl<'s, B: HostBackend> Scope<'s, B> {
     ///
     /// # Errors
     ///
-    /// Same as [`try_acquire`](Self::try_acquire). If the iterator acquired from the scope, the
-    /// slot of the elements stays taken until the scope ends.
+    /// Returns the same errors as [`try_acquire`](Self::try_acquire). If the iterator has acquired
+    /// arrays from the scope, the slot of the elements remains acquired until the scope ends, even
+    /// after an error.
     pub fn try_acquire_from_iter<T: HostElement + 's>(
         &self,
         elements: impl IntoIterator<Item = T>,
     ) -> HostAcquireResult<'s, B, T> {
-        // `into_iter` runs before the slot is taken, because it may acquire.
+        // `into_iter` is called before the slot is acquired, because `into_iter` may itself acquire
+        // from the scope.
         let elements = elements.into_iter();
         let advice = elements.size_hint().0.min(TRUSTED_BYTES / size_of::<T>().max(1));
         let mut collected = self.try_acquire_vec(advice)?;
         if let Err(error) = collected.try_extend(elements) {
             let memory = collected.memory();
-            // SAFETY: the scope's cursor has stepped past the slot, and the vector, which is the
-            // slot's only view, ends here.
+            // SAFETY: the scope's cursor has stepped past the slot. The vector is the only view of
+            // the slot, and is not used after this call.
             unsafe { collected.scope().cursor.step_back(memory) };
             return Err(error);
         }

@@ -1,4 +1,5 @@
-//! A vector in a scope with a fixed capacity. It never moves, and has no reference to a pool.
+//! A vector in a scope with a fixed capacity. The vector never moves, and stores no reference to a
+//! pool.
 
 use core::error::Error;
 use core::fmt;
@@ -15,11 +16,12 @@ use crate::element::HostElement;
 use crate::error::{PoolError, panic_with};
 use crate::scope::Scope;
 
-/// A vector of fixed capacity, in the memory of a pool.
+/// A vector with a fixed capacity, stored in the memory of a pool.
 ///
-/// Created with [`Scope::acquire_fixed_vec`]. It borrows only its memory, so inner scopes may be
-/// opened while it is filled. It dereferences to a slice of the elements pushed so far, and
-/// [`into_slice`](Self::into_slice) converts it into that slice.
+/// [`Scope::acquire_fixed_vec`] creates a `FixedVec`. The vector borrows only its memory, so inner
+/// scopes may be opened while elements are pushed. The vector dereferences to a slice of the
+/// elements that have been pushed, and [`into_slice`](Self::into_slice) converts the vector into
+/// that slice.
 ///
 /// ```
 /// # use pool_conformance::HeapBackend as Memory;
@@ -35,25 +37,25 @@ use crate::scope::Scope;
 /// # Ok::<(), pool_core::CapacityError<(usize, f32)>>(())
 /// ```
 pub struct FixedVec<'s, T> {
-    /// The memory for `capacity` elements. It belongs only to this vector for `'s`, and only values
-    /// of `T` are written to it.
+    /// The memory for `capacity` elements. The memory belongs only to this vector for `'s`, and
+    /// only values of `T` are written to it.
     ///
-    /// This is a pointer and not a reference, because a [`PoolVec`](super::PoolVec) exchanges it.
-    /// With a reference, a function that takes the vector by value would promise that no other
-    /// pointer accesses the memory until the function returns.
+    /// The field is a pointer and not a reference, because a [`PoolVec`](super::PoolVec) exchanges
+    /// its memory. If the field were a reference, a function that accepts the vector by value would
+    /// assert that no other pointer accesses the memory until the function returns.
     room: NonNull<[MaybeUninit<T>]>,
-    /// The number of initialised elements, counted from the start.
+    /// The number of initialised elements at the start of the memory.
     length: usize,
     lifetime: PhantomData<&'s mut [T]>,
 }
 
-// SAFETY: the vector owns its elements for `'s` like a `&'s mut [T]`, and nothing else uses them.
+// SAFETY: the vector owns its elements for `'s` like a `&'s mut [T]`, and no other code uses them.
 unsafe impl<T: Send> Send for FixedVec<'_, T> {}
 
-// SAFETY: a shared vector lends only `&[T]`.
+// SAFETY: a shared reference to the vector gives access only to a `&[T]`.
 unsafe impl<T: Sync> Sync for FixedVec<'_, T> {}
 
-/// The error for an element that did not fit in a [`FixedVec`].
+/// The error returned if an element does not fit in a [`FixedVec`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct CapacityError<T> {
@@ -73,7 +75,7 @@ impl<T: fmt::Debug> Error for CapacityError<T> {}
 
 impl<'s, B: HostBackend> Scope<'s, B> {
     /// Acquires an empty vector for at most `capacity` elements of any [`Copy`] type. The cost is
-    /// the same as for [`acquire_with`](Self::acquire_with).
+    /// the same as that of [`acquire_with`](Self::acquire_with).
     ///
     /// # Panics
     ///
@@ -89,7 +91,7 @@ impl<'s, B: HostBackend> Scope<'s, B> {
     ///
     /// # Errors
     ///
-    /// Same as [`try_acquire`](Self::try_acquire).
+    /// Returns the same errors as [`try_acquire`](Self::try_acquire).
     #[inline]
     pub fn try_acquire_fixed_vec<T: HostElement + 's>(
         &self,
@@ -97,22 +99,22 @@ impl<'s, B: HostBackend> Scope<'s, B> {
     ) -> Result<FixedVec<'s, T>, PoolError<B::Error>> {
         // SAFETY: a vector writes only values of `T`.
         let slot = unsafe { self.take_unwritten::<T>(capacity, is_known_plain::<T>()) }?;
-        // SAFETY: the slot was taken for `capacity` elements with the size and alignment of `T`.
-        // Any bytes are a valid `MaybeUninit`, and this is the slot's first view.
+        // SAFETY: the slot was acquired for `capacity` elements with the size and alignment of `T`.
+        // Any bytes are a valid `MaybeUninit`, and `room` is the first view of the slot.
         let room = unsafe { slot.host_slice(capacity) };
         // SAFETY: the length is 0, so no element needs to be initialised. `take_unwritten` has
-        // marked the slot if needed.
+        // marked the slot unless `T` is plain.
         Ok(unsafe { FixedVec::new(room, 0) })
     }
 }
 
 impl<'s, T: Copy> FixedVec<'s, T> {
-    /// Creates a vector over memory whose first `length` elements are initialised.
+    /// Creates a vector in memory whose first `length` elements are initialised.
     ///
     /// # Safety
     ///
-    /// The first `length` elements of `room` are initialised, and `length` is at most the length of
-    /// `room`. The memory's slot is marked unless `T` is plain.
+    /// The first `length` elements of `room` must be initialised, and `length` must be at most the
+    /// length of `room`. The slot of the memory must be marked unless `T` is plain.
     #[inline]
     pub(super) unsafe fn new(room: &'s mut [MaybeUninit<T>], length: usize) -> Self {
         Self { room: NonNull::from(room), length, lifetime: PhantomData }
@@ -125,7 +127,7 @@ impl<'s, T: Copy> FixedVec<'s, T> {
         self.length
     }
 
-    /// Returns the capacity, in elements.
+    /// Returns the capacity of the vector, in elements.
     #[inline]
     #[must_use]
     pub fn capacity(&self) -> usize {
@@ -143,14 +145,15 @@ impl<'s, T: Copy> FixedVec<'s, T> {
     ///
     /// # Errors
     ///
-    /// [`CapacityError`], which contains the element, if the vector is full.
+    /// Returns [`CapacityError`], which contains the element, if the vector is full.
     #[inline]
     pub fn push(&mut self, element: T) -> Result<(), CapacityError<T>> {
         let capacity = self.capacity();
         if self.length >= capacity {
             return Err(CapacityError { element, capacity });
         }
-        // SAFETY: the position is within the vector's memory, after its elements.
+        // SAFETY: the position is within the vector's memory, because the length is below the
+        // capacity.
         let place = unsafe { self.start().add(self.length) };
         // SAFETY: the memory belongs only to this vector, and is aligned for `T`.
         unsafe { place.write(element) };
@@ -158,12 +161,12 @@ impl<'s, T: Copy> FixedVec<'s, T> {
         Ok(())
     }
 
-    /// Appends every element of `elements`. If an element does not fit, the elements before it
-    /// stay.
+    /// Appends all elements of an iterator. If an element does not fit, the vector keeps the
+    /// elements that were appended before it.
     ///
     /// # Errors
     ///
-    /// [`CapacityError`], which contains the first element that did not fit.
+    /// Returns [`CapacityError`], which contains the first element that did not fit.
     pub fn try_extend(
         &mut self,
         elements: impl IntoIterator<Item = T>,
@@ -171,11 +174,11 @@ impl<'s, T: Copy> FixedVec<'s, T> {
         elements.into_iter().try_for_each(|element| self.push(element))
     }
 
-    /// Appends a copy of `elements`, or nothing if they do not all fit.
+    /// Appends a copy of `elements`. If `elements` do not all fit, the method appends nothing.
     ///
     /// # Errors
     ///
-    /// [`CapacityError`], which contains the first element that would not fit.
+    /// Returns [`CapacityError`], which contains the first element that would not fit.
     pub fn extend_from_slice(&mut self, elements: &[T]) -> Result<(), CapacityError<T>> {
         let left = self.capacity() - self.length;
         if let Some(&element) = elements.get(left) {
@@ -183,14 +186,15 @@ impl<'s, T: Copy> FixedVec<'s, T> {
         }
         // SAFETY: the length is at most the capacity.
         let end = unsafe { self.start().add(self.length) };
-        // SAFETY: all of `elements` fit after the last element. `elements` is borrowed, and this
-        // memory belongs only to the vector.
+        // SAFETY: all of `elements` fit after the last element of the vector. The two slices do not
+        // overlap, because `elements` is borrowed and the vector's memory belongs only to the
+        // vector.
         unsafe { end.copy_from_nonoverlapping(elements.as_ptr(), elements.len()) };
         self.length += elements.len();
         Ok(())
     }
 
-    /// Removes and returns the last element.
+    /// Removes the last element and returns it.
     #[inline]
     pub fn pop(&mut self) -> Option<T> {
         let last = *self.last()?;
@@ -199,7 +203,7 @@ impl<'s, T: Copy> FixedVec<'s, T> {
     }
 
     /// Removes the element at `index` and moves the last element to its position. Returns `None` if
-    /// there is no such element.
+    /// no element has this index.
     pub fn swap_remove(&mut self, index: usize) -> Option<T> {
         let element = *self.get(index)?;
         let last = self.pop()?;
@@ -209,15 +213,15 @@ impl<'s, T: Copy> FixedVec<'s, T> {
         Some(element)
     }
 
-    /// Inserts an element before the element at `index`, and moves the later elements up.
+    /// Inserts an element before the element at `index`, and moves the later elements up by one.
     ///
     /// # Errors
     ///
-    /// [`CapacityError`], which contains the element, if the vector is full.
+    /// Returns [`CapacityError`], which contains the element, if the vector is full.
     ///
     /// # Panics
     ///
-    /// Panics if `index` is above the length.
+    /// Panics if `index` is greater than the length.
     #[track_caller]
     pub fn insert(&mut self, index: usize, element: T) -> Result<(), CapacityError<T>> {
         assert!(index <= self.length, "index {index} is above the length {}", self.length);
@@ -226,16 +230,16 @@ impl<'s, T: Copy> FixedVec<'s, T> {
         Ok(())
     }
 
-    /// Removes the element at `index`, and moves the later elements down. Returns `None` if there
-    /// is no such element.
+    /// Removes the element at `index`, and moves the later elements down by one. Returns `None` if
+    /// no element has this index.
     pub fn remove(&mut self, index: usize) -> Option<T> {
         self.get(index)?;
         self[index..].rotate_left(1);
         self.pop()
     }
 
-    /// Removes the elements of a range and moves the later elements down, even if the returned
-    /// iterator is not used.
+    /// Removes the elements of a range and moves the later elements down. The elements are removed
+    /// even if the returned iterator is not used.
     ///
     /// # Panics
     ///
@@ -256,18 +260,19 @@ impl<'s, T: Copy> FixedVec<'s, T> {
         self[start..].rotate_left(count);
         let kept = self.length - count;
         self.length = kept;
-        // SAFETY: the elements after the kept elements are within the memory.
+        // SAFETY: `kept` is at most the old length, so the position is within the memory.
         let drained = unsafe { self.start().add(kept) };
-        // SAFETY: `count` elements are initialised there, and the vector is borrowed for as long as
-        // the slice.
+        // SAFETY: `count` initialised elements start at `drained`, and the vector remains borrowed
+        // for as long as the slice.
         unsafe { slice::from_raw_parts(drained, count) }.iter().copied()
     }
 
-    /// Changes the length to `length`: appends copies of `element`, or removes elements at the end.
+    /// Changes the number of elements to `length`. The method either appends copies of `element`,
+    /// or removes elements from the end.
     ///
     /// # Errors
     ///
-    /// [`CapacityError`] if the elements do not fit. The vector is then unchanged.
+    /// Returns [`CapacityError`] if the elements do not fit, and leaves the vector unchanged.
     pub fn resize(&mut self, length: usize, element: T) -> Result<(), CapacityError<T>> {
         let capacity = self.capacity();
         if length > capacity {
@@ -280,12 +285,12 @@ impl<'s, T: Copy> FixedVec<'s, T> {
         Ok(())
     }
 
-    /// Appends the elements of another vector, and leaves that vector empty.
+    /// Appends the elements of another vector, and leaves the other vector empty.
     ///
     /// # Errors
     ///
-    /// [`CapacityError`], which contains the first element that would not fit. Both vectors are
-    /// then unchanged.
+    /// Returns [`CapacityError`], which contains the first element that would not fit, and leaves
+    /// both vectors unchanged.
     pub fn append(&mut self, other: &mut FixedVec<'_, T>) -> Result<(), CapacityError<T>> {
         self.extend_from_slice(other)?;
         other.clear();
@@ -301,7 +306,8 @@ impl<'s, T: Copy> FixedVec<'s, T> {
         self.retain(|element| last.replace(*element).as_ref() != Some(element));
     }
 
-    /// Keeps the first `length` elements, or all elements if there are fewer.
+    /// Keeps the first `length` elements and removes the rest. If the vector contains at most
+    /// `length` elements, the method removes nothing.
     #[inline]
     pub fn truncate(&mut self, length: usize) {
         self.length = self.length.min(length);
@@ -313,8 +319,9 @@ impl<'s, T: Copy> FixedVec<'s, T> {
         self.length = 0;
     }
 
-    /// Keeps the elements for which `keep` returns `true`, in order. If `keep` panics, the vector
-    /// keeps its length and contains an unspecified selection of its former elements.
+    /// Keeps the elements for which `keep` returns `true`, in order, and removes all others. If
+    /// `keep` panics, the vector keeps its length and contains an unspecified selection of its
+    /// former elements.
     pub fn retain(&mut self, mut keep: impl FnMut(&T) -> bool) {
         let mut kept = 0;
         for index in 0..self.length {
@@ -327,13 +334,13 @@ impl<'s, T: Copy> FixedVec<'s, T> {
         self.length = kept;
     }
 
-    /// Converts the vector into a slice of its elements, which is valid as long as the scope's
-    /// views. The unused capacity stays unused.
+    /// Converts the vector into a slice of its elements. The slice is valid as long as the scope's
+    /// views. The remaining capacity of the vector stays unused.
     #[inline]
     #[must_use]
     pub fn into_slice(self) -> &'s mut [T] {
-        // SAFETY: `length` elements are initialised. The memory belonged to this vector for `'s`,
-        // and now belongs to the slice.
+        // SAFETY: `length` elements are initialised. The memory belonged only to this vector for
+        // `'s`, and now belongs only to the slice.
         unsafe { slice::from_raw_parts_mut(self.start(), self.length) }
     }
 }
@@ -351,7 +358,7 @@ impl<T> Deref for FixedVec<'_, T> {
 
     #[inline]
     fn deref(&self) -> &[T] {
-        // SAFETY: `length` elements are initialised.
+        // SAFETY: the first `length` elements are initialised.
         unsafe { slice::from_raw_parts(self.start(), self.length) }
     }
 }
@@ -359,7 +366,8 @@ impl<T> Deref for FixedVec<'_, T> {
 impl<T> DerefMut for FixedVec<'_, T> {
     #[inline]
     fn deref_mut(&mut self) -> &mut [T] {
-        // SAFETY: `length` elements are initialised, and only values of `T` are written.
+        // SAFETY: the first `length` elements are initialised, and only values of `T` are written
+        // to them.
         unsafe { slice::from_raw_parts_mut(self.start(), self.length) }
     }
 }

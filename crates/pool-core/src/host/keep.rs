@@ -1,4 +1,5 @@
-//! Keeping one array of an inner scope: its block moves to the outer scope's next slot.
+//! Methods that keep one array of an inner scope, by moving its block to the outer scope's next
+//! slot.
 
 use core::ptr::NonNull;
 use core::slice;
@@ -14,26 +15,29 @@ impl<'s, B: HostBackend> Scope<'s, B> {
     /// Runs `body` in an inner scope, and keeps the slice that `body` returns after the inner scope
     /// has ended.
     ///
-    /// Use `keep` for a result whose length is known only after it has been computed: no upper
-    /// bound is needed. The temporaries of `body` are freed, and the result stays in the outer
-    /// scope's next slot.
+    /// Use `keep` for a result whose length is known only after the result has been computed,
+    /// because `keep` needs no upper bound. The temporaries of `body` are freed, and the result
+    /// remains in the outer scope's next slot.
     ///
-    /// The slice does not move in memory, and nothing is copied or allocated: its slot and the
-    /// outer scope's next slot exchange their blocks. The slice may be part of an acquired array;
-    /// the rest of the block is then also held. A slice that `body` captured from elsewhere (from
-    /// this scope, another pool, or a static) is copied. An empty slice takes no slot.
+    /// The slice does not move in memory, and nothing is copied or allocated, because the slice's
+    /// slot and the outer scope's next slot exchange their blocks. If the slice is only a part of
+    /// an acquired array, the rest of the array's block is also held. If `body` returns a slice
+    /// from elsewhere (from this scope, another pool, or a static), the slice is copied. An empty
+    /// slice uses no slot.
     ///
-    /// `body` returns a slice. Convert a vector with [`into_slice`](crate::PoolVec::into_slice).
-    /// The compiler suggests borrowing the vector instead, but then it does not live long enough.
+    /// The closure `body` must return a slice, so convert a vector with
+    /// [`into_slice`](crate::PoolVec::into_slice). If `body` returns a vector, the compiler
+    /// suggests borrowing the vector, but the vector does not live long enough.
     ///
     /// # Memory held in a loop
     ///
-    /// Keeping a slice exchanges its block with the block of the outer scope's next slot. In a loop
+    /// Keeping a slice exchanges its block for the block of the outer scope's next slot. In a loop
     /// over `keep`, the temporaries of each iteration therefore use the blocks of different slots.
-    /// A temporary that is much larger than the kept array makes one slot after another grow. For
-    /// example, a loop that keeps 100 arrays of 64 bytes, each next to a temporary of 1 MiB,
-    /// allocates in its first 100 runs, and then holds 101 MiB. Acquire such a temporary once,
-    /// before the loop, or use a [stack](crate::Stacked), in which the loop holds 1 MiB.
+    /// If a temporary is much larger than the kept array, one slot after another grows. For
+    /// example, a loop that keeps 100 arrays of 64 bytes, each computed with a temporary of 1 MiB,
+    /// allocates memory in its first 100 runs, and holds 101 MiB after them. Acquire a large
+    /// temporary once, before the loop. In a [stack](crate::Stacked), the same loop would hold only
+    /// 1 MiB.
     ///
     /// ```
     /// # use pool_conformance::HeapBackend as Memory;
@@ -48,7 +52,8 @@ impl<'s, B: HostBackend> Scope<'s, B> {
     /// assert_eq!(scope.active_slots(), 1); // `smooth` is freed
     /// ```
     ///
-    /// The kept slice is one-dimensional. Use [`reshape`](crate::PoolView::reshape) for more axes.
+    /// The kept slice is one-dimensional. Use [`reshape`](crate::PoolView::reshape) to view the
+    /// slice with more axes.
     ///
     /// ```
     /// # use pool_conformance::HeapBackend as Memory;
@@ -77,27 +82,28 @@ impl<'s, B: HostBackend> Scope<'s, B> {
         kept.unwrap_or_else(|error| panic_with(&error))
     }
 
-    /// Does the same as [`keep`](Self::keep), for a `body` that may fail with a [`PoolError`] or an
-    /// error converted from one.
+    /// Does the same as [`keep`](Self::keep), but accepts a `body` that may fail with a
+    /// [`PoolError`] or with an error type that converts from [`PoolError`].
     ///
     /// # Errors
     ///
-    /// The error of `body`. If its slice has to be copied, also the errors of
-    /// [`try_acquire`](Self::try_acquire). No slot is taken in case of an error.
+    /// Returns the error of `body`. If the slice must be copied, the method can also return the
+    /// errors of [`try_acquire`](Self::try_acquire). After an error, no slot is acquired.
     pub fn try_keep<T: HostElement + 's, E: From<PoolError<B::Error>>>(
         &mut self,
         body: impl for<'inner> FnOnce(Scope<'inner, B>) -> Result<&'inner mut [T], E>,
     ) -> Result<&'s mut [T], E> {
         let slice = body(self.scope())?;
-        // From here on, only the slice's address and length are used, because the inner scope has
-        // ended.
+        // From this point on, only the slice's address and length are used, because the inner scope
+        // has ended.
         let (start, length) = (slice.as_mut_ptr(), slice.len());
         // SAFETY: the inner scope has ended. `body` is generic over the lifetime `'inner`, so a
         // view of the inner scope can exist only in the returned value. Hence the slice is the only
-        // view of any slot at or above the cursor. The slice may also lie in a slot below the
-        // cursor, in another pool, or in a static: `body` may return any `&'a mut [&'a T]` that it
-        // captured (the bounds that the type implies make `'a` long enough). In every case, the
-        // slice is the only reference to valid elements, and `body` has given it up.
+        // view of any slot at or above the cursor. The slice may also be in a slot below the
+        // cursor, in another pool, or in a static. The reason is that `body` may return any `&'a
+        // mut [&'a T]` that it captured, because the bounds that the type implies make `'a` long
+        // enough. In every case, the slice is the only reference to valid elements, and `body` no
+        // longer uses it.
         Ok(unsafe { self.keep_slice(start, length) }?)
     }
 
@@ -105,27 +111,28 @@ impl<'s, B: HostBackend> Scope<'s, B> {
     ///
     /// # Safety
     ///
-    /// The slice is valid while nothing is acquired or freed at or above the cursor, and nothing
-    /// else uses it. No slot at or above the cursor has another view.
+    /// The slice must be valid while nothing is acquired or freed at or above the cursor, and no
+    /// other code may use the slice. No slot at or above the cursor may have another view.
     unsafe fn keep_slice<T: Copy + 's>(
         &self,
         start: *mut T,
         length: usize,
     ) -> HostAcquireResult<'s, B, T> {
         if length * size_of::<T>() == 0 {
-            // SAFETY: elements without bytes are valid at any aligned address. There were `length`
-            // of them, and they are `Copy`.
+            // SAFETY: elements without bytes are valid at any aligned address. The original slice
+            // contained `length` elements of `T`, which is `Copy`.
             return Ok(unsafe { slice::from_raw_parts_mut(NonNull::dangling().as_ptr(), length) });
         }
         // SAFETY: the caller upholds the same contract.
         let Some(kept) = (unsafe { self.cursor.keep(start, length, is_known_plain::<T>()) }) else {
-            // SAFETY: the slice is valid (caller). It is not in memory at or above the cursor, and
-            // the copy hands out, grows and frees only such memory.
+            // SAFETY: the caller guarantees that the slice is valid. The slice is not in memory at
+            // or above the cursor, and copying the slice affects only memory at or above the
+            // cursor.
             let source = unsafe { slice::from_raw_parts(start, length) };
             return self.try_acquire_with(length, |index| source[index]);
         };
-        // SAFETY: the elements are valid. They are now in memory below the cursor, which has no
-        // other view and stays allocated for `'s`.
+        // SAFETY: the elements are valid, and are now in memory below the cursor, which has no
+        // other view and remains allocated for `'s`.
         Ok(unsafe { slice::from_raw_parts_mut(kept, length) })
     }
 }

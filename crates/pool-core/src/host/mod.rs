@@ -1,8 +1,10 @@
-//! Acquire methods for elements of any `Copy` type, if the host can write a block through a
-//! pointer: elements with padding, pointers, references, tuples, and uninitialised memory. Writing
-//! such elements marks their slot before the first write, and the slot is zeroed before it is
-//! handed out for reading (`raw`, invariant 10). Values that implement `Drop` are stored in boxes,
-//! or in collections that use the allocator of a scope.
+//! Acquire methods for elements of any `Copy` type, for backends whose blocks the host can write
+//! through a pointer. The elements may have padding, or may be pointers, references, tuples, or
+//! uninitialised memory.
+//!
+//! The slot of such elements is marked before the first write, and is zeroed before it is handed
+//! out for reading (invariant 10 of the module `raw`). Values that implement `Drop` are stored in
+//! boxes, or in collections that use the allocator of a scope.
 
 #[cfg(feature = "allocator-api2")]
 mod allocator;
@@ -31,10 +33,10 @@ pub use pool_box::{Boxable, PoolBox};
 pub use pool_string::PoolString;
 pub use pool_vec::PoolVec;
 
-/// The result of a `try_` acquire of elements that the host writes: a slice by default, and
-/// otherwise an array of the shape `S`.
+/// The result of a `try_` acquire method whose elements the host writes. The result contains a
+/// slice by default, and otherwise an array with the shape `S`.
 pub type HostAcquireResult<'s, B, T, S = usize> =
     Result<<S as Shape>::Array<'s, &'s mut [T]>, PoolError<<B as PoolBackend>::Error>>;
 
-/// An array of fixed rank whose elements the host writes, in row-major order.
+/// An array with a fixed rank whose elements the host writes. The elements are in row-major order.
 pub type HostArray<'s, T, const N: usize> = NdView<&'s mut [T], [usize; N]>;

@@ -1,25 +1,28 @@
-//! The test for plain types: types whose values have no uninitialised byte, so that writing them
-//! does not mark a slot.
+//! The test for plain types, which are types whose values contain no uninitialised bytes. Writing
+//! values of a plain type does not mark a slot.
 //!
-//! Such types implement [`bytemuck::NoUninit`]. A function that is generic over `T: Copy` cannot
-//! require that bound, so it tests for the trait at run time with the help of the standard library.
-//! [`Iterator::fuse`] does nothing for iterators that implement a certain trait, so its behaviour
-//! shows whether an iterator implements that trait. The iterator in this module implements it if
-//! `T` is `NoUninit`. The compiler evaluates the test when it knows `T`.
+//! Plain types implement [`bytemuck::NoUninit`]. A function that is generic over `T: Copy` cannot
+//! require the bound `NoUninit`, so this module tests for the trait at run time with the help of
+//! the standard library. [`Iterator::fuse`] has no effect on an iterator that implements
+//! `FusedIterator`, so the behaviour of `fuse` shows whether an iterator implements that trait. The
+//! iterator in this module implements `FusedIterator` if `T` is `NoUninit`. The compiler evaluates
+//! the test when it knows `T`.
 
 use core::iter::FusedIterator;
 use core::marker::PhantomData;
 
 use bytemuck::NoUninit;
 
-/// Returns `true` if `T` is plain. A type without the trait is treated as a type with padding.
+/// Returns `true` if `T` is plain. A type that does not implement `NoUninit` is treated as a type
+/// with padding.
 ///
-/// A result of `true` is never wrong. After the first `None`, [`Iterator::fuse`] always returns
-/// `None`, unless the iterator is a [`FusedIterator`], which `fuse` passes through. If a later
-/// standard library no longer passes it through, plain types would be treated as not plain.
+/// If the function returns `true`, the type is always plain. After the first `None`,
+/// [`Iterator::fuse`] always returns `None`, unless the iterator is a [`FusedIterator`], which
+/// `fuse` passes through. If a later version of the standard library no longer passes fused
+/// iterators through, plain types will be treated as types with padding.
 ///
-/// If only `T` with certain lifetimes is `NoUninit`, the result may also be `true` for other
-/// lifetimes. Padding does not depend on lifetimes.
+/// If `T` implements `NoUninit` only for certain lifetimes, the function may also return `true` for
+/// other lifetimes. This result is still correct, because padding does not depend on lifetimes.
 #[inline(always)]
 pub(crate) fn is_known_plain<T>() -> bool {
     let mut calls = Calls::<T> { ended: false, of: PhantomData }.fuse();
@@ -27,7 +30,7 @@ pub(crate) fn is_known_plain<T>() -> bool {
     calls.next().is_some()
 }
 
-/// An iterator that returns `None` at the first call, and an element at the second.
+/// An iterator that returns `None` from the first call, and an element from the second.
 struct Calls<T> {
     ended: bool,
     of: PhantomData<T>,

@@ -1,4 +1,5 @@
-//! One value that implements `Drop`, or a slice of such values, in the memory of a scope.
+//! Boxes in the memory of a scope. A box owns one value that may implement `Drop`, or a slice of
+//! such values.
 
 use core::fmt;
 use core::marker::PhantomData;
@@ -11,16 +12,17 @@ use crate::backend::{ArrayMemory, HostBackend, ScopeCursor};
 use crate::error::{PoolError, panic_with};
 use crate::scope::Scope;
 
-/// An owned value in a scope, or an owned slice of values. Dropping the box drops the value, or the
-/// values from the last to the first.
+/// An owned value, or an owned slice of values, in a scope. Dropping the box drops its value. If
+/// the box owns a slice, the values are dropped from the last to the first.
 ///
-/// Created with [`Scope::boxed`] and [`Scope::boxed_slice`]. The value may have any type: a file, a
-/// guard, or a `String` or `Vec` on the heap. A forgotten or leaked box does not drop its value,
-/// but its memory still returns to the scope.
+/// [`Scope::boxed`] and [`Scope::boxed_slice`] create a `PoolBox`. The value may have any type,
+/// such as a file, a guard, or a `String` or `Vec` on the heap. If a box is forgotten or leaked,
+/// its value is not dropped, but its memory still returns to the scope.
 ///
-/// A box is one pointer and does not borrow the scope, so inner scopes may be opened while it
-/// lives. Like an array, a box takes a slot. For many small values, such as the nodes of a tree,
-/// use `allocator_api2`'s `Box` with [`Scope::allocator`], which places many values in one slot.
+/// A box consists of one pointer and does not borrow the scope, so inner scopes may be opened while
+/// the box lives. Like an array, each box uses a slot. For many small values, such as the nodes of
+/// a tree, use `allocator_api2`'s `Box` with [`Scope::allocator`], which stores many values in one
+/// slot.
 ///
 /// ```
 /// # use pool_conformance::HeapBackend as Memory;
@@ -35,7 +37,7 @@ use crate::scope::Scope;
 /// assert_eq!((longest, &*names[0]), (11, "part 0 of 3"));
 /// ```
 ///
-/// A box does not outlive its pool:
+/// A box cannot outlive its pool:
 ///
 /// ```compile_fail,E0597
 /// # use pool_conformance::HeapBackend as Memory;
@@ -46,7 +48,8 @@ use crate::scope::Scope;
 /// assert!(name.is_empty());
 /// ```
 ///
-/// The value does not outlive the data it refers to, because dropping the value may use that data:
+/// The value cannot outlive the data to which it refers, because dropping the value may use that
+/// data:
 ///
 /// ```compile_fail,E0597
 /// # use pool_conformance::HeapBackend as Memory;
@@ -65,7 +68,7 @@ use crate::scope::Scope;
 /// }
 /// ```
 ///
-/// A box is `Send` only if its value is:
+/// A box implements `Send` only if its value does:
 ///
 /// ```compile_fail,E0277
 /// # use pool_conformance::HeapBackend as Memory;
@@ -82,23 +85,25 @@ pub struct PoolBox<'s, T: ?Sized + Boxable> {
     owner: PhantomData<(&'s (), T)>,
 }
 
-// SAFETY: the box owns its value, and nothing else uses the memory for `'s`.
+// SAFETY: the box owns its value, and no other code uses the memory for `'s`.
 unsafe impl<T: ?Sized + Boxable + Send> Send for PoolBox<'_, T> {}
 
-// SAFETY: a shared box lends only `&T`.
+// SAFETY: a shared reference to the box gives access only to a `&T`.
 unsafe impl<T: ?Sized + Boxable + Sync> Sync for PoolBox<'_, T> {}
 
-/// Implemented only in this module.
+/// A trait that is implemented only in this module.
 pub trait SealedBoxable {
-    /// Drops the value. The elements of a slice are dropped from the last to the first.
+    /// Drops the value. If the value is a slice, its elements are dropped from the last to the
+    /// first.
     ///
     /// # Safety
     ///
-    /// Same as for [`ptr::drop_in_place`].
+    /// The requirements are the same as for [`ptr::drop_in_place`].
     unsafe fn drop_in_reverse(this: *mut Self);
 }
 
-/// The types that a [`PoolBox`] can hold: every sized type, and slices. The trait is sealed.
+/// The types that a [`PoolBox`] can own, which are all sized types and all slices. The trait is
+/// sealed.
 pub trait Boxable: SealedBoxable {}
 
 impl<T> Boxable for T {}
@@ -119,23 +124,24 @@ impl<T> SealedBoxable for [T] {
     }
 }
 
-/// Consecutive values, which are dropped from the last to the first. If the drop of one value
-/// panics, the other values are still dropped.
+/// Consecutive values, which are dropped from the last to the first. If dropping one value panics,
+/// the remaining values are still dropped.
 struct Values<T> {
     start: *mut T,
-    /// The number of values that are initialised and not dropped yet.
+    /// The number of values that are initialised and have not been dropped.
     length: usize,
 }
 
 impl<T> Values<T> {
-    /// Drops the values one by one. Each value is removed from the count before its drop, which may
-    /// panic.
+    /// Drops the values one at a time. The count is decreased before each value is dropped, because
+    /// the drop may panic.
     fn drop_all(&mut self) {
         while let Some(last) = self.length.checked_sub(1) {
             self.length = last;
-            // SAFETY: the index is within the values.
+            // SAFETY: the index is below the number of values.
             let value = unsafe { self.start.add(last) };
-            // SAFETY: the value was initialised, and is not dropped again.
+            // SAFETY: the value was initialised, and is dropped only once because the count no
+            // longer includes it.
             unsafe { ptr::drop_in_place(value) };
         }
     }
@@ -143,7 +149,7 @@ impl<T> Values<T> {
 
 impl<T> Drop for Values<T> {
     fn drop(&mut self) {
-        /// Continues dropping values after a panic. A second panic aborts the process.
+        /// A guard that continues dropping values after a panic. A second panic aborts the process.
         struct GoOn<'a, T>(&'a mut Values<T>);
         impl<T> Drop for GoOn<'_, T> {
             fn drop(&mut self) {
@@ -158,7 +164,7 @@ impl<T> Drop for Values<T> {
 }
 
 impl<'s, B: HostBackend> Scope<'s, B> {
-    /// Moves a value of any type into the scope. The box drops the value.
+    /// Moves a value of any type into the scope. The returned box drops the value.
     ///
     /// # Panics
     ///
@@ -174,24 +180,26 @@ impl<'s, B: HostBackend> Scope<'s, B> {
     ///
     /// # Errors
     ///
-    /// Same as [`try_acquire`](Self::try_acquire). In case of an error, the value is dropped.
+    /// Returns the same errors as [`try_acquire`](Self::try_acquire). If an error is returned, the
+    /// value is dropped.
     #[inline]
     pub fn try_boxed<T: 's>(&self, value: T) -> Result<PoolBox<'s, T>, PoolError<B::Error>> {
-        // SAFETY: only a value of `T` is written.
+        // SAFETY: only a value of `T` is written to the memory.
         let memory = unsafe { self.take_unwritten::<T>(1, is_known_plain::<T>()) }?;
         let place = memory.start::<T>();
-        // SAFETY: the memory was taken for one value and is aligned for it, and nothing views it.
+        // SAFETY: the memory was acquired for one value of `T` and is aligned for `T`, and no view
+        // of it exists.
         unsafe { place.write(value) };
-        // SAFETY: the address of a block is not null.
+        // SAFETY: the address of a block is never null.
         let value = unsafe { NonNull::new_unchecked(place) };
         Ok(PoolBox { value, owner: PhantomData })
     }
 
-    /// Creates `length` values with `element(index)`, in order. The box drops them from the last to
-    /// the first.
+    /// Creates `length` values by calling `element(index)` in order. The returned box drops the
+    /// values from the last to the first.
     ///
-    /// `element` may acquire from the scope. If `element` panics, the values created so far are
-    /// dropped.
+    /// The closure `element` may acquire from the scope. If `element` panics, the values that have
+    /// been created are dropped.
     ///
     /// # Panics
     ///
@@ -211,53 +219,55 @@ impl<'s, B: HostBackend> Scope<'s, B> {
     ///
     /// # Errors
     ///
-    /// Same as [`try_acquire`](Self::try_acquire). In case of an error, `element` is not called.
+    /// Returns the same errors as [`try_acquire`](Self::try_acquire). If an error is returned,
+    /// `element` is not called.
     #[inline]
     pub fn try_boxed_slice<T: 's>(
         &self,
         length: usize,
         mut element: impl FnMut(usize) -> T,
     ) -> Result<PoolBox<'s, [T]>, PoolError<B::Error>> {
-        // SAFETY: only values of `T` are written.
+        // SAFETY: only values of `T` are written to the memory.
         let memory = unsafe { self.take_unwritten::<T>(length, is_known_plain::<T>()) }?;
         let start = memory.start::<T>();
         let mut values = Values { start, length: 0 };
         while values.length < length {
             let value = element(values.length);
-            // SAFETY: the memory was taken for `length` values, and the cursor has stepped past it,
-            // so arrays that `element` acquired are elsewhere.
+            // SAFETY: the memory was acquired for `length` values. The cursor has stepped past the
+            // memory, so arrays that `element` acquired do not overlap it.
             let place = unsafe { start.add(values.length) };
-            // SAFETY: as above. The block is aligned for `T`.
+            // SAFETY: the position is within the acquired memory, and the block is aligned for `T`.
             unsafe { place.write(value) };
             values.length += 1;
         }
         mem::forget(values);
         let slice = ptr::slice_from_raw_parts_mut(start, length);
-        // SAFETY: the address of a block is not null.
+        // SAFETY: the address of a block is never null.
         let value = unsafe { NonNull::new_unchecked(slice) };
         Ok(PoolBox { value, owner: PhantomData })
     }
 }
 
 impl<'s, T> PoolBox<'s, T> {
-    /// Moves the value out of the box. The memory stays taken until the scope ends.
+    /// Moves the value out of the box. The memory of the box remains acquired until the scope ends.
     #[inline]
     #[must_use]
     pub fn into_inner(this: Self) -> T {
         let this = ManuallyDrop::new(this);
-        // SAFETY: the value is initialised, and the box gives it up without being dropped.
+        // SAFETY: the value is initialised, and the box is not dropped, so the value is not used
+        // again.
         unsafe { this.value.read() }
     }
 }
 
 impl<'s, T: ?Sized + Boxable> PoolBox<'s, T> {
-    /// Returns a reference to the value that is valid as long as the scope's views. The value is
-    /// never dropped.
+    /// Returns a reference to the value. The reference is valid as long as the scope's views, and
+    /// the value is never dropped.
     #[inline]
     #[must_use]
     pub fn leak(this: Self) -> &'s mut T {
         let mut this = ManuallyDrop::new(this);
-        // SAFETY: the value is initialised, in memory that is valid for `'s` and belonged only to
+        // SAFETY: the value is initialised, and its memory is valid for `'s` and belonged only to
         // this box.
         unsafe { this.value.as_mut() }
     }
@@ -266,7 +276,7 @@ impl<'s, T: ?Sized + Boxable> PoolBox<'s, T> {
 impl<T: ?Sized + Boxable> Drop for PoolBox<'_, T> {
     #[inline]
     fn drop(&mut self) {
-        // SAFETY: the value is initialised, and nothing uses it afterwards.
+        // SAFETY: the value is initialised, and no code uses it after the drop.
         unsafe { T::drop_in_reverse(self.value.as_ptr()) };
     }
 }
@@ -284,7 +294,7 @@ impl<T: ?Sized + Boxable> Deref for PoolBox<'_, T> {
 impl<T: ?Sized + Boxable> DerefMut for PoolBox<'_, T> {
     #[inline]
     fn deref_mut(&mut self) -> &mut T {
-        // SAFETY: as in `deref`.
+        // SAFETY: the value is initialised, and belongs to this box.
         unsafe { self.value.as_mut() }
     }
 }

@@ -1,5 +1,5 @@
-//! A string type with an allocator, which relates to `Vec<u8, A>` as `String` relates to `Vec<u8>`.
-//! The crate `allocator-api2` has no such type.
+//! A string type with an allocator parameter. The type is related to `Vec<u8, A>` in the same way
+//! as `String` is related to `Vec<u8>`. The crate `allocator-api2` contains no string type.
 
 use core::borrow::Borrow;
 use core::cmp::Ordering;
@@ -11,18 +11,20 @@ use core::str::{self, Utf8Error};
 use allocator_api2::alloc::Allocator;
 use allocator_api2::vec::Vec;
 
-/// A growable string with the allocator `A`, usually `&ScopeAllocator`, so that the text is stored
-/// in a scope.
+/// A growable string with the allocator `A`. The allocator is usually a `&ScopeAllocator`, so that
+/// the text is stored in a scope.
 ///
-/// A wrapper around a `Vec<u8, A>` of valid UTF-8, which dereferences to `str`. `write!` formats
-/// into it, and returns an error if the pool refuses memory. In that case, the other methods abort
-/// the process, as a `Vec` does. A `PoolString` hashes and compares like a `str`, so a map with
-/// such keys can be searched with a `&str`.
+/// A `PoolString` wraps a `Vec<u8, A>` of valid UTF-8, and dereferences to `str`. The `write!`
+/// macro appends to the string, and returns an error if the pool refuses to allocate memory. The
+/// other methods abort the process if memory cannot be allocated, like the methods of `Vec`. A
+/// `PoolString` is hashed and compared like a `str`, so a map with `PoolString` keys can be
+/// searched with a `&str`.
 ///
 /// The type is built on the allocator and not on [`PoolVec`](crate::PoolVec), because programs
-/// often use many short strings. With the allocator, strings share chunks, while each
-/// [`PoolVec`](crate::PoolVec) takes a slot. Text that has a known length and does not change needs
-/// no string: [`acquire_from`](crate::Scope::acquire_from) copies its bytes.
+/// often use many short strings. Strings that use the allocator share chunks, while each
+/// [`PoolVec`](crate::PoolVec) uses a slot of its own. If a text has a known length and does not
+/// change, copy its bytes with [`acquire_from`](crate::Scope::acquire_from) instead of creating a
+/// string.
 ///
 /// ```
 /// # use pool_conformance::HeapBackend as Memory;
@@ -44,7 +46,7 @@ use allocator_api2::vec::Vec;
 /// ```
 #[derive(Clone)]
 pub struct PoolString<A: Allocator> {
-    /// The bytes, which are valid UTF-8.
+    /// The bytes of the string, which are valid UTF-8.
     bytes: Vec<u8, A>,
 }
 
@@ -56,7 +58,7 @@ impl<A: Allocator> PoolString<A> {
         Self { bytes: Vec::new_in(allocator) }
     }
 
-    /// Creates a copy of `text`.
+    /// Creates a string that contains a copy of `text`.
     #[must_use]
     pub fn from_str_in(text: &str, allocator: A) -> Self {
         let mut bytes = Vec::with_capacity_in(text.len(), allocator);
@@ -68,8 +70,7 @@ impl<A: Allocator> PoolString<A> {
     ///
     /// # Errors
     ///
-    /// An error that contains the position of the first byte that is not UTF-8. The bytes are
-    /// dropped.
+    /// Returns an error with the position of the first byte that is not UTF-8, and drops the bytes.
     pub fn from_utf8(bytes: Vec<u8, A>) -> Result<Self, Utf8Error> {
         str::from_utf8(&bytes)?;
         Ok(Self { bytes })
@@ -87,14 +88,15 @@ impl<A: Allocator> PoolString<A> {
         self.bytes.extend_from_slice(text.as_bytes());
     }
 
-    /// Removes and returns the last character.
+    /// Removes the last character and returns it.
     pub fn pop(&mut self) -> Option<char> {
         let last = self.chars().next_back()?;
         self.bytes.truncate(self.bytes.len() - last.len_utf8());
         Some(last)
     }
 
-    /// Keeps the first `length` bytes, or all bytes if there are fewer.
+    /// Keeps the first `length` bytes and removes the rest. If the string has at most `length`
+    /// bytes, the method removes nothing.
     ///
     /// # Panics
     ///
@@ -108,7 +110,7 @@ impl<A: Allocator> PoolString<A> {
         self.bytes.truncate(length);
     }
 
-    /// Removes all text. The string keeps its memory.
+    /// Removes all text, but keeps the memory of the string.
     #[inline]
     pub fn clear(&mut self) {
         self.bytes.clear();
@@ -127,7 +129,7 @@ impl<A: Allocator> PoolString<A> {
         self.bytes.reserve(additional);
     }
 
-    /// Converts the string into its bytes, without moving them. Use this method to call fallible
+    /// Converts the string into its bytes without moving them. Use this method to call fallible
     /// methods of the vector, such as `try_reserve`.
     #[inline]
     #[must_use]
@@ -135,7 +137,8 @@ impl<A: Allocator> PoolString<A> {
         self.bytes
     }
 
-    /// Returns the text for as long as the allocator's memory lives, without copying it.
+    /// Returns the text without copying it. The text is valid for as long as the allocator's
+    /// memory.
     #[inline]
     #[must_use]
     pub fn leak<'a>(self) -> &'a mut str
@@ -143,7 +146,7 @@ impl<A: Allocator> PoolString<A> {
         A: 'a,
     {
         let bytes = self.bytes.leak();
-        // SAFETY: the bytes of a string are UTF-8.
+        // SAFETY: the bytes of a string are always valid UTF-8.
         unsafe { str::from_utf8_unchecked_mut(bytes) }
     }
 }
@@ -153,7 +156,7 @@ impl<A: Allocator> Deref for PoolString<A> {
 
     #[inline]
     fn deref(&self) -> &str {
-        // SAFETY: the bytes of a string are UTF-8.
+        // SAFETY: the bytes of a string are always valid UTF-8.
         unsafe { str::from_utf8_unchecked(&self.bytes) }
     }
 }
@@ -161,12 +164,13 @@ impl<A: Allocator> Deref for PoolString<A> {
 impl<A: Allocator> DerefMut for PoolString<A> {
     #[inline]
     fn deref_mut(&mut self) -> &mut str {
-        // SAFETY: the bytes of a string are UTF-8, and a `str` keeps them valid.
+        // SAFETY: the bytes of a string are valid UTF-8, and the methods of `str` keep them valid.
         unsafe { str::from_utf8_unchecked_mut(&mut self.bytes) }
     }
 }
 
-/// Writing fails if the allocator refuses memory. Text written before the failure stays.
+/// Writing fails if the allocator refuses to allocate memory. Text that was written before the
+/// failure is kept.
 impl<A: Allocator> fmt::Write for PoolString<A> {
     #[inline]
     fn write_str(&mut self, text: &str) -> fmt::Result {
@@ -232,7 +236,7 @@ impl<A: Allocator> Ord for PoolString<A> {
     }
 }
 
-/// Hashes like a `str`, which [`Borrow`] requires.
+/// The hash is the same as the hash of a `str`, as [`Borrow`] requires.
 impl<A: Allocator> Hash for PoolString<A> {
     fn hash<H: Hasher>(&self, state: &mut H) {
         (**self).hash(state);

@@ -1,5 +1,5 @@
-//! A growable vector in a scope. The vector stays in its slot, and exchanges the slot's block for a
-//! larger one.
+//! A growable vector in a scope. The vector remains in its slot, and exchanges the slot's block for
+//! a larger block when it grows.
 
 use core::fmt;
 use core::iter::Copied;
@@ -15,15 +15,19 @@ use crate::scope::Scope;
 
 /// A growable vector in the memory of a pool.
 ///
-/// Created with [`Scope::acquire_vec`]. A vector takes one slot, however often it grows. If the
-/// slot's block is too small, the vector takes the block of the next idle slot, grown to at least
-/// twice the capacity. It copies its elements to that block, and leaves its old block in the idle
-/// slot, where later acquires use it. In the next pass through the scope, the vector's slot holds
-/// the large block from the start, so nothing is copied or allocated.
+/// [`Scope::acquire_vec`] creates a `PoolVec`. The vector uses one slot, no matter how often it
+/// grows.
 ///
-/// A vector borrows its scope. The scope may acquire during the borrow, but cannot open an inner
-/// scope ("cannot borrow `scope` as mutable because it is also borrowed as immutable"). If you need
-/// an inner scope, use a [`FixedVec`] from [`acquire_fixed_vec`](Scope::acquire_fixed_vec).
+/// If the block of the slot is too small, the vector acquires the block of the next idle slot. If
+/// necessary, the block of the next slot first grows to at least twice the vector's capacity. The
+/// vector copies its elements to that block, and leaves its old block in the idle slot, where later
+/// acquires use it. In the next pass through the scope, the vector's slot holds the large block
+/// from the start, so nothing is copied or allocated.
+///
+/// The vector borrows its scope. During the borrow, the scope can acquire arrays but cannot open an
+/// inner scope ("cannot borrow `scope` as mutable because it is also borrowed as immutable"). If
+/// you need an inner scope, use a [`FixedVec`] from
+/// [`acquire_fixed_vec`](Scope::acquire_fixed_vec).
 ///
 /// ```
 /// # use pool_conformance::HeapBackend as Memory;
@@ -44,15 +48,15 @@ use crate::scope::Scope;
 /// ```
 pub struct PoolVec<'a, 's, B: HostBackend, T> {
     scope: &'a Scope<'s, B>,
-    /// The slot that was taken for the vector. Its block holds the elements.
+    /// The slot that was acquired for the vector. The block of this slot stores the elements.
     memory: Memory<'s, B>,
-    /// The elements. Their memory is the part of the block that is marked for them.
+    /// The elements, which are stored in the part of the block that is marked for them.
     elements: FixedVec<'s, T>,
 }
 
 impl<'s, B: HostBackend> Scope<'s, B> {
     /// Acquires an empty growable vector of any [`Copy`] type, with an initial capacity of
-    /// `capacity` elements. The cost is the same as for [`acquire_with`](Self::acquire_with).
+    /// `capacity` elements. The cost is the same as that of [`acquire_with`](Self::acquire_with).
     ///
     /// # Panics
     ///
@@ -68,18 +72,19 @@ impl<'s, B: HostBackend> Scope<'s, B> {
     ///
     /// # Errors
     ///
-    /// Same as [`try_acquire`](Self::try_acquire).
+    /// Returns the same errors as [`try_acquire`](Self::try_acquire).
     pub fn try_acquire_vec<T: HostElement + 's>(
         &self,
         capacity: usize,
     ) -> Result<PoolVec<'_, 's, B, T>, PoolError<B::Error>> {
         // SAFETY: a vector writes only values of `T`.
         let memory = unsafe { self.take_unwritten::<T>(capacity, is_known_plain::<T>()) }?;
-        // SAFETY: the slot was taken for `capacity` elements, and this is its first view.
+        // SAFETY: the slot was acquired for `capacity` elements, and `room` is the first view of
+        // the slot.
         let room =
             unsafe { memory.host_slice(if size_of::<T>() == 0 { usize::MAX } else { capacity }) };
         // SAFETY: the length is 0, so no element needs to be initialised. `take_unwritten` has
-        // marked the slot if needed.
+        // marked the slot unless `T` is plain.
         let elements = unsafe { FixedVec::new(room, 0) };
         Ok(PoolVec { scope: self, memory, elements })
     }
@@ -93,7 +98,7 @@ impl<'s, B: HostBackend, T: Copy + 's> PoolVec<'_, 's, B, T> {
         self.elements.capacity()
     }
 
-    /// Appends an element. The vector grows if it is full.
+    /// Appends an element. If the vector is full, it grows first.
     ///
     /// # Panics
     ///
@@ -108,12 +113,13 @@ impl<'s, B: HostBackend, T: Copy + 's> PoolVec<'_, 's, B, T> {
     ///
     /// # Errors
     ///
-    /// Same as [`Scope::try_acquire`]. In case of an error, the vector is unchanged.
+    /// Returns the same errors as [`Scope::try_acquire`]. If an error is returned, the vector is
+    /// unchanged.
     #[inline]
     pub fn try_push(&mut self, element: T) -> Result<(), PoolError<B::Error>> {
         if self.elements.push(element).is_err() {
             self.grow(1)?;
-            // There is enough capacity now, so this cannot fail.
+            // This push cannot fail, because `grow` has added capacity for one element.
             _ = self.elements.push(element);
         }
         Ok(())
@@ -133,20 +139,22 @@ impl<'s, B: HostBackend, T: Copy + 's> PoolVec<'_, 's, B, T> {
     ///
     /// # Errors
     ///
-    /// Same as [`Scope::try_acquire`]. In case of an error, the vector is unchanged.
+    /// Returns the same errors as [`Scope::try_acquire`]. If an error is returned, the vector is
+    /// unchanged.
     pub fn try_extend_from_slice(&mut self, elements: &[T]) -> Result<(), PoolError<B::Error>> {
         self.try_reserve(elements.len())?;
-        // There is enough capacity now, so this cannot fail.
+        // This call cannot fail, because the capacity is now sufficient for all elements.
         _ = self.elements.extend_from_slice(elements);
         Ok(())
     }
 
-    /// Appends every element of `elements`, an iterator that may acquire from the same scope. The
-    /// iterator's size hint need not be correct.
+    /// Appends all elements of an iterator, which may acquire from the same scope. The size hint of
+    /// the iterator need not be correct.
     ///
     /// # Errors
     ///
-    /// Same as [`Scope::try_acquire`]. Elements appended before the error stay.
+    /// Returns the same errors as [`Scope::try_acquire`]. The vector keeps the elements that were
+    /// appended before the error.
     pub fn try_extend(
         &mut self,
         elements: impl IntoIterator<Item = T>,
@@ -168,28 +176,29 @@ impl<'s, B: HostBackend, T: Copy + 's> PoolVec<'_, 's, B, T> {
     ///
     /// # Errors
     ///
-    /// Same as [`Scope::try_acquire`]. In case of an error, the vector is unchanged.
+    /// Returns the same errors as [`Scope::try_acquire`]. If an error is returned, the vector is
+    /// unchanged.
     pub fn try_reserve(&mut self, additional: usize) -> Result<(), PoolError<B::Error>> {
         if additional > self.capacity() - self.len() { self.grow(additional) } else { Ok(()) }
     }
 
-    /// Removes and returns the last element.
+    /// Removes the last element and returns it.
     #[inline]
     pub fn pop(&mut self) -> Option<T> {
         self.elements.pop()
     }
 
     /// Removes the element at `index` and moves the last element to its position. Returns `None` if
-    /// there is no such element.
+    /// no element has this index.
     pub fn swap_remove(&mut self, index: usize) -> Option<T> {
         self.elements.swap_remove(index)
     }
 
-    /// Inserts an element before the element at `index`, and moves the later elements up.
+    /// Inserts an element before the element at `index`, and moves the later elements up by one.
     ///
     /// # Panics
     ///
-    /// Panics if `index` is above the length, and with the error that
+    /// Panics if `index` is greater than the length. Also panics with the error that
     /// [`try_insert`](Self::try_insert) returns.
     #[track_caller]
     pub fn insert(&mut self, index: usize, element: T) {
@@ -200,27 +209,28 @@ impl<'s, B: HostBackend, T: Copy + 's> PoolVec<'_, 's, B, T> {
     ///
     /// # Errors
     ///
-    /// Same as [`Scope::try_acquire`]. In case of an error, the vector is unchanged.
+    /// Returns the same errors as [`Scope::try_acquire`]. If an error is returned, the vector is
+    /// unchanged.
     ///
     /// # Panics
     ///
-    /// Panics if `index` is above the length.
+    /// Panics if `index` is greater than the length.
     #[track_caller]
     pub fn try_insert(&mut self, index: usize, element: T) -> Result<(), PoolError<B::Error>> {
         self.try_reserve(1)?;
-        // There is enough capacity now, so this cannot fail.
+        // This call cannot fail, because the capacity is now sufficient for one more element.
         _ = self.elements.insert(index, element);
         Ok(())
     }
 
-    /// Removes the element at `index`, and moves the later elements down. Returns `None` if there
-    /// is no such element.
+    /// Removes the element at `index`, and moves the later elements down by one. Returns `None` if
+    /// no element has this index.
     pub fn remove(&mut self, index: usize) -> Option<T> {
         self.elements.remove(index)
     }
 
-    /// Removes the elements of a range and moves the later elements down, even if the returned
-    /// iterator is not used.
+    /// Removes the elements of a range and moves the later elements down. The elements are removed
+    /// even if the returned iterator is not used.
     ///
     /// # Panics
     ///
@@ -230,7 +240,8 @@ impl<'s, B: HostBackend, T: Copy + 's> PoolVec<'_, 's, B, T> {
         self.elements.drain(range)
     }
 
-    /// Changes the length to `length`: appends copies of `element`, or removes elements at the end.
+    /// Changes the number of elements to `length`. The method either appends copies of `element`,
+    /// or removes elements from the end.
     ///
     /// # Panics
     ///
@@ -244,15 +255,16 @@ impl<'s, B: HostBackend, T: Copy + 's> PoolVec<'_, 's, B, T> {
     ///
     /// # Errors
     ///
-    /// Same as [`Scope::try_acquire`]. In case of an error, the vector is unchanged.
+    /// Returns the same errors as [`Scope::try_acquire`]. If an error is returned, the vector is
+    /// unchanged.
     pub fn try_resize(&mut self, length: usize, element: T) -> Result<(), PoolError<B::Error>> {
         self.try_reserve(length.saturating_sub(self.len()))?;
-        // There is enough capacity now, so this cannot fail.
+        // This call cannot fail, because the capacity is now at least `length`.
         _ = self.elements.resize(length, element);
         Ok(())
     }
 
-    /// Appends the elements of another vector, and leaves that vector empty.
+    /// Appends the elements of another vector, and leaves the other vector empty.
     ///
     /// # Panics
     ///
@@ -266,7 +278,8 @@ impl<'s, B: HostBackend, T: Copy + 's> PoolVec<'_, 's, B, T> {
     ///
     /// # Errors
     ///
-    /// Same as [`Scope::try_acquire`]. In case of an error, both vectors are unchanged.
+    /// Returns the same errors as [`Scope::try_acquire`]. If an error is returned, both vectors are
+    /// unchanged.
     pub fn try_append(
         &mut self,
         other: &mut PoolVec<'_, '_, B, T>,
@@ -284,36 +297,38 @@ impl<'s, B: HostBackend, T: Copy + 's> PoolVec<'_, 's, B, T> {
         self.elements.dedup();
     }
 
-    /// Keeps the first `length` elements, or all elements if there are fewer.
+    /// Keeps the first `length` elements and removes the rest. If the vector contains at most
+    /// `length` elements, the method removes nothing.
     #[inline]
     pub fn truncate(&mut self, length: usize) {
         self.elements.truncate(length);
     }
 
-    /// Removes every element. The vector keeps its capacity.
+    /// Removes all elements, but keeps the capacity of the vector.
     #[inline]
     pub fn clear(&mut self) {
         self.elements.clear();
     }
 
-    /// Keeps the elements for which `keep` returns `true`, in order. If `keep` panics, the vector
-    /// keeps its length and contains an unspecified selection of its former elements.
+    /// Keeps the elements for which `keep` returns `true`, in order, and removes all others. If
+    /// `keep` panics, the vector keeps its length and contains an unspecified selection of its
+    /// former elements.
     pub fn retain(&mut self, keep: impl FnMut(&T) -> bool) {
         self.elements.retain(keep);
     }
 
     /// Converts the vector into a slice of its elements, which is valid as long as the scope's
-    /// views. In a stack, the unused capacity returns to the pool if nothing has been acquired
-    /// since the vector grew.
+    /// views. In a stack, the unused capacity returns to the pool, unless something has been
+    /// acquired since the vector last grew.
     #[inline]
     #[must_use]
     pub fn into_slice(self) -> &'s mut [T] {
         let (memory, capacity, length) = (self.memory, self.capacity(), self.elements.length());
         let vector = VectorMemory { memory, capacity, length, plain: is_known_plain::<T>() };
         let elements = self.elements.into_slice();
-        // SAFETY: the scope's cursor has stepped past the memory, and the vector ends here. From
-        // now on, only `length` elements of its memory are viewed. The vector has borrowed the
-        // scope, so no inner scope is open.
+        // SAFETY: the scope's cursor has stepped past the memory. The vector is consumed, and the
+        // returned slice views only the first `length` elements of the memory. The vector has
+        // borrowed the scope, so no inner scope is open.
         unsafe { self.scope.cursor.shrink::<T>(vector) };
         elements
     }
@@ -323,12 +338,13 @@ impl<'s, B: HostBackend, T: Copy + 's> PoolVec<'_, 's, B, T> {
         self.scope
     }
 
-    /// Returns the vector's memory.
+    /// Returns the memory of the vector.
     pub(super) fn memory(&self) -> Memory<'s, B> {
         self.memory
     }
 
-    /// Adds capacity for `additional` more elements, and doubles the capacity if memory allows it.
+    /// Adds capacity for at least `additional` more elements. If enough memory is available, the
+    /// method doubles the capacity.
     #[cold]
     #[inline(never)]
     fn grow(&mut self, additional: usize) -> Result<(), PoolError<B::Error>> {
@@ -343,10 +359,9 @@ impl<'s, B: HostBackend, T: Copy + 's> PoolVec<'_, 's, B, T> {
         // the memory, and that view is replaced below.
         let grown = unsafe { self.scope.cursor.enlarge::<T>(vector, needed) }?;
         self.memory = grown.memory;
-        // SAFETY: the memory holds `capacity` elements, for as long as the scope's views live.
+        // SAFETY: the memory holds `grown.capacity` elements for as long as the scope's views live.
         let room = unsafe { self.memory.host_slice(grown.capacity) };
-        // SAFETY: the first `length` elements are initialised, whether they stayed in place or
-        // moved.
+        // SAFETY: the first `length` elements are initialised, whether or not they have moved.
         self.elements = unsafe { FixedVec::new(room, length) };
         Ok(())
     }
@@ -354,7 +369,7 @@ impl<'s, B: HostBackend, T: Copy + 's> PoolVec<'_, 's, B, T> {
 
 /// # Panics
 ///
-/// Same as [`PoolVec::push`].
+/// Panics with the same errors as [`PoolVec::push`].
 impl<'s, B: HostBackend, T: Copy + 's> Extend<T> for PoolVec<'_, 's, B, T> {
     fn extend<I: IntoIterator<Item = T>>(&mut self, elements: I) {
         self.try_extend(elements).unwrap_or_else(|error| panic_with(&error));
@@ -363,7 +378,7 @@ impl<'s, B: HostBackend, T: Copy + 's> Extend<T> for PoolVec<'_, 's, B, T> {
 
 /// # Panics
 ///
-/// Same as [`PoolVec::push`].
+/// Panics with the same errors as [`PoolVec::push`].
 impl<'s, 'e, B: HostBackend, T: Copy + 's + 'e> Extend<&'e T> for PoolVec<'_, 's, B, T> {
     fn extend<I: IntoIterator<Item = &'e T>>(&mut self, elements: I) {
         self.extend(elements.into_iter().copied());

@@ -1,4 +1,5 @@
-//! Scratch memory: bytes with a given alignment, for routines that divide the memory themselves.
+//! Scratch memory for routines that divide the memory themselves. Scratch memory consists of
+//! uninitialised bytes with a given alignment.
 
 use core::mem::MaybeUninit;
 
@@ -8,18 +9,19 @@ use crate::error::{PoolError, panic_with};
 use crate::scope::Scope;
 
 impl<'s, B: HostBackend> Scope<'s, B> {
-    /// Acquires `bytes` uninitialised bytes at a multiple of `align`, which may be any power of
-    /// two. If `align` is above [`PoolBackend::ALIGN`](crate::PoolBackend::ALIGN), the slot holds
-    /// up to `align` additional bytes.
+    /// Acquires `bytes` uninitialised bytes at an address that is a multiple of `align`, which may
+    /// be any power of two. If `align` is above [`PoolBackend::ALIGN`](crate::PoolBackend::ALIGN),
+    /// the slot holds up to `align` additional bytes.
     ///
-    /// For example, pass the memory to `MemStack::new` of dyn-stack, which faer uses:
+    /// For example, pass the memory to the function `MemStack::new` of the crate dyn-stack, which
+    /// faer uses:
     ///
     /// ```text
     /// let needed = routine_scratch(rows, columns); // a `StackReq`
     /// let stack = MemStack::new(scope.scratch(needed.size_bytes(), needed.align_bytes()));
     /// ```
     ///
-    /// The slot is marked, as with [`acquire_uninit`](Self::acquire_uninit).
+    /// The slot is marked in the same way as the slot of [`acquire_uninit`](Self::acquire_uninit).
     ///
     /// ```
     /// # use pool_conformance::HeapBackend as Memory;
@@ -43,8 +45,8 @@ impl<'s, B: HostBackend> Scope<'s, B> {
     ///
     /// # Errors
     ///
-    /// [`PoolError::Alignment`] if `align` is not a power of two, and all errors of
-    /// [`try_acquire`](Self::try_acquire).
+    /// Returns [`PoolError::Alignment`] if `align` is not a power of two. Also returns all errors
+    /// of [`try_acquire`](Self::try_acquire).
     pub fn try_scratch(
         &self,
         bytes: usize,
@@ -53,13 +55,13 @@ impl<'s, B: HostBackend> Scope<'s, B> {
         if !align.is_power_of_two() {
             return Err(PoolError::Alignment { asked: align });
         }
-        // A block begins at a multiple of `ALIGN`, so the next multiple of `align` is at most this
-        // many bytes away.
+        // The start of a block is a multiple of `ALIGN`, so the next multiple of `align` is at most
+        // this many bytes away.
         let Some(room) = bytes.checked_add(align.saturating_sub(B::ALIGN)) else {
             return Err(PoolError::SizeOverflow { elements: bytes, element_size: 1 });
         };
         let whole = self.try_acquire_uninit::<u8, _>(room)?;
-        // `align_offset` is not used, because it may fail to compute an offset.
+        // The offset is computed without `align_offset`, because that method is allowed to fail.
         let offset = whole.as_ptr().addr().wrapping_neg() & (align - 1);
         Ok(&mut whole[offset..offset + bytes])
     }

@@ -1,4 +1,4 @@
-//! Arrays of any `T: Copy` that are written before they are read.
+//! Arrays of any `T: Copy` whose elements are written before they are read.
 
 use super::HostAcquireResult;
 use super::plain::is_known_plain;
@@ -10,14 +10,14 @@ use crate::scope::Scope;
 use crate::shape::FixedShape;
 
 impl<'s, B: HostBackend> Scope<'s, B> {
-    /// Acquires an array whose elements are computed with `element(index)`, in row-major order. The
-    /// element type must only be [`Copy`]: it may contain padding, pointers, and references that
-    /// outlive the scope.
+    /// Acquires an array whose elements are computed by calling `element(index)` in row-major
+    /// order. The element type only needs to be [`Copy`], so it may contain padding, pointers, and
+    /// references that outlive the scope.
     ///
-    /// The index is a `usize` if the shape is a length, and `[usize; N]` for a shape of N axes.
+    /// The index is a `usize` if the shape is a length, and a `[usize; N]` if the shape has N axes.
     ///
-    /// `element` may acquire from this scope; its arrays stay taken until the scope ends. If
-    /// `element` panics, the slot of the elements also stays taken.
+    /// The closure `element` may acquire arrays from this scope, and those arrays remain acquired
+    /// until the scope ends. If `element` panics, the slot of the elements also remains acquired.
     ///
     /// ```
     /// # use pool_conformance::HeapBackend as Memory;
@@ -34,9 +34,9 @@ impl<'s, B: HostBackend> Scope<'s, B> {
     /// # Repeating and copying values
     ///
     /// A closure that ignores the index repeats a value, and a closure that indexes a slice of the
-    /// same length copies the slice. Both compile to a loop without bounds checks. For plain data,
-    /// [`acquire_filled`](Self::acquire_filled) and [`acquire_from`](Self::acquire_from) do the
-    /// same on every backend.
+    /// same length copies the slice. Closures of both kinds compile to a loop without bounds
+    /// checks. For plain data, [`acquire_filled`](Self::acquire_filled) and
+    /// [`acquire_from`](Self::acquire_from) do the same on every backend.
     ///
     /// ```
     /// # use pool_conformance::HeapBackend as Memory;
@@ -56,12 +56,14 @@ impl<'s, B: HostBackend> Scope<'s, B> {
     ///
     /// # Cost
     ///
-    /// Plain data ([`bytemuck::NoUninit`]: numbers, `bool`, `char`, arrays of numbers, and your own
-    /// types that derive it) costs the same as [`acquire`](Self::acquire), plus the writes. Any
-    /// other type may contain padding, which recycled memory must not contain, so its slot is
-    /// *marked*. All acquires of a marked slot take the cold path. The next acquire that returns
-    /// this memory unwritten (such as [`acquire`](Self::acquire)) first zeroes the marked bytes,
-    /// and removes the mark.
+    /// Acquiring plain data costs the same as [`acquire`](Self::acquire), plus the writes. Plain
+    /// data has a type that implements [`bytemuck::NoUninit`], such as numbers, `bool`, `char`,
+    /// arrays of numbers, and your own types that derive the trait.
+    ///
+    /// Any other type may contain padding, which recycled memory must not contain, so the slot of
+    /// its elements is *marked*. Every acquire of a marked slot calls the cold function. The next
+    /// acquire that returns this memory unwritten (such as [`acquire`](Self::acquire)) first zeroes
+    /// the marked bytes, and then removes the mark.
     ///
     /// ```
     /// # use pool_conformance::HeapBackend as Memory;
@@ -94,7 +96,8 @@ impl<'s, B: HostBackend> Scope<'s, B> {
     ///
     /// # Errors
     ///
-    /// Same as [`try_acquire`](Self::try_acquire). In case of an error, `element` is not called.
+    /// Returns the same errors as [`try_acquire`](Self::try_acquire). If an error is returned,
+    /// `element` is not called.
     #[inline]
     pub fn try_acquire_with<T: HostElement + 's, S: FixedShape>(
         &self,
@@ -102,23 +105,23 @@ impl<'s, B: HostBackend> Scope<'s, B> {
         element: impl FnMut(S::Index) -> T,
     ) -> HostAcquireResult<'s, B, T, S> {
         let length = shape.count::<T>()?;
-        // SAFETY: only values of `T` are written.
+        // SAFETY: only values of `T` are written to the slot.
         let slot = unsafe { self.take_unwritten::<T>(length, is_known_plain::<T>()) }?;
-        // SAFETY: the slot was taken for `length` elements, and nothing views it.
+        // SAFETY: the slot was acquired for `length` elements, and no view of it exists.
         unsafe { slot.write_with(length, shape.in_order(element)) };
-        // SAFETY: the slot was taken for `length` elements, which are written, and this is the
-        // slot's first view.
+        // SAFETY: the slot was acquired for `length` elements, which have been written, and
+        // `elements` is the first view of the slot.
         let elements: &'s mut [T] = unsafe { slot.host_slice(length) };
         // SAFETY: the slice contains exactly the elements of the shape.
         Ok(unsafe { FromParts::from_parts(elements, shape.kept()) })
     }
 
-    /// Takes a slot for `length` elements of `T` that are not yet written, and marks the slot
-    /// unless the writes will be `plain`.
+    /// Acquires a slot for `length` elements of `T` that have not been written. The method marks
+    /// the slot unless `plain` is `true`.
     ///
     /// # Safety
     ///
-    /// If `plain` is `true`, only values without an uninitialised byte are written to the slot.
+    /// If `plain` is `true`, only values without uninitialised bytes may be written to the slot.
     #[inline(always)]
     pub(super) unsafe fn take_unwritten<T>(
         &self,
@@ -130,8 +133,8 @@ impl<'s, B: HostBackend> Scope<'s, B> {
         // SAFETY: the slot was just reserved through this cursor.
         unsafe { self.cursor.step(slot) };
         if !plain {
-            // SAFETY: the slot was reserved for `length` elements and just stepped past, and the
-            // scope is open.
+            // SAFETY: the slot was reserved for `length` elements, the cursor has stepped past it,
+            // and the scope is open.
             unsafe { slot.mark::<T>(length) };
         }
         Ok(slot)

@@ -1,4 +1,4 @@
-//! Uninitialised memory: arrays of `MaybeUninit<T>`, for code that initialises the elements itself.
+//! Arrays of `MaybeUninit<T>`, for code that initialises the elements itself.
 
 use core::mem::MaybeUninit;
 
@@ -13,8 +13,9 @@ use crate::shape::FixedShape;
 impl<'s, B: HostBackend> Scope<'s, B> {
     /// Acquires an array of uninitialised elements of any [`Copy`] type.
     ///
-    /// The slot is marked even for numbers, because a `MaybeUninit` may be left uninitialised (see
-    /// *Cost* of [`acquire_with`](Self::acquire_with)).
+    /// The slot is marked even if the elements are numbers, because a `MaybeUninit` may be left
+    /// uninitialised. The section *Cost* of [`acquire_with`](Self::acquire_with) explains marked
+    /// slots.
     ///
     /// ```
     /// # use pool_conformance::HeapBackend as Memory;
@@ -45,17 +46,17 @@ impl<'s, B: HostBackend> Scope<'s, B> {
     ///
     /// # Errors
     ///
-    /// Same as [`try_acquire`](Self::try_acquire).
+    /// Returns the same errors as [`try_acquire`](Self::try_acquire).
     #[inline]
     pub fn try_acquire_uninit<T: HostElement + 's, S: FixedShape>(
         &self,
         shape: S,
     ) -> HostAcquireResult<'s, B, MaybeUninit<T>, S> {
         let length = shape.count::<T>()?;
-        // SAFETY: the argument is `false`, so it makes no promise about the values to be written.
+        // SAFETY: the argument `plain` is `false`, so any values may be written to the slot.
         let slot = unsafe { self.take_unwritten::<T>(length, false) }?;
-        // SAFETY: the slot was taken for `length` elements with the size and alignment of `T`. Any
-        // bytes are a valid `MaybeUninit`, and this is the slot's first view.
+        // SAFETY: the slot was acquired for `length` elements with the size and alignment of `T`.
+        // Any bytes are a valid `MaybeUninit`, and `room` is the first view of the slot.
         let room: &'s mut [MaybeUninit<T>] = unsafe { slot.host_slice(length) };
         // SAFETY: the slice contains exactly the elements of the shape.
         Ok(unsafe { FromParts::from_parts(room, shape.kept()) })

@@ -1,5 +1,5 @@
-//! A slot's block: putting it into its slot, taking it out and freeing it, together with the shapes
-//! that fit it.
+//! Operations that install, remove and free the block of a slot. These operations also remove the
+//! shapes that fit in the slot's old block.
 
 use super::advertise::advertise;
 use super::slot::SlotPointer;
@@ -11,25 +11,25 @@ use alloc::boxed::Box;
 use core::mem::ManuallyDrop;
 use core::ptr::{NonNull, null_mut};
 
-/// Puts a new block into an idle slot, and frees the old one.
+/// Installs a new block in an idle slot, and frees the slot's old block.
 ///
 /// # Safety
 ///
-/// The slot is idle, and the pool is marked as busy or exclusively borrowed. `block` was just
-/// allocated with `bytes` bytes and has no other owner.
+/// The slot must be idle, and the pool must be marked as busy or exclusively borrowed. `block` must
+/// have been allocated with `bytes` bytes, and must have no other owner.
 pub(super) unsafe fn install<B: PoolBackend>(
     slot: SlotPointer<'_, B>,
     block: B::Block,
     bytes: usize,
 ) {
-    // SAFETY: the slot is idle.
+    // SAFETY: the caller guarantees that the slot is idle.
     let shapes = unsafe { take_shapes(slot) };
-    // SAFETY: the slot is idle.
+    // SAFETY: the caller guarantees that the slot is idle.
     let old = unsafe { take_block(slot) };
-    // The new block is in its slot before foreign code runs, so it cannot be lost.
-    // SAFETY: the slot and its record are live and nothing holds a reference to them.
+    // The slot receives the new block before foreign code runs, so a panic cannot leak the block.
+    // SAFETY: the slot is live, and no reference to it exists.
     unsafe { (*slot.slot.as_ptr()).block = block };
-    // SAFETY: as above.
+    // SAFETY: the slot's record is live, and no reference to it exists.
     unsafe { (*slot.record().as_ptr()).real = bytes };
     slot.state().note_growth(bytes);
     drop(shapes);
@@ -41,81 +41,81 @@ pub(super) unsafe fn install<B: PoolBackend>(
 ///
 /// # Safety
 ///
-/// The slot is idle, and the pool is marked as busy or exclusively borrowed.
+/// The slot must be idle, and the pool must be marked as busy or exclusively borrowed.
 pub(super) unsafe fn release<B: PoolBackend>(slot: SlotPointer<'_, B>) -> usize {
-    // SAFETY: the slot is idle.
+    // SAFETY: the caller guarantees that the slot is idle.
     let shapes = unsafe { take_shapes(slot) };
-    // SAFETY: the slot is idle.
+    // SAFETY: the caller guarantees that the slot is idle.
     let block = unsafe { take_block(slot) };
     drop(shapes);
     block.bytes
 }
 
-/// Takes the block of an idle slot out of the pool, and replaces it with `spare`.
+/// Removes the block of an idle slot from the pool, and installs `spare` in the slot.
 ///
 /// # Safety
 ///
-/// The slot is idle and has a block, and the pool is marked as busy or exclusively borrowed.
-/// `spare` belongs to the caller and was allocated like a block of this pool.
+/// The slot must be idle and must have a block. The pool must be marked as busy or exclusively
+/// borrowed. The caller must own `spare`, and `spare` must have been allocated in the same way as
+/// the blocks of this pool.
 pub(super) unsafe fn take_out<B: PoolBackend>(
     slot: SlotPointer<'_, B>,
     spare: Option<LooseBlock<B::Block>>,
 ) -> LooseBlock<B::Block> {
-    // SAFETY: the slot is idle.
+    // SAFETY: the caller guarantees that the slot is idle.
     let shapes = unsafe { take_shapes(slot) };
     let uninitialised = slot.uninitialised_bytes();
-    // SAFETY: the slot is idle.
+    // SAFETY: the caller guarantees that the slot is idle.
     let taken = ManuallyDrop::new(unsafe { take_block(slot) });
     if let Some(spare) = spare {
-        // SAFETY: the slot and its record are live and nothing holds a reference to them. The same
-        // holds below.
+        // SAFETY: the slot is live, and no reference to it exists.
         unsafe { (*slot.slot.as_ptr()).block = spare.block };
-        // SAFETY: as above.
+        // SAFETY: the slot's record is live, and no reference to it exists.
         unsafe { (*slot.record().as_ptr()).real = spare.bytes };
         slot.set_uninitialised_bytes(spare.uninitialised);
         slot.state().note_reserved(spare.bytes);
-        // SAFETY: the slot is idle, and its block is in place.
+        // SAFETY: the slot is idle, and `spare` is now its block.
         unsafe { advertise(slot) };
     }
     drop(shapes);
     LooseBlock { block: taken.block, bytes: taken.bytes, uninitialised }
 }
 
-/// A block that was taken out of its slot, and that is freed when this value is dropped.
+/// A block that has been removed from its slot. Dropping this value frees the block.
 #[must_use = "dropping this value frees the block"]
 struct TakenBlock<'s, B: PoolBackend> {
     state: &'s State<B>,
     block: B::Block,
-    /// The bytes that the block was allocated with; 0 if there is no block.
+    /// The number of bytes with which the block was allocated, or 0 if there is no block.
     bytes: usize,
     armed_by_view: bool,
 }
 
-/// Empties an idle slot: afterwards it has no block and no handle, and advertises nothing.
+/// Empties an idle slot, so that the slot has no block and no handle, and advertises 0 words.
 ///
 /// # Safety
 ///
-/// The slot is idle.
+/// The slot must be idle.
 unsafe fn take_block<B: PoolBackend>(slot: SlotPointer<'_, B>) -> TakenBlock<'_, B> {
     let record = slot.record().as_ptr();
     let block = slot.block();
-    // SAFETY: the slot and its record are live and nothing holds a reference to them. The same
-    // holds below.
+    // SAFETY: the slot's record is live, and no reference to it exists.
     let bytes = unsafe { (*record).real };
-    // SAFETY: as above.
+    // SAFETY: the slot's record is live, and no reference to it exists.
     let armed_by_view = unsafe { (*record).armed_by_view };
-    // SAFETY: as above. The slot is emptied before the backend runs (invariant 6).
+    // The slot is emptied before the backend runs (invariant 6). SAFETY: the slot is live, and no
+    // reference to it exists.
     unsafe { (*slot.slot.as_ptr()).block = B::DANGLING };
-    // SAFETY: as above.
+    // SAFETY: the slot is live, and no reference to it exists.
     unsafe { (*slot.slot.as_ptr()).advertised = 0 };
-    // SAFETY: as above.
+    // SAFETY: the slot's record is live, and no reference to it exists.
     unsafe { (*record).real = 0 };
-    // SAFETY: as above.
+    // SAFETY: the slot's record is live, and no reference to it exists.
     unsafe { (*record).serial = 0 };
-    // SAFETY: as above.
+    // SAFETY: the slot's record is live, and no reference to it exists.
     unsafe { (*record).armed_by_view = false };
-    // The mark belongs to the block, and a new block is initialised.
-    // SAFETY: as above.
+    // The mark is removed together with the block, because the next block of the slot is
+    // initialised. SAFETY: the slot's record is live, and no reference to it exists.
     unsafe { (*record).uninitialised_words = 0 };
     let state = slot.state();
     state.note_released(bytes);
@@ -129,32 +129,33 @@ impl<B: PoolBackend> Drop for TakenBlock<'_, B> {
         if bytes == 0 {
             return;
         }
-        // SAFETY: the block is allocated, and nothing views it because its slot was idle
-        // (`take_block`).
+        // SAFETY: the block is allocated, and no view of it exists because its slot was idle when
+        // `take_block` removed it.
         if armed_by_view && unsafe { B::reuse(state.context(), block, Reuse::Free) }.is_err() {
             return state.note_leaked(bytes);
         }
-        // SAFETY: the block was allocated with `bytes` bytes (invariant 4), is no longer in any
-        // slot, and has no views.
+        // SAFETY: the block was allocated with `bytes` bytes (invariant 4). No slot contains the
+        // block any more, and no view of it exists.
         unsafe { B::free(state.context(), block, bytes) };
     }
 }
 
-/// Takes the shape set of an idle slot out of the slot, for the caller to drop. Dropping it runs
-/// the `Drop` of the backend's descriptors.
+/// Removes the shape set from an idle slot and returns it. Dropping the set runs the `Drop`
+/// implementations of the backend's descriptors.
 ///
 /// # Safety
 ///
-/// The slot is idle.
+/// The slot must be idle.
 pub(super) unsafe fn take_shapes<B: PoolBackend>(
     slot: SlotPointer<'_, B>,
 ) -> Option<Box<ShapeSet<B::Descriptor>>> {
     let place = slot.shapes().as_ptr();
-    // SAFETY: the slot's table is live and nothing holds a reference to the pointer.
+    // SAFETY: the slot's table is live, and no reference to this pointer exists.
     let shapes = NonNull::new(unsafe { *place })?;
-    // SAFETY: as above. The set is removed from the slot before its descriptors' `Drop` runs.
+    // The set is removed from the slot before the `Drop` implementations of its descriptors run.
+    // SAFETY: the slot's table is live, and no reference to this pointer exists.
     unsafe { *place = null_mut() };
-    // SAFETY: the set was created by `try_box`. Nothing borrowed from it is in use, because the
-    // slot is idle, and no slot refers to it any more.
+    // SAFETY: `try_box` created the set. No reference into the set exists because the slot is idle,
+    // and no slot points to the set any more.
     Some(unsafe { into_box(shapes) })
 }

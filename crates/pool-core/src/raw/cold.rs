@@ -1,7 +1,9 @@
-//! The cold function, which handles all rare cases of an acquire: the end of a table, the first use
-//! of a slot, a block that is too small, an armed slot, and zero length. A single comparison sends
-//! all of these cases to [`prepare`]. Foreign code may run inside it (invariant 9), so the pool is
-//! marked, and the slot at the cursor advertises nothing.
+//! The cold function, which handles the rare cases of an acquire: the end of a table, the first use
+//! of a slot, a block that is too small, an armed slot, and a length of zero.
+//!
+//! A single comparison sends all of these cases to [`prepare`]. Because foreign code may run inside
+//! the cold function (invariant 9), the pool is marked as busy and the slot at the cursor
+//! advertises 0 words.
 
 use core::ptr::NonNull;
 
@@ -19,11 +21,11 @@ use crate::error::{PoolError, panic_with};
 ///
 /// # Errors
 ///
-/// Same as for an acquire.
+/// Returns the same errors as an acquire.
 ///
 /// # Safety
 ///
-/// Same as for [`prepare_bytes`].
+/// The requirements are the same as for [`prepare_bytes`].
 #[inline(always)]
 pub(super) unsafe fn prepare<'s, B: PoolBackend, T>(
     slot: NonNull<Slot<B>>,
@@ -39,12 +41,12 @@ pub(super) unsafe fn prepare<'s, B: PoolBackend, T>(
     prepared.map_err(|error| as_asked(error, length))
 }
 
-/// Does the same as [`prepare`] for elements that may be read first, but panics instead of
-/// returning an error.
+/// Does the same as [`prepare`] for elements that may be read before they are written, but panics
+/// instead of returning an error.
 ///
 /// # Safety
 ///
-/// Same as for [`prepare`].
+/// The requirements are the same as for [`prepare`].
 #[inline(always)]
 #[track_caller]
 pub(super) unsafe fn prepare_or_panic<'s, B: PoolBackend, T>(
@@ -62,7 +64,7 @@ pub(super) unsafe fn prepare_or_panic<'s, B: PoolBackend, T>(
     }
 }
 
-/// Replaces the padded number of elements in an error with the number requested.
+/// Replaces the padded number of elements in an error with the number that the caller requested.
 #[cold]
 fn as_asked<E>(error: PoolError<E>, length: usize) -> PoolError<E> {
     match error {
@@ -73,12 +75,12 @@ fn as_asked<E>(error: PoolError<E>, length: usize) -> PoolError<E> {
     }
 }
 
-/// Prepares the slot at a cursor for `length` elements of `element_size` bytes.
+/// Prepares the slot at a cursor for `length` elements of `element_size` bytes each.
 ///
 /// # Safety
 ///
-/// `slot` is a slot or sentinel of a pool that lives for `'s`. No view of that slot or of a slot
-/// above it is in use.
+/// `slot` must be a slot or sentinel of a pool that lives for `'s`. No view of `slot`, or of any
+/// slot above it, may be in use.
 #[cold]
 #[inline(never)]
 unsafe fn prepare_bytes<'s, B: PoolBackend>(
@@ -88,37 +90,37 @@ unsafe fn prepare_bytes<'s, B: PoolBackend>(
     first_use: FirstUse,
 ) -> Result<SlotPointer<'s, B>, PoolError<B::Error>> {
     let demand = Demand::new::<B>(length, element_size, first_use)?;
-    // SAFETY: `slot` is a slot or sentinel of a live pool (caller).
+    // SAFETY: the caller guarantees that `slot` is a slot or sentinel of a live pool.
     let (table, index) = unsafe { Table::locate(slot) };
-    // SAFETY: the pool lives for `'s` (caller).
+    // SAFETY: the caller guarantees that the pool lives for `'s`.
     let state: &'s State<B> = unsafe { Table::state_of(table) };
     let Some(_busy) = state.busy() else { return Err(PoolError::Reentered) };
     let slot = if index == SLOTS {
-        // While the table is allocated, the cursor is at the sentinel, which never advertises
-        // anything.
-        // SAFETY: the pool lives for `'s` (caller), and is marked.
+        // While the new table is allocated, the cursor is at the sentinel, and a sentinel always
+        // advertises 0 words. SAFETY: the caller guarantees that the pool lives for `'s`, and the
+        // pool is marked as busy.
         unsafe { State::slot_after(table) }?
     } else {
         // SAFETY: `slot` is not a sentinel, and the pool lives for `'s`.
         unsafe { SlotPointer::new(slot) }
     };
-    // SAFETY: the slot is idle (caller), and stays idle because acquires are refused while the pool
-    // is marked.
+    // SAFETY: the caller guarantees that the slot is idle. The slot remains idle because a busy
+    // pool refuses acquires.
     let _withdrawn = unsafe { WithdrawnSlot::new(slot) };
-    // SAFETY: the slot and all slots above it are idle (caller), the slot advertises nothing, and
-    // the pool is marked.
+    // SAFETY: the caller guarantees that this slot and all slots above it are idle. The slot
+    // advertises 0 words, and the pool is marked as busy.
     unsafe { hand_out(state, slot, None, demand) }?;
     state.note_cold_acquire();
     state.note_use(slot.number());
     Ok(slot)
 }
 
-/// Does the same as [`prepare_bytes`] for elements that may be read first, but panics instead of
-/// returning an error.
+/// Does the same as [`prepare_bytes`] for elements that may be read before they are written, but
+/// panics instead of returning an error.
 ///
 /// # Safety
 ///
-/// Same as for [`prepare_bytes`].
+/// The requirements are the same as for [`prepare_bytes`].
 #[cold]
 #[inline(never)]
 #[track_caller]
@@ -134,17 +136,18 @@ unsafe fn prepare_bytes_or_panic<'s, B: PoolBackend>(
     }
 }
 
-/// Hands out the block of a slot that was taken for zero elements, before `length` elements of `T`
-/// are written to the block. `cursor` is the cursor of the slot's scope.
+/// Hands out the block of a slot that a vector acquired for zero elements. The vector calls this
+/// function before it writes its first `length` elements of `T` to the block. `cursor` is the
+/// cursor of the slot's scope.
 ///
 /// # Errors
 ///
-/// Same as for [`prepare`]. The slot stays taken in case of an error.
+/// Returns the same errors as [`prepare`]. If an error is returned, the slot remains acquired.
 ///
 /// # Safety
 ///
-/// The slot is below the cursor, and no view contains a byte of its block. No view of the slot at
-/// the cursor, or of a slot above it, is in use.
+/// The slot must be below the cursor, and no view may contain a byte of the slot's block. No view
+/// of the slot at the cursor, or of a slot above the cursor, may be in use.
 #[inline]
 pub(super) unsafe fn hand_out_taken<B: PoolBackend, T>(
     slot: SlotPointer<'_, B>,
@@ -160,15 +163,15 @@ pub(super) unsafe fn hand_out_taken<B: PoolBackend, T>(
     handed_out.map_err(|error| as_asked(error, length))
 }
 
-/// Does the same as [`hand_out_taken`], compiled once for all types of elements.
+/// Does the same as [`hand_out_taken`], but is compiled only once for all element types.
 ///
 /// # Errors
 ///
-/// Same as for [`hand_out_taken`].
+/// Returns the same errors as [`hand_out_taken`].
 ///
 /// # Safety
 ///
-/// Same as for [`hand_out_taken`].
+/// The requirements are the same as for [`hand_out_taken`].
 #[cold]
 #[inline(never)]
 unsafe fn hand_out_taken_bytes<B: PoolBackend>(
@@ -180,21 +183,23 @@ unsafe fn hand_out_taken_bytes<B: PoolBackend>(
     let demand = Demand::new::<B>(length, element_size, FirstUse::Write)?;
     let state = slot.state();
     let Some(_busy) = state.busy() else { return Err(PoolError::Reentered) };
-    // SAFETY: `cursor` is a slot or sentinel of a live pool (caller).
+    // SAFETY: the caller guarantees that `cursor` is a slot or sentinel of a live pool.
     let (table, index) = unsafe { Table::locate(cursor) };
-    // SAFETY: the table is live, and its number is never written after the table was created.
+    // SAFETY: the table is live, and the number of a table never changes after the table's
+    // creation.
     let idle_from = unsafe { (*table.as_ptr()).number } * SLOTS + index;
     let _withdrawn_next = (index < SLOTS).then(|| {
-        // SAFETY: `cursor` is not a sentinel, and belongs to the slot's pool.
+        // SAFETY: `cursor` is not a sentinel, and belongs to the same pool as the slot.
         let next = unsafe { SlotPointer::new(cursor) };
-        // SAFETY: the slot is idle (caller), and stays idle because acquires are refused while the
-        // pool is marked.
+        // SAFETY: the caller guarantees that the slot at the cursor is idle. The slot at the cursor
+        // remains idle because a busy pool refuses acquires.
         unsafe { WithdrawnSlot::new(next) }
     });
-    // SAFETY: below the cursor, the advertised word belongs to the views of the slot, and there is
-    // no such view (caller).
+    // SAFETY: the advertised word of a slot below the cursor belongs to the views of the slot, and
+    // the caller guarantees that no such view exists.
     let _withdrawn = unsafe { WithdrawnSlot::new(slot) };
-    // SAFETY: nothing views the block, and the slots from the cursor on are idle (caller). The slot
-    // and the slot at the cursor advertise nothing, and the pool is marked.
+    // SAFETY: the caller guarantees that no view of the block exists and that the slots from the
+    // cursor on are idle. This slot and the slot at the cursor advertise 0 words, and the pool is
+    // marked as busy.
     unsafe { hand_out(state, slot, Some(idle_from), demand) }
 }

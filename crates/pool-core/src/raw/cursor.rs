@@ -1,5 +1,5 @@
-//! The cursor over slots, which is one word. Reserving checks the slot at the cursor, and stepping
-//! moves past that slot.
+//! The cursor over slots, which is a single word. Reserving memory checks the slot at the cursor,
+//! and a step moves the cursor past that slot.
 
 use core::cell::Cell;
 use core::fmt;
@@ -25,15 +25,15 @@ use crate::error::PoolError;
 use crate::stats::ReleaseReport;
 use crate::threads::ScopeMayLeaveItsThread;
 
-/// The address of the next slot, or of the sentinel that ends its table.
+/// The address of the next slot, or of the sentinel at the end of a table.
 pub struct SlotCursor<B: PoolBackend> {
     slot: Cell<NonNull<Slot<B>>>,
 }
 
-// SAFETY: no type meets the condition (invariant 7).
+// SAFETY: no type implements `ScopeMayLeaveItsThread`, so this impl applies to no type.
 unsafe impl<B: PoolBackend + ScopeMayLeaveItsThread> Send for SlotCursor<B> {}
 
-// SAFETY: as above.
+// SAFETY: no type implements `ScopeMayLeaveItsThread`, so this impl applies to no type.
 unsafe impl<B: PoolBackend + ScopeMayLeaveItsThread> Sync for SlotCursor<B> {}
 
 impl<B: PoolBackend> fmt::Debug for SlotCursor<B> {
@@ -45,8 +45,9 @@ impl<B: PoolBackend> fmt::Debug for SlotCursor<B> {
 impl<B: PoolBackend> SlotCursor<B> {
     /// # Safety
     ///
-    /// `slot` is a slot or sentinel of a pool that outlives the cursor. No view of that slot or of
-    /// a slot above it is in use. No other cursor creates such a view while this cursor is used.
+    /// `slot` must be a slot or sentinel of a pool that outlives the cursor. No view of `slot`, or
+    /// of any slot above it, may be in use. While this cursor is used, no other cursor may create
+    /// such a view.
     #[inline(always)]
     pub(super) unsafe fn new(slot: NonNull<Slot<B>>) -> Self {
         Self { slot: Cell::new(slot) }
@@ -68,13 +69,14 @@ impl<B: PoolBackend> ScopeCursor<B> for SlotCursor<B> {
     unsafe fn reserve<'s, T>(&self, length: usize) -> SlotPointer<'s, B> {
         const { assert_aligned::<B, T>() };
         let slot = self.slot.get();
-        // SAFETY: the cursor is at a slot or a sentinel of a live pool (`new`).
+        // SAFETY: the cursor is at a slot or a sentinel of a live pool, as `new` requires.
         if fits::<T>(padded::<T>(length, B::ALIGN), unsafe { (*slot.as_ptr()).advertised }) {
-            // SAFETY: a slot whose advertised words suffice is not a sentinel (invariant 3).
+            // SAFETY: the slot is not a sentinel, because a sentinel advertises 0 words (invariant
+            // 3).
             return unsafe { SlotPointer::new(slot) };
         }
-        // SAFETY: this is the cursor's slot, in a pool that lives for `'s`, and no view of the slot
-        // is in use (`new`).
+        // SAFETY: the slot is at the cursor, and belongs to a pool that lives for `'s`. No view of
+        // the slot is in use, as `new` requires.
         unsafe { cold::prepare_or_panic::<B, T>(slot, length) }
     }
 
@@ -86,13 +88,14 @@ impl<B: PoolBackend> ScopeCursor<B> for SlotCursor<B> {
     ) -> Result<SlotPointer<'s, B>, PoolError<B::Error>> {
         const { assert_aligned::<B, T>() };
         let slot = self.slot.get();
-        // SAFETY: the cursor is at a slot or a sentinel of a live pool (`new`).
+        // SAFETY: the cursor is at a slot or a sentinel of a live pool, as `new` requires.
         if fits::<T>(padded::<T>(length, B::ALIGN), unsafe { (*slot.as_ptr()).advertised }) {
-            // SAFETY: a slot whose advertised words suffice is not a sentinel (invariant 3).
+            // SAFETY: the slot is not a sentinel, because a sentinel advertises 0 words (invariant
+            // 3).
             return Ok(unsafe { SlotPointer::new(slot) });
         }
-        // SAFETY: this is the cursor's slot, in a pool that lives for `'s`, and no view of the slot
-        // is in use (`new`).
+        // SAFETY: the slot is at the cursor, and belongs to a pool that lives for `'s`. No view of
+        // the slot is in use, as `new` requires.
         unsafe { cold::prepare::<B, T>(slot, length, first_use) }
     }
 
@@ -113,9 +116,10 @@ impl<B: PoolBackend> ScopeCursor<B> for SlotCursor<B> {
         B: HostBackend,
     {
         let (slot, used) = self.find_idle(start.cast(), length * size_of::<T>())?;
-        // SAFETY: the slot is at or above the cursor, and its only view is the caller's (caller).
+        // SAFETY: the slot is at or above the cursor, and the caller guarantees that it holds the
+        // only view of the slot's block.
         unsafe { self.step_with_block_of(slot, used) };
-        // The elements stay in place: their block now belongs to a slot below the cursor.
+        // The elements do not move, because their block now belongs to a slot below the cursor.
         Some(start)
     }
 
@@ -124,7 +128,7 @@ impl<B: PoolBackend> ScopeCursor<B> for SlotCursor<B> {
         B: HostBackend,
     {
         let (slot, _) = self.find_idle(address.as_ptr(), 0)?;
-        // SAFETY: the record is live and nothing holds a reference to it.
+        // SAFETY: the slot's record is live, and no reference to it exists.
         Some(unsafe { (*slot.record().as_ptr()).real })
     }
 
@@ -137,8 +141,8 @@ impl<B: PoolBackend> ScopeCursor<B> for SlotCursor<B> {
         B: HostBackend,
     {
         let (slot, _) = self.find_idle(address.as_ptr(), 0)?;
-        // SAFETY: the slot is at or above the cursor. Only the caller has a view of its block, and
-        // the caller gives that view up.
+        // SAFETY: the slot is at or above the cursor. Only the caller holds a view of the slot's
+        // block, and the caller does not use that view any more.
         Some(unsafe { take_out(slot, spare) })
     }
 
@@ -150,45 +154,47 @@ impl<B: PoolBackend> ScopeCursor<B> for SlotCursor<B> {
 
     #[inline(always)]
     unsafe fn step(&self, reserved: SlotPointer<'_, B>) {
-        // SAFETY: a reserved slot is not a sentinel, so the next slot is within the table.
+        // SAFETY: a reserved slot is not a sentinel, so the table contains another slot or its
+        // sentinel after it.
         self.slot.set(unsafe { reserved.slot.add(1) });
     }
 
     #[inline(always)]
     unsafe fn step_back(&self, taken: SlotPointer<'_, B>) {
-        // SAFETY: the slot is not a sentinel, so another slot follows it.
+        // SAFETY: the slot is not a sentinel, so the table contains another slot or its sentinel
+        // after it.
         if self.slot.get() == unsafe { taken.slot.add(1) } {
             self.slot.set(taken.slot);
         }
     }
 
     fn active(&self) -> usize {
-        // SAFETY: the cursor is at a slot or a sentinel of a live pool (`new`).
+        // SAFETY: the cursor is at a slot or a sentinel of a live pool, as `new` requires.
         let (table, index) = unsafe { Table::locate(self.slot.get()) };
-        // SAFETY: the cursor's table is live, and its number is never written after the table was
-        // created.
+        // SAFETY: the cursor's table is live, and the number of a table never changes after the
+        // table's creation.
         unsafe { (*table.as_ptr()).number * SLOTS + index }
     }
 
     fn state(&self) -> &State<B> {
-        // SAFETY: the cursor is at a slot or a sentinel of a live pool (`new`).
+        // SAFETY: the cursor is at a slot or a sentinel of a live pool, as `new` requires.
         let (table, _) = unsafe { Table::locate(self.slot.get()) };
-        // SAFETY: the reference ends with the borrow of the cursor, which the pool outlives.
+        // SAFETY: the returned reference borrows from the cursor, and the pool outlives the cursor.
         unsafe { Table::state_of(table) }
     }
 
     fn trim(&self) -> ReleaseReport {
-        // SAFETY: no view of a slot at or above the cursor is in use (`new`).
+        // SAFETY: no view of a slot at or above the cursor is in use, as `new` requires.
         unsafe { idle::trim(self.state(), self.active()) }
     }
 
     fn compact(&self, compaction: &Compaction) -> ReleaseReport {
-        // SAFETY: no view of a slot at or above the cursor is in use (`new`).
+        // SAFETY: no view of a slot at or above the cursor is in use, as `new` requires.
         unsafe { idle::compact(self.state(), self.active(), compaction) }
     }
 
     fn sample_lengths(&self) {
-        // SAFETY: no view of a slot at or above the cursor is in use (`new`).
+        // SAFETY: no view of a slot at or above the cursor is in use, as `new` requires.
         unsafe { idle::sample_lengths(self.state(), self.active()) };
     }
 

@@ -1,12 +1,13 @@
-//! The single comparison of an acquire, and the size of the block that makes it succeed. Both use
-//! the same formula, so a length that once fitted always fits again.
+//! The single comparison that an acquire performs, and the size of the smallest block for which the
+//! comparison succeeds. The comparison and the size use the same formula, so a length that has
+//! fitted once always fits again.
 
 /// The number of bytes in a word, which is the unit of the advertised capacity.
 pub(super) const WORD: usize = 8;
 
-/// Returns `true` if `length` elements of `T` fit in `advertised` words. The comparison is strict,
-/// so nothing fits in 0 words. It performs no addition or multiplication on `length`, so it cannot
-/// wrap.
+/// Returns `true` if `length` elements of `T` fit in `advertised` words. Nothing fits in 0 words,
+/// because the comparison is strict. The comparison cannot wrap, because it never adds to `length`
+/// or multiplies it.
 #[inline(always)]
 pub(super) const fn fits<T>(length: usize, advertised: usize) -> bool {
     let size = size_of::<T>();
@@ -21,13 +22,14 @@ pub(super) const fn fits<T>(length: usize, advertised: usize) -> bool {
 }
 
 /// Returns the size in bytes of the smallest block in which `length` elements of `size` bytes fit
-/// according to [`fits`], rounded up to `align`. Returns 0 for no bytes, and `None` if the size is
-/// above `isize::MAX`.
+/// according to [`fits`], rounded up to a multiple of `align`. Returns 0 if the elements have no
+/// bytes, and `None` if the size is above `isize::MAX`.
 pub(crate) const fn block_bytes(length: usize, size: usize, align: usize) -> Option<usize> {
     if length == 0 || size == 0 {
         return Some(0);
     }
-    // One more than the left side of the comparison, times the divisor of the right side.
+    // The number of words is the left side of the comparison in `fits` plus one, multiplied by the
+    // divisor on the right side.
     let (counted, factor) = if divides_word(size) {
         (length / (WORD / size), 1)
     } else {
@@ -41,8 +43,8 @@ pub(crate) const fn block_bytes(length: usize, size: usize, align: usize) -> Opt
     }
 }
 
-/// Rounds `bytes` up to a multiple of `align`, a power of two. Returns `None` if the result is
-/// above `isize::MAX`.
+/// Rounds `bytes` up to a multiple of `align`, which must be a power of two. Returns `None` if the
+/// result is above `isize::MAX`.
 pub(super) const fn round_up(bytes: usize, align: usize) -> Option<usize> {
     match bytes.checked_add(align - 1) {
         Some(sum) if sum <= isize::MAX as usize => Some(sum & !(align - 1)),
@@ -50,15 +52,17 @@ pub(super) const fn round_up(bytes: usize, align: usize) -> Option<usize> {
     }
 }
 
-/// Returns the number of elements of `T` that a block must hold, so that `length` of them fit after
-/// the block's first aligned address. An element whose alignment is above `align`, the alignment of
-/// blocks, is at least as large as the gap before that address.
+/// Returns the number of elements of `T` that a block must be able to hold, so that `length`
+/// elements fit after the first address in the block that is aligned for `T`. One additional
+/// element suffices, because an element whose alignment exceeds `align` is at least as large as the
+/// gap before that address. `align` is the alignment of blocks.
 #[inline(always)]
 pub(super) const fn padded<T>(length: usize, align: usize) -> usize {
     if align_of::<T>() <= align || size_of::<T>() == 0 || length == 0 {
         return length;
     }
-    // If the addition saturates, the result fits in no block in any case.
+    // If the addition saturates, the elements do not fit in any block, with or without the
+    // additional element.
     length.saturating_add(1)
 }
 
@@ -67,7 +71,7 @@ const fn divides_word(size: usize) -> bool {
     size <= WORD && WORD % size == 0
 }
 
-/// Returns the number of words that the comparison counts for one element.
+/// Returns the number of words that the comparison in `fits` counts for each element.
 const fn words_of_element(size: usize) -> usize {
     size.div_ceil(WORD)
 }
@@ -77,8 +81,8 @@ mod tests {
     use super::*;
 
     fn check<const SIZE: usize>() {
-        // Every capacity up to the needed capacity is tried, which is slow under Miri for large
-        // lengths.
+        // This loop tries every capacity up to the needed capacity, which is slow under Miri if the
+        // length is large.
         let (few, long): (_, &[usize]) =
             if cfg!(miri) { (20, &[257]) } else { (200, &[1_000, 4_095, 4_096, 65_537]) };
         let lengths = (0..few).chain(long.iter().copied());

@@ -1,7 +1,9 @@
-//! The one function that hands out a slot's block, for an acquire and for the first use of a vector
-//! that was acquired without capacity. All duties before the first write are performed here, and
-//! nowhere else: growth, [`PoolBackend::reuse`], zeroing marked bytes, poisoning, sampling, and
-//! counting live bytes.
+//! The only function that hands out the block of a slot. An acquire calls this function, and so
+//! does the first use of a vector that was acquired without capacity.
+//!
+//! The function performs all duties that precede the first write to a block: it grows the block,
+//! calls [`PoolBackend::reuse`], zeroes marked bytes, poisons the block, records samples, and
+//! counts live bytes.
 
 use super::block::{install, release};
 use super::fits::{WORD, block_bytes, round_up};
@@ -14,7 +16,8 @@ use crate::error::PoolError;
 /// The elements for which a block is handed out.
 #[derive(Clone, Copy)]
 pub(super) struct Demand {
-    /// The size in bytes of the smallest block that suffices; 0 if the elements have no bytes.
+    /// The size in bytes of the smallest block in which the elements fit, or 0 if the elements have
+    /// no bytes.
     block_bytes: usize,
     length: usize,
     element_size: usize,
@@ -22,11 +25,11 @@ pub(super) struct Demand {
 }
 
 impl Demand {
-    /// Creates a demand for `length` elements of `element_size` bytes.
+    /// Creates a demand for `length` elements of `element_size` bytes each.
     ///
     /// # Errors
     ///
-    /// [`PoolError::SizeOverflow`] if the elements have more than `isize::MAX` bytes.
+    /// Returns [`PoolError::SizeOverflow`] if the elements have more than `isize::MAX` bytes.
     pub(super) fn new<B: PoolBackend>(
         length: usize,
         element_size: usize,
@@ -38,29 +41,32 @@ impl Demand {
         Ok(Self { block_bytes, length, element_size, first_use })
     }
 
-    /// Bytes of the elements.
+    /// Returns the total size of the elements in bytes.
     fn bytes(self) -> usize {
         self.length * self.element_size
     }
 }
 
-/// Hands out the block of a slot of the pool `state`, for the elements of a demand. For an acquire,
-/// the slot is the first idle slot, and `taken_to` is `None`. For the first use of a vector, the
-/// slot is already taken, and `taken_to` is the number of the first idle slot.
+/// Hands out the block of `slot` for the elements of a demand. `state` is the state of the slot's
+/// pool.
 ///
-/// A demand without bytes hands out nothing: no duty is performed, and the slot stays armed for its
-/// next use.
+/// An acquire passes the first idle slot, and passes `None` as `taken_to`. The first use of a
+/// vector passes a slot that the vector has already acquired, and passes the number of the first
+/// idle slot as `taken_to`.
+///
+/// If a demand has no bytes, the function performs no duty, and the slot stays armed for its next
+/// use.
 ///
 /// # Errors
 ///
-/// Same as for an acquire. The slot then still has its duties, and either its old block or no
-/// block.
+/// Returns the same errors as an acquire. After an error, the slot still has its pending duties,
+/// and has either its old block or no block.
 ///
 /// # Safety
 ///
-/// Nothing views the slot's block. All slots from the first idle slot on are idle, and the first
-/// idle slot is the given slot or a slot above it. The given slot and the slot at the cursor
-/// advertise nothing, and the pool is marked as busy.
+/// No view of the slot's block may exist. The first idle slot must be `slot` or a slot above it,
+/// and all slots from the first idle slot on must be idle. Both `slot` and the slot at the cursor
+/// must advertise 0 words, and the pool must be marked as busy.
 #[inline(always)]
 pub(super) unsafe fn hand_out<B: PoolBackend>(
     state: &State<B>,
@@ -69,18 +75,19 @@ pub(super) unsafe fn hand_out<B: PoolBackend>(
     demand: Demand,
 ) -> Result<(), PoolError<B::Error>> {
     let config = state.config();
-    // A closure, because few acquires need the number.
+    // A closure computes the number of the first idle slot, because few acquires need that number.
     let idle_from = || taken_to.unwrap_or_else(|| slot.number());
     if demand.block_bytes > 0 {
-        // SAFETY: the record is live and nothing holds a reference to it.
+        // SAFETY: the slot's record is live, and no reference to it exists.
         let real = unsafe { (*slot.record().as_ptr()).real };
         if real < demand.block_bytes || config.fresh {
             // SAFETY: the caller upholds the same contract.
             unsafe { grow(slot, idle_from(), demand.block_bytes) }?;
         }
-        // SAFETY: the caller upholds this contract, and the block is large enough.
+        // SAFETY: the caller upholds the contract of `put_in_order`, and the block is now large
+        // enough.
         unsafe { put_in_order(state, slot, demand) }?;
-        // SAFETY: nothing views the slot's block (caller).
+        // SAFETY: the caller guarantees that no view of the slot's block exists.
         unsafe { sample(slot, demand) };
     }
     if config.measure_live_bytes {
@@ -90,13 +97,13 @@ pub(super) unsafe fn hand_out<B: PoolBackend>(
     Ok(())
 }
 
-/// Lets the backend order the block of an armed slot, zeroes marked bytes that may be read first,
-/// and poisons the elements.
+/// Makes the backend order the block of an armed slot, zeroes the marked bytes that may be read
+/// before they are written, and poisons the elements.
 ///
 /// # Safety
 ///
-/// Nothing views the slot's block, which is large enough for the demand. The slot advertises
-/// nothing, and the pool is marked as busy.
+/// No view of the slot's block may exist, and the block must be large enough for the demand. The
+/// slot must advertise 0 words, and the pool must be marked as busy.
 #[inline(always)]
 unsafe fn put_in_order<B: PoolBackend>(
     state: &State<B>,
@@ -104,34 +111,37 @@ unsafe fn put_in_order<B: PoolBackend>(
     demand: Demand,
 ) -> Result<(), PoolError<B::Error>> {
     let record = slot.record().as_ptr();
-    // SAFETY: the record is live and nothing holds a reference to it.
+    // SAFETY: the slot's record is live, and no reference to it exists.
     if unsafe { (*record).armed_by_view } {
-        // SAFETY: a slot that a view armed and that did not grow still holds its block.
+        // SAFETY: a slot that is still armed by a view has not grown, so its block is still the
+        // block of that view.
         unsafe { B::reuse(state.context(), slot.block(), Reuse::HandOut) }.map_err(|source| {
             PoolError::Backend { operation: "order a block after its last use", source }
         })?;
-        // SAFETY: as above.
+        // SAFETY: the slot's record is live, and no reference to it exists.
         unsafe { (*record).armed_by_view = false };
     }
     if demand.first_use == FirstUse::Read {
-        // SAFETY: nothing views the block (caller), and the backend has ordered it.
+        // SAFETY: the caller guarantees that no view of the block exists, and the backend has
+        // ordered the block.
         unsafe { slot.initialise() }?;
     }
     if state.config().poison {
-        // SAFETY: the block holds the bytes of the elements, and nothing views it (caller).
+        // SAFETY: the block holds all bytes of the elements, and the caller guarantees that no view
+        // of the block exists.
         unsafe { B::set_bytes(state.context(), slot.block(), 0xFF, demand.bytes()) }
             .map_err(|source| PoolError::Backend { operation: "poison a block", source })?;
     }
     Ok(())
 }
 
-/// Gives the slot a block of at least `needed` bytes. The function first tries the growth factor,
-/// then the exact size. If both fail, it frees the slot's own block and every idle block, and tries
-/// the exact size again.
+/// Replaces the block of a slot with a block of at least `needed` bytes. The function first tries a
+/// size computed with the growth factor, and then the exact size. If both allocations fail, the
+/// function frees the slot's block and every idle block, and tries the exact size again.
 ///
 /// # Safety
 ///
-/// Same as for [`hand_out`].
+/// The requirements are the same as for [`hand_out`].
 unsafe fn grow<B: PoolBackend>(
     slot: SlotPointer<'_, B>,
     idle_from: usize,
@@ -140,7 +150,7 @@ unsafe fn grow<B: PoolBackend>(
     let state = slot.state();
     let config = state.config();
     let advice = Advice { huge_pages: config.huge_pages };
-    // SAFETY: the record is live and nothing holds a reference to it.
+    // SAFETY: the slot's record is live, and no reference to it exists.
     let old = unsafe { (*slot.record().as_ptr()).real };
     #[cfg(feature = "tracing")]
     let _span = tracing::debug_span!("pool_growth", pool = config.name, old, needed).entered();
@@ -152,17 +162,20 @@ unsafe fn grow<B: PoolBackend>(
     let exactly = Some(needed).filter(|&bytes| bytes <= room);
     for bytes in [with_factor, exactly].into_iter().flatten() {
         if let Ok(block) = B::allocate(state.context(), bytes, advice) {
-            // SAFETY: nothing views the old block, and the new block has `bytes` bytes.
+            // SAFETY: no view of the old block exists, and the new block was allocated with `bytes`
+            // bytes.
             unsafe { install(slot, block, bytes) };
             return Ok(());
         }
     }
 
     if slot.number() < idle_from {
-        // SAFETY: nothing views the slot's block, and the pool is marked (caller).
+        // SAFETY: the caller guarantees that no view of the slot's block exists, and that the pool
+        // is marked as busy.
         unsafe { release(slot) };
     }
-    // SAFETY: the slots are idle, and the pool is marked (caller).
+    // SAFETY: the caller guarantees that the slots from `idle_from` on are idle, and that the pool
+    // is marked as busy.
     unsafe { idle::trim_busy(state, idle_from) };
     let reserved = state.reserved();
     if needed > state.room() {
@@ -174,7 +187,8 @@ unsafe fn grow<B: PoolBackend>(
     }
     match B::allocate(state.context(), needed, advice) {
         Ok(block) => {
-            // SAFETY: as above.
+            // SAFETY: no view of the old block exists, and the new block was allocated with
+            // `needed` bytes.
             unsafe { install(slot, block, needed) };
             Ok(())
         }
@@ -185,16 +199,16 @@ unsafe fn grow<B: PoolBackend>(
     }
 }
 
-/// The size in bytes up to which a block grows by the whole factor.
+/// The size in bytes up to which the whole growth factor is applied to a block.
 ///
-/// Surplus bytes of a block are held until a trim, and a large block rarely grows. Beyond this
-/// size, only a quarter of the growth is therefore added. If lengths vary at random, a slot then
-/// holds an eighth more than its maximum, instead of half as much again. For slowly increasing
-/// lengths, the number of growths stays logarithmic.
+/// Above `WHOLE_FACTOR_BYTES`, a block grows by only a quarter of the growth factor's increase. The
+/// pool holds the surplus bytes of a block until a trim, and large blocks rarely grow. If lengths
+/// vary at random, a slot therefore holds an eighth more than its longest array, instead of half as
+/// much again. If lengths increase slowly, the number of growths remains logarithmic.
 const WHOLE_FACTOR_BYTES: usize = 64 << 10;
 
-/// Returns the old capacity times the growth factor, with less growth for large blocks, limited by
-/// the address space.
+/// Returns the old capacity multiplied by the growth factor. The growth factor has less effect on
+/// large blocks, and the result never exceeds the address space.
 #[expect(
     clippy::cast_precision_loss,
     clippy::cast_possible_truncation,
@@ -213,21 +227,20 @@ fn round_down<B: PoolBackend>(bytes: usize) -> usize {
     bytes & !(B::ALIGN - 1)
 }
 
-/// Records the bytes that an acquire needed, and counts the acquire as a sample if the slot is
-/// being sampled.
+/// Records the number of bytes that an acquire needed. If the slot is being sampled, the acquire
+/// also counts as a sample.
 ///
 /// # Safety
 ///
-/// Nothing views the slot's block.
+/// No view of the slot's block may exist.
 #[inline(always)]
 unsafe fn sample<B: PoolBackend>(slot: SlotPointer<'_, B>, demand: Demand) {
     let Demand { block_bytes: rounded, length, element_size, .. } = demand;
     let bytes = block_bytes(length, element_size, WORD).unwrap_or(rounded);
-    // SAFETY: the record is live, and nothing else holds a reference to it while this reference
-    // lives.
+    // SAFETY: the slot's record is live, and no other reference to it exists.
     let record = unsafe { slot.record().as_mut() };
-    // The bytes are recorded even when the slot is not being sampled, at no further cost: growth
-    // after the last sample therefore counts too.
+    // The number of bytes is recorded even if the slot is not being sampled. Recording the number
+    // costs nothing extra, and covers growth that happens after the last sample.
     record.largest_sample = record.largest_sample.max(bytes);
     if record.samples_left > 0 {
         record.samples_left -= 1;

@@ -1,6 +1,6 @@
 //! Operations on idle slots, which are the slots at or above a cursor: trimming, compacting, and
-//! arming for samples. They do nothing in a pool that is marked as busy, because the call then
-//! comes from inside another operation of the pool.
+//! arming the slots for samples. In a busy pool, these operations do nothing, because the call
+//! comes from inside another operation of the same pool.
 
 use super::advertise::{advertise, withdraw};
 use super::block::{install, release};
@@ -12,31 +12,31 @@ use crate::config::Compaction;
 use crate::stats::ReleaseReport;
 
 /// Frees the blocks of the slots from number `from` on, and waits until their memory is available.
-/// This includes memory whose freeing only began earlier. Frees nothing if the pool is busy.
+/// The function also waits for memory whose release began before the call. If the pool is busy, the
+/// function frees nothing.
 ///
 /// # Safety
 ///
-/// The slots from number `from` on are idle: no view of them is in use.
+/// The slots from number `from` on must be idle, which means that no view of them is in use.
 pub(super) unsafe fn trim<B: PoolBackend>(state: &State<B>, from: usize) -> ReleaseReport {
     let Some(_busy) = state.busy() else { return ReleaseReport::default() };
-    // SAFETY: the slots are idle (caller), and stay idle because acquires are refused while the
-    // pool is marked.
+    // SAFETY: the caller guarantees that the slots are idle. The slots remain idle because a busy
+    // pool refuses acquires.
     unsafe { trim_busy(state, from) }
 }
 
-/// Does the same as [`trim`], for a pool that the caller has already marked.
+/// Does the same as [`trim`] for a pool that the caller has already marked as busy.
 ///
 /// # Safety
 ///
-/// Same as for [`trim`], and the pool is marked as busy.
+/// The requirements are the same as for [`trim`]. In addition, the pool must be marked as busy.
 pub(super) unsafe fn trim_busy<B: PoolBackend>(state: &State<B>, from: usize) -> ReleaseReport {
-    // The slots are withdrawn before the span is created, because a subscriber may use the slot at
-    // the cursor.
-    // SAFETY: the slots are idle (caller).
+    // The slots advertise 0 words before the span is created, because a `tracing` subscriber may
+    // acquire the slot at the cursor. SAFETY: the caller guarantees that the slots are idle.
     unsafe { withdraw_from(state, from) };
     #[cfg(feature = "tracing")]
     let _span = tracing::debug_span!("pool_trim", pool = state.config().name, from).entered();
-    // SAFETY: the slots are idle, and the pool is marked (caller).
+    // SAFETY: the caller guarantees that the slots are idle and that the pool is marked as busy.
     let released = unsafe { release_from(state, from) };
     B::settle(state.context());
     #[cfg(feature = "tracing")]
@@ -48,67 +48,68 @@ pub(super) unsafe fn trim_busy<B: PoolBackend>(state: &State<B>, from: usize) ->
 ///
 /// # Safety
 ///
-/// The slots from number `from` on are idle. Either the pool is exclusively borrowed, or it is
-/// marked as busy and the slots advertise nothing.
+/// The slots from number `from` on must be idle. Either the pool must be exclusively borrowed, or
+/// it must be marked as busy and the slots must advertise 0 words.
 pub(super) unsafe fn release_from<B: PoolBackend>(state: &State<B>, from: usize) -> ReleaseReport {
     let mut released = ReleaseReport::default();
     for slot in state.slots_from(from) {
-        // SAFETY: the slot is idle, and the pool is marked or exclusively borrowed (caller).
+        // SAFETY: the caller guarantees that the slot is idle, and that the pool is marked as busy
+        // or exclusively borrowed.
         released.note(unsafe { release(slot) });
     }
     released
 }
 
-/// Makes the slots from number `from` on advertise nothing. From then on, an acquire of one of
-/// these slots goes to the cold function, which finds the pool busy.
+/// Makes the slots from number `from` on advertise 0 words. After this call, an acquire of one of
+/// these slots calls the cold function, which returns an error because the pool is busy.
 ///
 /// # Safety
 ///
-/// The slots from number `from` on are idle.
+/// The slots from number `from` on must be idle.
 unsafe fn withdraw_from<B: PoolBackend>(state: &State<B>, from: usize) {
     for slot in state.slots_from(from) {
-        // SAFETY: the slot is idle (caller).
+        // SAFETY: the caller guarantees that the slot is idle.
         unsafe { withdraw(slot) };
     }
 }
 
-/// Replaces the blocks of oversized slots from number `from` on with smaller ones, then starts a
-/// new sample. Replaces nothing if the pool is busy.
+/// Replaces the blocks of oversized slots from number `from` on with smaller blocks, and then
+/// starts new samples. If the pool is busy, the function replaces nothing.
 ///
 /// # Safety
 ///
-/// The slots from number `from` on are idle.
+/// The slots from number `from` on must be idle.
 pub(super) unsafe fn compact<B: PoolBackend>(
     state: &State<B>,
     from: usize,
     compaction: &Compaction,
 ) -> ReleaseReport {
     let Some(_busy) = state.busy() else { return ReleaseReport::default() };
-    // SAFETY: the slots are idle (caller), and stay idle because acquires are refused while the
-    // pool is marked.
+    // SAFETY: the caller guarantees that the slots are idle. The slots remain idle because a busy
+    // pool refuses acquires.
     unsafe { withdraw_from(state, from) };
     let mut released = ReleaseReport::default();
     for slot in state.slots_from(from) {
-        // SAFETY: the slot is idle.
+        // SAFETY: the caller guarantees that the slot is idle.
         if let Some(target) = unsafe { smaller_block(slot, compaction) } {
-            // SAFETY: as above.
+            // SAFETY: the caller guarantees that the slot is idle, and the pool is marked as busy.
             released.note(unsafe { shrink(slot, target) });
         }
     }
     if released.slots > 0 {
         B::settle(state.context());
     }
-    // SAFETY: the slots are idle.
+    // SAFETY: the caller guarantees that the slots are idle.
     unsafe { arm_for_samples(state, from) };
     released
 }
 
-/// Returns the size in bytes of the block that an oversized slot should have. Returns `None` if the
-/// slot should keep its block.
+/// Returns the size in bytes of the block that should replace an oversized slot's block. Returns
+/// `None` if the slot should keep its block.
 ///
 /// # Safety
 ///
-/// The slot is idle.
+/// The slot must be idle.
 #[expect(
     clippy::cast_precision_loss,
     clippy::cast_possible_truncation,
@@ -119,55 +120,54 @@ unsafe fn smaller_block<B: PoolBackend>(
     slot: SlotPointer<'_, B>,
     compaction: &Compaction,
 ) -> Option<usize> {
-    // SAFETY: the record is live, and nothing else holds a reference to it while this reference
-    // lives.
+    // SAFETY: the slot's record is live, and no other reference to it exists.
     let record = unsafe { slot.record().as_ref() };
     let used = record.largest_sample;
     if record.samples_seen == 0 || (record.real as f64) < used as f64 * compaction.factor {
         return None;
     }
     let wanted = (used as f64 * compaction.shrink_to) as usize;
-    // After a trim, the block may be smaller than its largest use. In that case, there is nothing
-    // to replace.
+    // After a trim, the block may be smaller than the largest recorded use, so the target is
+    // limited to the size of the block.
     let target = round_up(wanted.max(used).min(record.real), B::ALIGN)?.min(record.real);
     (record.real - target >= compaction.minimum_bytes.max(1)).then_some(target)
 }
 
 /// Replaces the block of an idle slot with a block of `target` bytes. Returns the number of bytes
-/// by which the slot shrank. If the new block cannot be allocated, the slot is left empty, and its
-/// next acquire allocates a block.
+/// by which the slot shrank. If the smaller block cannot be allocated, the slot is left without a
+/// block, and the slot's next acquire allocates one.
 ///
 /// # Safety
 ///
-/// The slot is idle, and the pool is marked as busy.
+/// The slot must be idle, and the pool must be marked as busy.
 unsafe fn shrink<B: PoolBackend>(slot: SlotPointer<'_, B>, target: usize) -> usize {
     let state = slot.state();
-    // SAFETY: the slot is idle, and the pool is marked (caller).
+    // SAFETY: the caller guarantees that the slot is idle and that the pool is marked as busy.
     let before = unsafe { release(slot) };
     let advice = Advice { huge_pages: state.config().huge_pages };
     let Ok(block) = B::allocate(state.context(), target, advice) else {
         return before;
     };
-    // SAFETY: the slot is idle, the pool is marked (caller), and the block is new and has `target`
-    // bytes.
+    // SAFETY: the caller guarantees that the slot is idle and that the pool is marked as busy. The
+    // block was just allocated with `target` bytes.
     unsafe { install(slot, block, target) };
     before - target
 }
 
-/// Arms the slots from number `from` on that hold a block, so that the cold function sees the
-/// lengths of their next acquires. Arms nothing if the pool is busy: in that case, the slot at the
-/// cursor must continue to advertise nothing.
+/// Arms the slots from number `from` on that hold a block, so that the cold function receives the
+/// lengths of their next acquires. If the pool is busy, the function arms nothing, because the slot
+/// at the cursor must continue to advertise 0 words.
 ///
 /// # Safety
 ///
-/// The slots from number `from` on are idle.
+/// The slots from number `from` on must be idle.
 pub(super) unsafe fn sample_lengths<B: PoolBackend>(state: &State<B>, from: usize) {
     let Some(_busy) = state.busy() else { return };
-    // SAFETY: the slots are idle (caller).
+    // SAFETY: the caller guarantees that the slots are idle.
     unsafe { arm_for_samples(state, from) };
 }
 
-/// [`Compaction::SAMPLES`], with the type of the counter in a slot's record.
+/// The value of [`Compaction::SAMPLES`], converted to the type of the counter in a slot's record.
 #[expect(clippy::cast_possible_truncation, reason = "asserted")]
 const SAMPLES: u8 = {
     assert!(Compaction::SAMPLES <= u8::MAX as u16, "a slot's record counts samples in a byte");
@@ -176,16 +176,15 @@ const SAMPLES: u8 = {
 
 /// # Safety
 ///
-/// The slots from number `from` on are idle.
+/// The slots from number `from` on must be idle.
 unsafe fn arm_for_samples<B: PoolBackend>(state: &State<B>, from: usize) {
     for slot in state.slots_from(from) {
-        // SAFETY: the record is live, and nothing else holds a reference to it while this reference
-        // lives.
+        // SAFETY: the slot's record is live, and no other reference to it exists.
         let record = unsafe { slot.record().as_mut() };
         record.largest_sample = 0;
         record.samples_seen = 0;
         record.samples_left = if record.real > 0 { SAMPLES } else { 0 };
-        // SAFETY: the slot is idle (caller).
+        // SAFETY: the caller guarantees that the slot is idle.
         unsafe { advertise(slot) };
     }
 }

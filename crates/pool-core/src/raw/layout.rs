@@ -1,4 +1,4 @@
-//! The layout of slots: each array has its own block.
+//! The slot layout, in which each array has its own block.
 
 use super::cursor::SlotCursor;
 use super::root::SlotRoot;
@@ -9,8 +9,8 @@ use crate::config::PoolConfig;
 use crate::error::ConfigError;
 use crate::stats::PoolStats;
 
-/// The layout in which the i-th array of a pass uses the i-th block, whose address is the same in
-/// each pass.
+/// The layout in which the i-th array of a pass uses the i-th block. The address of that block is
+/// the same in every pass.
 #[derive(Clone, Copy, Debug)]
 pub struct Slots;
 
@@ -65,9 +65,9 @@ impl<B: PoolBackend> PoolState<B> for State<B> {
         // SAFETY: the caller upholds the same contract.
         let memory = unsafe { self.slot(number) };
         let record = memory.record().as_ptr();
-        // SAFETY: the record is live and nothing holds a reference to it.
+        // SAFETY: the slot's record is live, and no reference to it exists.
         let serial = unsafe { (*record).serial };
-        // SAFETY: as above.
+        // SAFETY: the slot's record is live, and no reference to it exists.
         NamedArray { memory, serial, length: unsafe { (*record).length } }
     }
 

@@ -1,4 +1,4 @@
-//! The life cycle of a pool: creation, a new configuration, and destruction.
+//! The life cycle of a pool: creation, reconfiguration and destruction.
 
 use core::ptr::NonNull;
 
@@ -15,7 +15,7 @@ use crate::memory_checks::MemoryChecks;
 use crate::try_box::{into_box, try_box};
 
 impl<B: PoolBackend> State<B> {
-    /// Creates a new state with one empty table, and returns that table.
+    /// Creates the state of a new pool with one empty table, and returns that table.
     pub(super) fn create(
         context: B::Context,
         config: PoolConfig,
@@ -25,36 +25,38 @@ impl<B: PoolBackend> State<B> {
         let id = next_identity().ok_or(PoolError::IdentitiesExhausted { most: usize::MAX - 1 })?;
         let state = try_box(Self::new(id, context, config))
             .ok_or(PoolError::Bookkeeping { requested: size_of::<Self>() })?;
-        // SAFETY: `state` was just created and has no other reference.
+        // SAFETY: `state` was just created, and no other reference to it exists.
         let this = unsafe { state.as_ref() };
-        // SAFETY: this is the state's own address, which nothing else knows yet.
+        // SAFETY: `state` is the address of `this`, and no other code knows the address yet.
         if let Err(error) = unsafe { this.push_table(state) } {
-            // SAFETY: the state was created by `try_box` above, and is given up here. It has no
-            // table yet.
+            // SAFETY: `try_box` created the state, which has no table and is not used after this
+            // call.
             drop(unsafe { into_box(state) });
             return Err(error);
         }
-        // SAFETY: the first table was just created.
+        // SAFETY: the state has one table, which `push_table` has just created.
         Ok(unsafe { this.table(0) })
     }
 
-    /// Replaces the configuration, which every slot follows from its next acquire on.
+    /// Replaces the configuration. Each slot follows the new configuration from its next acquire
+    /// on.
     ///
     /// # Safety
     ///
-    /// The pool is borrowed exclusively, so no view of any slot is in use.
+    /// The pool must be exclusively borrowed, so that no view of any slot is in use.
     pub(crate) unsafe fn configure(&self, config: PoolConfig) -> Result<(), ConfigError> {
         config.validate()?;
         let config = MemoryChecks::applied_to(config);
         self.set_config(config);
         for slot in self.slots_from(0) {
-            // SAFETY: no view of the slot is in use (caller).
+            // SAFETY: the caller guarantees that no view of the slot is in use.
             unsafe { advertise(slot) };
         }
-        // The shape sets are dropped last, because the `Drop` of a backend's descriptors runs: by
-        // that time, every slot follows the new configuration.
+        // The shape sets are dropped after the first loop, because dropping a set runs the `Drop`
+        // implementations of the backend's descriptors. Every slot must follow the new
+        // configuration before that code runs.
         for slot in self.slots_from(0) {
-            // SAFETY: as above.
+            // SAFETY: the caller guarantees that no view of the slot is in use.
             drop(unsafe { take_shapes(slot) });
         }
         if !config.measure_live_bytes {
@@ -63,16 +65,17 @@ impl<B: PoolBackend> State<B> {
         Ok(())
     }
 
-    /// Frees every block, every table and the state. The context is dropped last.
+    /// Frees every block, every table and the state. The backend's context is dropped last.
     ///
     /// # Safety
     ///
-    /// `state` is the state of a table from [`create`](Self::create). No view or cursor of the pool
-    /// is in use, and the state is not used afterwards.
+    /// `state` must be the state of a table returned by [`create`](Self::create). No view or cursor
+    /// of the pool may be in use, and the state must not be used after the call.
     pub(super) unsafe fn destroy(state: NonNull<Self>) {
         // SAFETY: the state is live until the end of this function.
         let this = unsafe { state.as_ref() };
-        // SAFETY: no view is in use, and no other code can reach the pool (caller).
+        // SAFETY: the caller guarantees that no view is in use and that no other code can access
+        // the pool.
         unsafe { idle::release_from(this, 0) };
         for number in 0..this.tables.len() {
             // SAFETY: `number` is below the number of tables.
@@ -81,7 +84,8 @@ impl<B: PoolBackend> State<B> {
             // cursor is in use.
             unsafe { Table::deallocate(table) };
         }
-        // SAFETY: the state was created by `try_box` in `create`, and the caller gives it up.
+        // SAFETY: `try_box` created the state in `create`, and the caller does not use the state
+        // after this call.
         drop(unsafe { into_box(state) });
     }
 }

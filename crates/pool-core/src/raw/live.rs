@@ -1,19 +1,19 @@
-//! The peak of live bytes of a pool, which is counted while the configuration sends every acquire
-//! to the cold function.
+//! The peak number of live bytes of a pool. Live bytes are counted while the configuration sends
+//! every acquire to the cold function.
 
 use alloc::vec::Vec;
 use core::cell::Cell;
 
-/// The count of one pool.
+/// The count of live bytes of one pool.
 ///
-/// A slot is handed out only after all slots below it. The bytes live at a slot are therefore the
-/// bytes live at the previous slot, plus its own bytes. The count does not need to be notified when
-/// a scope ends.
+/// A slot is handed out only after all slots below it. The number of live bytes up to a slot is
+/// therefore the number up to the previous slot, plus the slot's own bytes. The count therefore
+/// need not be notified when a scope ends.
 pub(super) struct LiveBytes {
-    /// For each slot that was handed out, the number of bytes that were live then, including the
-    /// slot's own.
+    /// For each slot that was handed out, the number of bytes that were live at that time,
+    /// including the slot's own bytes.
     ends: Cell<Vec<usize>>,
-    /// The peak of live bytes. `None` if no bytes were counted.
+    /// The peak number of live bytes, or `None` if no bytes were counted.
     peak: Cell<Option<usize>>,
 }
 
@@ -22,17 +22,18 @@ impl LiveBytes {
         Self { ends: Cell::new(Vec::new()), peak: Cell::new(None) }
     }
 
-    /// Returns the peak of live bytes. `None` if no bytes were counted.
+    /// Returns the peak number of live bytes, or `None` if no bytes were counted.
     pub(super) fn peak(&self) -> Option<usize> {
         self.peak.get()
     }
 
     /// Records that slot `number` is handed out with `bytes` bytes, while the slots from
-    /// `idle_from` on are idle. The slot is the next slot, or was handed out before.
+    /// `idle_from` on are idle. The slot must be the next slot, or must have been handed out
+    /// before.
     ///
     /// # Errors
     ///
-    /// Same as for [`note`](Self::note).
+    /// Returns the same errors as [`note`](Self::note).
     pub(super) fn hand_out(
         &self,
         number: usize,
@@ -46,15 +47,17 @@ impl LiveBytes {
         Ok(())
     }
 
-    /// Records that slot `number` is handed out with `bytes` bytes, and drops the records of the
-    /// slots above it. Slots below it that were handed out without being counted count as 0 bytes.
+    /// Records that slot `number` is handed out with `bytes` bytes, and removes the records of the
+    /// slots above `number`. If a slot below `number` was handed out without being counted, its
+    /// size counts as 0 bytes.
     ///
     /// # Errors
     ///
-    /// The number of bytes that the host cannot allocate. In that case, nothing is recorded.
+    /// Returns the number of bytes that the host could not allocate. If an error is returned,
+    /// nothing has been recorded.
     fn note(&self, number: usize, bytes: usize) -> Result<(), usize> {
-        // The allocator may run code that reads the pool's statistics, so nothing is borrowed while
-        // it runs.
+        // The vector is moved out of its cell, because the allocator may run code that reads the
+        // pool's statistics.
         let mut ends = self.ends.take();
         ends.truncate(number);
         let before = ends.last().copied().unwrap_or(0);
@@ -72,8 +75,8 @@ impl LiveBytes {
         Ok(())
     }
 
-    /// Records that slot `number`, one of the first `handed_out` slots, uses `bytes` bytes from now
-    /// on. Does nothing if the slot was not counted.
+    /// Records that slot `number` uses `bytes` bytes from now on. The slot is one of the first
+    /// `handed_out` slots. If the slot was not counted, the method does nothing.
     pub(super) fn change(&self, number: usize, handed_out: usize, bytes: usize) {
         let mut ends = self.ends.take();
         ends.truncate(handed_out);
@@ -90,12 +93,12 @@ impl LiveBytes {
         self.peak.set(self.peak.get().map(|peak| peak.max(end)));
     }
 
-    /// Frees the memory of the count, but keeps the peak.
+    /// Frees the memory that the count uses, but keeps the peak.
     pub(super) fn stop(&self) {
         drop(self.ends.take());
     }
 
-    /// Resets the peak.
+    /// Resets the peak to `None`.
     pub(super) fn forget_peak(&self) {
         self.peak.set(None);
     }
@@ -131,7 +134,8 @@ mod tests {
         for (number, bytes) in [(0, 10), (1, 20), (2, 30), (3, 40)] {
             live.note(number, bytes).unwrap();
         }
-        // Slot 3 was checked but not handed out, so its bytes are no longer counted.
+        // Slot 3 was recorded, but is not one of the first three slots, so its bytes are no longer
+        // counted.
         live.change(1, 3, 25);
         assert_eq!(live.peak(), Some(100));
         live.note(3, 36).unwrap();

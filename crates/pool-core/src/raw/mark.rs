@@ -1,18 +1,20 @@
-//! The mark of a slot whose block may contain uninitialised bytes, left by values with padding or
-//! by uninitialised memory. The slot's record stores the number of words at the start of the block
-//! that may contain such bytes. Before the slot is handed out for reading, all of these words are
-//! zeroed; only then is the mark removed. A marked slot advertises nothing, so marks cost nothing
-//! for unmarked slots.
+//! The mark of a slot whose block may contain uninitialised bytes. Uninitialised bytes come from
+//! values with padding, or from arrays of `MaybeUninit`.
+//!
+//! The slot's record stores the number of words, from the start of the block, that may contain
+//! uninitialised bytes. Before a marked slot is handed out for reading, all of these words are
+//! zeroed, and the mark is removed after that. A marked slot advertises 0 words, so acquires of
+//! unmarked slots need no check for a mark.
 
 use super::fits::WORD;
 use super::slot::SlotPointer;
 use crate::backend::PoolBackend;
 use crate::error::PoolError;
 
-/// The mark of a block with more words than a record can count.
+/// The mark of a block that contains more words than a record can count.
 pub(super) const WHOLE_BLOCK: u32 = u32::MAX;
 
-/// Returns the number of words in the first `bytes` bytes of a block, as stored in a record.
+/// Returns the number of words in the first `bytes` bytes of a block, in the format of a record.
 fn words_of(bytes: usize) -> u32 {
     u32::try_from(bytes.div_ceil(WORD)).unwrap_or(WHOLE_BLOCK)
 }
@@ -25,64 +27,65 @@ fn bytes_of(words: u32, real: usize) -> usize {
     }
 }
 
-/// Marks a slot: the first `bytes` bytes of its block may become uninitialised from now on. A
-/// longer existing mark is kept.
+/// Marks the first `bytes` bytes of the slot's block, which may become uninitialised from now on.
+/// If the slot already has a longer mark, that mark is kept.
 ///
 /// # Safety
 ///
-/// The slot's block holds at least `bytes` bytes, and its scope is open. Either the cursor has
-/// stepped past the slot, or the slot is idle and no other code runs before the caller takes it.
+/// The slot's block must hold at least `bytes` bytes, and the slot's scope must be open. Either the
+/// cursor must have stepped past the slot, or the slot must be idle and no other code may run
+/// before the caller acquires it.
 #[inline]
 pub(super) unsafe fn mark<B: PoolBackend>(slot: SlotPointer<'_, B>, bytes: usize) {
     if bytes == 0 {
         return;
     }
-    // SAFETY: the record is live, and nothing else holds a reference to it while this reference
-    // lives.
+    // SAFETY: the slot's record is live, and no other reference to it exists.
     let record = unsafe { slot.record().as_mut() };
     record.uninitialised_words = record.uninitialised_words.max(words_of(bytes));
-    // SAFETY: the slot is live. Below the cursor, the advertised word belongs to the view that is
-    // about to be created (invariant 5).
+    // SAFETY: the slot is live. If the slot is below the cursor, its advertised word belongs to the
+    // view that is about to be created (invariant 5).
     unsafe { (*slot.slot.as_ptr()).advertised = 0 };
 }
 
 impl<B: PoolBackend> SlotPointer<'_, B> {
-    /// Returns the number of marked bytes of the slot's block.
+    /// Returns the number of marked bytes in the slot's block.
     pub(super) fn uninitialised_bytes(self) -> usize {
         let record = self.record().as_ptr();
-        // SAFETY: the record is live and nothing holds a reference to it.
+        // SAFETY: the slot's record is live, and no reference to it exists.
         let words = unsafe { (*record).uninitialised_words };
-        // SAFETY: as above.
+        // SAFETY: the slot's record is live, and no reference to it exists.
         bytes_of(words, unsafe { (*record).real })
     }
 
-    /// Sets the number of marked bytes of a block that was just put into the slot.
+    /// Sets the number of marked bytes in a block that was just installed in the slot.
     pub(super) fn set_uninitialised_bytes(self, bytes: usize) {
-        // SAFETY: the record is live and nothing holds a reference to it.
+        // SAFETY: the slot's record is live, and no reference to it exists.
         unsafe { (*self.record().as_ptr()).uninitialised_words = words_of(bytes) };
     }
 
-    /// Zeroes the marked bytes of the slot's block, and removes the mark. If zeroing fails, the
-    /// mark stays.
+    /// Zeroes the marked bytes of the slot's block, and then removes the mark. If zeroing fails,
+    /// the mark is kept.
     ///
     /// # Safety
     ///
-    /// The slot is idle, the backend has ordered its block ([`PoolBackend::reuse`]), and the pool
-    /// is marked as busy.
+    /// The slot must be idle, the backend must have ordered the slot's block with
+    /// [`PoolBackend::reuse`], and the pool must be marked as busy.
     pub(super) unsafe fn initialise(self) -> Result<(), PoolError<B::Error>> {
         let record = self.record().as_ptr();
-        // SAFETY: the record is live and nothing holds a reference to it. The same holds below.
+        // SAFETY: the slot's record is live, and no reference to it exists.
         let words = unsafe { (*record).uninitialised_words };
         if words == 0 {
             return Ok(());
         }
-        // SAFETY: as above.
+        // SAFETY: the slot's record is live, and no reference to it exists.
         let bytes = bytes_of(words, unsafe { (*record).real });
-        // SAFETY: the block holds `bytes` bytes, which is more than 0: a marked slot has a block,
-        // and its mark is removed with the block (`take_block`). Nothing views it (caller).
+        // SAFETY: the block holds `bytes` bytes, and the caller guarantees that no view of it
+        // exists. `bytes` is not 0, because a marked slot has a block: `take_block` removes the
+        // mark together with the block.
         unsafe { B::set_bytes(self.state().context(), self.block(), 0, bytes) }
             .map_err(|source| PoolError::Backend { operation: "zero a block", source })?;
-        // SAFETY: as above.
+        // SAFETY: the slot's record is live, and no reference to it exists.
         unsafe { (*record).uninitialised_words = 0 };
         Ok(())
     }

@@ -1,5 +1,5 @@
-//! A slot as the memory of an array: the operations of acquires, views and handles on a reserved
-//! slot.
+//! The implementation of `ArrayMemory` for slots. This module contains the operations that
+//! acquires, views and handles perform on a reserved slot.
 
 use super::fits::padded;
 use super::mark::mark;
@@ -19,7 +19,7 @@ impl<'s, B: PoolBackend> ArrayMemory<'s, B> for SlotPointer<'s, B> {
 
     #[inline(always)]
     fn reference(self) -> SlotRef<B> {
-        // SAFETY: this is a slot of a pool of this backend (`new`).
+        // SAFETY: the pointer refers to a slot of a pool with the backend `B`, as `new` requires.
         unsafe { SlotRef::new(self.slot.cast()) }
     }
 
@@ -31,9 +31,9 @@ impl<'s, B: PoolBackend> ArrayMemory<'s, B> for SlotPointer<'s, B> {
     #[inline]
     unsafe fn name(self, serial: u64, length: usize) -> Result<usize, PoolError<B::Error>> {
         let record = self.record().as_ptr();
-        // SAFETY: the record is live and nothing holds a reference to it.
+        // SAFETY: the slot's record is live, and no reference to it exists.
         unsafe { (*record).serial = serial };
-        // SAFETY: as above.
+        // SAFETY: the slot's record is live, and no reference to it exists.
         unsafe { (*record).length = length };
         Ok(self.number())
     }
@@ -43,10 +43,10 @@ impl<'s, B: PoolBackend> ArrayMemory<'s, B> for SlotPointer<'s, B> {
     where
         B: HostBackend,
     {
-        // The elements end within this number of bytes from the start of the block.
+        // `bytes` is the maximum distance from the start of the block to the end of the elements.
         let bytes = padded::<T>(length, B::ALIGN) * size_of::<T>();
-        // SAFETY: the memory was reserved for this number of bytes, including padding (caller). The
-        // caller upholds the rest of the contract.
+        // SAFETY: the caller guarantees that the memory was reserved for this number of bytes,
+        // including padding. The caller also upholds the other requirements of `mark`.
         unsafe { mark(self, bytes) };
     }
 }

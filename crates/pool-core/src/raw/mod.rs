@@ -1,59 +1,77 @@
-//! The raw layer: only this module accesses slots, blocks and tables. The rest of the crate calls
-//! it, and relies on the borrow checker to uphold its safety contracts.
+//! The raw layer, which is the only module that accesses slots, blocks and tables. Other modules
+//! call this layer, and rely on the borrow checker to uphold its safety contracts.
 //!
 //! # Invariants
 //!
-//! 1. **A table never moves** and lives as long as its pool. It is aligned to `Table::ALIGN`, a
-//!    power of two that is at least its size. Masking the address of any of its slots therefore
-//!    yields the table's address.
-//! 2. Slots are accessed through raw pointers derived from the table's allocation, and never
-//!    through a reference to a table or to an array of slots.
-//! 3. `advertised` is 0 or `real / 8`, rounded down, so an acquire never uses more words than the
-//!    block holds. 0 sends the acquire to the cold function. A sentinel always advertises 0.
-//! 4. `real` is the number of bytes that the slot's block was allocated with. It is 0 if and only
-//!    if the slot has no block, and then the block is `B::DANGLING`.
-//! 5. **A slot below the cursor of the innermost scope belongs to its view.** Only slots at or
-//!    above a scope's cursor are grown, freed or armed, or have their shape set modified.
+//! 1. **A table never moves** and lives as long as its pool. A table is aligned to `Table::ALIGN`,
+//!    a power of two that is at least the size of a table. Masking the address of any slot of a
+//!    table therefore yields the address of the table.
 //!
-//!    A scope's cursor only ever steps forward, or steps back over the last slot taken if that slot
-//!    has no view. An inner scope starts at its outer scope's cursor, which does not move while the
-//!    inner scope or one of its views lives (the borrow checker ensures this). An exclusive borrow
-//!    of the whole pool, as in `configure`, proves that there is no view at all.
+//! 2. Slots are accessed through raw pointers that are derived from the table's allocation. No slot
+//!    is ever accessed through a reference to a table or to an array of slots.
+//!
+//! 3. The field `advertised` is either 0 or `real / 8`, rounded down, so an acquire never uses more
+//!    words than the block holds. If `advertised` is 0, every acquire of the slot calls the cold
+//!    function. A sentinel always advertises 0 words.
+//!
+//! 4. The field `real` is the number of bytes with which the slot's block was allocated. The field
+//!    `real` is 0 if and only if the slot has no block, and the field `block` is then
+//!    `B::DANGLING`.
+//!
+//! 5. **A slot below the cursor of the innermost scope belongs to its view**. Only slots at or
+//!    above a scope's cursor are grown, freed or armed, and only their shape sets are modified.
+//!
+//!    A scope's cursor only steps forward, or steps back over the last acquired slot if no view of
+//!    that slot exists. An inner scope starts at the cursor of its outer scope. The borrow checker
+//!    ensures that the cursor of the outer scope does not move while the inner scope or one of its
+//!    views lives. An exclusive borrow of the whole pool, as in `configure`, proves that no view
+//!    exists.
 //!
 //!    A vector that grows holds the only view of its slot, and exchanges the slot's block for the
-//!    block of an idle slot (`exchange`). `keep` does the same for an array of an inner scope that
-//!    has ended. A vector that was acquired without capacity has taken its slot, but no byte of the
-//!    slot's block. Until the block is handed out, at the vector's first use, nothing views it, and
-//!    it may be grown, freed and exchanged like the block of an idle slot. **Only `hand_out` hands
-//!    out a block**, except that the hot path hands out a block that its slot advertises, because
-//!    such a slot has no pending duty.
-//! 6. A slot is emptied (advertised, real, serial, shape set) before its block is freed, and filled
-//!    only after its new block has been allocated. A panic or an error at any point therefore
-//!    leaves the slot valid.
-//! 7. All code of this module runs on the thread that owns the pool: `Pool` is not `Sync`, and
-//!    scopes and raw slots are not `Send`. Only the counters (`count`) are read by other threads.
-//! 8. **A shape in a slot's set fits in the slot's block**, because it is added during an acquire
-//!    for which the block was prepared. Code that replaces the block of a slot removes the set
-//!    together with the old block.
-//! 9. **While foreign code runs inside an operation, nothing can be acquired or freed in its
-//!    pool.** Such code may hold a `&Scope` (leaked pools allow `'static` ones), a view, a
-//!    `SlotRef`, or `Handles` next to a scope, and may call their methods.
+//!    block of an idle slot (`exchange`). The method `keep` performs the same exchange for an array
+//!    of an inner scope that has ended.
 //!
-//!    The pool is marked as busy, and the slot at its cursor advertises nothing (`busy`), from the
-//!    first read of a cursor, slot, table list or shape set before the foreign code runs to the
-//!    last write after it. Acquires go to the cold function and are refused with
-//!    `PoolError::Reentered`. `trim`, `compact` and `sample_lengths` do nothing, and reads succeed.
-//!    The table below lists where foreign code runs, and in which operations. While foreign code
-//!    runs, no lock is held, and no reference to data that a read accesses exists. Unwinding
+//!    A vector that was acquired without capacity owns its slot, but uses no byte of the slot's
+//!    block. Until the vector's first use, when the block is handed out, no view of the block
+//!    exists. Until the block is handed out, it may be grown, freed and exchanged like the block of
+//!    an idle slot.
+//!
+//!    **Only `hand_out` hands out a block**. The hot path is the one exception: it hands out a
+//!    block that its slot advertises, because such a slot has no pending duty.
+//!
+//! 6. Before the block of a slot is freed, the slot is emptied: its advertised words, its size, its
+//!    serial and its shape set are cleared. A slot is filled only after its new block has been
+//!    allocated. A panic or an error at any point therefore leaves the slot valid.
+//!
+//! 7. All code in this module runs on the thread that owns the pool, because `Pool` is not `Sync`,
+//!    and scopes and raw slots are not `Send`. Other threads read only the counters (`count`).
+//!
+//! 8. **Every shape in a slot's set fits in the slot's block**, because a shape is added only
+//!    during an acquire that has prepared the block for it. Code that replaces the block of a slot
+//!    also removes the shape set.
+//!
+//! 9. **While foreign code runs inside an operation, no memory can be acquired from the pool or
+//!    freed in it**. The foreign code may hold a `&Scope` (leaked pools allow `'static` scopes), a
+//!    view, a `SlotRef`, or `Handles` next to a scope, and may call their methods.
+//!
+//!    The pool is marked as busy (`busy`), and the slot at its cursor advertises 0 words. The mark
+//!    is set before the operation first reads a cursor, a slot, a table list or a shape set, and is
+//!    removed after its last write to them. While the pool is busy, acquires call the cold
+//!    function, which refuses them with `PoolError::Reentered`. The methods `trim`, `compact` and
+//!    `sample_lengths` do nothing in a busy pool, and methods that only read succeed. The table
+//!    below lists the operations in which foreign code runs. While foreign code runs, the operation
+//!    holds no lock, and holds no reference to data that other methods of the pool read. Unwinding
 //!    removes the mark, and leaves every slot valid (invariant 6).
-//! 10. **A block is initialised, or its slot is marked.** Before a byte of a block can become
-//!     uninitialised, the slot's record covers its word (`mark`). The record never shrinks until
-//!     all of these words have been zeroed, or the slot receives another block. A marked slot
-//!     advertises nothing, and the cold function zeroes its marked words before the slot is handed
-//!     out for reading.
-//! 11. **A backend writes into a block only after the cursor has stepped past it**, and so do
-//!     users' closures. The slot is then below the cursor, so nothing needs protection and the pool
-//!     is not marked.
+//!
+//! 10. **Either a block is initialised, or its slot is marked**. Before a byte of a block can
+//!     become uninitialised, the mark in the slot's record covers the word of that byte (`mark`). A
+//!     mark never shrinks until all marked words have been zeroed, or the slot receives another
+//!     block. A marked slot advertises 0 words, and the cold function zeroes its marked words
+//!     before the slot is handed out for reading.
+//!
+//! 11. **A backend or a user's closure writes to a block only after the cursor has stepped past the
+//!     block's slot**. Because the slot is below the cursor during such a write, the pool need not
+//!     be marked as busy.
 //!
 //! # Where foreign code runs
 //!
@@ -71,7 +89,8 @@
 //! | filling (`zero`, `fill`, `copy_from_host`, `write_with`) | the backend, closures | the cursor has stepped past; calls succeed |
 //! | an error's `Display`, a panic hook | formatting, any code of a hook | no operation is in progress; calls succeed |
 
-// Layering: a module may import what follows its colon. `cargo xtask imports` checks it, `--list` prints it anew.
+// Layering: a module may import only the modules that its row lists after the colon.
+// `cargo xtask imports` checks these rows, and `cargo xtask imports --list` prints them.
 //
 // fits, live, slot_report, table_list, words: nothing
 // state: live, slot_report, table_list, words

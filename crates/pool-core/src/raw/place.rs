@@ -1,4 +1,4 @@
-//! The position of a cursor over slots, by value.
+//! The position of a cursor over slots, passed by value.
 
 use core::fmt;
 use core::marker::PhantomData;
@@ -14,7 +14,7 @@ use crate::element::Element;
 use crate::error::{PoolError, panic_with};
 use crate::lengths::element_count;
 
-/// The position of a cursor over slots, by value.
+/// The position of a cursor over slots, passed by value.
 pub struct SlotPlace<'s, B: PoolBackend> {
     slot: NonNull<Slot<B>>,
     pool: PhantomData<&'s ()>,
@@ -37,7 +37,7 @@ impl<B: PoolBackend> fmt::Debug for SlotPlace<'_, B> {
 impl<'s, B: PoolBackend> SlotPlace<'s, B> {
     /// # Safety
     ///
-    /// `slot` is the position of a cursor of a pool that lives for `'s`.
+    /// `slot` must be the position of a cursor of a pool that lives for `'s`.
     #[inline(always)]
     pub(super) unsafe fn new(slot: NonNull<Slot<B>>) -> Self {
         Self { slot, pool: PhantomData }
@@ -50,12 +50,13 @@ impl<'s, B: PoolBackend> CursorPlace<'s, B> for SlotPlace<'s, B> {
     #[inline(always)]
     fn fitting<T>(self, length: usize) -> Option<SlotPointer<'s, B>> {
         const { assert_aligned::<B, T>() };
-        // SAFETY: this is a slot or a sentinel of a pool that lives for `'s` (`Cursor::place`).
+        // SAFETY: the position is at a slot or a sentinel of a pool that lives for `'s`, as `new`
+        // requires.
         let advertised = unsafe { (*self.slot.as_ptr()).advertised };
         if !fits::<T>(padded::<T>(length, B::ALIGN), advertised) {
             return None;
         }
-        // SAFETY: a slot whose advertised words suffice is not a sentinel (invariant 3).
+        // SAFETY: the slot is not a sentinel, because a sentinel advertises 0 words (invariant 3).
         Some(unsafe { SlotPointer::new(self.slot) })
     }
 
@@ -64,11 +65,13 @@ impl<'s, B: PoolBackend> CursorPlace<'s, B> for SlotPlace<'s, B> {
         self,
         dims: &[usize],
     ) -> Option<MemoryAndShape<'s, SlotPointer<'s, B>, B>> {
-        // A slot in which not even zero elements fit is a sentinel, or has pending duties.
+        // If not even zero elements fit, the cursor is at a sentinel or at a slot with pending
+        // duties.
         let slot = self.fitting::<T>(0)?;
         // SAFETY: the caller upholds the same contract.
         let way = unsafe { shape_cache::find::<B, T>(slot, dims) }?;
-        // A set is dropped with its slot's block, so its shapes fit in the block (invariant 8).
+        // Every shape in the set fits in the slot's block, because the set is dropped together with
+        // the block (invariant 8).
         debug_assert!(self.fitting::<T>(way.count).is_some(), "a cached shape that does not fit");
         shape_cache::note_hit(slot);
         Some((slot, way))
@@ -82,7 +85,8 @@ impl<'s, B: PoolBackend> CursorPlace<'s, B> for SlotPlace<'s, B> {
         if let Some(slot) = self.fitting::<T>(length) {
             return Ok(slot);
         }
-        // SAFETY: this is the cursor's slot (caller), in a pool that lives for `'s` (`new`).
+        // SAFETY: the caller guarantees that the slot is at the cursor, and the pool lives for
+        // `'s`, as `new` requires.
         unsafe { cold::prepare::<B, T>(self.slot, length, first_use) }
     }
 
@@ -95,15 +99,15 @@ impl<'s, B: PoolBackend> CursorPlace<'s, B> for SlotPlace<'s, B> {
     ) -> Result<MemoryAndShape<'s, SlotPointer<'s, B>, B>, PoolError<B::Error>> {
         let length = element_count(dims, size_of::<T>())?;
         if let Some(slot) = self.fitting::<T>(length) {
-            // `fitting_shape` has searched the shape set of this slot and did not find the shape.
-            // SAFETY: the slot's block holds `length` elements, and the cursor has not stepped past
-            // it (caller).
+            // `fitting_shape` has searched the shape set of this slot without finding the shape.
+            // SAFETY: the slot's block holds `length` elements, and the caller guarantees that the
+            // cursor has not stepped past the slot.
             return Ok((slot, unsafe { shape_cache::insert::<B, T>(slot, dims, length) }?));
         }
         // SAFETY: the caller upholds the same contract.
         let slot = unsafe { self.prepare::<T>(length, first_use) }?;
         // SAFETY: the slot was just reserved for `length` elements, which is the product of `dims`,
-        // and was not stepped past.
+        // and the cursor has not stepped past the slot.
         Ok((slot, unsafe { shape_cache::find_or_insert::<B, T>(slot, dims, length) }?))
     }
 
@@ -122,7 +126,7 @@ impl<'s, B: PoolBackend> CursorPlace<'s, B> for SlotPlace<'s, B> {
     }
 }
 
-/// Rejects, at compile time, elements whose alignment no part of a block can have.
+/// Rejects, at compile time, elements whose alignment is above the backend's maximum alignment.
 pub(super) const fn assert_aligned<B: PoolBackend, T>() {
     assert!(
         align_of::<T>() <= B::MAX_ALIGN,

@@ -1,5 +1,5 @@
-//! The one word of a pool: the address of its first table, which is also the address of the table's
-//! first slot.
+//! The single word of a pool. The word is the address of the pool's first table, which is also the
+//! address of that table's first slot.
 
 use core::fmt;
 use core::ptr::NonNull;
@@ -11,8 +11,8 @@ use crate::backend::{PoolBackend, PoolRoot};
 use crate::config::PoolConfig;
 use crate::error::PoolError;
 
-/// The address of a pool's first table. A root is a plain value: the code that holds it decides
-/// when the pool ends.
+/// The address of a pool's first table. A root is a plain value, so the code that stores it decides
+/// when the pool is destroyed.
 pub struct SlotRoot<B: PoolBackend>(NonNull<Table<B>>);
 
 impl<B: PoolBackend> Clone for SlotRoot<B> {
@@ -33,16 +33,16 @@ impl<B: PoolBackend> PoolRoot<B> for SlotRoot<B> {
     type State = State<B>;
     type Cursor = SlotCursor<B>;
 
-    // Not inlined: otherwise, a caller that takes pools from a list, and creates a pool if there is
-    // none, would save more registers.
+    // This function is not inlined. If `create` were inlined, a caller that reuses pools from a
+    // list, and creates a pool only if the list is empty, would have to save more registers.
     #[inline(never)]
     fn create(context: B::Context, config: PoolConfig) -> Result<Self, PoolError<B::Error>> {
         State::create(context, config).map(Self)
     }
 
     unsafe fn destroy(self) {
-        // SAFETY: this is the first table of a live pool, whose `state` is never written after the
-        // table was created.
+        // SAFETY: the root points to the first table of a live pool, and the field `state` never
+        // changes after the table's creation.
         let state = unsafe { (*self.0.as_ptr()).state };
         // SAFETY: the caller upholds the same contract.
         unsafe { State::destroy(state) };
@@ -50,28 +50,29 @@ impl<B: PoolBackend> PoolRoot<B> for SlotRoot<B> {
 
     #[inline(always)]
     unsafe fn state<'s>(self) -> &'s State<B> {
-        // SAFETY: as in `destroy`.
+        // SAFETY: the root points to the first table of a live pool, and the field `state` never
+        // changes after the table's creation.
         let state = unsafe { (*self.0.as_ptr()).state };
-        // SAFETY: a pool's state lives as long as the pool.
+        // SAFETY: the state of a pool lives as long as the pool.
         unsafe { state.as_ref() }
     }
 
     #[inline(always)]
     unsafe fn cursor(self) -> SlotCursor<B> {
-        // SAFETY: slot 0 is at the table's own address (`repr(C)`); the caller upholds the rest of
-        // the contract.
+        // SAFETY: slot 0 is at the address of its table, because `Table` is `repr(C)`. The caller
+        // upholds the other requirements of `SlotCursor::new`.
         unsafe { SlotCursor::new(self.0.cast()) }
     }
 
     #[inline(always)]
     unsafe fn next_idle(self) -> *mut () {
-        // SAFETY: the table is live, and nothing holds a reference to the field.
+        // SAFETY: the table is live, and no reference to the field exists.
         unsafe { (*self.0.as_ptr()).next_idle }
     }
 
     #[inline(always)]
     unsafe fn set_next_idle(self, next: *mut ()) {
-        // SAFETY: the table is live, and nothing holds a reference to the field.
+        // SAFETY: the table is live, and no reference to the field exists.
         unsafe { (*self.0.as_ptr()).next_idle = next };
     }
 
@@ -82,7 +83,7 @@ impl<B: PoolBackend> PoolRoot<B> for SlotRoot<B> {
 
     #[inline(always)]
     unsafe fn from_raw(address: *mut ()) -> Self {
-        // SAFETY: the address of a table is not null.
+        // SAFETY: the address of a table is never null.
         Self(unsafe { NonNull::new_unchecked(address.cast()) })
     }
 }

@@ -1,5 +1,6 @@
-//! One slot, as other modules see it. A [`SlotPointer`] refers to the slot that a cursor reserved
-//! and that the acquire methods fill. The [`SlotRef`] in a backend's view refers to such a slot.
+//! The interface to one slot that other modules use. A [`SlotPointer`] refers to a slot that a
+//! cursor has reserved and that an acquire method fills. The [`SlotRef`] in a backend's view refers
+//! to the slot of that view.
 
 use core::fmt;
 use core::marker::PhantomData;
@@ -13,17 +14,16 @@ use crate::shape_set::ShapeSet;
 use crate::slot_ref::SlotRef;
 use crate::threads::ScopeMayLeaveItsThread;
 
-/// A slot whose block is large enough for the acquire, borrowed for `'s`, the lifetime of its
-/// scope.
+/// A slot whose block is large enough for an acquire, borrowed for the lifetime `'s` of its scope.
 pub struct SlotPointer<'s, B: PoolBackend> {
     pub(super) slot: NonNull<Slot<B>>,
     scope: PhantomData<&'s ()>,
 }
 
-// SAFETY: no type meets the condition (invariant 7).
+// SAFETY: no type implements `ScopeMayLeaveItsThread`, so this impl applies to no type.
 unsafe impl<B: PoolBackend + ScopeMayLeaveItsThread> Send for SlotPointer<'_, B> {}
 
-// SAFETY: as above.
+// SAFETY: no type implements `ScopeMayLeaveItsThread`, so this impl applies to no type.
 unsafe impl<B: PoolBackend + ScopeMayLeaveItsThread> Sync for SlotPointer<'_, B> {}
 
 impl<B: PoolBackend> Clone for SlotPointer<'_, B> {
@@ -43,51 +43,52 @@ impl<B: PoolBackend> fmt::Debug for SlotPointer<'_, B> {
 impl<'s, B: PoolBackend> SlotPointer<'s, B> {
     /// # Safety
     ///
-    /// `slot` is a slot, and not a sentinel, of a pool that lives for `'s`.
+    /// `slot` must be a slot, and not a sentinel, of a pool that lives for `'s`.
     #[inline(always)]
     pub(super) unsafe fn new(slot: NonNull<Slot<B>>) -> Self {
         Self { slot, scope: PhantomData }
     }
 
-    /// Returns the pool's state.
+    /// Returns the state of the slot's pool.
     #[inline]
     pub(super) fn state(self) -> &'s State<B> {
-        // SAFETY: this is a slot of a live pool (`new`).
+        // SAFETY: the pointer refers to a slot of a live pool, as `new` requires.
         let (table, _) = unsafe { Table::locate(self.slot) };
-        // SAFETY: the pool lives for `'s` (`new`).
+        // SAFETY: the pool lives for `'s`, as `new` requires.
         unsafe { Table::state_of(table) }
     }
 
     /// Returns the slot's block.
     #[inline(always)]
     pub(super) fn block(self) -> B::Block {
-        // SAFETY: the slot lives for `'s`, and nothing holds a reference to it (invariant 2).
+        // SAFETY: the slot lives for `'s`, and no reference to it exists (invariant 2).
         unsafe { (*self.slot.as_ptr()).block }
     }
 
-    /// Returns the number of slots before this slot, across all tables.
+    /// Returns the number of slots before this slot, counted across all tables.
     pub(super) fn number(self) -> usize {
-        // SAFETY: this is a slot of a live pool (`new`).
+        // SAFETY: the pointer refers to a slot of a live pool, as `new` requires.
         let (table, index) = unsafe { Table::locate(self.slot) };
-        // SAFETY: the slot's table is live, and its number is never written after the table was
-        // created.
+        // SAFETY: the slot's table is live, and the number of a table never changes after the
+        // table's creation.
         unsafe { (*table.as_ptr()).number * SLOTS + index }
     }
 
     /// Returns the slot's record.
     #[inline]
     pub(super) fn record(self) -> NonNull<Record> {
-        // SAFETY: this is a slot of a live pool (`new`).
+        // SAFETY: the pointer refers to a slot of a live pool, as `new` requires.
         let (table, index) = unsafe { Table::locate(self.slot) };
         debug_assert!(index < SLOTS, "the sentinel has no record");
         // SAFETY: the table is live, and a `SlotPointer` never refers to a sentinel.
         unsafe { Table::record(table, index) }
     }
 
-    /// Returns the pointer to the slot's shape set. The pointer is null if the slot has no set.
+    /// Returns the location of the pointer to the slot's shape set. The pointer is null if the slot
+    /// has no set.
     #[inline]
     pub(super) fn shapes(self) -> NonNull<*mut ShapeSet<B::Descriptor>> {
-        // SAFETY: this is a slot of a live pool (`new`).
+        // SAFETY: the pointer refers to a slot of a live pool, as `new` requires.
         let (table, index) = unsafe { Table::locate(self.slot) };
         debug_assert!(index < SLOTS, "the sentinel has no shape set");
         // SAFETY: the table is live, and a `SlotPointer` never refers to a sentinel.
@@ -100,8 +101,8 @@ impl<B: PoolBackend> SlotRef<B> {
     ///
     /// # Safety
     ///
-    /// The view that stores this reference is in use for as long as the returned reference is. The
-    /// caller is on the thread that owns the pool, or the context is `Sync`.
+    /// The view that stores this reference must be in use for as long as the returned reference.
+    /// The caller must be on the thread that owns the pool, unless the context is `Sync`.
     #[inline]
     #[must_use]
     pub unsafe fn context(&self) -> &B::Context {
@@ -114,7 +115,7 @@ impl<B: PoolBackend> SlotRef<B> {
     ///
     /// # Safety
     ///
-    /// The view that stores this reference is in use.
+    /// The view that stores this reference must be in use.
     #[inline]
     #[must_use]
     pub unsafe fn block(&self) -> B::Block {
@@ -123,31 +124,33 @@ impl<B: PoolBackend> SlotRef<B> {
         pointer.block()
     }
 
-    /// Returns the slot in the form that cursors use.
+    /// Returns the [`SlotPointer`] that refers to the same slot.
     ///
     /// # Safety
     ///
-    /// The scope of the view that stores this reference, or would store it, is open for `'s`.
+    /// The scope of the view that stores this reference, or will store it, must be open for `'s`.
     #[inline]
     pub(crate) unsafe fn pointer<'s>(self) -> SlotPointer<'s, B> {
-        // SAFETY: the slot of a view is not a sentinel, and its pool outlives its scope.
+        // SAFETY: the slot of a view is not a sentinel, and the slot's pool outlives the view's
+        // scope.
         unsafe { SlotPointer::new(self.address().cast()) }
     }
 
-    /// Arms the slot: [`PoolBackend::reuse`] is called before the slot's block is handed out again,
-    /// grown or freed. Nothing depends on the view being dropped.
+    /// Arms the slot, so that [`PoolBackend::reuse`] is called before the slot's block is handed
+    /// out again, grown or freed. The call takes place even if the view is never dropped.
     ///
     /// # Safety
     ///
-    /// The view that stores this reference is still in use (its `'s` has not ended). The call is
-    /// made on the thread that owns the pool.
+    /// The view that stores this reference must still be in use, which means that its `'s` has not
+    /// ended. The call must be made on the thread that owns the pool.
     pub unsafe fn arm(self) {
         // SAFETY: the caller upholds the same contract.
         let pointer = unsafe { self.pointer() };
-        // SAFETY: the record is live, nothing holds a reference to it, and this is the pool's
-        // thread.
+        // SAFETY: the slot's record is live, no reference to it exists, and the caller is on the
+        // pool's thread.
         unsafe { (*pointer.record().as_ptr()).armed_by_view = true };
-        // SAFETY: below the cursor, the advertised word belongs to the view (invariant 5).
+        // SAFETY: the slot is below the cursor, so its advertised word belongs to the view
+        // (invariant 5).
         unsafe { (*pointer.slot.as_ptr()).advertised = 0 };
     }
 }

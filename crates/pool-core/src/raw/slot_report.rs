@@ -1,5 +1,5 @@
-//! The report of a debug build about a pool with very many slots, including the call that acquired
-//! the last one.
+//! The report that a debug build prints if a pool has very many slots. The report includes the
+//! location of the call that acquired the last slot.
 
 use core::cell::Cell;
 use core::panic::Location;
@@ -7,9 +7,9 @@ use core::panic::Location;
 use crate::config::PoolConfig;
 use crate::warning::{PoolWarning, report};
 
-/// The data of one pool for its report.
+/// The data that one pool collects for its report.
 pub(super) struct SlotReport {
-    /// The slot that a call was about to acquire, and the location of the call.
+    /// The number of the slot that a call was about to acquire, and the location of that call.
     caller: Cell<Option<(usize, &'static Location<'static>)>>,
     is_done: Cell<bool>,
 }
@@ -19,19 +19,19 @@ impl SlotReport {
         Self { caller: Cell::new(None), is_done: Cell::new(false) }
     }
 
-    /// Records the call that is about to acquire slot `number`.
+    /// Records the location of the call that is about to acquire slot `number`.
     pub(super) fn note_caller(&self, number: usize, caller: &'static Location<'static>) {
         self.caller.set(Some((number, caller)));
     }
 
-    /// Records that `slots` slots are handed out, and reports the pool when the number first
-    /// becomes very high.
+    /// Records that `slots` slots are handed out. When the number of slots first becomes very high,
+    /// the method reports the pool.
     pub(super) fn note(&self, config: PoolConfig, slots: usize, reserved_bytes: usize) {
         if slots < PoolConfig::REPORTED_SLOTS || !config.warnings || self.is_done.replace(true) {
             return;
         }
-        // Methods that return errors record nothing, so the recorded call may be about another
-        // slot.
+        // The fallible acquire methods record no location, so the recorded call may have acquired
+        // another slot.
         let location = self.caller.get().filter(|&(number, _)| number + 1 == slots);
         let location = location.map(|(_, location)| location);
         report(&PoolWarning::ManySlots { pool: config.name, slots, reserved_bytes, location });

@@ -1,5 +1,5 @@
 //! The state that a pool owns in addition to its slots: the backend's context, the configuration,
-//! the list of tables and the counters. Only cold code accesses it.
+//! the list of tables and the counters. Only cold code accesses the state.
 
 use core::cell::Cell;
 use core::fmt;
@@ -21,14 +21,16 @@ use crate::stats::PoolStats;
 pub struct State<B: PoolBackend> {
     context: B::Context,
     config: Cell<PoolConfig>,
-    /// The configuration's value, cached: computing it would cost each cold acquire about eleven
-    /// instructions.
+    /// A cached value of the configuration. Computing the value for each cold acquire would cost
+    /// about eleven instructions.
     arms_every_use: Cell<bool>,
     id: u64,
     last_serial: Cell<u64>,
-    /// Set while foreign code may run inside an operation of this pool (invariant 9).
+    /// The mark that is set while foreign code may run inside an operation of this pool (invariant
+    /// 9).
     busy: BusyMark,
-    /// The first slots of the tables. The address of a table is the address of its first slot.
+    /// The addresses of the first slots of all tables. The address of a table's first slot is also
+    /// the address of the table.
     pub(super) tables: TableList<Slot<B>>,
     reserved: Count,
     peak_reserved: Count,
@@ -44,7 +46,7 @@ pub struct State<B: PoolBackend> {
 }
 
 impl<B: PoolBackend> State<B> {
-    /// Creates the state of a new pool, which has no table yet. `id` is its identity.
+    /// Creates the state of a new pool that has no table yet. `id` is the identity of the pool.
     pub(super) fn new(id: u64, context: B::Context, config: PoolConfig) -> Self {
         Self {
             context,
@@ -98,18 +100,18 @@ impl<B: PoolBackend> State<B> {
         serial
     }
 
-    /// Replaces the configuration with a configuration that was validated.
+    /// Replaces the configuration with a validated one.
     pub(super) fn set_config(&self, config: PoolConfig) {
         self.config.set(config);
         self.arms_every_use.set(config.arms_every_use());
     }
 
-    /// Returns the bytes that blocks hold now.
+    /// Returns the number of bytes in all blocks of the pool.
     pub(crate) fn reserved(&self) -> usize {
         self.reserved.get()
     }
 
-    /// Returns the number of bytes that may still be allocated under the limit.
+    /// Returns the number of bytes that the pool may still allocate without exceeding its limit.
     pub(super) fn room(&self) -> usize {
         self.config.get().byte_limit.saturating_sub(self.reserved.get())
     }
@@ -139,8 +141,8 @@ impl<B: PoolBackend> State<B> {
         self.cold_acquires.increment();
     }
 
-    /// Records that slot `number` is about to be handed out, and warns if very many slots are
-    /// handed out.
+    /// Records that slot `number` is about to be handed out. If very many slots are handed out, the
+    /// method emits a warning.
     pub(super) fn note_use(&self, number: usize) {
         let slots = number + 1;
         if slots <= self.high_water.get() {
@@ -154,7 +156,7 @@ impl<B: PoolBackend> State<B> {
         }
     }
 
-    /// Records the call that is about to acquire slot `number`.
+    /// Records the location of the call that is about to acquire slot `number`.
     #[cfg(debug_assertions)]
     pub(super) fn note_caller(&self, number: usize, caller: &'static Location<'static>) {
         self.slot_report.note_caller(number, caller);
@@ -174,7 +176,7 @@ impl<B: PoolBackend> State<B> {
     #[expect(clippy::unused_self, reason = "the twin with feature `tracing` reads it")]
     fn warn_many_slots(&self, _slots: usize) {}
 
-    /// Resets the highest number of slots and the peaks, for `clear`.
+    /// Resets the highest number of slots and all peaks, as the method `clear` requires.
     pub(crate) fn forget_peaks(&self) {
         self.high_water.set(0);
         self.live.forget_peak();
@@ -182,7 +184,7 @@ impl<B: PoolBackend> State<B> {
     }
 
     /// Returns the statistics that any thread may read while the pool lives. The configuration, the
-    /// device and the live bytes are not included.
+    /// device and the number of live bytes are not included.
     pub(crate) fn shared_numbers(&self, mut stats: PoolStats) -> PoolStats {
         stats.high_water_slots = self.high_water.get();
         stats.reserved_bytes = self.reserved.get();
@@ -197,7 +199,7 @@ impl<B: PoolBackend> State<B> {
         stats
     }
 
-    /// Returns the statistics of the pool, whose tables use `table_bytes` bytes.
+    /// Returns the statistics of a pool whose tables use `table_bytes` bytes.
     pub(super) fn numbers(&self, active: usize, table_bytes: usize) -> PoolStats {
         let config = self.config.get();
         PoolStats {

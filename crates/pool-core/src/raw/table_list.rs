@@ -1,4 +1,5 @@
-//! The list of a pool's tables, which code that the allocator runs may read while the list grows.
+//! The list of a pool's tables. While the list grows, the allocator may run code that reads the
+//! list.
 
 use alloc::vec::Vec;
 use core::cell::UnsafeCell;
@@ -7,7 +8,7 @@ use core::ptr::NonNull;
 
 use crate::count::Count;
 
-/// Addresses that are added one by one, and are never removed.
+/// A list of addresses that are added one at a time and never removed.
 pub(super) struct TableList<T> {
     list: UnsafeCell<Vec<NonNull<T>>>,
     /// A copy of the list's length that other threads can read.
@@ -20,16 +21,16 @@ impl<T> TableList<T> {
         Self { list: UnsafeCell::new(Vec::new()), count: Count::new(0) }
     }
 
-    /// Returns the number of addresses.
+    /// Returns the number of addresses in the list.
     pub(super) fn len(&self) -> usize {
-        // SAFETY: the list is accessed only in the methods of this type, on one thread (invariant
-        // 7). None of them calls other code, not even the allocator, while it holds the reference.
-        // The reference is therefore the only one, or one of several shared references.
+        // SAFETY: only the methods of this type access the list, and all of them run on one thread
+        // (invariant 7). No method calls other code, not even the allocator, while it holds a
+        // reference to the list. No exclusive reference to the list therefore exists at this point.
         let list = unsafe { &*self.list.get() };
         list.len()
     }
 
-    /// Returns the number of addresses. Any thread may call this method.
+    /// Returns the number of addresses in the list. Any thread may call this method.
     pub(super) fn counted(&self) -> usize {
         self.count.get()
     }
@@ -38,44 +39,49 @@ impl<T> TableList<T> {
     ///
     /// # Safety
     ///
-    /// The list contains more than `number` addresses.
+    /// The list must contain more than `number` addresses.
     pub(super) unsafe fn get(&self, number: usize) -> NonNull<T> {
-        // SAFETY: as in `len`.
+        // SAFETY: no method of this type calls other code while it holds a reference to the list,
+        // so no exclusive reference to the list exists at this point.
         let list = unsafe { &*self.list.get() };
         debug_assert!(number < list.len(), "table {number} of {}", list.len());
         // SAFETY: the caller upholds the same contract.
         unsafe { *list.get_unchecked(number) }
     }
 
-    /// Allocates memory for one more address, or fails with the number of bytes that the host
-    /// cannot allocate. A longer list is built separately, so code that the allocator runs sees
-    /// either the old list or the new one.
+    /// Ensures that the list has capacity for one more address. On failure, returns the number of
+    /// bytes that the host could not allocate. The method builds the longer list separately, so
+    /// code that the allocator runs sees either the old list or the new list.
     pub(super) fn make_room(&self) -> Result<(), usize> {
         let count = self.len();
-        // SAFETY: as in `len`.
+        // SAFETY: no method of this type calls other code while it holds a reference to the list,
+        // so no exclusive reference to the list exists at this point.
         if unsafe { &*self.list.get() }.capacity() > count {
             return Ok(());
         }
         let longer = (2 * count).max(4);
         let mut list = Vec::new();
         list.try_reserve_exact(longer).map_err(|_| longer * size_of::<NonNull<T>>())?;
-        // SAFETY: as in `len`. The capacity suffices, so the allocator is not called.
+        // SAFETY: the new list has sufficient capacity, so this call does not run the allocator
+        // while it holds the reference to the old list. No exclusive reference to the old list
+        // exists.
         list.extend_from_slice(unsafe { &*self.list.get() });
-        // SAFETY: as in `len`. Swapping calls no other code.
+        // SAFETY: swapping runs no other code, and no other reference to the list exists at this
+        // point.
         mem::swap(unsafe { &mut *self.list.get() }, &mut list);
-        // This frees the old list, to which nothing refers any more.
         drop(list);
         Ok(())
     }
 
-    /// Adds an address.
+    /// Adds an address to the list.
     ///
     /// # Safety
     ///
-    /// [`make_room`](Self::make_room) has allocated memory for the address, and nothing has been
-    /// added since.
+    /// [`make_room`](Self::make_room) must have reserved capacity for the address, and no address
+    /// may have been added after that call.
     pub(super) unsafe fn push(&self, address: NonNull<T>) {
-        // SAFETY: as in `len`. The capacity suffices (caller), so the allocator is not called.
+        // SAFETY: the caller guarantees that the list has sufficient capacity, so pushing does not
+        // run the allocator. No other reference to the list exists at this point.
         let list = unsafe { &mut *self.list.get() };
         list.push(address);
         self.count.set(list.len());

@@ -1,4 +1,4 @@
-//! The tables of a pool: creating another table, and finding slots by their numbers across all
+//! Methods that create another table for a pool, and that find slots by their numbers across all
 //! tables.
 
 use core::ptr::NonNull;
@@ -12,12 +12,13 @@ use crate::error::PoolError;
 use crate::stats::PoolStats;
 
 impl<B: PoolBackend> State<B> {
-    /// Appends an empty table. The allocator may run code that reads the list, but no code that
-    /// adds to it.
+    /// Appends an empty table. While this method runs, the allocator may run code that reads the
+    /// list of tables, but no code that adds a table to it.
     ///
     /// # Safety
     ///
-    /// `state` is the address of `self`. The pool is marked as busy, or is not yet shared.
+    /// `state` must be the address of `self`. The pool must be marked as busy, or must not yet be
+    /// shared.
     pub(super) unsafe fn push_table(
         &self,
         state: NonNull<Self>,
@@ -26,33 +27,37 @@ impl<B: PoolBackend> State<B> {
         let count = self.tables.len();
         self.tables.make_room().map_err(no_memory)?;
         let table = Table::allocate(state, count).ok_or(no_memory(Table::<B>::BYTES))?;
-        // SAFETY: this is slot 0 of the table that was just created.
+        // SAFETY: the index 0 refers to the first slot of the new table, which is live.
         let first = unsafe { Table::slot(table, 0) };
-        // SAFETY: the list has capacity for the table, which no other code uses up (caller).
+        // SAFETY: `make_room` reserved capacity for the table, and the caller guarantees that no
+        // other code has used that capacity.
         unsafe { self.tables.push(first) };
         Ok(())
     }
 
-    /// Returns the first slot of the table after `table`. Creates that table if it does not exist.
+    /// Returns the first slot of the table after `table`. If there is no such table, the method
+    /// creates it.
     ///
     /// # Safety
     ///
-    /// `table` belongs to a pool that lives for `'s`, and the pool is marked as busy.
+    /// `table` must belong to a pool that lives for `'s`, and the pool must be marked as busy.
     pub(super) unsafe fn slot_after<'s>(
         table: NonNull<Table<B>>,
     ) -> Result<SlotPointer<'s, B>, PoolError<B::Error>> {
-        // SAFETY: the table is live, and the field is never written after the table was created.
+        // SAFETY: the table is live, and the field `state` never changes after the table's
+        // creation.
         let state = unsafe { (*table.as_ptr()).state };
         // SAFETY: the caller upholds the same contract.
         let this: &'s Self = unsafe { Table::state_of(table) };
-        // SAFETY: as for `state`.
+        // SAFETY: the table is live, and the field `number` never changes after the table's
+        // creation.
         let next = unsafe { (*table.as_ptr()).number } + 1;
         if next == this.tables.len() {
-            // SAFETY: a table's `state` is the address of its pool's state, which is marked
-            // (caller).
+            // SAFETY: `state` is the address of the pool's state, and the caller guarantees that
+            // the pool is marked as busy.
             unsafe { this.push_table(state) }?;
         }
-        // SAFETY: `next` is the number of an existing table, or of the table just created.
+        // SAFETY: `next` is the number of an existing table, which may have just been created.
         Ok(unsafe { this.slot(next * SLOTS) })
     }
 
@@ -60,21 +65,23 @@ impl<B: PoolBackend> State<B> {
     ///
     /// # Safety
     ///
-    /// The pool has more than `number` tables.
+    /// The pool must have more than `number` tables.
     pub(super) unsafe fn table(&self, number: usize) -> NonNull<Table<B>> {
-        // SAFETY: the caller upholds the same contract. A table is at the address of its first slot
-        // (`Table` is `repr(C)`), and that address was derived from the table's allocation.
+        // A table is at the address of its first slot, because `Table` is `repr(C)`. The address of
+        // that slot was derived from the table's allocation. SAFETY: the caller upholds the same
+        // contract.
         unsafe { self.tables.get(number) }.cast()
     }
 
-    /// Returns the number of slots, whether used or not.
+    /// Returns the total number of used and unused slots.
     pub(super) fn slot_count(&self) -> usize {
         self.tables.len() * SLOTS
     }
 
-    /// Returns the slots from number `from` on that exist when the method is called.
+    /// Returns an iterator over the slots from number `from` on that exist when this method is
+    /// called.
     pub(super) fn slots_from(&self, from: usize) -> impl Iterator<Item = SlotPointer<'_, B>> {
-        // SAFETY: the numbers are below the number of slots, and the number of tables never
+        // SAFETY: every `number` is below the number of slots, and the number of tables never
         // decreases.
         (from..self.slot_count()).map(|number| unsafe { self.slot(number) })
     }
@@ -83,9 +90,10 @@ impl<B: PoolBackend> State<B> {
     ///
     /// # Safety
     ///
-    /// `number` is below [`slot_count`](Self::slot_count).
+    /// `number` must be below [`slot_count`](Self::slot_count).
     pub(crate) unsafe fn slot(&self, number: usize) -> SlotPointer<'_, B> {
-        // SAFETY: each table has `SLOTS` slots, so this table exists (caller).
+        // SAFETY: each table has `SLOTS` slots, and the caller guarantees that the slot exists, so
+        // its table exists.
         let first = unsafe { self.tables.get(number / SLOTS) };
         // SAFETY: `first` is slot 0 of a live table, and the remainder is below `SLOTS`.
         let slot = unsafe { first.add(number % SLOTS) };
@@ -93,28 +101,29 @@ impl<B: PoolBackend> State<B> {
         unsafe { SlotPointer::new(slot) }
     }
 
-    /// Returns the address of slot `number`, or of the sentinel that ends the last table.
+    /// Returns the address of slot `number`. If `number` is the number of slots, the method returns
+    /// the address of the sentinel at the end of the last table.
     ///
     /// # Safety
     ///
-    /// `number` is at most the number of slots.
+    /// `number` must be at most the number of slots.
     #[inline]
     pub(super) unsafe fn slot_or_end(&self, number: usize) -> NonNull<Slot<B>> {
         let at_end = number == self.slot_count();
-        // SAFETY: there is at least one table, and `number` is the number of a slot or one more
-        // than the last slot's.
+        // SAFETY: the pool has at least one table, and `number` is either the number of a slot or
+        // one more than the number of the last slot.
         let first = unsafe { self.tables.get(number / SLOTS - usize::from(at_end)) };
         let index = if at_end { SLOTS } else { number % SLOTS };
-        // SAFETY: `first` is slot 0 of a live table, and the index refers to a slot or to the
-        // sentinel.
+        // SAFETY: `first` is slot 0 of a live table, and `index` refers to a slot or to the
+        // sentinel of that table.
         unsafe { first.add(index) }
     }
 
-    /// Returns the sizes of the largest blocks in bytes, in descending order.
+    /// Returns the sizes in bytes of the three largest blocks, in descending order.
     pub(super) fn largest_blocks(&self) -> [usize; 3] {
         let mut largest = [0; 3];
         for slot in self.slots_from(0) {
-            // SAFETY: the record is live and nothing holds a reference to it.
+            // SAFETY: the slot's record is live, and no reference to it exists.
             let bytes = unsafe { (*slot.record().as_ptr()).real };
             let [first, second, third] = largest;
             largest = if bytes > first {
@@ -128,12 +137,12 @@ impl<B: PoolBackend> State<B> {
         largest
     }
 
-    /// Returns the statistics of the pool, as seen from a position after `active` slots.
+    /// Returns the statistics of the pool for a scope whose cursor is after `active` slots.
     pub(crate) fn stats(&self, active: usize) -> PoolStats {
         self.numbers(active, self.table_bytes())
     }
 
-    /// Returns the size of the tables in bytes. Any thread may call this method.
+    /// Returns the total size of the tables in bytes. Any thread may call this method.
     pub(super) fn table_bytes(&self) -> usize {
         self.tables.counted() * Table::<B>::BYTES
     }

@@ -1,4 +1,4 @@
-//! Growth of a vector's memory in slots.
+//! The growth of vectors whose memory is a slot.
 
 use core::ptr::{self, NonNull};
 
@@ -10,22 +10,24 @@ use super::words::Slot;
 use crate::backend::{ArrayMemory, CursorPlace, FirstUse, HostBackend, VectorMemory};
 use crate::error::PoolError;
 
-/// The memory of a vector in a slot.
+/// The memory of a vector that is stored in a slot.
 type Vector<'s, B> = VectorMemory<SlotPointer<'s, B>>;
 
 /// The smallest capacity to which a vector grows.
 const LEAST: usize = 4;
 
-/// Enlarges a vector's memory, either in the slot's own block or in the block of the next slot. The
-/// cursor is at the slot `cursor`, after `active` slots.
+/// Enlarges the memory of a vector, either within the slot's own block or by using the block of the
+/// next slot. `cursor` is the slot at the cursor, and `active` is the number of slots before it.
 ///
 /// # Errors
 ///
-/// Same as for an acquire. In case of an error, the vector's memory is unchanged.
+/// Returns the same errors as an acquire. If an error is returned, the vector's memory is
+/// unchanged.
 ///
 /// # Safety
 ///
-/// Same as for [`ScopeCursor::enlarge`](crate::backend::ScopeCursor::enlarge).
+/// The requirements are the same as for
+/// [`ScopeCursor::enlarge`](crate::backend::ScopeCursor::enlarge).
 pub(super) unsafe fn enlarge<'s, B: HostBackend, T: Copy>(
     cursor: NonNull<Slot<B>>,
     active: usize,
@@ -43,7 +45,7 @@ pub(super) unsafe fn enlarge<'s, B: HostBackend, T: Copy>(
     } else if slot.capacity::<T>() < needed {
         // SAFETY: the caller upholds the same contract.
         let taken = unsafe { take_next_block::<B, T>(cursor, slot, wanted) };
-        // SAFETY: as above.
+        // SAFETY: the caller upholds the same contract.
         let again = || unsafe { take_next_block::<B, T>(cursor, slot, needed) };
         taken.or_else(|error| retry(error, again))?;
     }
@@ -55,38 +57,42 @@ pub(super) unsafe fn enlarge<'s, B: HostBackend, T: Copy>(
     slot.note_used(active, padded::<T>(capacity, B::ALIGN) * size_of::<T>());
     let to = slot.start::<T>();
     if vector.length > 0 && !ptr::eq(from, to) {
-        // SAFETY: the elements are in another block of the pool, and are unchanged since that block
-        // was the slot's. The slot's block holds `capacity` elements, and nothing views it. `T` is
-        // `Copy`.
+        // SAFETY: the elements are still unchanged in the block that was previously the slot's
+        // block. The slot's current block holds `capacity` elements, and no view of it exists. `T`
+        // is `Copy`.
         unsafe { to.copy_from_nonoverlapping(from, vector.length) };
     }
     Ok(VectorMemory { capacity, ..vector })
 }
 
-/// Takes the block of the next slot, which holds `capacity` elements. The old block then belongs to
-/// the next slot, and keeps the elements until the new block is used.
+/// Exchanges the block of the vector's slot for the block of the next slot, which holds `capacity`
+/// elements. The old block then belongs to the next slot, and retains the vector's elements until
+/// the new block is used.
 ///
 /// # Safety
 ///
-/// Same as for [`enlarge`].
+/// The requirements are the same as for [`enlarge`].
 unsafe fn take_next_block<B: HostBackend, T>(
     cursor: NonNull<Slot<B>>,
     slot: SlotPointer<'_, B>,
     capacity: usize,
 ) -> Result<(), PoolError<B::Error>> {
-    // The block with the elements is below the cursor, so it is neither freed nor handed out here.
-    // SAFETY: this is the cursor's position, in a pool that lives while its slot is used.
+    // The block with the vector's elements is below the cursor, so this call neither frees it nor
+    // hands it out. SAFETY: `cursor` is the position of the cursor, and its pool lives while one of
+    // its slots is used.
     let place = unsafe { SlotPlace::new(cursor) };
-    // SAFETY: as above.
+    // SAFETY: `place` is the position of the cursor, and no view of the slot at the cursor is in
+    // use.
     let next = unsafe { place.prepare::<T>(capacity, FirstUse::Write) }?;
-    // SAFETY: both slots belong to the same pool. Only the vector has a view of its slot, and it
-    // creates a new view before any other code runs. The next slot is idle. A host's vector stores
-    // no reference to its slot, and a scope has no handles.
+    // SAFETY: both slots belong to the same pool. Only the vector has a view of its slot, and the
+    // vector creates a new view before any other code runs. The next slot is idle. A vector of a
+    // host backend stores no reference to its slot, and a scope has no handles.
     unsafe { slot.exchange_blocks(next) };
     Ok(())
 }
 
-/// Tries again with less memory, after an error that reports too little memory.
+/// Calls `again`, which requests less memory, if the error reports that too little memory is
+/// available.
 fn retry<E>(
     error: PoolError<E>,
     again: impl FnOnce() -> Result<(), PoolError<E>>,

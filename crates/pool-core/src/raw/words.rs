@@ -1,10 +1,10 @@
-//! The words of one slot: the two words that an acquire reads, and the record that only cold code
-//! reads.
+//! The words of one slot: the two words that every acquire reads, and the record that only cold
+//! code reads.
 
 use crate::backend::PoolBackend;
 
-/// The hot words of a slot, which an acquire reads: the block, and the number of the block's words
-/// that an acquire may use.
+/// The hot words of a slot, which every acquire reads: the slot's block, and the number of words in
+/// the block that an acquire may use.
 #[repr(C)]
 pub(crate) struct Slot<B: PoolBackend> {
     pub(super) block: B::Block,
@@ -13,24 +13,25 @@ pub(crate) struct Slot<B: PoolBackend> {
 
 /// The cold words of a slot, which only cold code reads.
 pub(super) struct Record {
-    /// The size of the slot's block in bytes; 0 if the slot has no block.
+    /// The size of the slot's block in bytes, or 0 if the slot has no block.
     pub(super) real: usize,
-    /// The serial of the dynamic pool's handle for this slot; 0 if there is no handle.
+    /// The serial of the dynamic pool's handle for this slot, or 0 if the slot has no handle.
     pub(super) serial: u64,
-    /// The number of elements of the array that the dynamic pool keeps in the slot.
+    /// The number of elements in the array that the dynamic pool stores in the slot.
     pub(super) length: usize,
-    /// The size in bytes of the largest block that an acquire has needed since sampling began.
+    /// The size in bytes of the largest block that any acquire has needed since sampling began.
     pub(super) largest_sample: usize,
-    /// The mark: the number of words at the start of the block that may contain uninitialised
-    /// bytes. 0 means no mark, and [`WHOLE_BLOCK`](super::mark::WHOLE_BLOCK) marks all words. The
-    /// field has 32 bits, so that a table keeps its size.
+    /// The mark, which is the number of words at the start of the block that may contain
+    /// uninitialised bytes. A mark of 0 means that the slot is unmarked, and
+    /// [`WHOLE_BLOCK`](super::mark::WHOLE_BLOCK) marks all words of the block. The field has 32
+    /// bits, so that it does not increase the size of a table.
     pub(super) uninitialised_words: u32,
-    /// The number of acquires that are still to be sampled.
+    /// The number of acquires that have yet to be sampled.
     pub(super) samples_left: u8,
     /// The number of acquires that were sampled.
     pub(super) samples_seen: u8,
-    /// `true` if a view armed the slot: the backend orders the block before it is handed out again
-    /// or freed.
+    /// `true` if a view has armed the slot. The backend orders the block of an armed slot before
+    /// the block is handed out again or freed.
     pub(super) armed_by_view: bool,
 }
 

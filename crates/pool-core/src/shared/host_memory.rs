@@ -1,4 +1,5 @@
-//! Host memory of one owned array: a block, and the bytes of it that may be uninitialised.
+//! The host memory of one owned array, which consists of a block and the number of its bytes that
+//! may be uninitialised.
 
 use core::fmt;
 use core::ptr::NonNull;
@@ -12,34 +13,40 @@ use crate::error::PoolError;
 use crate::slot_ref::SlotRef;
 use crate::stacked::StackedBackend;
 
-/// A block of host memory for one owned array: the [`Memory`](SharedBackend::Memory) of host backends.
+/// A block of host memory for one owned array. This type is the [`Memory`](SharedBackend::Memory)
+/// of host backends.
 ///
 /// # Invariants
 ///
-/// 1. The value owns `block`, which has `bytes` bytes; 0 if and only if it is [`DANGLING`](PoolBackend::DANGLING).
+/// 1. The value owns `block`, which has `bytes` bytes. `bytes` is 0 if and only if the block is
+///    [`DANGLING`](PoolBackend::DANGLING).
+///
 /// 2. All bytes from `uninitialised` on are initialised.
 pub struct HostMemory<B: PoolBackend>(LooseBlock<B::Block>);
 
-// SAFETY: a block is plain data that any thread with the context may use (`PoolBackend`, Blocks), and the methods that
-// need the context get it shared (the bound).
+// SAFETY: a block is plain data that any thread with the context may use (see the section on blocks
+// of `PoolBackend`). The methods that use the context receive a shared reference to it, and the
+// bound allows every thread to use such a reference.
 unsafe impl<B: PoolBackend<Context: Send + Sync>> Send for HostMemory<B> {}
 
-// SAFETY: as above; the methods with `&self` read the fields, and view the block.
+// SAFETY: the methods with `&self` only read the fields and create shared views of the block. The
+// bound allows every thread to use the context.
 unsafe impl<B: PoolBackend<Context: Send + Sync>> Sync for HostMemory<B> {}
 
 impl<B: PoolBackend> SealedMemory for HostMemory<B> {}
 
 impl<B: HostBackend> HostMemory<B> {
-    /// Makes the memory of a block.
+    /// Creates the memory of an owned array from a block.
     ///
     /// # Safety
     ///
-    /// The caller owns the block, which has `bytes` bytes. All bytes from `uninitialised` on are initialised.
+    /// The caller must own the block, which must have `bytes` bytes. All bytes from `uninitialised`
+    /// on must be initialised.
     pub(super) unsafe fn from_block(block: LooseBlock<B::Block>) -> Self {
         Self(block)
     }
 
-    /// Returns the block, which the caller owns from now on.
+    /// Returns the block and transfers its ownership to the caller.
     pub(super) fn into_block(self) -> LooseBlock<B::Block> {
         self.0
     }
@@ -52,11 +59,11 @@ impl<B: HostBackend> HostMemory<B> {
                 "the element needs a higher alignment than blocks have"
             );
         };
-        // SAFETY: a host pointer is not null (`HostBackend`).
+        // SAFETY: a host pointer is never null (`HostBackend`).
         unsafe { NonNull::new_unchecked(B::host_pointer(self.0.block).cast()) }
     }
 
-    /// Notes that the first `bytes` bytes may become uninitialised.
+    /// Records that the first `bytes` bytes may become uninitialised.
     pub(super) fn mark(&mut self, bytes: usize) {
         self.0.uninitialised = self.0.uninitialised.max(bytes);
     }
@@ -71,14 +78,16 @@ impl<B: HostBackend> HostMemory<B> {
         if bytes == 0 {
             return Ok(());
         }
-        // SAFETY: the callers' bytes are at most those of the block, which nothing views (`self` is exclusive).
+        // SAFETY: every caller passes at most the number of bytes in the block. No view of the
+        // block exists, because `self` is borrowed exclusively.
         unsafe { B::set_bytes(context, self.0.block, value, bytes) }
             .map_err(|source| PoolError::Backend { operation, source })?;
         self.note_written(bytes);
         Ok(())
     }
 
-    /// Initialises the block for a use that may read it, and poisons the bytes of the array.
+    /// Zeroes the bytes of the block that may be uninitialised, and poisons the bytes of the array
+    /// if `poison` is `true`.
     #[cold]
     fn initialise(
         &mut self,
@@ -93,7 +102,7 @@ impl<B: HostBackend> HostMemory<B> {
         Ok(())
     }
 
-    /// Notes that the first `bytes` bytes were written.
+    /// Records that the first `bytes` bytes have been written.
     fn note_written(&mut self, bytes: usize) {
         if self.0.uninitialised <= bytes {
             self.0.uninitialised = 0;
@@ -140,7 +149,8 @@ where
     fn free(self, origin: &B::Context) {
         let LooseBlock { block, bytes, .. } = self.0;
         if bytes > 0 {
-            // SAFETY: the value owned the block of `bytes` bytes, and is gone: nothing views it.
+            // SAFETY: this value owned the block of `bytes` bytes and has been consumed, so no view
+            // of the block exists.
             unsafe { B::free(origin, block, bytes) };
         }
     }
@@ -177,7 +187,8 @@ where
         source: &[T],
     ) -> Result<NonNull<T>, PoolError<B::Error>> {
         if size_of_val(source) > 0 {
-            // SAFETY: the block has the bytes of the elements, and nothing views it (`self` is exclusive).
+            // SAFETY: the block holds all bytes of the elements. No view of the block exists,
+            // because `self` is borrowed exclusively.
             unsafe { B::copy_from_host(origin, self.0.block, source) }
                 .map_err(|source| PoolError::Backend { operation: "copy from the host", source })?;
             self.note_written(size_of_val(source));
@@ -188,26 +199,29 @@ where
     #[inline]
     unsafe fn view<T: Element>(&self, name: NonNull<T>, length: usize) -> B::ViewRef<'_, T> {
         let block = B::block_at(name.cast());
-        // SAFETY: the views of the backend ignore the reference (`StackedBackend`).
+        // SAFETY: the views of this backend ignore their `SlotRef` (`StackedBackend`).
         let slot = unsafe { SlotRef::new(NonNull::dangling()) };
-        // SAFETY: the array of `length` valid elements is in the block (caller), which is allocated as long as `self` is
-        // borrowed; other views of it are shared.
+        // SAFETY: the caller guarantees that the block contains an array of `length` valid
+        // elements. The block remains allocated while `self` is borrowed, and all other views of it
+        // are shared.
         unsafe { B::view_ref(block, slot, length) }
     }
 
     #[inline]
     unsafe fn view_mut<T: Element>(&mut self, name: NonNull<T>, length: usize) -> B::View<'_, T> {
         let block = B::block_at(name.cast());
-        // SAFETY: the views of the backend ignore the reference (`StackedBackend`).
+        // SAFETY: the views of this backend ignore their `SlotRef` (`StackedBackend`).
         let slot = unsafe { SlotRef::new(NonNull::dangling()) };
-        // SAFETY: as in `view`; `self` is borrowed exclusively, so there is no other view.
+        // SAFETY: the caller guarantees that the block contains an array of `length` valid
+        // elements. No other view of the block exists, because `self` is borrowed exclusively.
         unsafe { B::view(block, slot, length) }
     }
 }
 
 /// A host backend whose arrays can be owned.
 ///
-/// Each such backend implements the trait. It is a short name for the bounds of the methods for host memory.
+/// Every such backend implements this trait automatically. The trait is a short name for the bounds
+/// that methods for host memory require.
 pub trait SharedHostBackend:
     SharedBackend<Memory = HostMemory<Self>, Origin = <Self as PoolBackend>::Context>
     + HostBackend

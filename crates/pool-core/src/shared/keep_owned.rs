@@ -1,5 +1,5 @@
-//! Keeping an array of an inner scope as an owned array: its block leaves the scope's pool if it can, else it is
-//! copied.
+//! Methods that keep an array of an inner scope as an owned array. If possible, the block of the
+//! array is moved out of the scope's pool. If the block cannot be moved, the array is copied.
 
 use core::any::TypeId;
 use core::ptr::NonNull;
@@ -17,13 +17,14 @@ use crate::host::is_known_plain;
 use crate::scope::Scope;
 
 impl<B: HostBackend> Scope<'_, B> {
-    /// Runs `body` in an inner scope, and keeps the slice that `body` returns as an array of `pool` when that scope
-    /// ends.
+    /// Runs `body` in an inner scope, and keeps the slice that `body` returns as an owned array of
+    /// `pool` after the inner scope has ended.
     ///
-    /// The array is not copied if the scope's pool has slots, is of the same backend, and the backend's context is
-    /// `()`, as it is for host memory. Then its block moves to `pool`, and an idle block of `pool` takes its place in
-    /// the slot. So a loop allocates nothing if the arrays that it keeps are dropped again. Any other slice is copied.
-    /// The array holds the whole block that moved.
+    /// The slice is not copied if the scope's pool has slots and the same backend as `pool`, and
+    /// the backend's context is `()`, as it is for host memory. If the slice is not copied, its
+    /// block moves to `pool`, and an idle block of `pool` replaces it in the slot. A loop therefore
+    /// allocates nothing if the arrays that it keeps are dropped again. The owned array holds the
+    /// whole block that was moved.
     ///
     /// ```
     /// # use pool_conformance::HeapBackend as Memory;
@@ -56,11 +57,11 @@ impl<B: HostBackend> Scope<'_, B> {
         kept.unwrap_or_else(|error| panic_with(&error))
     }
 
-    /// Does the same as [`keep_owned`](Self::keep_owned), for a `body` that may fail.
+    /// Does the same as [`keep_owned`](Self::keep_owned), but accepts a `body` that may fail.
     ///
     /// # Errors
     ///
-    /// The error of `body`, and those of [`SharedPool::try_take`].
+    /// Returns the error of `body`, or an error of [`SharedPool::try_take`].
     pub fn try_keep_owned<O, T: HostElement, E: From<PoolError<O::Error>>>(
         &mut self,
         pool: &SharedPool<O>,
@@ -70,23 +71,28 @@ impl<B: HostBackend> Scope<'_, B> {
         O: SharedHostBackend<Block = B::Block>,
     {
         let slice = body(self.scope())?;
-        // From here on only its address and length are used: the inner scope has ended.
+        // From this point on, only the slice's address and length are used, because the inner scope
+        // has ended.
         let (start, length) = (NonNull::from(&mut *slice).cast::<T>(), slice.len());
-        // SAFETY: the inner scope has ended, and `body` knows nothing of the lifetime `'inner`. So no slot at or above the
-        // cursor has a view but the slice (see `try_keep`), which was given up.
+        // SAFETY: the inner scope has ended. `body` is generic over the lifetime `'inner`, so the
+        // slice is the only view of any slot at or above the cursor, as the proof in `try_keep`
+        // explains. `body` no longer uses the slice.
         if let Some(kept) = unsafe { self.move_out(pool, start, length) } {
             return Ok(kept?);
         }
-        // SAFETY: the slice is valid: it was not moved, and nothing was acquired or freed since.
+        // SAFETY: the slice is valid, because it was not moved, and nothing was acquired or freed
+        // after `body` returned it.
         let source = unsafe { slice::from_raw_parts(start.as_ptr(), length) };
         Ok(pool.try_take_with(length, |index| source[index])?)
     }
 
-    /// Moves the block that contains a slice to a shared pool; `None` if it cannot move.
+    /// Moves the block that contains a slice to a shared pool. Returns `None` if the block cannot
+    /// be moved.
     ///
     /// # Safety
     ///
-    /// The elements are valid, and nothing else uses them. No slot at or above the cursor has another view.
+    /// The elements must be valid, and no other code may use them. No slot at or above the cursor
+    /// may have another view.
     unsafe fn move_out<O, T: HostElement>(
         &mut self,
         pool: &SharedPool<O>,
@@ -96,7 +102,8 @@ impl<B: HostBackend> Scope<'_, B> {
     where
         O: SharedHostBackend<Block = B::Block>,
     {
-        // A block is freed with the context that it was allocated with. All contexts of the type `()` are the same.
+        // A block must be freed with the context with which it was allocated. All contexts of the
+        // type `()` are equal, so the block may move to another pool.
         let is_same = TypeId::of::<B>() == TypeId::of::<O>()
             && TypeId::of::<<B as PoolBackend>::Context>() == TypeId::of::<()>();
         if !is_same || length * size_of::<T>() == 0 {
@@ -109,22 +116,23 @@ impl<B: HostBackend> Scope<'_, B> {
             Ok(place) => place,
             Err(requested) => return Some(Err(PoolError::Bookkeeping { requested })),
         };
-        // If the limit does not allow the whole block, a copy may fit.
+        // If the limit does not allow the whole block, a copy of the slice may still fit.
         store.reserve(bytes).ok()?;
         let spare = store.take_like(bytes).map(HostMemory::into_block);
-        // The cursor found the block above, and nothing was acquired since.
-        // SAFETY: as the caller promises, the block has no view but the caller's. The spare block is the caller's own, of
-        // the same backend and context.
+        // `idle_block_bytes` has found the block, and nothing was acquired after that call. SAFETY:
+        // the caller guarantees that it holds the only view of the block. The spare block belongs
+        // to this call, and has the same backend and context.
         let block = unsafe { self.cursor.take_idle_block(address, spare) }?;
-        // SAFETY: taken out of its slot, which described it so.
+        // SAFETY: the block was removed from its slot, whose record stored its size and its number
+        // of uninitialised bytes.
         let mut memory = unsafe { HostMemory::<O>::from_block(block) };
         if !is_known_plain::<T>() {
             memory.mark(memory.bytes());
         }
         let record = store.adopt(place, memory);
-        // SAFETY: just adopted by this store.
+        // SAFETY: this store has just adopted the record.
         let block = unsafe { TakenBlock::new(pool.store_pointer(), record) };
-        // SAFETY: the elements are valid, and in the block.
+        // SAFETY: the elements are valid, and are stored in the block.
         Some(Ok(unsafe { Owned::new(block, start, length) }))
     }
 }

@@ -1,4 +1,5 @@
-//! The memory of one owned array, as a backend provides it: [`SharedBackend`] and its two kinds of memory.
+//! The memory of one owned array, as provided by a backend. This module contains the trait
+//! [`SharedBackend`] and the trait that its memory types implement.
 
 use crate::backend::PoolBackend;
 use crate::config::PoolConfig;
@@ -6,29 +7,34 @@ use crate::device::Device;
 use crate::element::{Element, PodElement};
 use crate::error::PoolError;
 
-/// A backend whose arrays can be owned: [`SharedPool`](crate::SharedPool), [`Owned`](crate::Owned).
+/// A backend whose arrays can be owned, which means that it can be used with
+/// [`SharedPool`](crate::SharedPool) and [`Owned`](crate::Owned).
 ///
-/// A host backend chooses [`HostMemory`](crate::HostMemory) and its context as the origin. A backend over a queue
-/// chooses [`PooledMemory`](crate::PooledMemory): each array then has a context of its own, made from the origin.
+/// A host backend uses [`HostMemory`](crate::HostMemory) as its memory, and its context as the
+/// origin. A backend that enqueues its work uses [`PooledMemory`](crate::PooledMemory). Each array
+/// in a `PooledMemory` has its own context, which is created from the origin.
 ///
 /// # Safety
 ///
-/// `barrier_on_all_threads` returns `true` only if it executed such a barrier.
+/// `barrier_on_all_threads` must return `true` only if it has executed a memory barrier on all
+/// threads.
 pub unsafe trait SharedBackend: PoolBackend {
     /// The memory of one owned array.
     type Memory: OwnedMemory<Self>;
 
-    /// The state with which all threads allocate memory.
+    /// The state with which any thread can allocate memory.
     type Origin: Send + Sync + 'static;
 
-    /// Makes the origin of a pool's memory from a context.
+    /// Creates the origin of a pool's memory from a context.
     fn origin(context: Self::Context) -> Self::Origin;
 
-    /// Executes a full memory barrier on each thread of the process. Returns `false` if it did not.
+    /// Executes a full memory barrier on each thread of the process. Returns `false` if the barrier
+    /// was not executed.
     ///
-    /// For each thread there is a moment within the call. The caller sees afterwards what the thread wrote before this
-    /// moment. The thread sees after this moment what the caller wrote before the call. With such a barrier, threads
-    /// take and drop arrays without an atomic exchange.
+    /// Each thread executes its barrier at some moment during the call. After the call, the caller
+    /// sees everything that a thread wrote before its barrier. After its barrier, a thread sees
+    /// everything that the caller wrote before the call. If the backend provides this barrier,
+    /// threads acquire and drop arrays without an atomic exchange.
     #[doc(hidden)]
     #[must_use]
     fn barrier_on_all_threads() -> bool {
@@ -36,27 +42,28 @@ pub unsafe trait SharedBackend: PoolBackend {
     }
 }
 
-/// A trait that only the memories of this crate implement.
+/// A trait that only the memory types of this crate implement.
 pub trait SealedMemory {}
 
 /// The memory of one owned array. The trait is sealed.
 pub trait OwnedMemory<B: SharedBackend<Memory = Self>>: SealedMemory + Send + Sized {
-    /// The name of an array of `T` in this memory.
+    /// A value that identifies an array of `T` in this memory.
     #[doc(hidden)]
     type Name<T>: Copy;
 
     #[doc(hidden)]
     fn device(origin: &B::Origin) -> Device;
 
-    /// Returns the bytes of a block that holds `length` elements of `element_size` bytes; `None` above `isize::MAX`.
+    /// Returns the size in bytes of a block that holds `length` elements of `element_size` bytes.
+    /// Returns `None` if the size is above `isize::MAX`.
     #[doc(hidden)]
     fn block_bytes(length: usize, element_size: usize) -> Option<usize>;
 
-    /// Allocates at least `bytes` bytes.
+    /// Allocates a block of at least `bytes` bytes.
     ///
     /// # Errors
     ///
-    /// [`PoolError::OutOfMemory`] if the backend has no such block.
+    /// Returns [`PoolError::OutOfMemory`] if the backend cannot allocate the block.
     #[doc(hidden)]
     fn allocate(
         origin: &B::Origin,
@@ -64,7 +71,7 @@ pub trait OwnedMemory<B: SharedBackend<Memory = Self>>: SealedMemory + Send + Si
         config: &PoolConfig,
     ) -> Result<Self, PoolError<B::Error>>;
 
-    /// Returns the bytes of the block.
+    /// Returns the size of the block in bytes.
     #[doc(hidden)]
     fn bytes(&self) -> usize;
 
@@ -72,15 +79,15 @@ pub trait OwnedMemory<B: SharedBackend<Memory = Self>>: SealedMemory + Send + Si
     #[doc(hidden)]
     fn free(self, origin: &B::Origin);
 
-    /// Waits until freed memory can be allocated again.
+    /// Waits until freed memory is available for allocations.
     #[doc(hidden)]
     fn settle(origin: &B::Origin);
 
-    /// Begins an array with recycled contents.
+    /// Creates an array with recycled contents in this memory.
     ///
     /// # Errors
     ///
-    /// [`PoolError::Backend`] if the backend cannot order or initialise the memory.
+    /// Returns [`PoolError::Backend`] if the backend cannot order or initialise the memory.
     #[doc(hidden)]
     fn recycled<T: PodElement>(
         &mut self,
@@ -89,11 +96,11 @@ pub trait OwnedMemory<B: SharedBackend<Memory = Self>>: SealedMemory + Send + Si
         config: &PoolConfig,
     ) -> Result<Self::Name<T>, PoolError<B::Error>>;
 
-    /// Begins an array of zeroed bytes.
+    /// Creates an array in this memory, all of whose bytes are zero.
     ///
     /// # Errors
     ///
-    /// Same as [`recycled`](Self::recycled).
+    /// Returns the same errors as [`recycled`](Self::recycled).
     #[doc(hidden)]
     fn zeroed<T: Element>(
         &mut self,
@@ -101,11 +108,11 @@ pub trait OwnedMemory<B: SharedBackend<Memory = Self>>: SealedMemory + Send + Si
         length: usize,
     ) -> Result<Self::Name<T>, PoolError<B::Error>>;
 
-    /// Begins an array with a copy of `source`.
+    /// Creates an array in this memory that contains a copy of `source`.
     ///
     /// # Errors
     ///
-    /// Same as [`recycled`](Self::recycled).
+    /// Returns the same errors as [`recycled`](Self::recycled).
     #[doc(hidden)]
     fn copied<T: Element>(
         &mut self,
@@ -113,19 +120,20 @@ pub trait OwnedMemory<B: SharedBackend<Memory = Self>>: SealedMemory + Send + Si
         source: &[T],
     ) -> Result<Self::Name<T>, PoolError<B::Error>>;
 
-    /// Returns the array's view for reading.
+    /// Returns a view for reading the array.
     ///
     /// # Safety
     ///
-    /// This name is that of the latest array in the memory, which has `length` elements.
+    /// `name` must identify the array that was most recently created in this memory, and that array
+    /// must have `length` elements.
     #[doc(hidden)]
     unsafe fn view<T: Element>(&self, name: Self::Name<T>, length: usize) -> B::ViewRef<'_, T>;
 
-    /// Returns the array's view for writing.
+    /// Returns a view for writing the array.
     ///
     /// # Safety
     ///
-    /// Same as for [`view`](Self::view).
+    /// The requirements are the same as for [`view`](Self::view).
     #[doc(hidden)]
     unsafe fn view_mut<T: Element>(&mut self, name: Self::Name<T>, length: usize)
     -> B::View<'_, T>;

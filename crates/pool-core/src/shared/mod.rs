@@ -1,15 +1,22 @@
-//! Owned arrays: memory that leaves its scope, and that any thread takes, drops and reuses.
+//! Owned arrays, whose memory can leave its scope. Any thread can acquire, drop and reuse owned
+//! arrays.
 //!
-//! A [`SharedPool`] is a handle of a [`Store`](store::Store). The store has shards; a shard has lists of idle blocks,
-//! by size, behind a lock (`shard`). An [`Owned`] has the [record](record::Record) of its block, which is in no list
-//! meanwhile. The backend decides what a block is. On the host it is an allocation (`host_memory`). On a queue it is a
-//! pool of one array (`pooled_memory`), which orders the block's uses as any pool does.
+//! A [`SharedPool`] is a handle of a [`Store`](store::Store). A store consists of shards, and each
+//! shard has lists of idle blocks, which are sorted by size and protected by a lock (`shard`). An
+//! [`Owned`] array stores the [record](record::Record) of its block, and that record is in no list
+//! while the array lives.
+//!
+//! Each backend defines its kind of block. On the host, a block is an allocation (`host_memory`).
+//! For a backend that enqueues its work, a block is a pool of one array (`pooled_memory`), which
+//! orders the uses of its memory in the same way as any other pool.
 //!
 //! # Foreign code
 //!
-//! Backends, allocators' hooks and `tracing` subscribers run outside the locks, and may use the same pool.
+//! Backends, allocator hooks and `tracing` subscribers run while no lock is held, so they may use
+//! the same pool.
 
-// Layering: a module may import what follows its colon. `cargo xtask imports` checks it, `--list` prints it anew.
+// Layering: a module may import only the modules that its row lists after the colon.
+// `cargo xtask imports` checks these rows, and `cargo xtask imports --list` prints them.
 //
 // memory, size_class, thread_cell: nothing
 // record: size_class

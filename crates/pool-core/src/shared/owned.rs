@@ -1,4 +1,4 @@
-//! An array that owns its memory, and returns it to its pool when it is dropped.
+//! An array that owns its memory, and returns the memory to its pool when the array is dropped.
 
 use core::fmt;
 use core::marker::PhantomData;
@@ -14,10 +14,11 @@ use crate::element::Element;
 
 /// An array of a [`SharedPool`](crate::SharedPool) that owns its memory.
 ///
-/// It borrows nothing, is `Send` if `T` is, and may be dropped on any thread. On the host it derefs to a slice and is
-/// `Sync` if `T` is. Arrays of all backends lend views: [`view`](Self::view) and [`view_mut`](Self::view_mut).
+/// An `Owned` array borrows nothing, is `Send` if `T` is, and may be dropped on any thread. On the
+/// host, the array dereferences to a slice, and is `Sync` if `T` is. On every backend,
+/// [`view`](Self::view) and [`view_mut`](Self::view_mut) return views of the array.
 ///
-/// Forgetting an array leaks its block. The pool counts the array as live from then on.
+/// If an array is forgotten, its block is leaked, and the pool counts the array as live forever.
 ///
 /// ```
 /// # use pool_conformance::HeapBackend as Memory;
@@ -36,11 +37,16 @@ use crate::element::Element;
 ///
 /// # Why this is sound
 ///
-/// 1. A block is in one list, or in one `Owned`. It is moved between them under the lock of a shard.
-/// 2. A shard, an origin and a configuration live as long as a handle or an array does (module `store`).
-/// 3. Only [`PodElement`](crate::PodElement)s get recycled contents. Before, each byte of the block that may be
-///    uninitialised is zeroed.
-/// 4. Views borrow the array.
+/// 1. Each block is either in one list or in one `Owned` array. A block moves between a list and an
+///    array only under the lock of a shard.
+///
+/// 2. A shard, an origin and a configuration live as long as any handle or array of their pool
+///    (module `store`).
+///
+/// 3. Only [`PodElement`](crate::PodElement)s receive recycled contents. Each byte of a block that
+///    may be uninitialised is zeroed before the block's contents are recycled.
+///
+/// 4. Every view borrows its array.
 ///
 /// | misuse | outcome |
 /// |---|---|
@@ -84,17 +90,19 @@ pub struct Owned<B: SharedBackend, T> {
     elements: PhantomData<T>,
 }
 
-// SAFETY: an array owns its memory, which is `Send` (`OwnedMemory`), and its elements (the bound). It uses only those
-// parts of the store that threads share.
+// SAFETY: an array owns its memory, which is `Send` (`OwnedMemory`), and its elements, which are
+// `Send` because of the bound. The array uses only those parts of the store that threads may share.
 unsafe impl<B: SharedBackend, T: Send> Send for Owned<B, T> {}
 
-// SAFETY: a shared array gives shared access to its memory and elements (the bounds) alone.
+// SAFETY: a shared reference to an array gives only shared access to its memory and its elements,
+// and the bounds require both to be `Sync`.
 unsafe impl<B: SharedBackend<Memory: Sync>, T: Sync> Sync for Owned<B, T> {}
 
 impl<B: SharedBackend, T> Owned<B, T> {
     /// # Safety
     ///
-    /// This name is that of the latest array in the block's memory, which has `length` valid elements.
+    /// `name` must identify the array that was most recently created in the block's memory, and
+    /// that array must have `length` valid elements.
     #[inline(always)]
     pub(super) unsafe fn new(
         block: TakenBlock<B>,
@@ -111,7 +119,7 @@ impl<B: SharedBackend, T> Owned<B, T> {
         self.length
     }
 
-    /// Returns `true` if there are no elements.
+    /// Returns `true` if the array has no elements.
     #[inline]
     #[must_use]
     pub fn is_empty(&self) -> bool {
@@ -124,7 +132,8 @@ impl<B: SharedBackend, T: Element> Owned<B, T> {
     #[inline]
     #[must_use]
     pub fn view(&self) -> B::ViewRef<'_, T> {
-        // SAFETY: the name is that of the memory's latest array (`new`); the view borrows the array.
+        // SAFETY: `name` identifies the array that was most recently created in this memory, as
+        // `new` requires, and the view borrows the array.
         unsafe { self.block.record.memory.view(self.name, self.length) }
     }
 
@@ -132,7 +141,8 @@ impl<B: SharedBackend, T: Element> Owned<B, T> {
     #[inline]
     pub fn view_mut(&mut self) -> B::View<'_, T> {
         let (name, length) = (self.name, self.length);
-        // SAFETY: as in `view`, exclusively.
+        // SAFETY: `name` identifies the array that was most recently created in this memory, as
+        // `new` requires, and the view borrows the array exclusively.
         unsafe { self.block.memory_mut().view_mut(name, length) }
     }
 }
@@ -142,7 +152,8 @@ impl<B: SharedHostBackend, T> Deref for Owned<B, T> {
 
     #[inline(always)]
     fn deref(&self) -> &[T] {
-        // SAFETY: the array's memory holds `length` valid elements from here on (`new`), and is the array's own.
+        // SAFETY: `length` valid elements start at this address, as `new` requires, and their
+        // memory belongs only to this array.
         unsafe { slice::from_raw_parts(self.name.as_ptr(), self.length) }
     }
 }
@@ -150,7 +161,8 @@ impl<B: SharedHostBackend, T> Deref for Owned<B, T> {
 impl<B: SharedHostBackend, T> DerefMut for Owned<B, T> {
     #[inline(always)]
     fn deref_mut(&mut self) -> &mut [T] {
-        // SAFETY: as in `deref`, exclusively.
+        // SAFETY: `length` valid elements start at this address, as `new` requires. Their memory
+        // belongs only to this array, which is borrowed exclusively.
         unsafe { slice::from_raw_parts_mut(self.name.as_ptr(), self.length) }
     }
 }
@@ -167,7 +179,7 @@ impl<B: SharedHostBackend, T> AsMut<[T]> for Owned<B, T> {
     }
 }
 
-/// A panic cannot leave an array's memory in an inconsistent state.
+/// A panic cannot leave the memory of an array in an inconsistent state.
 impl<B: SharedBackend, T: core::panic::UnwindSafe> core::panic::UnwindSafe for Owned<B, T> {}
 impl<B: SharedBackend, T: core::panic::RefUnwindSafe> core::panic::RefUnwindSafe for Owned<B, T> {}
 
@@ -177,7 +189,7 @@ impl<B: SharedBackend, T> fmt::Debug for Owned<B, T> {
     }
 }
 
-/// A block of a store, which the drop of this value returns.
+/// A block of a store. Dropping this value returns the block to the store.
 pub(super) struct TakenBlock<B: SharedBackend> {
     record: ManuallyDrop<BlockRecord<B>>,
     store: NonNull<Store<B>>,
@@ -186,7 +198,8 @@ pub(super) struct TakenBlock<B: SharedBackend> {
 impl<B: SharedBackend> TakenBlock<B> {
     /// # Safety
     ///
-    /// The record was taken from the store, or adopted by it, and not returned.
+    /// The record must have been acquired from the store or adopted by it, and must not have been
+    /// returned.
     #[inline(always)]
     pub(super) unsafe fn new(store: NonNull<Store<B>>, record: BlockRecord<B>) -> Self {
         Self { record: ManuallyDrop::new(record), store }
@@ -201,9 +214,10 @@ impl<B: SharedBackend> TakenBlock<B> {
 impl<B: SharedBackend> Drop for TakenBlock<B> {
     #[inline]
     fn drop(&mut self) {
-        // SAFETY: the record is taken out here alone.
+        // SAFETY: `drop` is the only function that moves the record out, and it runs once.
         let record = unsafe { ManuallyDrop::take(&mut self.record) };
-        // SAFETY: taken from this store (`new`), and the array is gone.
+        // SAFETY: the record belongs to this store, as `new` requires, and its array is no longer
+        // used.
         unsafe { give_back(self.store, record) };
     }
 }

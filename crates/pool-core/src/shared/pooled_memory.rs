@@ -1,8 +1,10 @@
-//! Memory of a backend over a queue: a pool of one array, with a context of its own.
+//! The memory of a backend that enqueues its work. The memory of each owned array is a pool of one
+//! array, with its own context.
 //!
-//! The pool orders the array's uses as every pool does: commands on the queue before and after the array changes its
-//! owner, other streams, and freeing. So an owned array needs no order of its own. One thread uses it at a time,
-//! because one thread uses its pool at a time.
+//! The pool orders all uses of the array in the same way as any other pool. The uses include
+//! commands on the queue before and after the owner of the array changes, uses on other streams,
+//! and freeing. Because the pool orders all uses, owned arrays need no additional ordering. Only
+//! one thread uses an owned array at a time, because only one thread uses its pool at a time.
 
 use core::fmt;
 
@@ -15,20 +17,22 @@ use crate::element::{Element, PodElement};
 use crate::error::{PoolError, panic_with};
 use crate::raw::block_bytes;
 
-/// Creates the contexts of a shared pool's arrays, all of the same queue.
+/// A trait for creating the contexts of a shared pool's arrays. All contexts belong to the same
+/// queue.
 pub trait ContextSource<B: PoolBackend> {
     /// Creates another context of the queue.
     ///
     /// # Errors
     ///
-    /// The backend's own error if it cannot create a context.
+    /// Returns the backend's error if the context cannot be created.
     fn context(&self) -> Result<B::Context, B::Error>;
 
-    /// Returns the device of the memory.
+    /// Returns the device to which the memory belongs.
     fn device(&self) -> Device;
 }
 
-/// A pool of one owned array: the [`Memory`](SharedBackend::Memory) of backends whose work is enqueued.
+/// A pool of one owned array. This type is the [`Memory`](SharedBackend::Memory) of backends that
+/// enqueue their work.
 pub struct PooledMemory<B: PoolBackend> {
     pool: DynamicPool<B>,
 }
@@ -63,7 +67,8 @@ where
             PoolConfig::new().name(config.name).huge_pages(config.huge_pages).poison(config.poison);
         let mut pool = DynamicPool::with_config(context, config)?;
         if bytes > 0 {
-            // The longest array of words that a block of `bytes` bytes holds.
+            // The length passed to `try_acquire` is that of the longest array of words that fits in
+            // a block of `bytes` bytes.
             pool.try_acquire::<u64>(bytes / size_of::<u64>() - 1)?;
             pool.reset();
         }
@@ -79,7 +84,7 @@ where
     }
 
     fn settle(origin: &B::Origin) {
-        // Waiting is optional: if no context can be created, the memory is freed later.
+        // Waiting is optional, because the memory is freed later if no context can be created.
         if let Ok(context) = origin.context() {
             B::settle(&context);
         }
@@ -114,12 +119,14 @@ where
     }
 
     unsafe fn view<T: Element>(&self, name: Handle<T>, _: usize) -> B::ViewRef<'_, T> {
-        // The handle is of this pool, and its array was not returned (caller).
+        // The caller guarantees that the handle belongs to this pool and that its array has not
+        // been returned.
         self.pool.get(name).unwrap_or_else(|error| panic_with(&error))
     }
 
     unsafe fn view_mut<T: Element>(&mut self, name: Handle<T>, _: usize) -> B::View<'_, T> {
-        // As in `view`.
+        // The caller guarantees that the handle belongs to this pool and that its array has not
+        // been returned.
         self.pool.get_mut(name).unwrap_or_else(|error| panic_with(&error))
     }
 }

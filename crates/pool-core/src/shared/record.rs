@@ -1,4 +1,5 @@
-//! The record of one block: in a list while the block is idle, in an [`Owned`](super::Owned) while an array uses it.
+//! The record of one block. The record is in a list while the block is idle, and in an
+//! [`Owned`](super::Owned) array while the block is used.
 
 use alloc::boxed::Box;
 use core::mem::MaybeUninit;
@@ -6,21 +7,22 @@ use core::mem::MaybeUninit;
 use super::size_class::class_within;
 use crate::try_box::{into_box, try_box};
 
-/// A block, and its figures in the pool.
+/// A block, together with its sizes and a link to the next idle block.
 #[derive(Debug)]
 pub(super) struct Record<M> {
-    /// The next idle block of the list.
+    /// The next idle block in the list.
     pub(super) next: Option<Box<Self>>,
-    /// The bytes that the pool counts for the block.
+    /// The number of bytes that the pool counts for the block.
     pub(super) bytes: usize,
-    /// The class whose arrays all fit the block.
+    /// The highest size class whose arrays all fit in the block.
     pub(super) class: usize,
-    /// The requested bytes of the live array in the block, in whole units.
+    /// The size in bytes of the live array in the block, rounded up to whole units.
     pub(super) live: usize,
     pub(super) memory: M,
 }
 
-/// Host memory for a record. It is allocated before the block, so that no block is lost if it cannot be.
+/// Host memory for a record. The memory for the record is allocated before the block, so that no
+/// block is lost if the allocation fails.
 pub(super) struct RecordPlace<M>(Box<MaybeUninit<Record<M>>>);
 
 impl<M> RecordPlace<M> {
@@ -28,19 +30,20 @@ impl<M> RecordPlace<M> {
     ///
     /// # Errors
     ///
-    /// The bytes that the host could not allocate.
+    /// Returns the number of bytes that the host could not allocate.
     pub(super) fn new() -> Result<Self, usize> {
         let place = try_box(MaybeUninit::uninit()).ok_or(size_of::<Record<M>>())?;
-        // SAFETY: made by `try_box`, and used through the box alone.
+        // SAFETY: `try_box` created the memory, and from here on only the box uses it.
         Ok(Self(unsafe { into_box(place) }))
     }
 
-    /// Makes the record of a block that counts as `bytes` bytes.
+    /// Creates the record of a block that counts as `bytes` bytes.
     pub(super) fn fill(mut self, bytes: usize, memory: M) -> Box<Record<M>> {
         let class = class_within(bytes);
         self.0.write(Record { next: None, bytes, class, live: 0, memory });
         let record = Box::into_raw(self.0).cast::<Record<M>>();
-        // SAFETY: the pointer is a box's, of the same layout, and the record was just written.
+        // SAFETY: the pointer was returned by `Box::into_raw` for a box with the same layout, and
+        // the record was just written to it.
         unsafe { Box::from_raw(record) }
     }
 }

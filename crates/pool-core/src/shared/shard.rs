@@ -1,22 +1,31 @@
-//! A shard: idle blocks, which one thread accesses at a time.
+//! A shard, which stores idle blocks. Only one thread can access a shard at a time.
 //!
-//! There are two kinds. A **common** shard has a lock. A thread tries the locks of all common shards, and takes the first
-//! that is free. A **magazine** has an owner, a thread, which accesses it without an atomic exchange. It holds few blocks.
+//! There are two kinds of shards. A **common** shard has a lock. A thread tries the locks of all
+//! common shards in turn, and acquires the first lock that is free. A **magazine** is owned by a
+//! thread, which accesses the magazine without an atomic exchange. A magazine holds only a few
+//! blocks.
 //!
-//! Another thread that needs a magazine (to trim, to close, or at a limit) locks it, executes a barrier on all threads,
-//! and waits until the owner does not use it. The owner first notes in its cell that it uses the magazine, and then
-//! checks that it is not locked. By the barrier, one of the two sees the other.
+//! To trim or close a pool, or when a limit is reached, a thread may need the magazine of another
+//! thread. The thread then locks that magazine, executes a barrier on all threads, and waits until
+//! the owner no longer uses the magazine. Before each use, the owner records in its cell that it
+//! uses the magazine, and then checks that the magazine is not locked. Because of the barrier, at
+//! least one of the two threads sees what the other has written.
 //!
-//! Only moves and pointer exchanges happen in a shard: no allocation, no free, no user code.
+//! While a shard is locked, a thread only moves values and exchanges pointers. A thread that holds
+//! a lock neither allocates nor frees memory, and runs no user code.
 //!
 //! # Invariants
 //!
-//! 1. Only the holder of its lock accesses the body of a shard, or the owner while its cell has the shard's address.
-//!    The owner changes under the lock.
-//! 2. Only such a thread writes the atomic counters. Others read them as estimates.
-//! 3. **To release a shard is the last access to it.** The thread that closes a pool may free the pool as soon as it has
-//!    had each shard once. So a shard is released through a raw pointer: a reference to the shard would have to stay
-//!    valid until the end of the function that it was given to.
+//! 1. Only two threads may access the body of a shard: the thread that holds the shard's lock, and
+//!    the owner while its cell contains the shard's address. The owner changes only under the lock.
+//!
+//! 2. Only a thread that may access the body writes the shard's atomic counters. Other threads read
+//!    the counters as estimates.
+//!
+//! 3. **Releasing a shard is the last access to it**. The thread that closes a pool may free the
+//!    pool as soon as it has locked each shard once. Therefore, a shard is released through a raw
+//!    pointer. A reference to the shard would have to remain valid until the end of the function
+//!    that received it.
 
 use alloc::boxed::Box;
 use core::array;
@@ -34,43 +43,46 @@ use super::record::Record;
 #[cfg(feature = "std")]
 use super::thread_cell::ThreadCell;
 
-/// The lists of a shard. Classes that differ by a multiple of this share a list.
+/// The number of lists in a shard. Size classes that differ by a multiple of this number share a
+/// list.
 const LISTS: usize = usize::BITS as usize;
 
 /// The value of a lock that is held.
 const LOCKED: usize = 1;
 
-/// Idle blocks, and the numbers of arrays that were taken and returned here.
+/// A set of idle blocks, with the numbers of arrays that were acquired from this shard and returned
+/// to it.
 ///
-/// Aligned to two cache lines, which processors fetch together.
+/// The type is aligned to two cache lines, because processors fetch two cache lines together.
 #[repr(align(128))]
 pub(super) struct Shard<M> {
     lock: AtomicUsize,
-    /// The owner's [`ThreadCell`], which is never freed; 0 for none.
+    /// The owner's [`ThreadCell`], which is never freed, or null if the magazine has no owner.
     #[cfg(feature = "std")]
     owner: core::sync::atomic::AtomicPtr<ThreadCell>,
-    /// A bit for each list, set if the list has a block.
+    /// A bit for each list, which is set if the list contains a block.
     occupied: AtomicUsize,
-    /// Arrays taken less arrays returned, wrapping: an array may be returned to another shard.
+    /// The number of arrays acquired minus the number of arrays returned. The subtraction wraps,
+    /// because an array may be returned to another shard.
     arrays: AtomicUsize,
-    /// Bytes of arrays taken less bytes of arrays returned, wrapping.
+    /// The number of bytes acquired minus the number of bytes returned. The subtraction wraps.
     bytes: AtomicUsize,
     body: UnsafeCell<Body<M>>,
 }
 
 struct Body<M> {
     blocks: usize,
-    /// The most idle blocks; 0 once the pool is closed.
+    /// The maximum number of idle blocks, or 0 if the pool is closed.
     most: usize,
     lists: [Option<Box<Record<M>>>; LISTS],
 }
 
-// SAFETY: one thread accesses the body at a time (invariant 1), so each of its records; that may be any thread (the
-// bound).
+// SAFETY: only one thread at a time accesses the body and its records (invariant 1). Because of the
+// bound, any thread may be that thread.
 unsafe impl<M: Send> Sync for Shard<M> {}
 
 impl<M> Shard<M> {
-    /// Makes an empty shard, which keeps at most `most` idle blocks.
+    /// Creates an empty shard that keeps at most `most` idle blocks.
     pub(super) fn new(most: usize) -> Self {
         let lists = array::from_fn(|_| None);
         Self {
@@ -84,30 +96,32 @@ impl<M> Shard<M> {
         }
     }
 
-    /// Returns the arrays and bytes that were taken here, less those that were returned; wrapping.
+    /// Returns the number of arrays acquired minus the number of arrays returned, and the same
+    /// difference in bytes. Both differences wrap.
     pub(super) fn balance(&self) -> (usize, usize) {
         (self.arrays.load(Ordering::Relaxed), self.bytes.load(Ordering::Relaxed))
     }
 
-    /// Returns `true` if the shard may have an idle block of one of the classes. An estimate.
+    /// Returns `true` if the shard may have an idle block of one of the classes. The result is an
+    /// estimate.
     #[inline(always)]
     pub(super) fn may_have(&self, classes: Classes) -> bool {
         self.occupied.load(Ordering::Relaxed) & classes.lists() != 0
     }
 
-    /// Returns `true` if a thread owns the magazine. An estimate.
+    /// Returns `true` if a thread owns the magazine. The result is an estimate.
     #[cfg(feature = "std")]
     pub(super) fn has_owner(&self) -> bool {
         !self.owner.load(Ordering::Relaxed).is_null()
     }
 
-    /// Returns `true` if the shard may have an idle block. An estimate.
+    /// Returns `true` if the shard may have an idle block of any class. The result is an estimate.
     pub(super) fn may_have_any(&self) -> bool {
         self.occupied.load(Ordering::Relaxed) != 0
     }
 }
 
-/// A range of classes, both ends included.
+/// An inclusive range of size classes.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Classes {
     pub(super) first: usize,
@@ -115,34 +129,36 @@ pub(super) struct Classes {
 }
 
 impl Classes {
-    /// Returns a bit for each list that may have blocks of the classes.
+    /// Returns a word with a set bit for each list that may contain blocks of the classes.
     #[inline(always)]
     fn lists(self) -> usize {
         let count = self.last + 1 - self.first;
         let bits = if count >= LISTS { usize::MAX } else { (1 << count) - 1 };
         let first = self.first % LISTS;
-        // A word rotated to the left: the second part is empty where nothing leaves the word.
+        // This expression rotates the word `bits` to the left. The second part of the rotation is 0
+        // if no bit leaves the word.
         bits << first | bits >> 1 >> (LISTS - 1 - first)
     }
 }
 
-/// A shard that this thread alone accesses.
+/// A shard to which only the calling thread has access.
 pub(super) struct Locked<'a, M> {
     shard: NonNull<Shard<M>>,
-    /// The word that is set to 0 to release the shard: its lock, or the cell of its owner.
+    /// The word that must be set to 0 to release the shard, which is either the shard's lock or the
+    /// cell of its owner.
     word: NonNull<AtomicUsize>,
     borrowed: PhantomData<&'a Shard<M>>,
 }
 
 impl<M> Locked<'_, M> {
-    /// Locks a shard that has no owner, unless another thread holds its lock.
+    /// Locks a shard that has no owner. Returns `None` if another thread holds the shard's lock.
     ///
     /// # Safety
     ///
-    /// The shard is live until it is released.
+    /// The shard must live until it is released.
     #[inline(always)]
     pub(super) unsafe fn try_new(shard: NonNull<Shard<M>>) -> Option<Self> {
-        // SAFETY: the shard is live (caller), and the field is an atomic.
+        // SAFETY: the caller guarantees that the shard is live, and the field is an atomic.
         let lock = unsafe { &(*shard.as_ptr()).lock };
         if lock.swap(LOCKED, Ordering::Acquire) != 0 {
             return None;
@@ -150,18 +166,18 @@ impl<M> Locked<'_, M> {
         Some(Self { shard, word: NonNull::from(lock), borrowed: PhantomData })
     }
 
-    /// Locks a shard that has no owner. Waits while another thread holds its lock.
+    /// Locks a shard that has no owner, and waits while another thread holds the shard's lock.
     ///
     /// # Safety
     ///
-    /// Same as for [`try_new`](Self::try_new).
+    /// The requirements are the same as for [`try_new`](Self::try_new).
     pub(super) unsafe fn wait(shard: NonNull<Shard<M>>) -> Self {
         loop {
-            // SAFETY: the caller's promise.
+            // SAFETY: the caller upholds the same contract.
             if let Some(locked) = unsafe { Self::try_new(shard) } {
                 return locked;
             }
-            // SAFETY: the shard is live (caller).
+            // SAFETY: the caller guarantees that the shard is live.
             while unsafe { &(*shard.as_ptr()).lock }.load(Ordering::Relaxed) != 0 {
                 hint::spin_loop();
             }
@@ -170,17 +186,18 @@ impl<M> Locked<'_, M> {
 
     #[inline(always)]
     fn shard(&self) -> &Shard<M> {
-        // SAFETY: live until it is released (`try_new`).
+        // SAFETY: the shard lives until it is released, as `try_new` requires.
         unsafe { self.shard.as_ref() }
     }
 
     #[inline(always)]
     fn body(&mut self) -> &mut Body<M> {
-        // SAFETY: this thread alone accesses the shard, and `self` is borrowed exclusively (invariant 1).
+        // SAFETY: only this thread has access to the shard (invariant 1), and `self` is borrowed
+        // exclusively.
         unsafe { &mut *self.shard().body.get() }
     }
 
-    /// Counts an array of `bytes` bytes as taken.
+    /// Counts an array of `bytes` bytes as acquired.
     #[inline(always)]
     pub(super) fn note_taken(&mut self, bytes: usize) {
         step(&self.shard().arrays, 1);
@@ -194,14 +211,15 @@ impl<M> Locked<'_, M> {
         step(&self.shard().bytes, bytes.wrapping_neg());
     }
 
-    /// Returns `true` if the shard keeps no further block. A shard of a closed pool keeps none.
+    /// Returns `true` if the shard cannot keep another block. A shard of a closed pool keeps no
+    /// blocks.
     #[inline(always)]
     pub(super) fn is_full(&mut self) -> bool {
         let body = self.body();
         body.blocks >= body.most
     }
 
-    /// Closes the shard: blocks that are returned from now on are not kept.
+    /// Closes the shard, which keeps no blocks that are returned after this call.
     pub(super) fn close(&mut self) {
         self.body().most = 0;
     }
@@ -212,7 +230,8 @@ impl<M> Locked<'_, M> {
         let list = record.class % LISTS;
         let body = self.body();
         let head = &mut body.lists[list];
-        // Nothing is dropped here: a record in no list has no next one, and its place was emptied by the exchange.
+        // The code below drops no record. A record outside a list has no next record, so the swap
+        // leaves an empty head, and `replace` returns `None`.
         mem::swap(&mut record.next, head);
         mem::forget(head.replace(record));
         body.blocks += 1;
@@ -220,7 +239,8 @@ impl<M> Locked<'_, M> {
         occupied.store(occupied.load(Ordering::Relaxed) | 1 << list, Ordering::Relaxed);
     }
 
-    /// Takes the block that was last added to the list of a class, if it is of this class.
+    /// Removes and returns the block that was last added to the list of a class. Returns `None` if
+    /// the newest block in the list has another class.
     #[cfg(feature = "std")]
     #[inline(always)]
     pub(super) fn pop_newest(&mut self, class: usize) -> Option<Box<Record<M>>> {
@@ -234,7 +254,7 @@ impl<M> Locked<'_, M> {
         record
     }
 
-    /// Takes an idle block of the lowest of the classes that has one.
+    /// Removes and returns an idle block of the lowest class in `classes` that has an idle block.
     pub(super) fn pop(&mut self, classes: Classes) -> Option<Box<Record<M>>> {
         if !self.shard().may_have(classes) {
             return None;
@@ -252,7 +272,7 @@ impl<M> Locked<'_, M> {
         record
     }
 
-    /// Takes an idle block of any class.
+    /// Removes and returns an idle block of any class.
     pub(super) fn pop_any(&mut self) -> Option<Box<Record<M>>> {
         let list = self.shard().occupied.load(Ordering::Relaxed).trailing_zeros() as usize;
         let record = unlink(self.body().lists.get_mut(list)?);
@@ -271,44 +291,49 @@ impl<M> Locked<'_, M> {
     }
 }
 
-/// Magazines.
+/// Methods for magazines.
 #[cfg(feature = "std")]
 impl<M> Locked<'_, M> {
-    /// Uses a magazine of the calling thread, unless another thread has locked it or owns it by now.
+    /// Acquires access to a magazine of the calling thread. Returns `None` if another thread has
+    /// locked the magazine or has become its owner.
     ///
     /// # Safety
     ///
-    /// The magazine is live until it is released, the cell is the calling thread's own, and the thread uses no other
-    /// magazine.
+    /// The magazine must live until it is released. `cell` must be the cell of the calling thread,
+    /// and that thread must use no other magazine.
     #[inline(always)]
     pub(super) unsafe fn try_own(
         magazine: NonNull<Shard<M>>,
         cell: &'static ThreadCell,
     ) -> Option<Self> {
         cell.in_use.store(magazine.addr().get(), Ordering::Relaxed);
-        // With the barrier of the thread that locks: either this thread sees the lock, or that one sees the address.
+        // Together with the barrier of a thread that locks the magazine, this fence ensures that
+        // either this thread sees the lock, or the other thread sees the address in the cell.
         compiler_fence(Ordering::SeqCst);
         let locked =
             Self { shard: magazine, word: NonNull::from(&cell.in_use), borrowed: PhantomData };
         let shard = locked.shard();
         let is_free = shard.lock.load(Ordering::Acquire) == 0;
-        // If it is not, the drop of `locked` takes the address out of the cell.
+        // If the magazine is not available, dropping `locked` removes the address from the cell.
         (is_free && core::ptr::eq(shard.owner.load(Ordering::Relaxed), cell)).then_some(locked)
     }
 
-    /// Locks a magazine, and waits until its owner does not use it. Returns `None` if there is no barrier.
+    /// Locks a magazine, and waits until its owner does not use it. Returns `None` if the barrier
+    /// was not executed.
     ///
     /// # Safety
     ///
-    /// Same as for [`try_new`](Self::try_new), and the calling thread uses no magazine. `barrier` executes a full
-    /// memory barrier on each thread of the process, or returns `false`.
+    /// The requirements are the same as for [`try_new`](Self::try_new). In addition, the calling
+    /// thread must use no magazine. `barrier` must execute a full memory barrier on each thread of
+    /// the process, or return `false`.
     pub(super) unsafe fn wait_for_magazine(
         magazine: NonNull<Shard<M>>,
         barrier: impl FnOnce() -> bool,
     ) -> Option<Self> {
-        // SAFETY: the caller's promise.
+        // SAFETY: the caller upholds the same contract.
         let locked = unsafe { Self::wait(magazine) };
-        // SAFETY: cells are never freed; the owner changes under the lock, which this thread holds.
+        // SAFETY: cells are never freed, and the owner changes only under the lock, which this
+        // thread holds.
         let Some(owner) = (unsafe { locked.shard().owner.load(Ordering::Relaxed).as_ref() }) else {
             return Some(locked);
         };
@@ -321,19 +346,22 @@ impl<M> Locked<'_, M> {
         Some(locked)
     }
 
-    /// Makes a thread the owner of a magazine that has none, or whose owner is that thread already.
+    /// Makes the calling thread the owner of a magazine. Returns `false` if another thread owns the
+    /// magazine.
     ///
     /// # Safety
     ///
-    /// Same as for [`try_new`](Self::try_new); the cell is the calling thread's own.
+    /// The requirements are the same as for [`try_new`](Self::try_new). In addition, `cell` must be
+    /// the cell of the calling thread.
     pub(super) unsafe fn claim(magazine: NonNull<Shard<M>>, cell: &'static ThreadCell) -> bool {
-        // SAFETY: the shard is live (caller). This read does not lock another thread's magazine.
+        // SAFETY: the caller guarantees that the shard is live. Because `owner` is read before the
+        // lock is acquired, the function does not lock another thread's magazine.
         let owner = unsafe { &(*magazine.as_ptr()).owner };
         let is_own = |owner: *mut ThreadCell| owner.is_null() || core::ptr::eq(owner, cell);
         if !is_own(owner.load(Ordering::Relaxed)) {
             return false;
         }
-        // SAFETY: the caller's promise.
+        // SAFETY: the caller upholds the same contract.
         let Some(locked) = (unsafe { Self::try_new(magazine) }) else { return false };
         let owner = &locked.shard().owner;
         if !is_own(owner.load(Ordering::Relaxed)) {
@@ -344,17 +372,17 @@ impl<M> Locked<'_, M> {
     }
 }
 
-/// Releases the shard, which is not accessed afterwards (invariant 3).
+/// Releases the shard. The shard is not accessed after the release (invariant 3).
 impl<M> Drop for Locked<'_, M> {
     #[inline(always)]
     fn drop(&mut self) {
-        // SAFETY: the word is in a cell, which is never freed, or in the shard, which is live until it is released. The
-        // reference is to an atomic alone.
+        // SAFETY: the word is either in a cell, which is never freed, or in the shard, which lives
+        // until it is released. The reference covers only the atomic.
         unsafe { self.word.as_ref() }.store(0, Ordering::Release);
     }
 }
 
-/// Takes a record out of its list.
+/// Removes a record from its list and returns it.
 #[inline(always)]
 fn unlink<M>(place: &mut Option<Box<Record<M>>>) -> Option<Box<Record<M>>> {
     let mut record = place.take()?;
@@ -362,7 +390,7 @@ fn unlink<M>(place: &mut Option<Box<Record<M>>>) -> Option<Box<Record<M>>> {
     Some(record)
 }
 
-/// Adds to a counter that only the caller writes.
+/// Adds `by` to a counter to which only the calling thread writes.
 #[inline(always)]
 fn step(counter: &AtomicUsize, by: usize) {
     counter.store(counter.load(Ordering::Relaxed).wrapping_add(by), Ordering::Relaxed);

@@ -1,4 +1,4 @@
-//! The handle of a pool of owned arrays, which any thread takes and drops.
+//! The handle of a pool of owned arrays. Any thread can acquire and drop the arrays.
 
 use alloc::sync::Arc;
 use core::fmt;
@@ -16,19 +16,21 @@ use crate::host::is_known_plain;
 use crate::memory_checks::MemoryChecks;
 use crate::stats::{PoolStats, ReleaseReport};
 
-/// The result of the methods of [`SharedPool`] that take an array.
+/// The return type of the [`SharedPool`] methods that acquire an array.
 pub type TakeResult<B, T> = Result<Owned<B, T>, PoolError<<B as PoolBackend>::Error>>;
 
-/// The name of an array in the memory of a backend.
+/// The type that identifies an array in the memory of a backend.
 type Name<B, T> = <<B as SharedBackend>::Memory as OwnedMemory<B>>::Name<T>;
 
-/// A thread-safe pool of [`Owned`] arrays, for memory that leaves a scope.
+/// A thread-safe pool of [`Owned`] arrays, for memory that leaves its scope.
 ///
-/// A clone is another handle of the same pool. Any thread takes arrays, and any thread drops them. The pool reuses the
-/// memory of dropped arrays. Arrays keep the pool's memory alive: the handles may be dropped before them.
+/// A clone of the pool is another handle of the same pool. Any thread can acquire arrays, and any
+/// thread can drop them. The pool reuses the memory of dropped arrays. The arrays keep the pool's
+/// memory alive, so the handles may be dropped before the arrays.
 ///
-/// Scopes are faster, so temporaries belong there. Owned arrays are for data that outlives its scope: results that
-/// leave a loop, queues between threads, tasks of an executor.
+/// Scopes are faster than a `SharedPool`, so use them for temporaries. Owned arrays are for data
+/// that outlives its scope, such as results that leave a loop, queues between threads, and tasks of
+/// an executor.
 ///
 /// ```
 /// # use pool_conformance::HeapBackend as Memory;
@@ -56,40 +58,45 @@ type Name<B, T> = <<B as SharedBackend>::Memory as OwnedMemory<B>>::Name<T>;
 ///
 /// # What it holds
 ///
-/// A block exceeds its array by at most a quarter, and 64 bytes. Dropped arrays leave idle blocks. The pool frees idle
-/// blocks rather than hold more than five quarters of the bytes that were live at most, and 64 KiB for each thread. If
-/// an array would need a block beyond that, it may get a larger idle block, of up to four times its bytes. While such
-/// arrays live, the pool may hold more. The peak is measured each time the pool is about to grow. [`trim`](Self::trim)
-/// frees all idle blocks.
+/// A block exceeds the size of its array by at most a quarter plus 64 bytes. When an array is
+/// dropped, its block becomes idle. The pool frees idle blocks when it would otherwise hold more
+/// than five quarters of the peak of live bytes plus 64 KiB for each thread. If a new block would
+/// exceed this limit, the pool may give the array a larger idle block, of up to four times the
+/// array's size. While arrays in larger blocks live, the pool may hold more memory. The peak is
+/// measured whenever the pool is about to grow. The method [`trim`](Self::trim) frees all idle
+/// blocks.
 ///
 /// # Threads
 ///
-/// With the feature `std`, on Linux, a thread takes from a magazine of its own and returns to it, without an atomic
-/// exchange. Otherwise, and if the magazine is empty or full, blocks go through shards, each behind a lock that is held
-/// for a few instructions. A thread tries the locks in turn and takes the first that is free. Threads wait only in
-/// [`trim`](Self::trim), if the pool may not grow, and when the last handle is dropped. Allocation and freeing happen
-/// outside the locks.
+/// With the feature `std` on Linux, each thread acquires blocks from its own magazine and returns
+/// them to it, without an atomic exchange. On other systems, or if the magazine is empty or full,
+/// threads use shards. Each shard is protected by a lock that is held only for a few instructions.
+/// A thread tries these locks in turn and acquires the first one that is free. Threads wait for
+/// each other only in three cases: during [`trim`](Self::trim), when the pool may not grow, and
+/// when the last handle is dropped. Memory is allocated and freed while no lock is held.
 ///
-/// A signal or interrupt handler must not use a pool that the code it interrupts uses.
+/// A signal or interrupt handler must not use a pool that the interrupted code uses.
 ///
 /// # Configuration
 ///
-/// These options of a [`PoolConfig`] apply: the name, the byte limit, huge pages, poison and fresh blocks.
+/// A shared pool uses these options of [`PoolConfig`]: the name, the byte limit, huge pages, poison
+/// and fresh blocks.
 pub struct SharedPool<B: SharedBackend>(Arc<StoreHandle<B>>);
 
-/// The state that all handles of a store share; its drop closes the store.
+/// The state that all handles of a store share. Dropping this value closes the store.
 struct StoreHandle<B: SharedBackend>(NonNull<Store<B>>);
 
-// SAFETY: a store is shared by threads: its shards are behind locks, its memory is `Send`, its origin `Send` and `Sync`,
-// and the rest is atomic or does not change.
+// SAFETY: threads may share a store, because its shards are protected by locks, its memory is
+// `Send`, its origin is `Send` and `Sync`, and its other fields are atomic or never change.
 unsafe impl<B: SharedBackend> Send for StoreHandle<B> {}
 
-// SAFETY: as above.
+// SAFETY: threads may share a store, because its shards are protected by locks, its memory is
+// `Send`, its origin is `Send` and `Sync`, and its other fields are atomic or never change.
 unsafe impl<B: SharedBackend> Sync for StoreHandle<B> {}
 
 impl<B: SharedBackend> Drop for StoreHandle<B> {
     fn drop(&mut self) {
-        // SAFETY: the last handle is gone, and no handle closed the store before.
+        // SAFETY: this is the last handle of the store, and no other handle has closed the store.
         unsafe { close(self.0) };
     }
 }
@@ -109,8 +116,8 @@ impl<B: SharedBackend> SharedPool<B> {
     ///
     /// # Errors
     ///
-    /// [`PoolError::Config`] for a value out of its range, and [`PoolError::Bookkeeping`] if the host has no memory for
-    /// the pool's own state.
+    /// Returns [`PoolError::Config`] if a value is out of range, and [`PoolError::Bookkeeping`] if
+    /// the host has no memory for the pool's own state.
     pub fn with_config(
         context: B::Context,
         config: PoolConfig,
@@ -131,7 +138,7 @@ impl<B: SharedBackend> SharedPool<B> {
         self.0.0
     }
 
-    /// Takes an array of `length` elements with recycled contents.
+    /// Acquires an array of `length` elements with recycled contents.
     ///
     /// # Panics
     ///
@@ -142,14 +149,15 @@ impl<B: SharedBackend> SharedPool<B> {
         self.try_take(length).unwrap_or_else(|error| panic_with(&error))
     }
 
-    /// Does the same as [`take`](Self::take), with an error instead of a panic.
+    /// Does the same as [`take`](Self::take), but returns an error instead of panicking.
     ///
     /// # Errors
     ///
-    /// [`PoolError::SizeOverflow`] above `isize::MAX` bytes. [`PoolError::LimitExceeded`] and
-    /// [`PoolError::OutOfMemory`] if no block can be allocated even after all idle blocks were freed.
-    /// [`PoolError::Bookkeeping`] if the host has no memory for the block's record. [`PoolError::Backend`] if the
-    /// memory cannot be initialised or ordered.
+    /// Returns [`PoolError::SizeOverflow`] if the array has more than `isize::MAX` bytes. Returns
+    /// [`PoolError::LimitExceeded`] or [`PoolError::OutOfMemory`] if no block can be allocated,
+    /// even after all idle blocks have been freed. Returns [`PoolError::Bookkeeping`] if the host
+    /// has no memory for the block's record. Returns [`PoolError::Backend`] if the memory cannot be
+    /// initialised or ordered.
     #[inline]
     pub fn try_take<T: PodElement>(&self, length: usize) -> TakeResult<B, T> {
         self.hand_out(length, |memory, store| {
@@ -157,7 +165,7 @@ impl<B: SharedBackend> SharedPool<B> {
         })
     }
 
-    /// Takes an array of `length` elements, all of whose bytes are zero.
+    /// Acquires an array of `length` elements, all of whose bytes are zero.
     ///
     /// # Panics
     ///
@@ -168,17 +176,19 @@ impl<B: SharedBackend> SharedPool<B> {
         self.try_take_zeroed(length).unwrap_or_else(|error| panic_with(&error))
     }
 
-    /// Does the same as [`take_zeroed`](Self::take_zeroed), with an error instead of a panic.
+    /// Does the same as [`take_zeroed`](Self::take_zeroed), but returns an error instead of
+    /// panicking.
     ///
     /// # Errors
     ///
-    /// Same as [`try_take`](Self::try_take).
+    /// Returns the same errors as [`try_take`](Self::try_take).
     #[inline]
     pub fn try_take_zeroed<T: Element>(&self, length: usize) -> TakeResult<B, T> {
         self.hand_out(length, |memory, store| memory.zeroed(store.origin(), length))
     }
 
-    /// Takes an array with a copy of `source`. The call returns after `source` was read.
+    /// Acquires an array that contains a copy of `source`. The call returns after `source` has been
+    /// read.
     ///
     /// # Panics
     ///
@@ -189,17 +199,17 @@ impl<B: SharedBackend> SharedPool<B> {
         self.try_take_from(source).unwrap_or_else(|error| panic_with(&error))
     }
 
-    /// Does the same as [`take_from`](Self::take_from), with an error instead of a panic.
+    /// Does the same as [`take_from`](Self::take_from), but returns an error instead of panicking.
     ///
     /// # Errors
     ///
-    /// Same as [`try_take`](Self::try_take).
+    /// Returns the same errors as [`try_take`](Self::try_take).
     #[inline]
     pub fn try_take_from<T: Element>(&self, source: &[T]) -> TakeResult<B, T> {
         self.hand_out(source.len(), |memory, store| memory.copied(store.origin(), source))
     }
 
-    /// Takes a block, in which `fill` begins an array.
+    /// Acquires a block, and calls `fill` to create an array in the block.
     #[inline(always)]
     fn hand_out<T>(
         &self,
@@ -217,40 +227,44 @@ impl<B: SharedBackend> SharedPool<B> {
                 Err(error) => return Err(error.unwrap_or_else(|| too_large::<T, _>(length))),
             },
         };
-        // SAFETY: just taken from this store.
+        // SAFETY: the record was just acquired from this store.
         let mut block = unsafe { TakenBlock::<B>::new(self.store_pointer(), record) };
         let name = fill(block.memory_mut(), store)?;
-        // SAFETY: an array of this name, with valid elements, was just begun in the block.
+        // SAFETY: `fill` has just created an array with this name and `length` valid elements in
+        // the block.
         Ok(unsafe { Owned::new(block, name, length) })
     }
 
-    /// Frees all idle blocks of all threads.
+    /// Frees the idle blocks of all threads.
     #[expect(clippy::must_use_candidate, reason = "it is called for what it does")]
     pub fn trim(&self) -> ReleaseReport {
         self.store().trim()
     }
 
-    /// Returns the numbers of the pool.
+    /// Returns the statistics of the pool.
     ///
-    /// `active_slots` is the number of live arrays. `peak_live_bytes` is measured each time the pool is about to grow,
-    /// and by this method. While other threads take and drop arrays, the numbers are estimates.
+    /// `active_slots` is the number of live arrays. `peak_live_bytes` is measured whenever the pool
+    /// is about to grow, and by this method. While other threads acquire and drop arrays, the
+    /// numbers are estimates.
     #[must_use]
     pub fn stats(&self) -> PoolStats {
         self.store().stats()
     }
 }
 
-/// Returns the error for more elements than an address space holds.
+/// Returns the error for an array whose elements do not fit in the address space.
 #[cold]
 fn too_large<T, E>(elements: usize) -> PoolError<E> {
     PoolError::SizeOverflow { elements, element_size: size_of::<T>() }
 }
 
 impl<B: SharedHostBackend> SharedPool<B> {
-    /// Takes an array whose elements `element(index)` returns: any type that is [`Copy`].
+    /// Acquires an array whose elements are computed by calling `element(index)`. The elements may
+    /// have any type that is [`Copy`].
     ///
-    /// Types that may have padding mark the block, as in [`Scope::acquire_with`](crate::Scope::acquire_with). The pool
-    /// zeroes it before an array next gets its recycled contents.
+    /// If the type may have padding, the block is marked, as explained for
+    /// [`Scope::acquire_with`](crate::Scope::acquire_with). The pool zeroes a marked block before
+    /// it is next handed out as an array with recycled contents.
     ///
     /// ```
     /// # use pool_conformance::HeapBackend as Memory;
@@ -272,11 +286,12 @@ impl<B: SharedHostBackend> SharedPool<B> {
         self.try_take_with(length, element).unwrap_or_else(|error| panic_with(&error))
     }
 
-    /// Does the same as [`take_with`](Self::take_with), with an error instead of a panic.
+    /// Does the same as [`take_with`](Self::take_with), but returns an error instead of panicking.
     ///
     /// # Errors
     ///
-    /// Same as for [`try_take`](Self::try_take); `element` is then not called.
+    /// Returns the same errors as [`try_take`](Self::try_take). If an error is returned, `element`
+    /// is not called.
     #[inline]
     pub fn try_take_with<T: HostElement>(
         &self,
@@ -290,9 +305,10 @@ impl<B: SharedHostBackend> SharedPool<B> {
             let start = memory.start::<T>();
             for index in 0..length {
                 let value = element(index);
-                // SAFETY: the block has `length` elements of `T`.
+                // SAFETY: the block holds `length` elements of `T`, and `index` is below `length`.
                 let place = unsafe { start.add(index) };
-                // SAFETY: within the block, aligned for `T` (`start`), and viewed by nothing yet.
+                // SAFETY: the position is within the block and aligned for `T`, because `start` is
+                // aligned, and no view of it exists yet.
                 unsafe { place.write(value) };
             }
             Ok(start)
@@ -307,7 +323,7 @@ impl<B: SharedBackend> Clone for SharedPool<B> {
 }
 
 impl<B: SharedBackend<Context: Default>> Default for SharedPool<B> {
-    /// Does the same as [`new`](Self::new), with the default context.
+    /// Creates an empty pool with the default configuration and the default context.
     fn default() -> Self {
         Self::new(B::Context::default())
     }

@@ -1,12 +1,14 @@
-//! The sizes of blocks: eight to a doubling, so that a block exceeds its array by at most an eighth.
+//! The size classes of blocks. Each doubling of the size has eight classes, so that a block exceeds
+//! its array by at most an eighth.
 //!
-//! Sizes are counted in units of 64 bytes. Class 0 has no bytes, and classes 1 to 8 have one to eight units. Above,
-//! class `8 s + m`, for `m` from 9 to 16, has `m << s` units.
+//! Sizes are counted in units of 64 bytes. Class 0 has no bytes, and classes 1 to 8 have one to
+//! eight units. For larger sizes, class `8 s + m` has `m << s` units, and `m` ranges from 9 to 16.
 
-/// The bytes of the smallest block.
+/// The size in bytes of the smallest block.
 pub(super) const UNIT: usize = 64;
 
-/// The classes of a doubling. Each number of units up to this one has its own class.
+/// The number of classes in each doubling of the size. Each number of units up to
+/// `CLASSES_PER_DOUBLING` has its own class.
 pub(super) const CLASSES_PER_DOUBLING: usize = 8;
 
 /// Returns the class of the smallest block that holds `bytes` bytes.
@@ -21,7 +23,8 @@ pub(super) const fn class_of(bytes: usize) -> usize {
     CLASSES_PER_DOUBLING * shift + (last >> shift) + 1
 }
 
-/// Returns the bytes of the blocks of a class; `None` above `isize::MAX`.
+/// Returns the size in bytes of the blocks of a class. Returns `None` if the size is above
+/// `isize::MAX`.
 pub(super) const fn class_bytes(class: usize) -> Option<usize> {
     if class <= CLASSES_PER_DOUBLING {
         return Some(class * UNIT);
@@ -32,7 +35,7 @@ pub(super) const fn class_bytes(class: usize) -> Option<usize> {
     if shift >= bytes.leading_zeros() as usize { None } else { Some(bytes << shift) }
 }
 
-/// Returns the highest class whose arrays all fit a block of `bytes` bytes.
+/// Returns the highest class whose arrays all fit in a block of `bytes` bytes.
 pub(super) const fn class_within(bytes: usize) -> usize {
     let class = class_of(bytes);
     match class_bytes(class) {
@@ -45,7 +48,7 @@ pub(super) const fn class_within(bytes: usize) -> usize {
 mod tests {
     use super::*;
 
-    /// Returns lengths around each power of two, and many in between.
+    /// Returns lengths around each power of two, and many lengths in between.
     fn lengths() -> impl Iterator<Item = usize> {
         let most = if cfg!(miri) { 300 } else { 70_000 };
         let edges = (7..usize::BITS - 1).flat_map(|bit| {

@@ -1,23 +1,28 @@
-//! The state that all handles and arrays of a shared pool share: its shards, its numbers, and the moves of blocks.
+//! The state that all handles and arrays of a shared pool share. The state consists of the shards
+//! and the counters, and this module moves blocks between the shards.
 //!
 //! # The way of a block
 //!
-//! A thread takes blocks from its magazine, and returns them to it. If the magazine is full, a block goes to a common
-//! shard, from which all threads take. So a block that one thread takes and another returns costs a lock each time, and
-//! no barrier. Magazines of other threads are searched only before the pool would hold too much, or cannot grow.
-//! Without the feature `std`, or without a barrier on all threads, all blocks go through the common shards.
+//! A thread acquires blocks from its magazine and returns them to it. If the magazine is full, a
+//! returned block goes to a common shard, from which all threads acquire blocks. A block that one
+//! thread acquires and another thread returns therefore costs a lock each time, but no barrier. The
+//! pool searches the magazines of other threads only if it would otherwise hold too much memory, or
+//! if it cannot grow. Without the feature `std`, or without a barrier on all threads, all blocks go
+//! through the common shards.
 //!
 //! # How long it lives
 //!
-//! Handles count themselves. An array is not counted by an atomic of the pool, which all threads would have to share:
-//! the shard to which it is returned subtracts it. When the last handle is dropped, [`close`] locks all shards, adds up
-//! the live arrays, and stores the sum. From then on each array that is returned is subtracted from this sum, and the
-//! last one frees the store.
+//! Handles are counted, but arrays are not counted by an atomic counter that all threads would have
+//! to share. When an array is returned, the shard that receives it subtracts the array from its own
+//! counter. When the last handle is dropped, [`close`] locks all shards, computes the number of
+//! live arrays, and stores it. Each array that is returned later is subtracted from the stored
+//! number, and the last array frees the store.
 //!
 //! # What it holds
 //!
-//! A new block may not make the pool hold more than five quarters of the peak of live bytes, and some slack. If it
-//! would, the array gets a larger idle block ([`Store::find_larger`]), or idle blocks are freed first.
+//! A new block must not make the pool hold more than five quarters of the peak of live bytes plus
+//! some slack. If a new block would exceed this size, the array receives a larger idle block
+//! ([`Store::find_larger`]), or idle blocks are freed before the new block is allocated.
 
 use alloc::boxed::Box;
 use core::array;
@@ -37,33 +42,36 @@ use crate::identity::next_identity;
 use crate::stats::{PoolStats, ReleaseReport};
 use crate::try_box::{into_box, try_box};
 
-/// A record of a store.
+/// The record of a block that belongs to a store.
 pub(super) type BlockRecord<B> = Box<Record<<B as SharedBackend>::Memory>>;
 
-/// The slack in bytes: a pool may exceed five quarters of the live peak by this once, and by this for each magazine. So
-/// the idle blocks of a thread's small arrays are kept.
+/// The slack in bytes. A pool may exceed five quarters of the peak of live bytes by `SLACK` bytes,
+/// plus `SLACK` bytes for each magazine. Because of the slack, each thread keeps the idle blocks of
+/// its small arrays.
 const SLACK: usize = 64 << 10;
 
-/// The threads that may have a magazine in a pool.
+/// The maximum number of threads that can have a magazine in a pool.
 #[cfg(feature = "std")]
 const MAGAZINES: usize = 32;
 
-/// The most idle blocks of a magazine.
+/// The maximum number of idle blocks in a magazine.
 #[cfg(feature = "std")]
 const MAGAZINE_BLOCKS: usize = 16;
 
-/// The identity of a pool without magazines, which no other pool has.
+/// The identity of a pool without magazines. No other pool has this identity.
 #[cfg(feature = "std")]
 const NO_MAGAZINES: u64 = 0;
 
-/// The common shards of a pool.
+/// The number of common shards in a pool.
 const COMMONS: usize = if usize::BITS >= 64 { 16 } else { 4 };
 
-/// The factor of a multiplicative hash: the golden ratio's part of a word, and odd.
+/// The factor of a multiplicative hash. The factor is odd, and is approximately the largest word
+/// divided by the golden ratio.
 const GOLDEN: usize = (usize::MAX / 1000 * 618) | 1;
 
-/// Threads choose their first common shard by the mebibyte of their stack's address, as the standard library's stacks
-/// have two mebibytes. Every choice is correct.
+/// The number of low bits of a stack address that are ignored when a thread chooses its first
+/// common shard. The stacks of the standard library's threads have two mebibytes, so different
+/// threads usually choose different shards. Every choice is correct.
 const STACK_BITS: u32 = 20;
 
 /// Returns the number of the common shard that the calling thread tries first.
@@ -74,43 +82,47 @@ fn first_common() -> usize {
     stack.wrapping_mul(GOLDEN) >> (usize::BITS - COMMONS.ilog2())
 }
 
-/// The shared part of a pool.
+/// The part of a pool that all of its handles and arrays share.
 pub(super) struct Store<B: SharedBackend> {
     #[cfg(feature = "std")]
     magazines: [Shard<B::Memory>; MAGAZINES],
     commons: [Shard<B::Memory>; COMMONS],
-    /// The pool's number. No other pool of the process has it, before or after.
+    /// The identity of the pool. No other pool of the process ever has the same identity.
     #[cfg_attr(not(feature = "std"), expect(dead_code, reason = "only magazines need it"))]
     identity: u64,
     config: PoolConfig,
     origin: B::Origin,
-    /// Bytes of all blocks.
+    /// The total size of all blocks in bytes.
     reserved: AtomicUsize,
     peak_reserved: AtomicUsize,
-    /// The most live bytes among the measurements, which are made when the pool is about to grow.
+    /// The peak number of live bytes. The live bytes are measured when the pool is about to grow.
     peak_live: AtomicUsize,
     growths: AtomicUsize,
-    /// The magazines that had an owner when one was last claimed. Each adds slack.
+    /// The number of magazines that had an owner when a magazine was last claimed. Each magazine
+    /// with an owner increases the slack.
     owners: AtomicUsize,
-    /// Arrays for which neither magazine nor first common shard had a block.
+    /// The number of arrays for which neither the magazine nor the first common shard had a block.
     misses: AtomicUsize,
-    /// Arrays that keep a closed store, and the thread that closes it.
+    /// The number of users that keep a closed store alive. The users are the live arrays and the
+    /// thread that closes the store.
     remaining: AtomicUsize,
 }
 
 impl<B: SharedBackend> Store<B> {
-    /// Creates a store without blocks. It lives until [`close`].
+    /// Creates a store without blocks. The store lives at least until [`close`] is called.
     ///
     /// # Errors
     ///
-    /// [`PoolError::Bookkeeping`] if the host has no memory for it, and [`PoolError::IdentitiesExhausted`].
+    /// Returns [`PoolError::Bookkeeping`] if the host has no memory for the store, and
+    /// [`PoolError::IdentitiesExhausted`] if no identity is left.
     pub(super) fn create(
         context: B::Context,
         config: PoolConfig,
     ) -> Result<NonNull<Self>, PoolError<B::Error>> {
         let identity =
             next_identity().ok_or(PoolError::IdentitiesExhausted { most: usize::MAX - 1 })?;
-        // Without a barrier there is no magazine. Fresh blocks are never kept.
+        // Without a barrier, the pool has no magazines. If the configuration requests fresh blocks,
+        // the pool needs no magazines, because such blocks are never kept.
         #[cfg(feature = "std")]
         let identity =
             if !config.fresh && B::barrier_on_all_threads() { identity } else { NO_MAGAZINES };
@@ -150,29 +162,31 @@ impl<B: SharedBackend> Store<B> {
         &[]
     }
 
-    /// Locks a magazine of any thread. Returns `None` if there is no barrier.
+    /// Locks a magazine of any thread. Returns `None` if the barrier was not executed.
     fn lock_magazine<'a>(
         &'a self,
         magazine: &'a Shard<B::Memory>,
     ) -> Option<Locked<'a, B::Memory>> {
         let magazine = NonNull::from(magazine);
         #[cfg(feature = "std")]
-        // SAFETY: the store is live while `self` is borrowed; nothing here uses the thread's own magazine meanwhile; the
-        // barrier is that of the backend.
+        // SAFETY: the store is live while `self` is borrowed. The thread does not use its own
+        // magazine while the lock is held, and the backend provides the barrier.
         return unsafe { Locked::wait_for_magazine(magazine, B::barrier_on_all_threads) };
         #[cfg(not(feature = "std"))]
         // SAFETY: the store is live while `self` is borrowed.
         return Some(unsafe { Locked::wait(magazine) });
     }
 
-    /// Makes the calling thread the owner of a magazine, if it owns none and one is free.
+    /// Makes the calling thread the owner of a magazine, if the thread owns none and a magazine is
+    /// free.
     #[cfg(feature = "std")]
     fn claim_magazine(&self) {
         if self.identity == NO_MAGAZINES || thread_cell::is_known(self.identity) {
             return;
         }
         let Some(cell) = own_cell() else { return };
-        // SAFETY: the store is live while `self` is borrowed; the cell is the thread's.
+        // SAFETY: the store is live while `self` is borrowed, and `cell` is the cell of the calling
+        // thread.
         let claim = |magazine: &&_| unsafe { Locked::claim(NonNull::from(*magazine), cell) };
         let magazine = self.magazines.iter().find(claim);
         let owners = self.magazines.iter().filter(|magazine| magazine.has_owner()).count();
@@ -183,13 +197,14 @@ impl<B: SharedBackend> Store<B> {
         );
     }
 
-    /// Locks the first common shard, from the thread's own on, whose lock is free.
+    /// Locks the first common shard whose lock is free, starting with the thread's first shard.
     fn lock_common(&self) -> Locked<'_, B::Memory> {
         // SAFETY: the store is live while `self` is borrowed.
         unsafe { lock_common(NonNull::from(&self.commons)) }
     }
 
-    /// Takes a block for an array of `bytes` bytes from the thread's magazine, and counts it as live.
+    /// Acquires a block for an array of `bytes` bytes from the thread's magazine, and counts the
+    /// array as live.
     #[inline(always)]
     pub(super) fn take_near(&self, bytes: usize) -> Option<BlockRecord<B>> {
         #[cfg(feature = "std")]
@@ -208,12 +223,13 @@ impl<B: SharedBackend> Store<B> {
         }
     }
 
-    /// Takes a block for an array of `bytes` bytes if [`take_near`](Self::take_near) has none, and counts it as live.
+    /// Acquires a block for an array of `bytes` bytes if [`take_near`](Self::take_near) has found
+    /// none, and counts the array as live.
     ///
     /// # Errors
     ///
-    /// Same as for [`SharedPool::try_take`](crate::SharedPool::try_take); `None` if a block of the class is larger than
-    /// an address space.
+    /// Returns the same errors as [`SharedPool::try_take`](crate::SharedPool::try_take). The error
+    /// is `None` if a block of the class would exceed the address space.
     #[inline(never)]
     pub(super) fn take(&self, bytes: usize) -> Result<BlockRecord<B>, Option<PoolError<B::Error>>> {
         #[cfg(feature = "std")]
@@ -232,7 +248,7 @@ impl<B: SharedBackend> Store<B> {
         common.note_taken(live);
         let popped = common.pop(exact(class));
         drop(common);
-        // A backend may panic, and so may an allocator's hook.
+        // The guard undoes the count if a backend or an allocator hook panics.
         let taken = Undo::new(|| self.lock_common().note_returned(live));
         let mut record = match popped {
             Some(record) => record,
@@ -243,11 +259,12 @@ impl<B: SharedBackend> Store<B> {
         Ok(record)
     }
 
-    /// Takes a block of a class from elsewhere if the first common shard has none either.
+    /// Acquires a block of a class from another shard or from the backend, if the first common
+    /// shard has none.
     ///
     /// # Errors
     ///
-    /// Same as for [`take`](Self::take).
+    /// Returns the same errors as [`take`](Self::take).
     #[cold]
     #[inline(never)]
     fn take_elsewhere(&self, class: usize) -> Result<BlockRecord<B>, Option<PoolError<B::Error>>> {
@@ -267,11 +284,14 @@ impl<B: SharedBackend> Store<B> {
         self.grow(class)
     }
 
-    /// Looks for an idle block of the class in all magazines, and then for a larger one everywhere. The larger block
-    /// has up to four times the bytes. Its surplus and the bytes of all live arrays may not exceed the live peak.
+    /// Searches all magazines for an idle block of the class, and then searches all shards for a
+    /// larger block. The larger block is at most four times as large as a block of the class. The
+    /// surplus of the larger block plus the bytes of all live arrays must not exceed the peak of
+    /// live bytes.
     ///
-    /// Two arrays that live in turn need no higher factor: if one is more than four times as large, five quarters hold
-    /// both.
+    /// A factor above four is not needed for two arrays that live alternately. If one array is more
+    /// than four times as large as the other, a pool that holds five quarters of the larger size
+    /// has room for both arrays.
     fn find_larger(&self, class: usize, bytes: usize) -> Option<BlockRecord<B>> {
         let may_waste = self.peak_live.load(Ordering::Relaxed).saturating_sub(self.live().1);
         let last = class_within(bytes.saturating_add(may_waste).min(isize::MAX as usize));
@@ -281,7 +301,7 @@ impl<B: SharedBackend> Store<B> {
             .or_else(|| self.find_in_magazines(larger))
     }
 
-    /// Looks for an idle block in the common shards whose locks are free.
+    /// Searches the common shards whose locks are free for an idle block.
     fn find(&self, classes: Classes) -> Option<BlockRecord<B>> {
         self.commons.iter().filter(|common| common.may_have(classes)).find_map(|common| {
             // SAFETY: the store is live while `self` is borrowed.
@@ -289,7 +309,8 @@ impl<B: SharedBackend> Store<B> {
         })
     }
 
-    /// Looks for an idle block in the magazines of all threads, which costs a barrier for each that may have one.
+    /// Searches the magazines of all threads for an idle block. The search executes a barrier for
+    /// each magazine that may have such a block.
     fn find_in_magazines(&self, classes: Classes) -> Option<BlockRecord<B>> {
         self.magazines()
             .iter()
@@ -297,11 +318,11 @@ impl<B: SharedBackend> Store<B> {
             .find_map(|magazine| self.lock_magazine(magazine)?.pop(classes))
     }
 
-    /// Allocates a block of a class.
+    /// Allocates a block of the given class.
     ///
     /// # Errors
     ///
-    /// Same as for [`take_elsewhere`](Self::take_elsewhere).
+    /// Returns the same errors as [`take_elsewhere`](Self::take_elsewhere).
     fn grow(&self, class: usize) -> Result<BlockRecord<B>, Option<PoolError<B::Error>>> {
         let bytes = class_bytes(class)
             .and_then(|bytes| bytes.checked_next_multiple_of(B::ALIGN))
@@ -316,7 +337,8 @@ impl<B: SharedBackend> Store<B> {
         Ok(place.fill(bytes, memory))
     }
 
-    /// Allocates memory. If that fails, frees all idle blocks and tries once more.
+    /// Allocates memory. If the allocation fails, the method frees all idle blocks and tries again
+    /// once.
     fn allocate(&self, bytes: usize) -> Result<B::Memory, PoolError<B::Error>> {
         #[cfg(feature = "tracing")]
         let _span = tracing::debug_span!("pool_growth", pool = self.config.name, bytes).entered();
@@ -335,11 +357,12 @@ impl<B: SharedBackend> Store<B> {
         })
     }
 
-    /// Counts the bytes of a new block, within the limit.
+    /// Counts the bytes of a new block, if the limit allows it.
     ///
     /// # Errors
     ///
-    /// [`PoolError::LimitExceeded`] if they exceed the limit even after all idle blocks were freed.
+    /// Returns [`PoolError::LimitExceeded`] if the bytes exceed the limit even after all idle
+    /// blocks have been freed.
     pub(super) fn reserve(&self, bytes: usize) -> Result<(), PoolError<B::Error>> {
         let limit = self.config.byte_limit;
         let within = |reserved: usize| reserved.checked_add(bytes).filter(|&sum| sum <= limit);
@@ -367,14 +390,14 @@ impl<B: SharedBackend> Store<B> {
         self.reserved.load(Ordering::Relaxed)
     }
 
-    /// Returns the bytes that the pool may hold before it frees idle blocks.
+    /// Returns the number of bytes that the pool may hold before it frees idle blocks.
     fn may_hold(&self) -> usize {
         let peak = self.peak_live.load(Ordering::Relaxed);
         let slack = SLACK * (1 + self.owners.load(Ordering::Relaxed));
         peak.saturating_add(peak / 4).saturating_add(slack)
     }
 
-    /// Returns the live arrays and their bytes.
+    /// Returns the number of live arrays and their total size in bytes.
     fn live(&self) -> (usize, usize) {
         let sum = |sum: (usize, usize), shard: &Shard<B::Memory>| {
             let (arrays, bytes) = shard.balance();
@@ -383,17 +406,18 @@ impl<B: SharedBackend> Store<B> {
         self.magazines().iter().chain(&self.commons).fold((0, 0), sum)
     }
 
-    /// Notes the live bytes if they are more than before.
+    /// Records the current number of live bytes as the peak, if it exceeds the previous peak.
     pub(super) fn note_live_peak(&self) {
         let (_, bytes) = self.live();
-        // While other threads take and return arrays, a sum may miss one of two steps, and be negative.
+        // While other threads acquire and return arrays, the sum may include only one of two
+        // related changes, and may therefore be negative.
         if bytes <= isize::MAX as usize {
             self.peak_live.fetch_max(bytes, Ordering::Relaxed);
         }
     }
 
-    /// Makes a record for a block from outside the store, whose bytes were [reserved](Self::reserve), and counts it as
-    /// live.
+    /// Creates a record for a block from outside the store, and counts the block as live. The bytes
+    /// of the block must have been [reserved](Self::reserve).
     pub(super) fn adopt(&self, place: RecordPlace<B::Memory>, memory: B::Memory) -> BlockRecord<B> {
         let bytes = memory.bytes();
         let mut record = place.fill(bytes, memory);
@@ -402,7 +426,8 @@ impl<B: SharedBackend> Store<B> {
         record
     }
 
-    /// Takes an idle block out of the store, to replace a block of `bytes` bytes: of the same class, and not longer.
+    /// Removes an idle block from the store to replace a block of `bytes` bytes. The idle block has
+    /// the same class and is not larger.
     pub(super) fn take_like(&self, bytes: usize) -> Option<B::Memory> {
         let class = class_within(bytes);
         let classes = Classes { first: class, last: class };
@@ -436,8 +461,8 @@ impl<B: SharedBackend> Store<B> {
         report
     }
 
-    /// Moves the blocks of magazines to common shards until `is_enough` returns `true`. Freeing them there takes no
-    /// barrier.
+    /// Moves the blocks of all magazines to common shards until `is_enough` returns `true`. Freeing
+    /// a block in a common shard requires no barrier.
     fn empty_magazines(&self, is_enough: impl Fn() -> bool) {
         for magazine in self.magazines().iter().filter(|magazine| magazine.may_have_any()) {
             if is_enough() {
@@ -457,8 +482,9 @@ impl<B: SharedBackend> Store<B> {
         }
     }
 
-    /// Closes all shards, and counts the live arrays and the caller as the users of the closed store. Returns `false`
-    /// if a magazine cannot be locked because the barrier fails: then the store is never freed.
+    /// Closes all shards, and counts the live arrays and the caller as the users of the closed
+    /// store. Returns `false` if a magazine cannot be locked because the barrier failed. If the
+    /// method returns `false`, the store is never freed.
     fn close_shards(&self) -> bool {
         // SAFETY: the store is live while `self` is borrowed.
         let lock = |common| unsafe { Locked::wait(NonNull::from(common)) };
@@ -469,7 +495,8 @@ impl<B: SharedBackend> Store<B> {
         if magazines.iter().any(Option::is_none) {
             return false;
         }
-        // Each array is added and subtracted in a shard, and all shards are locked: so the sum is exact.
+        // The sum is exact, because each array is added to and subtracted from the counter of a
+        // shard, and all shards are locked.
         let (arrays, _) = self.live();
         self.remaining.store(arrays.wrapping_add(1), Ordering::Relaxed);
         commons.iter_mut().for_each(Locked::close);
@@ -478,7 +505,7 @@ impl<B: SharedBackend> Store<B> {
         true
     }
 
-    /// Frees a block that is in no list, and its record.
+    /// Frees a block that is in no list, together with its record.
     #[expect(clippy::boxed_local, reason = "a record is moved as a box everywhere")]
     fn free(&self, record: BlockRecord<B>) {
         let bytes = record.bytes;
@@ -494,7 +521,7 @@ impl<B: SharedBackend> Store<B> {
         report
     }
 
-    /// Returns the numbers of the pool.
+    /// Returns the statistics of the pool.
     pub(super) fn stats(&self) -> PoolStats {
         self.note_live_peak();
         let (arrays, _) = self.live();
@@ -513,7 +540,8 @@ impl<B: SharedBackend> Store<B> {
     }
 }
 
-/// A guard that undoes a step when an error or a panic drops it, unless it is kept.
+/// A guard that undoes a step when it is dropped by an error or a panic. Calling `keep` prevents
+/// this.
 struct Undo<F: FnMut()>(F);
 
 impl<F: FnMut()> Undo<F> {
@@ -532,30 +560,32 @@ impl<F: FnMut()> Drop for Undo<F> {
     }
 }
 
-/// Returns the bytes as which an array counts: whole units.
+/// Returns the number of bytes that the pool counts for an array, which is the array's size rounded
+/// up to whole units.
 #[inline(always)]
 const fn live_bytes(bytes: usize) -> usize {
     bytes.div_ceil(UNIT).saturating_mul(UNIT)
 }
 
-/// Returns the class, and the next one if its blocks exceed the bytes by at most a quarter.
+/// Returns the class of an array. The result also includes the next class, if the blocks of that
+/// class exceed the size of the array by at most a quarter.
 #[inline(always)]
 const fn exact(class: usize) -> Classes {
     Classes { first: class, last: if class < CLASSES_PER_DOUBLING { class } else { class + 1 } }
 }
 
-/// Locks the first common shard, from the thread's own on, whose lock is free.
+/// Locks the first common shard whose lock is free, starting with the thread's first shard.
 ///
 /// # Safety
 ///
-/// The shards are live until the lock is released.
+/// The shards must live until the lock is released.
 #[inline]
 unsafe fn lock_common<'a, M>(commons: NonNull<[Shard<M>; COMMONS]>) -> Locked<'a, M> {
     let mut number = first_common();
     loop {
-        // SAFETY: the number is that of a shard of the array.
+        // SAFETY: `number` is the number of a shard in the array.
         let common = unsafe { commons.cast::<Shard<M>>().add(number) };
-        // SAFETY: the caller's promise.
+        // SAFETY: the caller upholds the same contract.
         if let Some(locked) = unsafe { Locked::try_new(common) } {
             return locked;
         }
@@ -563,36 +593,42 @@ unsafe fn lock_common<'a, M>(commons: NonNull<[Shard<M>; COMMONS]>) -> Locked<'a
     }
 }
 
-/// Returns the calling thread's magazine in a store, marked as in use; `None` if it has none.
+/// Returns the calling thread's magazine in a store, marked as in use. Returns `None` if the thread
+/// has no magazine in the store.
 ///
 /// # Safety
 ///
-/// The store is live until the magazine is released, and the thread uses no other magazine.
+/// The store must live until the magazine is released, and the thread must use no other magazine.
 #[cfg(feature = "std")]
 #[inline(always)]
 unsafe fn own_magazine<'a, B: SharedBackend>(
     store: NonNull<Store<B>>,
 ) -> Option<Locked<'a, B::Memory>> {
-    // SAFETY: the store is live (caller), and its identity does not change.
+    // SAFETY: the caller guarantees that the store is live, and the identity of a store never
+    // changes.
     let (magazine, cell) = thread_cell::home(unsafe { (*store.as_ptr()).identity })?;
-    // SAFETY: the magazine is one of this store, because no other one has its identity. The cell is the thread's.
+    // SAFETY: the magazine belongs to this store, because no other store has this identity. The
+    // cell is the cell of the calling thread.
     unsafe { Locked::try_own(magazine.cast(), cell) }
 }
 
-/// Returns the block of an array to its store, on any thread. Frees the store if it is closed and this was its last
-/// array.
+/// Returns the block of an array to its store. Any thread may call this function. If the store is
+/// closed and this was its last array, the function frees the store.
 ///
 /// # Safety
 ///
-/// The record was taken from this store, or adopted by it, and its array is gone. The caller does not use the store
-/// afterwards, unless it has a handle.
+/// The record must have been acquired from this store or adopted by it, and its array must no
+/// longer be used. The caller must not use the store after the call, unless the caller owns a
+/// handle of the store.
 #[inline]
 pub(super) unsafe fn give_back<B: SharedBackend>(store: NonNull<Store<B>>, record: BlockRecord<B>) {
-    // A store lives as long as it has arrays, and this one counts until it is subtracted. No reference to the store is an
-    // argument here: it would have to stay valid until this function ends (`shard`, invariant 3).
+    // A store lives as long as it has arrays, and this array counts until it is subtracted. The
+    // function receives no reference to the store, because a reference would have to remain valid
+    // until the function returns (invariant 3 of `shard`).
     #[cfg(feature = "std")]
-    // SAFETY: the store is live until this array is subtracted. That happens in the magazine, and no thread closes the
-    // store while the magazine is in use. This thread uses no other magazine.
+    // SAFETY: the store lives until this array is subtracted. The array is subtracted in the
+    // magazine, and no thread closes the store while the magazine is in use. This thread uses no
+    // other magazine.
     if let Some(mut magazine) = unsafe { own_magazine(store) } {
         if !magazine.is_full() {
             magazine.note_returned(record.live);
@@ -600,30 +636,33 @@ pub(super) unsafe fn give_back<B: SharedBackend>(store: NonNull<Store<B>>, recor
             return;
         }
     }
-    // SAFETY: the caller's promise.
+    // SAFETY: the caller upholds the same contract.
     unsafe { give_back_to_common(store, record) };
 }
 
-/// Does the same as [`give_back`], for a block that no magazine keeps.
+/// Does the same as [`give_back`] for a block that no magazine keeps.
 ///
 /// # Safety
 ///
-/// Same as for [`give_back`].
+/// The requirements are the same as for [`give_back`].
 #[inline(never)]
 unsafe fn give_back_to_common<B: SharedBackend>(store: NonNull<Store<B>>, record: BlockRecord<B>) {
-    // SAFETY: a store lives as long as it has arrays, and this one counts until it is subtracted below.
+    // SAFETY: a store lives as long as it has arrays, and this array counts until it is subtracted
+    // below.
     let is_fresh = unsafe { (*store.as_ptr()).config.fresh };
     let live = record.live;
     let mut record = Some(record);
     if is_fresh {
-        // SAFETY: as above.
+        // SAFETY: a store lives as long as it has arrays, and this array counts until it is
+        // subtracted below.
         record.take().into_iter().for_each(|record| unsafe { store.as_ref() }.free(record));
     }
-    // SAFETY: as above.
+    // SAFETY: a store lives as long as it has arrays, and this array counts until it is subtracted
+    // below.
     let commons = unsafe { &raw mut (*store.as_ptr()).commons };
-    // SAFETY: the address of a field is not null.
+    // SAFETY: the address of a field is never null.
     let commons = unsafe { NonNull::new_unchecked(commons) };
-    // SAFETY: the shards are live until the lock is released.
+    // SAFETY: the shards live until the lock is released.
     let mut common = unsafe { lock_common(commons) };
     common.note_returned(live);
     if !common.is_full() {
@@ -631,38 +670,44 @@ unsafe fn give_back_to_common<B: SharedBackend>(store: NonNull<Store<B>>, record
         return;
     }
     drop(common);
-    // SAFETY: a closed store lives until `remaining` is 0, and this array still counts.
+    // SAFETY: a closed store lives until `remaining` is 0, and this array is still included in
+    // `remaining`.
     record.into_iter().for_each(|record| unsafe { store.as_ref() }.free(record));
-    // SAFETY: as above; this array is subtracted here.
+    // SAFETY: a closed store lives until `remaining` is 0, and this call subtracts the array, which
+    // was included until now.
     unsafe { leave(store) };
 }
 
-/// Closes a store when its last handle is dropped. The store lives on until its last array is returned.
+/// Closes a store when its last handle is dropped. The store lives until its last array has been
+/// returned.
 ///
 /// # Safety
 ///
-/// The store was not closed before, and nothing but its arrays uses it afterwards.
+/// The store must not have been closed before. After the call, only the arrays of the store may use
+/// it.
 pub(super) unsafe fn close<B: SharedBackend>(store: NonNull<Store<B>>) {
-    // SAFETY: a store lives until it is closed.
+    // SAFETY: a store lives at least until it is closed.
     if !unsafe { store.as_ref() }.close_shards() {
         return;
     }
-    // SAFETY: the store lives as long as this thread counts.
+    // SAFETY: the store is live because this thread is still included in `remaining`.
     unsafe { store.as_ref() }.free_idle(|| false);
-    // SAFETY: as above; it is subtracted here.
+    // SAFETY: the store is live because this thread is included in `remaining` until this call
+    // subtracts it.
     unsafe { leave(store) };
 }
 
-/// Subtracts one user of a closed store, and frees the store if that was the last.
+/// Subtracts one user of a closed store. If no user is left, the function frees the store.
 ///
 /// # Safety
 ///
-/// The caller is one of the users that were counted, and does not use the store afterwards.
+/// The caller must be one of the users that were counted, and must not use the store after the
+/// call.
 unsafe fn leave<B: SharedBackend>(store: NonNull<Store<B>>) {
-    // SAFETY: the store is live until its last user has left.
+    // SAFETY: the store lives until its last user has been subtracted.
     let remaining = unsafe { &(*store.as_ptr()).remaining };
     if remaining.fetch_sub(1, Ordering::AcqRel) == 1 {
-        // SAFETY: made by `try_box`; no user is left.
+        // SAFETY: `try_box` created the store, and no user is left.
         drop(unsafe { into_box(store) });
     }
 }

@@ -1,7 +1,8 @@
-//! A thread's state for shared pools: its magazine in each pool, and a cell that names the magazine in use.
+//! The state of a thread for shared pools. The state consists of the thread's magazine in each
+//! pool, and of a cell that contains the address of the magazine in use.
 //!
-//! Cells are never freed, because other threads read them. When a thread ends, a later thread gets its cell, and the
-//! magazines that the cell owns.
+//! Cells are never freed, because other threads read them. When a thread ends, a later thread
+//! reuses its cell together with the magazines that the cell owns.
 
 use alloc::boxed::Box;
 use core::cell::Cell;
@@ -12,35 +13,37 @@ use std::thread_local;
 
 use crate::try_box::{into_box, try_box};
 
-/// The number of pools whose magazine a thread remembers.
+/// The number of pools for which a thread stores its magazine.
 const POOLS: usize = 4;
 
-/// A thread, as magazines know their owner.
+/// The cell that represents a thread as the owner of magazines.
 #[derive(Debug)]
 pub(super) struct ThreadCell {
-    /// The address of the magazine that the thread uses; 0 while it uses none.
+    /// The address of the magazine that the thread uses, or 0 while the thread uses none.
     pub(super) in_use: AtomicUsize,
-    /// The next cell without a thread.
+    /// The next cell that has no thread.
     next: AtomicPtr<ThreadCell>,
 }
 
 /// The magazine of a thread in one pool.
 #[derive(Clone, Copy, Debug)]
 struct Home {
-    /// The identity of the pool; 0 for none.
+    /// The identity of the pool, or 0 if there is no pool.
     pool: u64,
-    /// The magazine, if the pool has one for the thread.
+    /// The magazine, or `None` if the pool has no magazine for the thread.
     magazine: Option<NonNull<()>>,
 }
 
-/// A thread's own state. It has no destructor, so that reading it costs the same as reading a static.
+/// The state of a thread. The type has no destructor, so that reading the state costs the same as
+/// reading a static.
 struct ThreadHomes {
     cell: Cell<Option<&'static ThreadCell>>,
     has_ended: Cell<bool>,
     homes: [Cell<Home>; POOLS],
 }
 
-/// The cells whose threads have ended. The lock is held only to link and unlink cells.
+/// The list of cells whose threads have ended. The lock is held only while cells are linked or
+/// unlinked.
 static WITHOUT_THREAD: Mutex<AtomicPtr<ThreadCell>> = Mutex::new(AtomicPtr::new(null_mut()));
 
 thread_local! {
@@ -52,18 +55,19 @@ thread_local! {
         }
     };
 
-    /// Its destructor runs when the thread ends. It is accessed when a cell is taken, and never while arrays are taken
-    /// and returned.
+    /// A value whose destructor runs when the thread ends. The value is accessed when a cell is
+    /// acquired, and never while arrays are acquired or returned.
     static ENDING: Ending = const { Ending };
 }
 
-/// Leaves the thread's cell to another thread.
+/// A type whose destructor makes the thread's cell available to other threads.
 struct Ending;
 
 impl Drop for Ending {
     fn drop(&mut self) {
         THREAD.with(|thread| {
-            // From here on this thread has no cell, so only the next owner of the cell uses it.
+            // From this point on, the thread has no cell, so only the next owner of the cell uses
+            // the cell.
             thread.has_ended.set(true);
             if let Some(cell) = thread.cell.take() {
                 let list = WITHOUT_THREAD.lock().unwrap_or_else(PoisonError::into_inner);
@@ -74,7 +78,8 @@ impl Drop for Ending {
     }
 }
 
-/// Returns the calling thread's magazine in the pool of this identity, and the thread's cell.
+/// Returns the calling thread's magazine in the pool with the given identity, together with the
+/// thread's cell.
 #[inline(always)]
 pub(super) fn home(pool: u64) -> Option<(NonNull<()>, &'static ThreadCell)> {
     THREAD.with(|thread| {
@@ -84,17 +89,20 @@ pub(super) fn home(pool: u64) -> Option<(NonNull<()>, &'static ThreadCell)> {
     })
 }
 
-/// Returns `true` if the thread remembers the result of a search for its magazine in the pool of this identity.
+/// Returns `true` if the thread has stored the result of a search for its magazine in the pool with
+/// the given identity.
 pub(super) fn is_known(pool: u64) -> bool {
     THREAD.with(|thread| thread.homes[place_of(pool)].get().pool == pool)
 }
 
-/// Remembers the calling thread's magazine in a pool; `None` if the pool has none for it.
+/// Stores the magazine of the calling thread in a pool. `magazine` is `None` if the pool has no
+/// magazine for the thread.
 pub(super) fn remember(pool: u64, magazine: Option<NonNull<()>>) {
     THREAD.with(|thread| thread.homes[place_of(pool)].set(Home { pool, magazine }));
 }
 
-/// Returns the calling thread's cell; `None` if the thread is ending, or the host has no memory for a cell.
+/// Returns the cell of the calling thread. Returns `None` if the thread is ending, or if the host
+/// has no memory for a cell.
 pub(super) fn own_cell() -> Option<&'static ThreadCell> {
     THREAD.with(|thread| {
         if let Some(cell) = thread.cell.get() {
@@ -109,10 +117,10 @@ pub(super) fn own_cell() -> Option<&'static ThreadCell> {
     })
 }
 
-/// Takes a cell whose thread has ended.
+/// Removes a cell whose thread has ended from the list, and returns it.
 fn take_cell() -> Option<&'static ThreadCell> {
     let list = WITHOUT_THREAD.lock().unwrap_or_else(PoisonError::into_inner);
-    // SAFETY: the list has cells of `new_cell`, which are never freed.
+    // SAFETY: the list contains only cells created by `new_cell`, which are never freed.
     let cell = unsafe { list.load(Ordering::Relaxed).as_ref() }?;
     list.store(cell.next.load(Ordering::Relaxed), Ordering::Relaxed);
     Some(cell)
@@ -121,7 +129,7 @@ fn take_cell() -> Option<&'static ThreadCell> {
 fn new_cell() -> Option<&'static ThreadCell> {
     let cell = ThreadCell { in_use: AtomicUsize::new(0), next: AtomicPtr::new(null_mut()) };
     let cell = try_box(cell)?;
-    // SAFETY: made by `try_box`.
+    // SAFETY: `try_box` created the cell, and no other pointer to it exists.
     Some(Box::leak(unsafe { into_box(cell) }))
 }
 

@@ -1,4 +1,4 @@
-//! The memory of chunks: how it is allocated and freed.
+//! Functions that allocate and free the memory of chunks.
 
 use core::ptr::NonNull;
 
@@ -10,18 +10,19 @@ use crate::error::PoolError;
 use crate::stacked::StackedBackend;
 
 /// Frees the chunks after the first `keep` chunks. Returns the number of bytes and the number of
-/// chunks freed.
+/// chunks that were freed.
 ///
 /// # Safety
 ///
-/// Nothing views these chunks, and the pool is marked as busy or exclusively borrowed.
+/// No view of these chunks may exist, and the pool must be marked as busy or exclusively borrowed.
 pub(super) unsafe fn free_above<B: StackedBackend>(
     state: &StackState<B>,
     keep: usize,
 ) -> (usize, usize) {
     let (mut bytes, mut count) = (0, 0);
     while let Some(chunk) = state.with_chunks(|chunks| chunks.pop_above(keep)) {
-        // SAFETY: the chunk was taken out of the list, and nothing views it (caller).
+        // SAFETY: the chunk was removed from the list, and the caller guarantees that no view of it
+        // exists.
         let freed = unsafe { free(state, chunk) };
         bytes += freed;
         count += usize::from(freed > 0);
@@ -29,34 +30,36 @@ pub(super) unsafe fn free_above<B: StackedBackend>(
     (bytes, count)
 }
 
-/// Frees a chunk that was taken out of the list, and returns its size in bytes. A lent chunk goes
-/// to its borrower, and a borrowed chunk returns to its lender; both count as 0 bytes.
+/// Frees a chunk that was removed from the list, and returns its size in bytes. A lent chunk is
+/// transferred to its borrower, and a borrowed chunk returns to its lender. In both cases, the
+/// function returns 0.
 ///
 /// # Safety
 ///
-/// The chunk belongs to this pool, and no view of it is in use. The pool is marked as busy or
-/// exclusively borrowed.
+/// The chunk must belong to this pool, and no view of it may be in use. The pool must be marked as
+/// busy or exclusively borrowed.
 pub(super) unsafe fn free<B: StackedBackend>(state: &StackState<B>, chunk: Chunk) -> usize {
-    // SAFETY: nothing views the chunk (caller).
+    // SAFETY: the caller guarantees that no view of the chunk is in use.
     if unsafe { part_with(state, &chunk) } {
         return 0;
     }
     state.dirty.remove(&chunk.block_addresses());
-    // The backend's `free` establishes its own order.
+    // The armed bytes need not be ordered here, because the backend's `free` orders the block.
     state.armed.remove(&chunk.block_addresses());
     state.remove_reserved(chunk.block_bytes);
-    // SAFETY: the address of a block is not null.
+    // SAFETY: the address of a block is never null.
     let block = unsafe { NonNull::new_unchecked(chunk.block) };
-    // SAFETY: `B` allocated the block with this number of bytes, and nothing views it (caller).
+    // SAFETY: `B` allocated the block with this number of bytes, and the caller guarantees that no
+    // view of it is in use.
     unsafe { B::free(&state.context, B::block_at(block), chunk.block_bytes) };
     chunk.block_bytes
 }
 
-/// Adds capacity for one more chunk to the list.
+/// Ensures that the list has capacity for one more chunk.
 ///
 /// # Errors
 ///
-/// [`PoolError::Bookkeeping`] if the host has no memory for the list.
+/// Returns [`PoolError::Bookkeeping`] if the host has no memory for a longer list.
 pub(super) fn lengthen<B: StackedBackend>(
     state: &StackState<B>,
 ) -> Result<(), PoolError<B::Error>> {
@@ -71,12 +74,14 @@ pub(super) fn lengthen<B: StackedBackend>(
     Ok(())
 }
 
-/// Allocates a block of `generous` bytes. If that fails, lets the backend settle, and allocates a
-/// block of `needed` bytes. The block becomes a chunk with `live` live bytes before it.
+/// Allocates a block of `generous` bytes. If the allocation fails, the function calls the backend's
+/// `settle`, and then allocates a block of `needed` bytes. The block becomes a chunk, and `live` is
+/// the number of live bytes before that chunk.
 ///
 /// # Errors
 ///
-/// [`PoolError::LimitExceeded`] or [`PoolError::OutOfMemory`] if the block cannot be allocated.
+/// Returns [`PoolError::LimitExceeded`] or [`PoolError::OutOfMemory`] if the block cannot be
+/// allocated.
 pub(super) fn allocate<B: StackedBackend>(
     state: &StackState<B>,
     needed: usize,

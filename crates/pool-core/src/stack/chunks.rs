@@ -3,17 +3,19 @@
 use alloc::vec::Vec;
 use core::ops::Range;
 
-/// A chunk: a block of the backend without its last line, or a part of another pool's chunk.
+/// A chunk of memory for arrays. A chunk is either a block of the backend without its last line, or
+/// a part of another pool's chunk.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Chunk {
-    /// The address of the block; null if the chunk is borrowed.
+    /// The address of the block, or null if the chunk is borrowed.
     pub(super) block: *mut u8,
-    /// The first address in the block that is aligned for every element that the pool has seen.
+    /// The first address in the block that is aligned for every element type that the pool has
+    /// stored.
     pub(super) start: *mut u8,
-    /// The end of the chunk: one line before the end of the block (invariant 4), or lower if the
-    /// rest is lent or belongs to another pool.
+    /// The end of the chunk, which is one line before the end of the block (invariant 4). The end
+    /// is lower if the rest of the block is lent or belongs to another pool.
     pub(super) end: *mut u8,
-    /// The size of the block in bytes; 0 if the chunk is borrowed.
+    /// The size of the block in bytes, or 0 if the chunk is borrowed.
     pub(super) block_bytes: usize,
     /// The number of bytes that were live in earlier chunks when the first array was placed in this
     /// chunk.
@@ -21,12 +23,13 @@ pub(super) struct Chunk {
 }
 
 impl Chunk {
-    /// Returns `true` if the address of a cursor is in the chunk.
+    /// Returns `true` if the cursor address `at` is in the chunk.
     pub(super) fn contains(&self, at: *const u8) -> bool {
         (self.start.addr()..=self.end.addr()).contains(&at.addr())
     }
 
-    /// Returns the number of bytes that are live while the cursor is at an address of the chunk.
+    /// Returns the number of bytes that are live while the cursor is at the address `at` in the
+    /// chunk.
     pub(super) fn live_at(&self, at: *const u8) -> usize {
         self.live_before + (at.addr() - self.start.addr())
     }
@@ -36,18 +39,18 @@ impl Chunk {
         self.block.is_null()
     }
 
-    /// Returns the addresses of the block's bytes.
+    /// Returns the address range of the block.
     pub(super) fn block_addresses(&self) -> Range<usize> {
         self.block.addr()..self.block.addr() + self.block_bytes
     }
 
-    /// Returns the number of bytes available for arrays.
+    /// Returns the number of bytes that are available for arrays.
     pub(super) fn capacity(&self) -> usize {
         self.end.addr() - self.start.addr()
     }
 }
 
-/// The chunks of a pool.
+/// The list of a pool's chunks.
 #[derive(Debug)]
 pub(super) struct Chunks(Vec<Chunk>);
 
@@ -65,18 +68,21 @@ impl Chunks {
         self.0.get_mut(number)
     }
 
-    /// Returns the number of the chunk that contains a cursor. Returns `None` for a stray cursor.
+    /// Returns the number of the chunk that contains the cursor address `at`. Returns `None` if the
+    /// cursor is stray.
     pub(super) fn position(&self, at: *const u8) -> Option<usize> {
         self.0.iter().position(|chunk| chunk.contains(at))
     }
 
-    /// Returns the address of the block that contains an address of an array.
+    /// Returns the address of the block that contains `address`, which must be an address of an
+    /// array.
     pub(super) fn block_around(&self, address: *const u8) -> Option<*mut u8> {
         self.position(address).and_then(|position| self.get(position)).map(|chunk| chunk.block)
     }
 
     /// Returns the lowest idle address of the chunk that contains `start`, while the cursor is at
-    /// `at`. Returns `None` if the memory at `start` is handed out, or is in no chunk.
+    /// `at`. Returns `None` if the memory at `start` is handed out, or if no chunk contains
+    /// `start`.
     pub(super) fn idle_base(&mut self, at: *mut u8, start: *const u8) -> Option<*mut u8> {
         let theirs = self.position(start)?;
         let own = self.position(at);
@@ -96,11 +102,11 @@ impl Chunks {
         self.0.len()
     }
 
-    /// Allocates the memory for a list with one more chunk. Fails with the number of bytes
-    /// requested if the host has no memory.
+    /// Allocates the memory for a list of `count + 1` chunks. If the host has no memory, returns
+    /// the number of bytes requested.
     ///
-    /// The memory is allocated separately from the list, so that the list is not borrowed during
-    /// the allocation: the allocator may run foreign code.
+    /// The memory is allocated separately from the list, because the allocator may run foreign code
+    /// and the list must not be borrowed while that code runs.
     pub(super) fn longer(count: usize) -> Result<Self, usize> {
         let mut chunks = Vec::new();
         let bytes = (count + 1) * size_of::<Chunk>();
@@ -108,24 +114,24 @@ impl Chunks {
         Ok(Self(chunks))
     }
 
-    /// Moves the chunks to a longer list, and returns the old list's memory.
+    /// Moves the chunks to a longer list, and returns the memory of the old list.
     pub(super) fn move_to(&mut self, mut longer: Self) -> Self {
         longer.0.append(&mut self.0);
         core::mem::replace(self, longer)
     }
 
-    /// Returns `true` if another chunk can be pushed without allocating.
+    /// Returns `true` if another chunk can be pushed without allocating memory.
     pub(super) fn has_room(&self) -> bool {
         self.0.len() < self.0.capacity()
     }
 
-    /// Appends a chunk. The list must have capacity for it.
+    /// Appends a chunk. The list must have sufficient capacity for the chunk.
     pub(super) fn push(&mut self, chunk: Chunk) {
         debug_assert!(self.has_room(), "the list is allocated before the chunk");
         self.0.push(chunk);
     }
 
-    /// Takes the last chunk, if there are more than `keep` chunks.
+    /// Removes the last chunk and returns it, if the list contains more than `keep` chunks.
     pub(super) fn pop_above(&mut self, keep: usize) -> Option<Chunk> {
         if self.0.len() > keep { self.0.pop() } else { None }
     }
@@ -135,12 +141,12 @@ impl Chunks {
         self.0.clear();
     }
 
-    /// Takes the first chunk.
+    /// Removes the first chunk and returns it.
     pub(super) fn take_first(&mut self) -> Option<Chunk> {
         if self.0.is_empty() { None } else { Some(self.0.remove(0)) }
     }
 
-    /// Returns the capacities of the largest chunks, in descending order.
+    /// Returns the sizes in bytes of the three largest blocks, in descending order.
     pub(super) fn largest(&self) -> [usize; 3] {
         let mut largest = [0; 3];
         for chunk in &self.0 {

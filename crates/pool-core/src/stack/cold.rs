@@ -1,6 +1,6 @@
-//! The cold function of a stack: all rare cases of an acquire. These are the end of a chunk, a pool
-//! that is not settled, a dirty range, and a mode of the configuration. One compare sends all of
-//! them to [`prepare`].
+//! The cold function of a stack, which handles all rare cases of an acquire: the end of a chunk, a
+//! pool that is not settled, a dirty range, and a mode of the configuration. A single comparison
+//! sends all of these cases to [`prepare`].
 
 use core::alloc::Layout;
 use core::ptr::NonNull;
@@ -18,33 +18,34 @@ use crate::stacked::StackedBackend;
 #[derive(Clone, Copy)]
 pub(super) struct Demand {
     pub(super) length: usize,
-    /// The number of elements that suffices if the chunk has no room for all: less than `length`
-    /// for a vector that grows.
+    /// The number of elements that suffices if the chunk cannot hold `length` elements. `least` is
+    /// less than `length` only for a vector that grows.
     pub(super) least: usize,
     pub(super) element: Layout,
     pub(super) first_use: FirstUse,
-    /// The number of bytes at the start that keep their contents: those of a vector that grows in
-    /// place.
+    /// The number of bytes at the start of the memory that keep their contents. `kept_bytes` is
+    /// above 0 only for a vector that grows in place.
     pub(super) kept_bytes: usize,
-    /// `true` if the memory at the cursor belongs to a vector, which keeps it if this demand is
-    /// refused.
+    /// `true` if the memory at the cursor belongs to a vector. The vector keeps this memory if the
+    /// demand is refused.
     pub(super) is_growth: bool,
 }
 
 impl Demand {
-    /// Makes a demand for `length` elements of `T`.
+    /// Creates a demand for `length` elements of `T`.
     #[inline(always)]
     pub(super) const fn new<T>(length: usize, first_use: FirstUse) -> Self {
         let element = Layout::new::<T>();
         Self { length, least: length, element, first_use, kept_bytes: 0, is_growth: false }
     }
 
-    /// Returns the bytes of the elements, for a chunk that may lose `padding` bytes before its
-    /// start.
+    /// Returns the total size of the elements in bytes. `padding` is the number of bytes that a
+    /// chunk may lose before its start.
     ///
     /// # Errors
     ///
-    /// [`PoolError::SizeOverflow`] if a chunk for them would exceed `isize::MAX` bytes.
+    /// Returns [`PoolError::SizeOverflow`] if a chunk for the elements would exceed `isize::MAX`
+    /// bytes.
     fn bytes<B: StackedBackend>(self, padding: usize) -> Result<usize, PoolError<B::Error>> {
         let element_size = self.element.size();
         let most = isize::MAX as usize - 2 * B::ALIGN - self.element.align().max(padding);
@@ -53,12 +54,12 @@ impl Demand {
     }
 }
 
-/// Returns the span of `length` elements at a cursor below `written_end`, if no byte of it is dirty. `end` is below the
-/// lowest dirty byte, so acquires above live memory with padding fail the comparison with `end`, though they may be
-/// read.
+/// Returns the span of `length` elements at a cursor below `written_end`, if no byte of the span is
+/// dirty. Because `end` is at most the lowest dirty byte, an acquire above a live array with
+/// padding fails the comparison with `end`, even if the memory of that acquire is clean.
 ///
-/// Sound: the span ends at or below `written_end`, so it may be handed out (invariants 3 and 12), and its bytes are
-/// initialised (invariant 6).
+/// The result is sound because the span ends at or below `written_end`. The span may therefore be
+/// handed out (invariants 3 and 12), and its bytes are initialised (invariant 6).
 #[inline]
 fn clean_span<B: StackedBackend>(
     state: &StackState<B>,
@@ -72,15 +73,16 @@ fn clean_span<B: StackedBackend>(
     (is_usual && state.dirty.is_clean(&(at.addr()..span.next.addr()))).then_some(span)
 }
 
-/// Finds memory for a demand at a cursor, or in a later chunk.
+/// Finds memory for a demand, either at the cursor or in a later chunk.
 ///
 /// # Errors
 ///
-/// Same as for an acquire.
+/// Returns the same errors as an acquire.
 ///
 /// # Safety
 ///
-/// `at` is a cursor of the pool, and nothing at or above it is viewed, except the `kept_bytes` of a vector.
+/// `at` must be a cursor of the pool. No view of memory at or above `at` may exist, except for the
+/// first `kept_bytes` bytes of a vector.
 #[cold]
 #[inline(never)]
 pub(super) unsafe fn prepare<B: StackedBackend>(
@@ -95,19 +97,20 @@ pub(super) unsafe fn prepare<B: StackedBackend>(
     if let Some(span) = clean {
         return Ok(span);
     }
-    // SAFETY: the caller's promise.
+    // SAFETY: the caller upholds the same contract.
     unsafe { prepare_rarely(state, at, demand) }
 }
 
-/// Does the same as [`prepare`], if memory must be allocated, zeroed, or ordered by the backend.
+/// Does the same as [`prepare`] for a demand that may require the pool to allocate memory, to zero
+/// memory, or to let the backend order it.
 ///
 /// # Errors
 ///
-/// Same as for an acquire.
+/// Returns the same errors as an acquire.
 ///
 /// # Safety
 ///
-/// Same as for [`prepare`].
+/// The requirements are the same as for [`prepare`].
 #[inline(never)]
 unsafe fn prepare_rarely<B: StackedBackend>(
     state: &StackState<B>,
@@ -116,26 +119,26 @@ unsafe fn prepare_rarely<B: StackedBackend>(
 ) -> Result<Span, PoolError<B::Error>> {
     let bytes = demand.bytes::<B>(state.padding())?;
     if at.addr() == STRAY {
-        // A first cursor of a pool that is not settled: nothing of the pool is in use (invariant
-        // 1).
-        // SAFETY: by that, nothing is in use.
+        // The cursor is the first cursor of a pool that is not settled. SAFETY: nothing in the pool
+        // is in use, because no array of a pool is below a stray cursor (invariant 1).
         unsafe { settle(state) };
     }
     let Some(_busy) = state.busy() else { return Err(PoolError::Reentered) };
     if bytes == 0 {
-        // SAFETY: addresses of a pool are not null.
+        // SAFETY: the addresses of a pool's memory are never null.
         return Ok(nothing(unsafe { NonNull::new_unchecked(at) }, demand.element.align()));
     }
     state.most_aligned.set(state.most_aligned.get().max(demand.element.align()));
-    // SAFETY: the caller upholds this contract; the pool is marked.
+    // SAFETY: the caller upholds the same contract, and the pool is marked as busy.
     let (span, live) = match unsafe { find(state, at, bytes, demand) } {
         Some(found) => found,
-        // SAFETY: as above.
+        // SAFETY: the caller upholds the same contract, and the pool is marked as busy.
         None => unsafe { grow_within_limit(state, at, bytes, demand) }?,
     };
-    // Fewer if a vector got the rest of its chunk.
+    // The span may be smaller than `bytes`, if a vector received only the rest of its chunk.
     let bytes = bytes.min(span.next.addr() - span.start.addr().get());
-    // SAFETY: nothing views the span (caller); the pool is marked.
+    // SAFETY: the caller guarantees that no view of the span exists beyond `kept_bytes`, and the
+    // pool is marked as busy.
     unsafe { put_in_order(state, span, bytes, demand) }?;
     if demand.least < demand.length {
         state.note_capacity(live, span.next);
@@ -146,11 +149,12 @@ unsafe fn prepare_rarely<B: StackedBackend>(
     Ok(span)
 }
 
-/// Does the same as [`prepare`] for elements that may be read, with a panic instead of an error.
+/// Does the same as [`prepare`] for elements that may be read before they are written, but panics
+/// instead of returning an error.
 ///
 /// # Safety
 ///
-/// Same as for [`prepare`].
+/// The requirements are the same as for [`prepare`].
 #[cold]
 #[inline(never)]
 #[track_caller]
@@ -162,14 +166,14 @@ pub(super) unsafe fn prepare_or_panic<B: StackedBackend>(
 ) -> Span {
     match clean_span(state, at, length, element) {
         Some(span) => span,
-        // SAFETY: the caller's promise.
+        // SAFETY: the caller upholds the same contract.
         None => unsafe { prepare_rarely_or_panic(state, at, length, element) },
     }
 }
 
 /// # Safety
 ///
-/// Same as for [`prepare`].
+/// The requirements are the same as for [`prepare`].
 #[inline(never)]
 #[track_caller]
 unsafe fn prepare_rarely_or_panic<B: StackedBackend>(
@@ -186,45 +190,47 @@ unsafe fn prepare_rarely_or_panic<B: StackedBackend>(
         kept_bytes: 0,
         is_growth: false,
     };
-    // SAFETY: the same contract, which the caller upholds.
+    // SAFETY: the caller upholds the same contract.
     match unsafe { prepare_rarely(state, at, demand) } {
         Ok(span) => span,
         Err(error) => panic_with(&error),
     }
 }
 
-/// Returns the position of elements without bytes: the first aligned address from the cursor on.
-/// The next array may begin before it.
+/// Returns the position of elements that have no bytes, which is the first aligned address at or
+/// above the cursor. The next array may begin before that address.
 fn nothing(at: NonNull<u8>, align: usize) -> Span {
     let padding = at.addr().get().wrapping_neg() & (align - 1);
     let start = NonNull::new(at.as_ptr().wrapping_add(padding)).unwrap_or(at);
     Span { start, next: at.as_ptr() }
 }
 
-/// Returns the bytes of a chunk from the first aligned address at or above `at` on; `None` if that
-/// is above the chunk.
+/// Returns the number of bytes from the first aligned address at or above `at` to the end of the
+/// chunk. Returns `None` if that address is above the chunk.
 fn room(chunk: &Chunk, at: *mut u8, align: usize) -> Option<usize> {
     let padding = at.addr().wrapping_neg() & (align - 1);
     chunk.end.addr().checked_sub(at.addr())?.checked_sub(padding)
 }
 
-/// Returns the span of `bytes` bytes at the first address from `at` on with the alignment `align`;
-/// `None` if it ends above the chunk.
+/// Returns the span of `bytes` bytes at the first address at or above `at` with the alignment
+/// `align`. Returns `None` if the span would end above the chunk.
 fn fit<B: StackedBackend>(chunk: &Chunk, at: *mut u8, bytes: usize, align: usize) -> Option<Span> {
     if bytes > room(chunk, at, align)? {
         return None;
     }
     let start = at.wrapping_add(at.addr().wrapping_neg() & (align - 1));
-    // The start is a multiple of a line too: alignments are powers of two, and `at` is a multiple of a line.
+    // The start is also a multiple of a line, because alignments are powers of two and `at` is a
+    // multiple of a line.
     let next = start.wrapping_add(lines::<B>(bytes));
     Some(Span { start: NonNull::new(start)?, next })
 }
 
-/// Finds memory in the cursor's chunk or in the next one, and the bytes that are then live.
+/// Finds memory in the cursor's chunk or in the next chunk. Also returns the number of bytes that
+/// are live after the memory has been handed out.
 ///
 /// # Safety
 ///
-/// Same as for [`prepare`], and the pool is marked as busy.
+/// The requirements are the same as for [`prepare`]. In addition, the pool must be marked as busy.
 unsafe fn find<B: StackedBackend>(
     state: &StackState<B>,
     at: *mut u8,
@@ -235,8 +241,8 @@ unsafe fn find<B: StackedBackend>(
         return None;
     }
     let align = demand.element.align();
-    // While chunks are allocated, a vector gets all bytes that it demands, so that it grows in the
-    // same way in the next pass.
+    // While the pool still allocates chunks, a vector receives every byte that it demands, so that
+    // it grows in the same way in the next pass.
     let is_settled = state.is_settled();
     let least = if is_settled { demand.least * demand.element.size() } else { bytes };
     state.with_chunks(|chunks| {
@@ -248,7 +254,8 @@ unsafe fn find<B: StackedBackend>(
             }
         }
         let live = live_at(chunks, position, at);
-        // A later chunk holds nothing: the cursor is in an earlier one (invariant 2).
+        // A later chunk contains no arrays, because the cursor is in an earlier chunk (invariant
+        // 2).
         let next = chunks.get_mut(position.map_or(0, |position| position + 1))?;
         let span = fit::<B>(next, next.start, bytes, align)?;
         next.live_before = state.live_before_chunk(live);
@@ -256,22 +263,22 @@ unsafe fn find<B: StackedBackend>(
     })
 }
 
-/// Returns the bytes that are live at a cursor.
+/// Returns the number of bytes that are live while the cursor is at `at`.
 fn live_at(chunks: &Chunks, position: Option<usize>, at: *mut u8) -> usize {
     position.and_then(|position| chunks.get(position)).map_or(0, |chunk| chunk.live_at(at))
 }
 
-/// Does the same as [`grow`], for a pool that may have borrowed memory. Memory above the cursor in
-/// a borrowed chunk does not count for the pool's limit, and is not used after another chunk
-/// follows it.
+/// Does the same as [`grow`] for a pool that may have borrowed memory. The memory above the cursor
+/// in a borrowed chunk does not count towards the pool's limit, because it is not used once another
+/// chunk follows.
 ///
 /// # Errors
 ///
-/// Same as for [`grow`].
+/// Returns the same errors as [`grow`].
 ///
 /// # Safety
 ///
-/// Same as for [`grow`].
+/// The requirements are the same as for [`grow`].
 unsafe fn grow_within_limit<B: StackedBackend>(
     state: &StackState<B>,
     at: *mut u8,
@@ -279,13 +286,14 @@ unsafe fn grow_within_limit<B: StackedBackend>(
     demand: Demand,
 ) -> Result<(Span, usize), PoolError<B::Error>> {
     let mut unused = None;
-    // A vector's memory is above the cursor that it is moved from.
+    // For a vector that grows, the chunk is not shortened, because the vector's elements are still
+    // above the cursor.
     state.with_first(|chunk| {
         if chunk.is_borrowed() && chunk.contains(at) && !demand.is_growth {
             unused = Some(core::mem::replace(&mut chunk.end, at));
         }
     });
-    // SAFETY: the same contract, which the caller upholds.
+    // SAFETY: the caller upholds the same contract.
     let grown = unsafe { grow(state, at, bytes, demand) };
     if let (Err(_), Some(end)) = (&grown, unused) {
         state.with_first(|chunk| {
@@ -297,24 +305,26 @@ unsafe fn grow_within_limit<B: StackedBackend>(
     grown
 }
 
-/// Allocates a chunk after the cursor's. It is as large as all that the pool holds, which doubles
-/// the pool, or else exactly large enough. Later chunks are freed first. If that is not enough, so
-/// is a first chunk without any array.
+/// Allocates a chunk after the cursor's chunk. The new chunk is as large as all memory that the
+/// pool holds, which doubles the pool's memory. If that size cannot be allocated, the chunk is
+/// exactly large enough for the demand. Later chunks are freed before the allocation. If memory is
+/// still insufficient and the first chunk contains no array, the first chunk is also freed.
 ///
 /// # Errors
 ///
-/// Same as for an acquire. The pool has then lost at most idle chunks.
+/// Returns the same errors as an acquire. After an error, the pool may have freed idle chunks, but
+/// no others.
 ///
 /// # Safety
 ///
-/// Same as for [`prepare`], and the pool is marked as busy.
+/// The requirements are the same as for [`prepare`]. In addition, the pool must be marked as busy.
 unsafe fn grow<B: StackedBackend>(
     state: &StackState<B>,
     at: *mut u8,
     bytes: usize,
     demand: Demand,
 ) -> Result<(Span, usize), PoolError<B::Error>> {
-    // The ends stay null until a first cursor acquires again (invariant 3).
+    // The ends remain null until a first cursor acquires memory again (invariant 3).
     state.unsettle();
     let (position, live, is_idle) = state.with_chunks(|chunks| {
         let position = chunks.position(at);
@@ -323,18 +333,18 @@ unsafe fn grow<B: StackedBackend>(
     });
     let keep = position.map_or(0, |position| position + 1);
     let held = state.reserved();
-    // SAFETY: the later chunks hold nothing (invariant 2), and the pool is marked.
+    // SAFETY: the later chunks contain no arrays (invariant 2), and the pool is marked as busy.
     unsafe { free_above(state, keep) };
     lengthen(state)?;
 
-    // One line more than the elements need (invariant 4).
+    // The chunk needs one more line than its elements occupy (invariant 4).
     let needed = lines::<B>(bytes) + state.padding() + B::ALIGN;
     let live = if live == 0 { 0 } else { state.live_before_chunk(live) };
     let generous = if state.config().fresh { needed } else { held.max(LEAST).max(needed) };
     let chunk = match allocate(state, needed, lines::<B>(generous), live) {
         Err(PoolError::LimitExceeded { .. } | PoolError::OutOfMemory { .. }) if is_idle => {
-            // SAFETY: the cursor is at the start of the first chunk, so it holds nothing; the
-            // cursors become stray.
+            // SAFETY: the cursor is at the start of the first chunk, so the chunk contains no
+            // arrays. The cursors of the pool become stray.
             unsafe { free_above(state, 0) };
             allocate(state, needed, needed, live)?
         }
@@ -342,34 +352,37 @@ unsafe fn grow<B: StackedBackend>(
     };
     let is_stray = state.with_chunks(|chunks| chunks.position(at)).is_none();
     let chunk = if is_stray && chunk.contains(at) && chunk.start != at {
-        // SAFETY: just allocated, and the pool is marked.
+        // SAFETY: the chunk was just allocated, and the pool is marked as busy.
         unsafe { allocate_elsewhere(state, chunk, needed) }?
     } else {
         state.note_allocated(&chunk);
         chunk
     };
     state.with_chunks(|chunks| chunks.push(chunk));
-    // The chunk was made large enough for the span.
+    // The span always fits, because the chunk was allocated with a sufficient size.
     let Some(span) = fit::<B>(&chunk, chunk.start, bytes, demand.element.align()) else {
         return Err(PoolError::SizeOverflow { elements: bytes, element_size: 1 });
     };
-    // The chunk is in the list: a hook that panics loses nothing.
+    // The warning hook runs after the chunk was added to the list, so a panic of the hook does not
+    // leak the chunk.
     #[cfg(debug_assertions)]
     state.growth_report.note_growth(state.config(), at.addr(), state.reserved());
     Ok((span, chunk.live_at(span.next)))
 }
 
-/// Allocates another chunk instead of one that contains a stray cursor. For such a cursor, the
-/// bytes below it in the chunk would look handed out (invariant 1).
+/// Allocates a chunk that replaces a chunk around a stray cursor. If the pool used a chunk that
+/// contains a stray cursor, the bytes between the start of the chunk and the cursor would count as
+/// handed out (invariant 1).
 ///
 /// # Errors
 ///
-/// Same as for [`allocate`]: both chunks are held for a moment.
+/// Returns the same errors as [`allocate`]. The pool holds both chunks for a short time, so the
+/// second allocation may exceed the pool's limit.
 ///
 /// # Safety
 ///
-/// The chunk was just allocated, is not recorded yet, and nothing views it. The pool is marked as
-/// busy.
+/// The chunk must have just been allocated, must not be recorded yet, and must have no views. The
+/// pool must be marked as busy.
 unsafe fn allocate_elsewhere<B: StackedBackend>(
     state: &StackState<B>,
     chunk: Chunk,
@@ -380,24 +393,25 @@ unsafe fn allocate_elsewhere<B: StackedBackend>(
     if let Ok(other) = &other {
         state.note_allocated(other);
     }
-    // SAFETY: the same contract, which the caller upholds.
+    // SAFETY: the caller upholds the same contract.
     unsafe { free(state, chunk) };
     other
 }
 
-/// The bytes of the smallest chunk that a pool allocates for itself.
+/// The size in bytes of the smallest chunk that a pool allocates for itself.
 const LEAST: usize = 4 << 10;
 
-/// Lets the backend order the armed bytes of a span, zeroes the dirty bytes if they are read first,
-/// and poisons.
+/// Makes the backend order the armed bytes of a span, zeroes the dirty bytes if they may be read
+/// before they are written, and poisons the memory if the configuration requests it.
 ///
 /// # Errors
 ///
-/// [`PoolError::Backend`] if the backend fails.
+/// Returns [`PoolError::Backend`] if the backend fails.
 ///
 /// # Safety
 ///
-/// Nothing views the span except its `kept_bytes`, and the pool is marked as busy.
+/// No view of the span may exist, except for its first `kept_bytes` bytes. The pool must be marked
+/// as busy.
 unsafe fn put_in_order<B: StackedBackend>(
     state: &StackState<B>,
     span: Span,
@@ -408,7 +422,8 @@ unsafe fn put_in_order<B: StackedBackend>(
     let armed = start + demand.kept_bytes..start + bytes;
     while let Some(part) = state.armed.first_in(&armed) {
         let block = B::block_at(offset(span.start, part.start - start));
-        // SAFETY: the part is in an allocated chunk, and nothing views it (caller).
+        // SAFETY: the part is in an allocated chunk, and the caller guarantees that no view of it
+        // exists.
         unsafe { B::reuse_bytes(&state.context, block, part.len()) }.map_err(|source| {
             PoolError::Backend { operation: "order a block after its last use", source }
         })?;
@@ -418,29 +433,32 @@ unsafe fn put_in_order<B: StackedBackend>(
         let range = start..start + bytes;
         while let Some(part) = state.dirty.first_in(&range) {
             let at = offset(span.start, part.start - start);
-            // SAFETY: the part is in an allocated chunk, and nothing views it (caller).
+            // SAFETY: the part is in an allocated chunk, and the caller guarantees that no view of
+            // it exists.
             unsafe { set_bytes::<B>(state, at, 0, part.len(), "zero a dirty range") }?;
             state.dirty.remove(&part);
         }
     }
     if state.config().poison && bytes > demand.kept_bytes {
         let at = offset(span.start, demand.kept_bytes);
-        // SAFETY: as above.
+        // SAFETY: the bytes after `kept_bytes` are in an allocated chunk, and the caller guarantees
+        // that no view of them exists.
         unsafe { set_bytes::<B>(state, at, 0xFF, bytes - demand.kept_bytes, "poison an array") }?;
     }
     Ok(())
 }
 
-/// Returns the address `bytes` bytes after the start of a span that has more. On a device, an
-/// address is not a pointer that Rust's own `add` accepts.
+/// Returns the address that is `bytes` bytes after `start`. The function does not use the pointer
+/// method `add`, because that method is not valid for the address of device memory.
 fn offset(start: NonNull<u8>, bytes: usize) -> NonNull<u8> {
-    // The sum never wraps; if it did, the start is in the span, too.
+    // The sum never wraps to null. If the sum were null, the result would be `start`, which is also
+    // an address of the span.
     NonNull::new(start.as_ptr().wrapping_add(bytes)).unwrap_or(start)
 }
 
 /// # Safety
 ///
-/// The bytes are in an allocated chunk, and nothing views them.
+/// The bytes must be in an allocated chunk, and no view of them may exist.
 unsafe fn set_bytes<B: StackedBackend>(
     state: &StackState<B>,
     at: NonNull<u8>,
@@ -448,7 +466,8 @@ unsafe fn set_bytes<B: StackedBackend>(
     bytes: usize,
     operation: &'static str,
 ) -> Result<(), PoolError<B::Error>> {
-    // SAFETY: the caller upholds this contract; a part of a block is a block (`StackedBackend`).
+    // SAFETY: the caller upholds the same contract, and a part of a block is itself a block
+    // (`StackedBackend`).
     unsafe { B::set_bytes(&state.context, B::block_at(at), value, bytes) }
         .map_err(|source| PoolError::Backend { operation, source })
 }

@@ -1,4 +1,5 @@
-//! The cursor of a stack: the address of the next array, and the pool's state.
+//! The cursor of a stack, which consists of the address of the next array and a pointer to the
+//! pool's state.
 
 use core::alloc::Layout;
 use core::cell::Cell;
@@ -21,16 +22,16 @@ use crate::stacked::{Stacked, StackedBackend};
 use crate::stats::ReleaseReport;
 use crate::threads::ScopeMayLeaveItsThread;
 
-/// The address of the next array in its pool, with a pointer to the pool's state.
+/// The address of the next array in the pool, with a pointer to the pool's state.
 pub struct StackCursor<B: StackedBackend> {
     at: Cell<NonNull<u8>>,
     state: NonNull<StackState<B>>,
 }
 
-// SAFETY: no type meets the condition (invariant 7).
+// SAFETY: no type implements `ScopeMayLeaveItsThread`, so this impl applies to no type.
 unsafe impl<B: StackedBackend + ScopeMayLeaveItsThread> Send for StackCursor<B> {}
 
-// SAFETY: as above.
+// SAFETY: no type implements `ScopeMayLeaveItsThread`, so this impl applies to no type.
 unsafe impl<B: StackedBackend + ScopeMayLeaveItsThread> Sync for StackCursor<B> {}
 
 impl<B: StackedBackend> fmt::Debug for StackCursor<B> {
@@ -39,7 +40,7 @@ impl<B: StackedBackend> fmt::Debug for StackCursor<B> {
     }
 }
 
-/// The position of a cursor of a stack, by value.
+/// The position of a cursor of a stack, passed by value.
 pub struct StackPlace<'s, B: StackedBackend> {
     at: NonNull<u8>,
     state: NonNull<StackState<B>>,
@@ -63,9 +64,9 @@ impl<B: StackedBackend> fmt::Debug for StackPlace<'_, B> {
 impl<B: StackedBackend> StackCursor<B> {
     /// # Safety
     ///
-    /// `at` is a valid address for a cursor of the pool with this state (invariant 1). The pool
-    /// outlives the cursor. No view of memory at or above the cursor is in use, and no other cursor
-    /// creates such a view while this cursor is used.
+    /// `at` must be a valid cursor address of the pool with this state (invariant 1), and the pool
+    /// must outlive the cursor. No view of memory at or above the cursor may be in use. While this
+    /// cursor is used, no other cursor may create such a view.
     #[inline(always)]
     pub(super) unsafe fn new(at: NonNull<u8>, state: NonNull<StackState<B>>) -> Self {
         Self { at: Cell::new(at), state }
@@ -73,22 +74,22 @@ impl<B: StackedBackend> StackCursor<B> {
 
     #[inline(always)]
     fn pool(&self) -> &StackState<B> {
-        // SAFETY: the pool outlives the cursor (`new`), and only shared references to its state
-        // exist.
+        // SAFETY: the pool outlives the cursor, as `new` requires, and only shared references to
+        // its state exist.
         unsafe { self.state.as_ref() }
     }
 
     /// # Safety
     ///
-    /// `at` is a valid position of the cursor: see [`new`](Self::new).
+    /// `at` must be a valid cursor address, as explained for [`new`](Self::new).
     #[inline(always)]
     unsafe fn set(&self, at: *mut u8) {
-        // SAFETY: addresses of a pool are not null.
+        // SAFETY: the addresses of a pool's memory are never null.
         self.at.set(unsafe { NonNull::new_unchecked(at) });
     }
 }
 
-/// Returns the span of `length` elements at a cursor, if they end at or below `end`.
+/// Returns the span of `length` elements at a cursor, if the span ends at or below `end`.
 #[inline(always)]
 fn fit<B: StackedBackend, T>(at: NonNull<u8>, end: *mut u8, length: usize) -> Option<Span> {
     if align_of::<T>() > B::ALIGN || length > const { most_hot(size_of::<T>()) } {
@@ -121,13 +122,14 @@ impl<B: StackedBackend> ScopeCursor<Stacked<B>> for StackCursor<B> {
         let (state, at) = (self.pool(), self.at.get());
         let span = match fit::<B, T>(at, state.end.get(), length) {
             Some(span) => span,
-            // SAFETY: the cursor belongs to this pool, and nothing at or above it is viewed
-            // (`new`).
+            // SAFETY: the cursor belongs to this pool, and no view of memory at or above the cursor
+            // exists, as `new` requires.
             None => unsafe {
                 cold::prepare_or_panic(state, at.as_ptr(), length, Layout::new::<T>())
             },
         };
-        // SAFETY: the span belongs to this pool, which lives for `'s` (caller).
+        // SAFETY: the span belongs to this pool, and the caller guarantees that the pool lives for
+        // `'s`.
         unsafe { StackMemory::new(span, self.state) }
     }
 
@@ -145,11 +147,12 @@ impl<B: StackedBackend> ScopeCursor<Stacked<B>> for StackCursor<B> {
         let demand = Demand::new::<T>(length, first_use);
         let span = match fit::<B, T>(at, end, length) {
             Some(span) => span,
-            // SAFETY: the cursor belongs to this pool, and nothing at or above it is viewed
-            // (`new`).
+            // SAFETY: the cursor belongs to this pool, and no view of memory at or above the cursor
+            // exists, as `new` requires.
             None => unsafe { cold::prepare(state, at.as_ptr(), demand) }?,
         };
-        // SAFETY: the span belongs to this pool, which lives for `'s` (caller).
+        // SAFETY: the span belongs to this pool, and the caller guarantees that the pool lives for
+        // `'s`.
         Ok(unsafe { StackMemory::new(span, self.state) })
     }
 
@@ -174,8 +177,8 @@ impl<B: StackedBackend> ScopeCursor<Stacked<B>> for StackCursor<B> {
         }
         let state = self.pool();
         state.forget_capacity(old.next, next);
-        // SAFETY: the address is within the vector's memory, after its elements. Nothing else was
-        // acquired after the vector.
+        // SAFETY: the address is within the vector's memory, at or above the end of the elements.
+        // Nothing was acquired after the vector.
         unsafe { self.set(next) };
     }
 
@@ -192,7 +195,7 @@ impl<B: StackedBackend> ScopeCursor<Stacked<B>> for StackCursor<B> {
     #[inline(always)]
     unsafe fn step(&self, reserved: StackMemory<'_, B>) {
         self.pool().top.set(reserved.next);
-        // SAFETY: the reserved memory ends in its chunk.
+        // SAFETY: the reserved memory ends within its chunk.
         unsafe { self.set(reserved.next) };
     }
 
@@ -212,12 +215,12 @@ impl<B: StackedBackend> ScopeCursor<Stacked<B>> for StackCursor<B> {
     }
 
     fn trim(&self) -> ReleaseReport {
-        // SAFETY: nothing at or above the cursor is viewed (`new`).
+        // SAFETY: no view of memory at or above the cursor exists, as `new` requires.
         unsafe { idle::trim(self.pool(), self.at.get().as_ptr()) }
     }
 
     fn compact(&self, compaction: &Compaction) -> ReleaseReport {
-        // SAFETY: as above.
+        // SAFETY: no view of memory at or above the cursor exists, as `new` requires.
         unsafe { idle::compact(self.pool(), self.at.get().as_ptr(), compaction) }
     }
 
@@ -238,8 +241,8 @@ impl<B: StackedBackend> ScopeCursor<Stacked<B>> for StackCursor<B> {
 impl<'s, B: StackedBackend> StackPlace<'s, B> {
     #[inline(always)]
     fn pool(self) -> &'s StackState<B> {
-        // SAFETY: the pool lives for `'s` (`ScopeCursor::place`), and only shared references to its
-        // state exist.
+        // SAFETY: the pool lives for `'s`, as `ScopeCursor::place` requires, and only shared
+        // references to its state exist.
         unsafe { self.state.as_ref() }
     }
 
@@ -265,7 +268,7 @@ impl<'s, B: StackedBackend> CursorPlace<'s, Stacked<B>> for StackPlace<'s, B> {
         first_use: FirstUse,
     ) -> Result<StackMemory<'s, B>, PoolError<B::Error>> {
         let demand = Demand::new::<T>(length, first_use);
-        // SAFETY: the cursor is at this position (caller).
+        // SAFETY: the caller guarantees that the cursor is at this position.
         let span = unsafe { cold::prepare(self.pool(), self.at.as_ptr(), demand) }?;
         Ok(self.memory(span))
     }
@@ -275,7 +278,7 @@ impl<'s, B: StackedBackend> CursorPlace<'s, Stacked<B>> for StackPlace<'s, B> {
         self,
         dims: &[usize],
     ) -> Option<MemoryAndShape<'s, StackMemory<'s, B>, Stacked<B>>> {
-        // SAFETY: the caller upholds this contract, and the pool lives for `'s`.
+        // SAFETY: the caller upholds the same contract, and the pool lives for `'s`.
         let (span, way) = unsafe { shapes::fitting::<B, T>(self.pool(), self.at, dims) }?;
         Some((self.memory(span), way))
     }
@@ -286,7 +289,7 @@ impl<'s, B: StackedBackend> CursorPlace<'s, Stacked<B>> for StackPlace<'s, B> {
         dims: &[usize],
         first_use: FirstUse,
     ) -> Result<MemoryAndShape<'s, StackMemory<'s, B>, Stacked<B>>, PoolError<B::Error>> {
-        // SAFETY: the caller upholds this contract, and the pool lives for `'s`.
+        // SAFETY: the caller upholds the same contract, and the pool lives for `'s`.
         let prepared = unsafe { shapes::prepare::<B, T>(self.pool(), self.at, dims, first_use) };
         prepared.map(|(span, way)| (self.memory(span), way))
     }
@@ -306,16 +309,17 @@ impl<'s, B: StackedBackend> CursorPlace<'s, Stacked<B>> for StackPlace<'s, B> {
     }
 }
 
-/// Enlarges a vector's memory. The vector grows in place if it is the last array and its chunk is
-/// large enough. Otherwise its elements are moved.
+/// Enlarges the memory of a vector. If the vector is the last array and its chunk is large enough,
+/// the vector grows in place. If it cannot grow in place, its elements are moved to new memory.
 ///
 /// # Errors
 ///
-/// Same as for an acquire. In case of an error, the vector's memory is unchanged.
+/// Returns the same errors as an acquire. If an error is returned, the vector's memory is
+/// unchanged.
 ///
 /// # Safety
 ///
-/// Same as for [`ScopeCursor::enlarge`].
+/// The requirements are the same as for [`ScopeCursor::enlarge`].
 unsafe fn enlarge<'s, B: StackedBackend, T: Copy>(
     cursor: &StackCursor<B>,
     vector: VectorMemory<StackMemory<'s, B>>,
@@ -332,8 +336,8 @@ unsafe fn enlarge<'s, B: StackedBackend, T: Copy>(
     let reserve = |capacity| {
         let demand = Demand::new::<T>(capacity, FirstUse::Write);
         let demand = Demand { kept_bytes, is_growth: is_last, least: needed, ..demand };
-        // SAFETY: nothing above the cursor is viewed. Of the vector's memory, only the first
-        // `kept_bytes` bytes are viewed.
+        // SAFETY: no view of memory above the cursor exists. In the vector's memory, only the first
+        // `kept_bytes` bytes have a view.
         unsafe { cold::prepare(state, at, demand) }
     };
     let wanted = needed.max(length.saturating_mul(2)).max(LEAST);
@@ -349,13 +353,14 @@ unsafe fn enlarge<'s, B: StackedBackend, T: Copy>(
     // SAFETY: the span belongs to this pool, which lives for `'s`.
     let memory: StackMemory<'s, B> = unsafe { StackMemory::new(span, cursor.state) };
     if length > 0 && memory.start != old.start {
-        // SAFETY: the old memory contains the elements, and is below the new memory or in another
-        // chunk, which is kept. The new memory is large enough for more elements than that.
+        // SAFETY: the old memory contains the elements. The two regions do not overlap, because the
+        // old memory is either below the new memory or in another chunk that is still allocated.
+        // The new memory holds more than `length` elements.
         unsafe { memory.start.cast::<T>().copy_from_nonoverlapping(old.start.cast(), length) };
     }
-    // Same as `step`: from here on, the memory belongs to the vector.
+    // The memory belongs to the vector from this point on, so `top` is updated as in `step`.
     state.top.set(span.next);
-    // SAFETY: the memory was just reserved.
+    // SAFETY: `span.next` is the end of memory that was just reserved.
     unsafe { cursor.set(span.next) };
     if !plain {
         state.mark(memory.start.as_ptr(), memory.bytes());
@@ -367,12 +372,12 @@ unsafe fn enlarge<'s, B: StackedBackend, T: Copy>(
 /// The smallest capacity to which a vector grows.
 const LEAST: usize = 4;
 
-/// Takes elements out of the memory above the cursor, moves them down to the cursor, and steps past
-/// them. Elements in a later chunk move to the start of that chunk, and so does the cursor.
+/// Moves elements from the memory above the cursor down to the cursor, and steps past them. If the
+/// elements are in a later chunk, the elements and the cursor move to the start of that chunk.
 ///
 /// # Safety
 ///
-/// Same as for [`ScopeCursor::keep`].
+/// The requirements are the same as for [`ScopeCursor::keep`].
 unsafe fn keep<B: StackedBackend, T: Copy>(
     cursor: &StackCursor<B>,
     start: *mut T,
@@ -384,14 +389,16 @@ unsafe fn keep<B: StackedBackend, T: Copy>(
     let base = state.with_chunks(|chunks| chunks.idle_base(at, start.cast()))?;
     let bytes = length * size_of::<T>();
     let aligned = align_up(base, align_of::<T>()).cast::<T>();
-    // If the elements are smaller than a line, they may begin below the aligned address.
+    // If the elements are smaller than a line and already begin below the aligned address, they are
+    // not moved.
     let target = if aligned.addr() <= start.addr() { aligned } else { start };
-    // SAFETY: both addresses are in one chunk, at or above the cursor, where nothing else is viewed
-    // (caller).
+    // SAFETY: both addresses are in the same chunk, at or above the cursor, and the caller
+    // guarantees that no other view of that memory exists.
     unsafe { ptr::copy(start, target, length) };
     let next = align_up(target.cast::<u8>().wrapping_add(bytes), B::ALIGN);
     state.top.set(next);
-    // SAFETY: the elements end no higher than before, and the chunk ends at a line.
+    // SAFETY: the elements do not end at a higher address than before, and the end of a chunk is a
+    // multiple of a line, so `next` is within the chunk.
     unsafe { cursor.set(next) };
     if !plain {
         state.mark(target.cast(), bytes);
@@ -399,7 +406,7 @@ unsafe fn keep<B: StackedBackend, T: Copy>(
     Some(target)
 }
 
-/// Returns the first multiple of `align` at or above an address.
+/// Returns the first multiple of `align` at or above the address `at`.
 fn align_up(at: *mut u8, align: usize) -> *mut u8 {
     at.wrapping_add(at.addr().wrapping_neg() & (align - 1))
 }

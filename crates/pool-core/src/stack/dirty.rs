@@ -1,16 +1,17 @@
-//! The dirty ranges of a stack: bytes that may be uninitialised, because values with padding or
-//! uninitialised memory were there.
+//! The dirty ranges of a stack. The bytes of a dirty range may be uninitialised, because they
+//! previously stored values with padding or uninitialised memory.
 
 use core::cell::Cell;
 use core::ops::Range;
 
-/// The number of ranges that are kept apart. Further ones are merged, so that readers zero slightly
-/// more.
+/// The maximum number of ranges that are stored separately. If there are more ranges, some are
+/// merged, and later acquires zero slightly more memory.
 const RANGES: usize = 32;
 
-/// Disjoint ranges of addresses, in ascending order.
+/// Disjoint address ranges in ascending order.
 pub(super) struct DirtyRanges {
-    /// One more than are kept, because a removal may split a range in two.
+    /// The ranges. The array is longer than `RANGES` by one, because a removal may split a range in
+    /// two.
     ranges: [Cell<(usize, usize)>; RANGES + 1],
     count: Cell<usize>,
 }
@@ -20,21 +21,21 @@ impl DirtyRanges {
         Self { ranges: [const { Cell::new((0, 0)) }; RANGES + 1], count: Cell::new(0) }
     }
 
-    /// Returns `true` if nothing is dirty.
+    /// Returns `true` if no byte is dirty.
     pub(super) fn is_empty(&self) -> bool {
         self.count.get() == 0
     }
 
-    /// Returns `true` if a whole range is already dirty.
+    /// Returns `true` if all bytes of a range are already dirty.
     pub(super) fn contains(&self, range: &Range<usize>) -> bool {
         let after = self.first_ending_after(range.start);
         after.is_some_and(|dirty| dirty.start <= range.start && range.end <= dirty.end)
     }
 
-    /// Adds a range, which is not empty.
+    /// Adds a range, which must not be empty.
     pub(super) fn add(&self, range: Range<usize>) {
         let (mut start, mut end) = (range.start, range.end);
-        // Ranges that touch the new one become part of it.
+        // Ranges that touch the new range are merged with it.
         self.retain(|dirty| {
             let touches = dirty.start <= end && start <= dirty.end;
             if touches {
@@ -46,7 +47,7 @@ impl DirtyRanges {
         self.merge_surplus(&(end..end));
     }
 
-    /// Removes a range: its bytes are initialised, or freed.
+    /// Removes a range whose bytes have been initialised or freed.
     pub(super) fn remove(&self, range: &Range<usize>) {
         let mut rest = [None, None];
         self.retain(|dirty| {
@@ -65,7 +66,7 @@ impl DirtyRanges {
         self.merge_surplus(range);
     }
 
-    /// Moves the parts of a range to another list.
+    /// Moves all dirty bytes of a range to another list.
     pub(super) fn move_to(&self, other: &Self, range: &Range<usize>) {
         while let Some(part) = self.first_in(range) {
             self.remove(&part);
@@ -73,20 +74,21 @@ impl DirtyRanges {
         }
     }
 
-    /// Removes everything outside a range, which is no longer memory of a chunk.
+    /// Removes all dirty bytes outside a range, because they no longer belong to a chunk.
     pub(super) fn keep_within(&self, range: &Range<usize>) {
         self.remove(&(0..range.start));
         self.remove(&(range.end..usize::MAX));
     }
 
-    /// Returns the first part of a range that is dirty.
+    /// Returns the first dirty part of a range.
     pub(super) fn first_in(&self, range: &Range<usize>) -> Option<Range<usize>> {
         let dirty = self.first_ending_after(range.start)?;
         let part = dirty.start.max(range.start)..dirty.end.min(range.end);
         (part.start < part.end).then_some(part)
     }
 
-    /// Returns `true` if no byte of a range is dirty. Fastest above all dirty bytes.
+    /// Returns `true` if no byte of a range is dirty. The method is fastest if the range is above
+    /// all dirty bytes.
     #[inline]
     pub(super) fn is_clean(&self, range: &Range<usize>) -> bool {
         for dirty in self.ranges[..self.count.get()].iter().rev() {
@@ -101,7 +103,7 @@ impl DirtyRanges {
         true
     }
 
-    /// Returns the lowest dirty range that has bytes at or above an address.
+    /// Returns the lowest dirty range that contains bytes at or above an address.
     fn first_ending_after(&self, address: usize) -> Option<Range<usize>> {
         let ranges = &self.ranges[..self.count.get()];
         let (start, end) =
@@ -128,7 +130,7 @@ impl DirtyRanges {
         self.count.set(kept);
     }
 
-    /// Inserts a range that touches no other; there is a place for it.
+    /// Inserts a range that touches no other range. The array must have a free element.
     fn insert(&self, start: usize, end: usize) {
         let count = self.count.get();
         let at = self.iter().take_while(|dirty| dirty.start < start).count();
@@ -139,9 +141,9 @@ impl DirtyRanges {
         self.count.set(count + 1);
     }
 
-    /// Merges the two neighbours with the shortest gap if there is a range too many. The bytes
-    /// between them become dirty, which is harmless: dirty bytes are zeroed before they are read.
-    /// `clean` stays clean.
+    /// Merges the two adjacent ranges with the shortest gap between them, if there is one range too
+    /// many. The bytes in the gap become dirty, which is harmless because dirty bytes are zeroed
+    /// before they are read. No byte of `clean` becomes dirty.
     fn merge_surplus(&self, clean: &Range<usize>) {
         if self.count.get() <= RANGES {
             return;
@@ -168,8 +170,8 @@ mod tests {
 
     use super::*;
 
-    /// Every byte that was added and not removed is dirty, in any order of calls; more bytes may
-    /// be.
+    /// Tests that every byte that was added and not removed is dirty, for any order of calls.
+    /// Additional bytes may be dirty.
     #[test]
     fn no_dirty_byte_is_lost() {
         let mut random = 1_u64;
@@ -215,7 +217,7 @@ mod tests {
         }
     }
 
-    /// A removal may leave one part more than the list has room for. The parts are closer to each
+    /// Tests a removal that splits a range while the list is full. The two parts are closer to each
     /// other than to any other range, but they must not be merged.
     #[test]
     fn what_was_removed_stays_removed_where_the_list_is_full() {

@@ -1,4 +1,5 @@
-//! The report of a debug build about a stack that grows in many consecutive passes, with the call that made it grow.
+//! The report that a debug build prints if a stack grows in many consecutive passes. The report
+//! includes the location of the call that caused the growth.
 
 use core::cell::Cell;
 use core::panic::Location;
@@ -6,24 +7,26 @@ use core::panic::Location;
 use crate::config::PoolConfig;
 use crate::warning::{PoolWarning, report};
 
-/// The passes in which one pool grew, for its report.
+/// The counts of passes in which one pool grew, which the pool's report uses.
 pub(super) struct GrowthReport {
-    /// Passes: each begins with a first cursor.
+    /// The passes of the pool. Each pass begins with a first cursor.
     passes: Streak,
-    /// Uses by a guard of a thread. Each may have several first cursors.
+    /// The uses of the pool by guards of its thread. Each use of the pool by a guard may create
+    /// several first cursors.
     entries: Streak,
-    /// The address at which a call was about to acquire, and the call.
+    /// The address at which a call was about to acquire memory, and the location of that call.
     caller: Cell<Option<(usize, &'static Location<'static>)>>,
     is_done: Cell<bool>,
 }
 
-/// The number of events of one kind, and the latest run of events with growth.
+/// The number of events of one kind, and the length of the latest run of consecutive events in
+/// which the pool grew.
 struct Streak {
-    /// Events until now.
+    /// The number of events so far.
     count: Cell<u64>,
-    /// The last one with growth.
+    /// The number of the last event in which the pool grew.
     last_grown: Cell<u64>,
-    /// The consecutive events with growth up to that one.
+    /// The number of consecutive events with growth, up to and including `last_grown`.
     grown: Cell<usize>,
 }
 
@@ -32,12 +35,13 @@ impl Streak {
         Self { count: Cell::new(0), last_grown: Cell::new(0), grown: Cell::new(0) }
     }
 
-    /// Notes another event.
+    /// Counts another event.
     fn note(&self) {
         self.count.set(self.count.get().wrapping_add(1));
     }
 
-    /// Notes that the pool grew; returns how many consecutive events had growth.
+    /// Records that the pool grew, and returns the number of consecutive events in which it has
+    /// grown.
     fn note_growth(&self) -> usize {
         let (now, last) = (self.count.get(), self.last_grown.replace(self.count.get()));
         let grown = match now.wrapping_sub(last) {
@@ -65,22 +69,24 @@ impl GrowthReport {
         self.passes.note();
     }
 
-    /// Notes that a guard of a thread takes the pool.
+    /// Records that a guard of a thread starts to use the pool.
     pub(super) fn note_entry(&self) {
         self.entries.note();
     }
 
-    /// Records the call that is about to acquire while the cursor is at the address `at`.
+    /// Records the location of a call that is about to acquire memory while the cursor is at the
+    /// address `at`.
     pub(super) fn note_caller(&self, at: usize, caller: &'static Location<'static>) {
         self.caller.set(Some((at, caller)));
     }
 
-    /// Records that the pool grew for an acquire at the address `at`, and reports the pool when it
-    /// has first done so in very many passes, or uses by guards.
+    /// Records that the pool grew for an acquire at the address `at`. When the pool has first grown
+    /// in very many consecutive passes, or in very many consecutive uses by guards, the method
+    /// reports the pool.
     pub(super) fn note_growth(&self, config: PoolConfig, at: usize, reserved_bytes: usize) {
         let (passes, entries) = (self.passes.note_growth(), self.entries.note_growth());
         let consecutive = passes.max(entries);
-        // With `fresh` each acquire has a chunk of its own.
+        // If `fresh` is set, growth is normal, because each acquire allocates its own chunk.
         if consecutive < PoolConfig::REPORTED_PASSES
             || !config.warnings
             || config.fresh
@@ -88,7 +94,8 @@ impl GrowthReport {
         {
             return;
         }
-        // Methods that return errors record nothing: then the last call is about another address.
+        // The fallible acquire methods record no location, so the last recorded call may have been
+        // for another address.
         let location = self.caller.get().filter(|&(noted, _)| noted == at);
         report(&PoolWarning::GrowingStack {
             pool: config.name,

@@ -1,4 +1,4 @@
-//! Operations on the memory of a stack that is not handed out: freeing, shrinking and sampling.
+//! Operations on the idle memory of a stack: freeing, shrinking and sampling.
 
 use core::ptr::NonNull;
 
@@ -8,16 +8,17 @@ use crate::config::Compaction;
 use crate::stacked::StackedBackend;
 use crate::stats::ReleaseReport;
 
-/// Frees the chunks after the cursor's chunk. If nothing is handed out, the cursor's chunk is also
-/// freed. Otherwise the unused pages of that chunk are returned to the system. Frees nothing if the
-/// pool is busy.
+/// Frees the chunks after the cursor's chunk. If no array of the pool is live, the cursor's chunk
+/// is also freed. If some array is live, the unused pages of the cursor's chunk are returned to the
+/// operating system. If the pool is busy, the function frees nothing.
 ///
 /// # Safety
 ///
-/// `at` is a cursor of the pool, and nothing at or above it is viewed.
+/// `at` must be a cursor of the pool, and no view of memory at or above `at` may exist.
 pub(super) unsafe fn trim<B: StackedBackend>(state: &StackState<B>, at: *mut u8) -> ReleaseReport {
     let Some(_busy) = state.busy() else { return ReleaseReport::default() };
-    // This pool must not free lent or borrowed memory of the first chunk.
+    // The pool keeps its first chunk if a part of it is lent or borrowed, because this pool must
+    // not free that memory.
     let least = usize::from(state.shares_memory());
     let first = state.with_chunks(|chunks| match chunks.position(at) {
         Some(0) if chunks.get(0).is_some_and(|chunk| chunk.start == at) => 0,
@@ -26,32 +27,33 @@ pub(super) unsafe fn trim<B: StackedBackend>(state: &StackState<B>, at: *mut u8)
     });
     let keep = first.max(least);
     if first == 0 {
-        // No array is live.
+        // At this point, no array of the pool is live.
         state.forget_needs();
     }
-    // SAFETY: nothing at or above the cursor is viewed (caller), and the pool is marked.
+    // SAFETY: the caller guarantees that no view of memory at or above the cursor exists, and the
+    // pool is marked as busy.
     let discarded_bytes = if keep > 0 { unsafe { discard_rest(state, at) } } else { 0 };
     if state.with_chunks(|chunks| chunks.len()) == keep {
         return ReleaseReport { discarded_bytes, ..ReleaseReport::default() };
     }
-    // Cursors of outer scopes may be stray from here on, so the pool is not settled (invariants 1
-    // and 3).
+    // Freeing chunks may make the cursors of outer scopes stray, so the pool must not remain
+    // settled (invariants 1 and 3).
     state.unsettle();
-    // SAFETY: the chunks contain no array (invariant 2), and the pool is marked.
+    // SAFETY: the freed chunks contain no array (invariant 2), and the pool is marked as busy.
     let (bytes, slots) = unsafe { free_above(state, keep) };
     B::settle(&state.context);
     ReleaseReport { slots, bytes, discarded_bytes }
 }
 
-/// Returns whole pages of the cursor's chunk, from the cursor on, to the system, and returns their
-/// number of bytes. The chunk and its dirty ranges stay unchanged, because the returned bytes are
-/// initialised.
+/// Returns the whole pages after the cursor in the cursor's chunk to the operating system. The
+/// function's result is the number of bytes that were returned to the operating system. The chunk
+/// and its dirty ranges do not change, because the bytes of returned pages are initialised.
 ///
 /// # Safety
 ///
-/// Same as for [`trim`], and the pool is marked as busy.
+/// The requirements are the same as for [`trim`]. In addition, the pool must be marked as busy.
 unsafe fn discard_rest<B: StackedBackend>(state: &StackState<B>, at: *mut u8) -> usize {
-    // Another pool may be using a part of the block.
+    // No pages are returned if another pool may be using a part of the block.
     if state.shares_memory() {
         return 0;
     }
@@ -62,17 +64,17 @@ unsafe fn discard_rest<B: StackedBackend>(state: &StackState<B>, at: *mut u8) ->
         return 0;
     };
     let from = at.addr() - chunk.block.addr();
-    // SAFETY: this is a chunk's block with its size, and nothing from the cursor on is viewed
-    // (caller).
+    // SAFETY: `block` is the block of a chunk and has this size. The caller guarantees that no view
+    // of memory at or above the cursor exists.
     unsafe { B::discard(&state.context, B::block_at(block), chunk.block_bytes, from) }
 }
 
-/// Makes the next pass begin with a chunk of the size that the sampled passes needed, if the pool
-/// holds much more.
+/// Frees the pool's excess memory if the pool holds much more than the sampled passes needed. The
+/// next pass then begins with a chunk of the size that the sampled passes needed.
 ///
 /// # Safety
 ///
-/// Same as for [`trim`].
+/// The requirements are the same as for [`trim`].
 pub(super) unsafe fn compact<B: StackedBackend>(
     state: &StackState<B>,
     at: *mut u8,
@@ -98,12 +100,13 @@ fn is_oversized(held: usize, used: usize, compaction: &Compaction) -> bool {
         && held.saturating_sub(used) >= compaction.minimum_bytes.max(1)
 }
 
-/// Sends the acquires of the next passes to the cold function, which records the memory they need.
-/// Samples nothing if the pool is busy.
+/// Makes the acquires of the next passes call the cold function, which records the amount of memory
+/// they need. If the pool is busy, the function does nothing.
 pub(super) fn sample<B: StackedBackend>(state: &StackState<B>) {
     let Some(_busy) = state.busy() else { return };
     state.largest_sample.set(0);
     state.samples_left.set(Compaction::SAMPLES);
-    // The first cursor of a pass counts the pass, but only if it calls the cold function.
+    // The next pass begins with a merge, because the first cursor of a pass counts the pass only if
+    // it calls the cold function.
     state.merge_next();
 }

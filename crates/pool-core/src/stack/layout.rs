@@ -1,4 +1,4 @@
-//! The layout of stacks, with its implementation of the interface of every pool.
+//! The stack layout, with its implementation of the interface that all pools share.
 
 use super::cursor::StackCursor;
 use super::memory::{Span, StackMemory};
@@ -48,7 +48,7 @@ impl<B: StackedBackend> PoolState<Stacked<B>> for StackState<B> {
     unsafe fn configure(&self, config: PoolConfig) -> Result<(), ConfigError> {
         config.validate()?;
         self.set_config(MemoryChecks::applied_to(config));
-        // SAFETY: no part of the pool is in use (caller).
+        // SAFETY: the caller guarantees that no part of the pool is in use.
         unsafe { shapes::clear(self) };
         Ok(())
     }
@@ -75,10 +75,10 @@ impl<B: StackedBackend> PoolState<Stacked<B>> for StackState<B> {
             self.note_pass();
         }
         let last = self.with_names(|names| names.last().map(|name| name.next));
-        // SAFETY: as in `StackRoot::cursor`. The arrays of a pool are not at the null address.
+        // SAFETY: the addresses of arrays, the start of a chunk and `STRAY` are never null.
         let at = unsafe { NonNull::new_unchecked(last.unwrap_or(self.base.get())) };
-        // SAFETY: this is the end of the last array, or the position of a first cursor. The caller
-        // upholds the rest of the contract.
+        // SAFETY: `at` is the end of the last array, or the position of a first cursor. The caller
+        // upholds the other requirements.
         unsafe { StackCursor::new(at, NonNull::from(self)) }
     }
 }

@@ -1,21 +1,29 @@
-//! Memory that one stack lends to another: the rest of the lender's chunk is the first chunk of the borrower.
+//! Loans of memory between two stacks. The lender lends the rest of its chunk, and that memory
+//! becomes the first chunk of the borrower.
 //!
 //! # Why this is sound
 //!
-//! - **No view of the lender is there.** A pool lends only while it is settled, from its `top` on. Each step of a
-//!   cursor stores the cursor, and a scope that begins in the pool itself stores its first one. The step was that of
-//!   the innermost cursor, and scopes inside it have ended or are below, so no cursor in use is above `top`. All are in
-//!   the chunk (invariant 3).
-//! - **The lender cannot reach it.** Its chunk ends where the lent memory begins, and so do its ends. A cursor that
-//!   needs more calls the cold function, and gets another chunk. Only one pool borrows from a pool at a time.
-//! - **The block stays.** A chunk is freed by [`free`](super::chunk_memory::free) alone. If the chunk is lent, it hands
-//!   the block over to the borrower, which owns it from then on. If the chunk is borrowed, it gives the memory back.
-//!   Both happen only while the pool has nothing in the chunk.
-//! - **The borrower gives back only memory without views**: a chunk that it drops, or all of it when its guard is
-//!   dropped. A forgotten guard gives nothing back, so its views stay valid until the process ends.
-//! - **A dirty byte stays dirty.** Dirty ranges of the lent memory move to the borrower, and back.
+//! - **The lender has no view of the lent memory**. A pool lends memory only while it is settled,
+//!   and only memory from its `top` on. Each step of a cursor stores the cursor's new position in
+//!   `top`. When a scope begins in the pool itself, the position of its first cursor is stored in
+//!   `top`. The last step was that of the innermost cursor. Every scope inside the scope of that
+//!   cursor has ended or has its cursor below `top`, so no cursor in use is above `top`. All
+//!   cursors in use are in the chunk (invariant 3).
+//! - **The lender cannot access the lent memory**. The lender's chunk and both of its ends are
+//!   lowered to the start of the lent memory. A cursor that needs more memory calls the cold
+//!   function, which allocates another chunk. At most one pool borrows from a given pool at a time.
+//! - **The block remains allocated**. Only [`free`](super::chunk_memory::free) frees chunks. If the
+//!   chunk is lent, `free` transfers the block to the borrower, which owns the block from then on.
+//!   If the chunk is borrowed, `free` returns the memory to the lender. The function `free` runs
+//!   only while the pool itself stores nothing in the chunk.
+//! - **The borrower returns only memory without views**. It returns the memory of a chunk that it
+//!   drops, or all borrowed memory when its guard is dropped. A forgotten guard returns nothing, so
+//!   its views remain valid until the process exits.
+//! - **A dirty byte remains dirty**. The dirty ranges of lent memory are moved to the borrower, and
+//!   are moved back when the memory is returned.
 //!
-//! The pool that owns the block counts borrowed bytes as reserved. They count for the limits of both pools.
+//! The pool that owns the block counts borrowed bytes as reserved. Borrowed bytes count towards the
+//! limits of both pools.
 
 use core::ptr::{NonNull, null_mut, without_provenance_mut};
 
@@ -23,21 +31,23 @@ use super::chunks::{Chunk, Chunks};
 use super::state::{STRAY, StackState};
 use crate::stacked::StackedBackend;
 
-/// Memory that may be lent: from the lender's `top` to the end of its chunk.
+/// Memory that a pool may lend, from the lender's `top` to the end of its chunk.
 pub(super) struct Offer {
-    /// The chunk of the borrower.
+    /// The chunk that the borrower would receive.
     chunk: Chunk,
     /// The end of the lender's chunk.
     lender_end: *mut u8,
 }
 
 impl Offer {
-    /// Returns the memory that a pool can lend to another one now; `None` if there is none.
+    /// Returns the memory that `lender` can currently lend to `borrower`. Returns `None` if
+    /// `lender` cannot lend any memory.
     pub(super) fn of<B: StackedBackend>(
         lender: &StackState<B>,
         borrower: &StackState<B>,
     ) -> Option<Self> {
-        // In the middle of an operation, memory at `top` may be reserved for an array that the cursor has not stepped past.
+        // A busy pool lends nothing, because memory at `top` may be reserved for an array that the
+        // cursor has not stepped past yet.
         let may_lend = lender.is_settled()
             && !lender.is_busy()
             && lender.neighbours.borrower.get().is_none()
@@ -51,7 +61,7 @@ impl Offer {
         let lender_end = first.filter(|chunk| chunk.contains(top))?.end;
         let padding = top.addr().wrapping_neg() & (borrower.most_aligned.get() - 1);
         let room = (lender_end.addr() - top.addr()).checked_sub(padding)?;
-        // At most the bytes that the borrower may reserve.
+        // The offer is limited to the number of bytes that the borrower may reserve.
         let bytes = room.min(borrower.config().byte_limit & !(B::ALIGN - 1));
         let start = top.wrapping_add(padding);
         let end = start.wrapping_add(bytes);
@@ -59,28 +69,29 @@ impl Offer {
         (bytes > 0).then_some(Self { chunk, lender_end })
     }
 
-    /// Returns the bytes that the borrower would have.
+    /// Returns the number of bytes that the borrower would receive.
     pub(super) fn bytes(&self) -> usize {
         self.chunk.capacity()
     }
 
-    /// Lends the memory. The borrower is settled in it.
+    /// Lends the memory, and settles the borrower in it.
     ///
     /// # Safety
     ///
-    /// The offer was just made for these pools. Both are live until they part with the chunk. The borrower has no
-    /// chunk, and its list has room for one; no view or cursor of it is in use.
+    /// The offer must have just been created for these two pools, and both pools must live until
+    /// the loan ends. The borrower must have no chunk, and its list must have capacity for one
+    /// chunk. No view or cursor of the borrower may be in use.
     pub(super) unsafe fn lend<B: StackedBackend>(
         self,
         lender: NonNull<StackState<B>>,
         borrower: NonNull<StackState<B>>,
     ) {
-        // SAFETY: live (caller).
+        // SAFETY: the caller guarantees that the borrower is live.
         let to = unsafe { borrower.as_ref() };
-        // SAFETY: as above.
+        // SAFETY: the caller guarantees that the lender is live.
         let from = unsafe { lender.as_ref() };
         let lent = from.top.get();
-        // The borrower has no memory, so its notes are about freed chunks.
+        // The borrower has no memory, so its dirty ranges can only refer to freed chunks.
         to.dirty.keep_within(&(0..0));
         from.dirty.move_to(&to.dirty, &(lent.addr()..self.lender_end.addr()));
         from.with_first(|chunk| chunk.end = lent);
@@ -89,30 +100,31 @@ impl Offer {
         from.set_ends();
         to.neighbours.lender.set(Some(lender));
         to.with_chunks(|chunks| chunks.push(self.chunk));
-        // A pass begins here.
+        // A pass of the borrower begins when it receives the memory.
         to.samples_left.set(to.samples_left.get().saturating_sub(1));
         to.top.set(self.chunk.start);
         to.settle_at(self.chunk.start);
     }
 }
 
-/// Does the same as [`Offer::lend`] if both pools are in the usual state. Otherwise returns `false`.
+/// Does the same as [`Offer::lend`] if both pools are in the usual state. If a pool is not in the
+/// usual state, the function returns `false` and does nothing.
 ///
 /// # Safety
 ///
-/// Both pools are live until they part with the chunk. No view or cursor of the borrower is in use, and
-/// [`may_borrow_simply`](StackState::may_borrow_simply) holds for it.
+/// Both pools must live until the loan ends. No view or cursor of the borrower may be in use, and
+/// [`may_borrow_simply`](StackState::may_borrow_simply) must return `true` for the borrower.
 #[inline(always)]
 pub(super) unsafe fn lend_simply<B: StackedBackend>(
     lender: NonNull<StackState<B>>,
     borrower: NonNull<StackState<B>>,
 ) -> bool {
-    // SAFETY: live (caller).
+    // SAFETY: the caller guarantees that the borrower is live.
     let to = unsafe { borrower.as_ref() };
-    // SAFETY: as above.
+    // SAFETY: the caller guarantees that the lender is live.
     let from = unsafe { lender.as_ref() };
     let (top, end) = (from.top.get(), from.written_end.get());
-    // Both ends are the chunk's, or null.
+    // If both ends are equal, they are either the end of the chunk or null.
     let is_plain = from.end.get() == end && from.neighbours.borrower.get().is_none();
     let has_room = from.origin.get().addr() <= top.addr() && top.addr() < end.addr();
     if !is_plain || !has_room || !B::may_exchange_blocks(&from.context, &to.context) {
@@ -134,8 +146,9 @@ pub(super) unsafe fn lend_simply<B: StackedBackend>(
     true
 }
 
-/// Gives a pool's only chunk back to its lender, if both pools are in the usual state. Otherwise returns `false`. No
-/// view or cursor of the pool is in use.
+/// Returns the only chunk of a pool to its lender, if both pools are in the usual state. If a pool
+/// is not in the usual state, the function returns `false` and does nothing. No view or cursor of
+/// the pool may be in use.
 #[inline(always)]
 pub(super) fn give_back_simply<B: StackedBackend>(
     state: &StackState<B>,
@@ -144,9 +157,11 @@ pub(super) fn give_back_simply<B: StackedBackend>(
     let links = &state.neighbours;
     let is_lender = links.lender.get() == Some(NonNull::from(lender));
     let end = lender.written_end.get();
-    // The lender's ends are where the lent memory begins, or null.
+    // In the usual state, both ends of the lender are at the start of the lent memory, and no byte
+    // of the lender is dirty.
     let is_plain = !end.is_null() && lender.end.get() == end && lender.dirty.is_empty();
-    // The pool has counted nothing, and no byte is dirty.
+    // In the usual state, the borrower has counted no live bytes, and no byte of the borrower is
+    // dirty.
     let is_unchanged = state.reserved() == 0
         && state.has_counted_nothing()
         && state.dirty.is_empty()
@@ -168,25 +183,28 @@ pub(super) fn give_back_simply<B: StackedBackend>(
     true
 }
 
-/// Parts with a chunk that was taken out of the pool's list. Hands the block over to its borrower, or gives the memory
-/// back to its lender. Returns `false` if the chunk is neither lent nor borrowed.
+/// Gives up a chunk that was removed from the pool's list, by transferring the block to its
+/// borrower or by returning the memory to its lender. Returns `false` if the chunk is neither lent
+/// nor borrowed.
 ///
 /// # Safety
 ///
-/// No view or cursor of the pool that may be used again is in the chunk.
+/// The chunk must contain no view and no cursor of the pool that may be used again.
 pub(super) unsafe fn part_with<B: StackedBackend>(state: &StackState<B>, chunk: &Chunk) -> bool {
     let links = &state.neighbours;
     let holds_lent =
         chunk.is_borrowed() || chunk.block_addresses().contains(&links.unlent_end.get().addr());
     let borrower = if holds_lent { links.borrower.take() } else { None };
     if let Some(borrower) = borrower {
-        // SAFETY: a pool's borrower is live: it would have parted with the chunk before.
+        // SAFETY: the borrower of a pool is live, because it gives up the chunk before it is
+        // destroyed.
         unsafe { hand_over(state, chunk, borrower) };
         return true;
     }
     if chunk.is_borrowed() {
         if let Some(lender) = links.lender.take() {
-            // SAFETY: a pool's lender is live: it would have handed the chunk over before.
+            // SAFETY: the lender of a pool is live, because it transfers the chunk before it is
+            // destroyed.
             give_back(state, unsafe { lender.as_ref() });
         }
         return true;
@@ -194,24 +212,26 @@ pub(super) unsafe fn part_with<B: StackedBackend>(state: &StackState<B>, chunk: 
     false
 }
 
-/// Makes the borrower the owner of a lent chunk's block, or of the loan that the chunk itself is.
+/// Transfers a lent chunk to the borrower. The borrower becomes the owner of the chunk's block. If
+/// the chunk is itself borrowed, the borrower takes over that loan.
 ///
 /// # Safety
 ///
-/// `borrower` is live, and its first chunk is a part of the memory that was lent.
+/// `borrower` must be live, and its first chunk must be a part of the memory that was lent.
 unsafe fn hand_over<B: StackedBackend>(
     state: &StackState<B>,
     chunk: &Chunk,
     borrower: NonNull<StackState<B>>,
 ) {
-    // SAFETY: the caller's promise.
+    // SAFETY: the caller guarantees that the borrower is live.
     let heir = unsafe { borrower.as_ref() };
     let links = &state.neighbours;
     links.unlent_end.set(null_mut());
     let lender = links.lender.take();
     heir.neighbours.lender.set(lender);
     let addresses = if let Some(lender) = lender {
-        // SAFETY: live, as in `part_with`.
+        // SAFETY: the lender of a pool is live, because it transfers the chunk before it is
+        // destroyed.
         let lender = unsafe { lender.as_ref() };
         lender.neighbours.borrower.set(Some(borrower));
         lent_addresses(lender)
@@ -221,7 +241,7 @@ unsafe fn hand_over<B: StackedBackend>(
         });
         state.remove_reserved(chunk.block_bytes);
         heir.add_reserved(chunk.block_bytes);
-        // Then the chunk becomes as large as its block.
+        // The next merge of the borrower enlarges the chunk to the size of its block.
         heir.merge_next();
         chunk.block_addresses()
     };
@@ -229,7 +249,7 @@ unsafe fn hand_over<B: StackedBackend>(
     heir.set_ends();
 }
 
-/// Gives a pool's borrowed memory back to its lender.
+/// Returns the borrowed memory of a pool to its lender.
 fn give_back<B: StackedBackend>(state: &StackState<B>, lender: &StackState<B>) {
     let links = &lender.neighbours;
     links.borrower.set(None);
@@ -239,7 +259,7 @@ fn give_back<B: StackedBackend>(state: &StackState<B>, lender: &StackState<B>) {
     lender.set_ends();
 }
 
-/// Returns the addresses of the memory that a pool has lent.
+/// Returns the address range of the memory that a pool has lent.
 fn lent_addresses<B: StackedBackend>(lender: &StackState<B>) -> core::ops::Range<usize> {
     let start = lender.with_chunks(|chunks| chunks.get(0).map(|chunk| chunk.end.addr()));
     let end = lender.neighbours.unlent_end.get().addr();

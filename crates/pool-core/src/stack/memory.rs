@@ -12,27 +12,29 @@ use crate::slot_ref::SlotRef;
 use crate::stacked::{Stacked, StackedBackend};
 use crate::threads::ScopeMayLeaveItsThread;
 
-/// The start of an array, and the start of the next array.
+/// The address of an array, and the address at which the next array starts.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Span {
     pub(super) start: NonNull<u8>,
     pub(super) next: *mut u8,
 }
 
-/// The largest number of bytes of an array that the hot path hands out. Rounded up, this number
-/// fits in a 32-bit operand. The cursor after such an array does not wrap, because cursors are at
-/// or below [`STRAY`](super::state::STRAY).
+/// The maximum size in bytes of an array that the hot path hands out. Rounded up to whole lines,
+/// this number fits in a 32-bit operand. The cursor after such an array does not wrap, because
+/// every cursor is at or below [`STRAY`](super::state::STRAY).
 pub(super) const MOST_HOT_BYTES: usize = (1 << 30) - 1;
 
-/// Returns the span of `bytes` bytes at a cursor, at most [`MOST_HOT_BYTES`], if the span ends at
-/// or below `end`. If `end` is null or below the cursor, nothing fits, not even 0 bytes.
+/// Returns the span of `bytes` bytes at a cursor, if the span ends at or below `end`. `bytes` must
+/// be at most [`MOST_HOT_BYTES`]. If `end` is null or below the cursor, the function returns
+/// `None`, even for 0 bytes.
 #[inline(always)]
 pub(super) fn fit_bytes<B: StackedBackend>(
     at: NonNull<u8>,
     end: *mut u8,
     bytes: usize,
 ) -> Option<Span> {
-    // Ends are multiples of a line, so a step rounded up to lines also ends at or below them.
+    // Every `end` is a multiple of a line, so rounding the step up to whole lines does not move it
+    // past `end`.
     let next = at.as_ptr().wrapping_add(lines::<B>(bytes));
     (next.addr() <= end.addr()).then_some(Span { start: at, next })
 }
@@ -43,19 +45,19 @@ pub(super) const fn lines<B: StackedBackend>(bytes: usize) -> usize {
     (bytes + (B::ALIGN - 1)) & !(B::ALIGN - 1)
 }
 
-/// Memory for one array, borrowed for `'s`, the lifetime of its scope.
+/// Memory for one array, borrowed for the lifetime `'s` of its scope.
 pub struct StackMemory<'s, B: StackedBackend> {
     pub(super) start: NonNull<u8>,
-    /// The cursor after the array.
+    /// The position of the cursor after the array.
     pub(super) next: *mut u8,
     pub(super) state: NonNull<StackState<B>>,
     scope: PhantomData<&'s ()>,
 }
 
-// SAFETY: no type meets the condition (invariant 7).
+// SAFETY: no type implements `ScopeMayLeaveItsThread`, so this impl applies to no type.
 unsafe impl<B: StackedBackend + ScopeMayLeaveItsThread> Send for StackMemory<'_, B> {}
 
-// SAFETY: as above.
+// SAFETY: no type implements `ScopeMayLeaveItsThread`, so this impl applies to no type.
 unsafe impl<B: StackedBackend + ScopeMayLeaveItsThread> Sync for StackMemory<'_, B> {}
 
 impl<B: StackedBackend> Clone for StackMemory<'_, B> {
@@ -78,21 +80,22 @@ impl<B: StackedBackend> fmt::Debug for StackMemory<'_, B> {
 impl<'s, B: StackedBackend> StackMemory<'s, B> {
     /// # Safety
     ///
-    /// `span` belongs to the pool with this state, which lives for `'s`.
+    /// `span` must belong to the pool with this state, and the pool must live for `'s`.
     #[inline(always)]
     pub(super) unsafe fn new(span: Span, state: NonNull<StackState<B>>) -> Self {
         Self { start: span.start, next: span.next, state, scope: PhantomData }
     }
 
-    /// Returns the pool's state.
+    /// Returns the state of the pool.
     #[inline(always)]
     pub(super) fn state(self) -> &'s StackState<B> {
-        // SAFETY: the pool lives for `'s` (`new`), and only shared references to its state exist.
+        // SAFETY: the pool lives for `'s`, as `new` requires, and only shared references to its
+        // state exist.
         unsafe { self.state.as_ref() }
     }
 
     /// Returns the number of bytes from the start of the array to the start of the next array.
-    /// Returns 0 for an array without bytes, which may begin after the next array.
+    /// Returns 0 for an array without bytes, because such an array may start after the next array.
     pub(super) fn bytes(self) -> usize {
         self.next.addr().saturating_sub(self.start.addr().get())
     }
@@ -106,7 +109,7 @@ impl<'s, B: StackedBackend> ArrayMemory<'s, Stacked<B>> for StackMemory<'s, B> {
 
     #[inline(always)]
     fn reference(self) -> SlotRef<Stacked<B>> {
-        // SAFETY: for this backend, a reference refers to the state of a pool.
+        // SAFETY: for this backend, a `SlotRef` refers to the state of a pool.
         unsafe { SlotRef::new(self.state.cast()) }
     }
 

@@ -1,29 +1,36 @@
-//! The chain of one thread's pools that are in use at once, from the outermost to the innermost, in the order in which
-//! they were taken. A pool that comes into use borrows from the innermost one, so nested scopes of a thread share one
-//! stack.
+//! The chain of one thread's pools that are in use at the same time. The chain is ordered from the
+//! outermost pool to the innermost pool, which is the order in which they came into use. A pool
+//! that comes into use borrows memory from the innermost pool, so the nested scopes of a thread
+//! share one stack.
 //!
 //! # What a pool holds
 //!
-//! A pool that cannot borrow enough allocates chunks of its own, and keeps them. When it goes out of use it reports to the
-//! next outer pool how much was needed above that pool's arrays. The outer pool's next pass then begins with a chunk for
-//! both. From then on the inner pool can borrow all that it needs, so it frees its chunks when it next comes into use.
-//! Equal passes therefore end with one chunk, that of the outermost pool, as large as the most that was live at once.
+//! A pool that cannot borrow enough memory allocates its own chunks and keeps them. When the pool
+//! leaves the chain, it reports to the next outer pool how much memory was needed above that pool's
+//! arrays. The next pass of the outer pool then begins with a chunk that is large enough for both
+//! pools. From that pass on, the inner pool can borrow all the memory that it needs, so it frees
+//! its chunks when it next enters the chain. If all passes are equal, the thread therefore uses a
+//! single chunk, which belongs to the outermost pool and is as large as the peak of live bytes.
 //!
-//! An outer pool that begins no other pass, because its scope stays open, cannot merge. Then the inner pool keeps using
-//! its own chunk, and no pass allocates.
+//! If the scope of an outer pool stays open, that pool begins no further pass and cannot merge its
+//! chunks. While the outer scope is open, the inner pool continues to use its own chunk, and no
+//! pass allocates memory.
 //!
 //! # Why this is sound
 //!
-//! - **A pool in the chain is live.** It enters when its thread takes it from the list, and leaves before its thread
-//!   puts it back. Any thread may free a pool, but only if it is in a list or was replaced in one (`thread_list`). A
-//!   leaked pool stays in the chain forever.
-//! - **A pool out of the chain has no loan.** When it leaves, it returns the memory that it borrowed, and hands over
-//!   the memory that it lent (`loans`). So another thread can release an idle pool as before: it has no pointer into
-//!   the chain.
-//! - Another thread may replace the pool of an entry that is in use. The entry remembers the pool that entered, and
-//!   that pool leaves. Its replacement is not in the chain: it owns all of its memory.
-//! - One thread uses the chain. An allocator's hook that takes and drops guards may change it, but not in the middle of
-//!   a step. All allocations and frees come first, and the innermost pool is looked up afterwards.
+//! - **Every pool in the chain is live**. A pool enters the chain when its thread takes the pool
+//!   from the list, and leaves the chain before the thread returns the pool. Any thread may free a
+//!   pool, but only if the pool is in a list or was replaced in one (`thread_list`). A leaked pool
+//!   remains in the chain forever.
+//! - **A pool outside the chain has no loan**. When a pool leaves the chain, it returns the memory
+//!   that it borrowed, and transfers the memory that it lent (`loans`). Another thread can
+//!   therefore release an idle pool, which has no pointer into the chain.
+//! - Another thread may replace the pool of an entry that is in use. The entry stores the pool that
+//!   entered the chain, and that pool leaves the chain later. The replacement pool is not in the
+//!   chain and owns all of its memory.
+//! - Only one thread uses the chain. An allocator hook that creates and drops guards may change the
+//!   chain, but never in the middle of a step. All allocations and frees are performed first, and
+//!   the innermost pool is looked up after them.
 
 use core::cell::Cell;
 use core::ptr::{NonNull, null_mut};
@@ -34,90 +41,98 @@ use super::loans::{Offer, give_back_simply, lend_simply, part_with};
 use super::state::StackState;
 use crate::stacked::StackedBackend;
 
-/// Makes a pool the innermost one in use. It borrows from the pool that was innermost, if there is one.
+/// Makes a pool the innermost pool in use. If another pool was the innermost one before, the new
+/// pool borrows memory from it.
 ///
 /// # Safety
 ///
-/// `innermost` has the address of the state of a pool in the chain. All pools of the chain are live, and only this
-/// thread uses them. This also holds for the pool of `root`, which is not in the chain; no view or cursor of it is in
-/// use.
+/// `innermost` must contain the address of the state of a pool in the chain. All pools in the chain
+/// must be live, and only this thread may use them. The pool of `root` must also be live and used
+/// only by this thread, but must not be in the chain. No view or cursor of that pool may be in use.
 #[inline(never)]
 pub(super) unsafe fn enter<B: StackedBackend>(
     root: NonNull<StackState<B>>,
     innermost: &Cell<*mut ()>,
 ) {
-    // SAFETY: live (caller).
+    // SAFETY: the caller guarantees that the pool is live.
     let state = unsafe { root.as_ref() };
     let is_simple = state.may_borrow_simply();
     if !is_simple && is_offered_enough(state, innermost) {
-        // SAFETY: no view or cursor of the pool is in use (caller).
+        // SAFETY: the caller guarantees that no view or cursor of the pool is in use.
         unsafe { give_up_chunks(state) };
     }
-    // Only now: an allocator's hook may have changed the chain.
+    // The innermost pool is looked up only at this point, because an allocator hook may have
+    // changed the chain in the calls above.
     let outer = NonNull::new(innermost.replace(root.as_ptr().cast()).cast::<StackState<B>>());
     state.neighbours.outer.set(outer);
     let Some(lender) = outer else { return };
-    // SAFETY: a pool in the chain is live (caller).
+    // SAFETY: the caller guarantees that every pool in the chain is live.
     let outer = unsafe { lender.as_ref() };
     outer.neighbours.inner.set(Some(root));
-    // SAFETY: both are live, and nothing of the pool is in use (caller).
+    // SAFETY: both pools are live, and the caller guarantees that no view or cursor of the inner
+    // pool is in use.
     if is_simple && unsafe { lend_simply(lender, root) } {
         return;
     }
     let can_hold = state.with_chunks(|chunks| chunks.len() == 0 && chunks.has_room());
     if let Some(offer) = Offer::of(outer, state).filter(|_| can_hold) {
-        // SAFETY: the offer was just made for these two; nothing of the pool is in use (caller), and it has no chunk.
+        // SAFETY: the offer was just created for these two pools. The borrower has no chunk, and
+        // the caller guarantees that no view or cursor of it is in use.
         unsafe { offer.lend(lender, root) };
     }
 }
 
-/// Returns `true` if the innermost pool can lend all the memory that a pool needs.
+/// Returns `true` if the innermost pool can lend all the memory that the pool needs.
 fn is_offered_enough<B: StackedBackend>(state: &StackState<B>, innermost: &Cell<*mut ()>) -> bool {
     let outer = innermost.get().cast::<StackState<B>>();
-    // SAFETY: null, or a live pool in the chain (`enter`).
+    // SAFETY: the address is either null or refers to a live pool in the chain, as `enter`
+    // requires.
     let outer = unsafe { outer.as_ref() };
     let offer = outer.and_then(|outer| Offer::of(outer, state));
     let needed = if state.reserved() == 0 { 0 } else { most_needed(state) };
     offer.is_some_and(|offer| offer.bytes() >= needed)
 }
 
-/// Returns the most bytes that were live in a pool's recent passes. While a pool is settled, only some of its acquires
-/// are counted.
+/// Returns the peak number of live bytes in a pool's recent passes. While a pool is settled, only
+/// some of its acquires are counted.
 fn most_needed<B: StackedBackend>(state: &StackState<B>) -> usize {
     let (needed, counted) = (state.needed.get(), state.pass_peak.get());
     if state.is_settled() || counted == 0 { needed.max(counted) } else { counted }
 }
 
-/// Frees a pool's chunks, and reserves a place for a borrowed one in its list. If the host has no memory for it, the
-/// list has no room.
+/// Frees all chunks of a pool, and reserves capacity for a borrowed chunk in its list. If the host
+/// has no memory, the capacity of the list does not change.
 ///
 /// # Safety
 ///
-/// No view or cursor of the pool is in use.
+/// No view or cursor of the pool may be in use.
 unsafe fn give_up_chunks<B: StackedBackend>(state: &StackState<B>) {
     let Some(_busy) = state.busy() else { return };
     state.unsettle();
-    // SAFETY: nothing is in use (caller), and the pool is marked.
+    // SAFETY: the caller guarantees that no view or cursor is in use, and the pool is marked as
+    // busy.
     unsafe { free_above(state, 0) };
     _ = lengthen(state);
 }
 
-/// Takes a pool out of the chain. The pool reports what it needed, returns borrowed memory, and hands lent memory over.
-/// Returns `false`, and does nothing, if the pool is the innermost one of another chain.
+/// Removes a pool from the chain. The pool reports the amount of memory that it needed, returns its
+/// borrowed memory, and transfers its lent memory. If the pool is the innermost pool of another
+/// chain, the function returns `false` and does nothing.
 ///
 /// # Safety
 ///
-/// Same as for [`enter`], but the pool of `root` is in a chain. No view or cursor of it is in use.
+/// The requirements are the same as for [`enter`], except that the pool of `root` must be in a
+/// chain. No view or cursor of that pool may be in use.
 #[inline(never)]
 pub(super) unsafe fn leave<B: StackedBackend>(
     root: NonNull<StackState<B>>,
     innermost: &Cell<*mut ()>,
 ) -> bool {
-    // SAFETY: live (caller).
+    // SAFETY: the caller guarantees that the pool is live.
     let state = unsafe { root.as_ref() };
     let (outer, inner) = (state.neighbours.outer.get(), state.neighbours.inner.get());
     if let Some(inner) = inner {
-        // SAFETY: a pool in the chain is live (caller).
+        // SAFETY: the caller guarantees that every pool in the chain is live.
         unsafe { inner.as_ref() }.neighbours.outer.set(outer);
     } else if innermost.get() == root.as_ptr().cast() {
         innermost.set(outer.map_or(null_mut(), |outer| outer.as_ptr().cast()));
@@ -127,7 +142,7 @@ pub(super) unsafe fn leave<B: StackedBackend>(
     state.neighbours.outer.set(None);
     state.neighbours.inner.set(None);
     if let Some(outer) = outer {
-        // SAFETY: as above.
+        // SAFETY: the caller guarantees that every pool in the chain is live.
         let outer = unsafe { outer.as_ref() };
         outer.neighbours.inner.set(inner);
         if give_back_simply(state, outer) {
@@ -138,7 +153,7 @@ pub(super) unsafe fn leave<B: StackedBackend>(
     }
     if state.shares_memory() {
         if let Some(chunk) = state.with_chunks(Chunks::take_first) {
-            // SAFETY: nothing of the pool is in use (caller).
+            // SAFETY: the caller guarantees that no view or cursor of the pool is in use.
             unsafe { part_with(state, &chunk) };
         }
         state.unsettle();
@@ -146,12 +161,14 @@ pub(super) unsafe fn leave<B: StackedBackend>(
     true
 }
 
-/// Reports to the outer pool how many bytes were live above its arrays, if that was more than it can lend, or if its
-/// passes are sampled. If it was more, the outer pool's next pass begins with a larger chunk.
+/// Reports to the outer pool how many bytes were live above the outer pool's arrays. Nothing is
+/// reported if the outer pool could lend that many bytes and its passes are not sampled. If the
+/// outer pool could not lend that many bytes, its next pass begins with a larger chunk.
 fn report<B: StackedBackend>(state: &StackState<B>, outer: &StackState<B>) {
     let is_sampled = outer.samples_left.get() > 0;
     let needed = match most_needed(state) {
-        // Without chunks of its own, the pool had enough, unless the cold function counted more.
+        // A pool without its own chunks has borrowed enough memory, unless the cold function
+        // counted more live bytes.
         _ if state.reserved() == 0 && !is_sampled => state.pass_peak.get(),
         0 => state.borrowed(),
         needed => needed,

@@ -1,4 +1,4 @@
-//! The methods of a [`SlotRef`] for the views of a backend that supports both layouts.
+//! Methods of [`SlotRef`] for the views of a backend that supports both layouts.
 
 use core::ptr::NonNull;
 
@@ -11,30 +11,30 @@ impl<B: StackedBackend> SlotRef<B> {
     ///
     /// # Safety
     ///
-    /// Same as for [`context`](Self::context).
+    /// The requirements are the same as for [`context`](Self::context).
     #[inline]
     #[must_use]
     pub unsafe fn pool_context(&self) -> &B::Context {
         // SAFETY: the caller upholds the same contract.
         match unsafe { self.stack_state() } {
             Some(state) => &state.context,
-            // SAFETY: as above, and the view belongs to a slot.
+            // SAFETY: the caller upholds the same contract, and the memory of the view is a slot.
             None => unsafe { self.context() },
         }
     }
 
-    /// Returns the block that contains the view's bytes. `start` is the address of one of these
-    /// bytes.
+    /// Returns the block that contains the bytes of the view. `start` must be the address of one of
+    /// these bytes.
     ///
     /// # Safety
     ///
-    /// The view that stores this reference is in use, on the thread that owns the pool, and has at
-    /// least one byte.
+    /// The view that stores this reference must be in use on the thread that owns the pool, and
+    /// must have at least one byte.
     #[must_use]
     pub unsafe fn block_of(&self, start: NonNull<u8>) -> BlockOf<B::Block> {
         // SAFETY: the caller upholds the same contract.
         let Some(state) = (unsafe { self.stack_state() }) else {
-            // SAFETY: as above, and the view belongs to a slot.
+            // SAFETY: the caller upholds the same contract, and the memory of the view is a slot.
             return BlockOf::Slot(unsafe { self.block() });
         };
         let block = state.with_chunks(|chunks| chunks.block_around(start.as_ptr()));
@@ -42,19 +42,19 @@ impl<B: StackedBackend> SlotRef<B> {
         BlockOf::Stack(B::block_at(block.and_then(NonNull::new).unwrap_or(start)))
     }
 
-    /// Arms bytes of the view: [`PoolBackend::reuse`](crate::PoolBackend::reuse) or
-    /// [`StackedBackend::reuse_bytes`] is called before these bytes are handed out again. Nothing
-    /// depends on the view being dropped.
+    /// Arms bytes of the view, so that [`PoolBackend::reuse`](crate::PoolBackend::reuse) or
+    /// [`StackedBackend::reuse_bytes`] is called before these bytes are handed out again. The call
+    /// takes place even if the view is never dropped.
     ///
     /// # Safety
     ///
-    /// Same as for [`arm`](Self::arm). In addition, the `bytes` bytes from `start` on belong to the
-    /// view.
+    /// The requirements are the same as for [`arm`](Self::arm). In addition, the `bytes` bytes from
+    /// `start` on must belong to the view.
     pub unsafe fn arm_bytes(self, start: NonNull<u8>, bytes: usize) {
         // SAFETY: the caller upholds the same contract.
         match unsafe { self.stack_state() } {
             Some(state) => state.arm(start.as_ptr(), bytes),
-            // SAFETY: as above, and the view belongs to a slot.
+            // SAFETY: the caller upholds the same contract, and the memory of the view is a slot.
             None => unsafe { self.arm() },
         }
     }
@@ -63,12 +63,13 @@ impl<B: StackedBackend> SlotRef<B> {
     ///
     /// # Safety
     ///
-    /// The view that stores this reference is in use.
+    /// The view that stores this reference must be in use.
     #[inline]
     unsafe fn stack_state<'s>(self) -> Option<&'s StackState<B>> {
         let state = self.stack()?;
-        // SAFETY: this is the address of a pool's state (`SlotRef::of_stack`). The pool outlives
-        // its views (caller), and only shared references to its state exist.
+        // SAFETY: `state` is the address of a pool's state (`SlotRef::of_stack`). The caller
+        // guarantees that a view is in use, and a pool outlives its views. Only shared references
+        // to the state exist.
         Some(unsafe { state.cast::<StackState<B>>().as_ref() })
     }
 }

@@ -1,4 +1,4 @@
-//! The one word of a stacked pool: the address of its state.
+//! The single word of a stacked pool, which is the address of the pool's state.
 
 use core::cell::Cell;
 use core::fmt;
@@ -49,32 +49,35 @@ impl<B: StackedBackend> PoolRoot<Stacked<B>> for StackRoot<B> {
     }
 
     unsafe fn destroy(self) {
-        // SAFETY: the pool is live (caller).
+        // SAFETY: the caller guarantees that the pool is live.
         let state = unsafe { self.state() };
-        // SAFETY: no view is in use, and no other code can reach the pool (caller).
+        // SAFETY: the caller guarantees that no view is in use and that no other code can access
+        // the pool.
         unsafe { free_above(state, 0) };
-        // SAFETY: as above.
+        // SAFETY: the caller guarantees that no view is in use and that no other code can access
+        // the pool.
         unsafe { shapes::clear(state) };
-        // SAFETY: the state was created by `try_box` in `create`, and the caller gives it up.
+        // SAFETY: `try_box` created the state in `create`, and the caller does not use the state
+        // after this call.
         drop(unsafe { into_box(self.0) });
     }
 
     #[inline(always)]
     unsafe fn state<'s>(self) -> &'s StackState<B> {
-        // SAFETY: the pool is live for `'s` (caller), and only shared references to its state
-        // exist.
+        // SAFETY: the caller guarantees that the pool is live for `'s`, and only shared references
+        // to its state exist.
         unsafe { self.0.as_ref() }
     }
 
     #[inline(always)]
     unsafe fn cursor(self) -> StackCursor<B> {
-        // SAFETY: the pool is live (caller).
+        // SAFETY: the caller guarantees that the pool is live.
         let state = unsafe { self.state() };
-        // SAFETY: neither a chunk's start nor a stray cursor is null.
+        // SAFETY: neither the start of a chunk nor a stray address is null.
         let at = unsafe { NonNull::new_unchecked(state.base.get()) };
         state.note_pass();
-        // SAFETY: this is the start of the first chunk, or a stray address. The caller upholds the
-        // rest of the contract.
+        // SAFETY: `at` is the start of the first chunk or a stray address. The caller upholds the
+        // other requirements.
         unsafe { StackCursor::new(at, self.0) }
     }
 
@@ -82,7 +85,7 @@ impl<B: StackedBackend> PoolRoot<Stacked<B>> for StackRoot<B> {
 
     #[inline(always)]
     unsafe fn nested_cursor(self) -> StackCursor<B> {
-        // SAFETY: the pool is live (caller).
+        // SAFETY: the caller guarantees that the pool is live.
         let state = unsafe { self.state() };
         state.top.set(state.base.get());
         // SAFETY: the caller upholds the same contract.
@@ -91,7 +94,7 @@ impl<B: StackedBackend> PoolRoot<Stacked<B>> for StackRoot<B> {
 
     #[inline(always)]
     unsafe fn enter(self, innermost: &Cell<*mut ()>) {
-        // SAFETY: the pool is live (caller).
+        // SAFETY: the caller guarantees that the pool is live.
         unsafe { self.state() }.note_entry();
         if innermost.get().is_null() {
             innermost.set(self.into_raw());
@@ -103,10 +106,10 @@ impl<B: StackedBackend> PoolRoot<Stacked<B>> for StackRoot<B> {
 
     #[inline(always)]
     unsafe fn leave(self, innermost: &Cell<*mut ()>) -> bool {
-        // SAFETY: the pool is live (caller).
+        // SAFETY: the caller guarantees that the pool is live.
         let has_outer = unsafe { self.state() }.neighbours.outer.get().is_some();
         if !has_outer && innermost.get() == self.into_raw() {
-            // This is the only pool in use, so it has borrowed no memory from another pool.
+            // This pool is the only pool in use, so it has borrowed no memory.
             innermost.set(null_mut());
             return true;
         }
@@ -116,13 +119,13 @@ impl<B: StackedBackend> PoolRoot<Stacked<B>> for StackRoot<B> {
 
     #[inline(always)]
     unsafe fn next_idle(self) -> *mut () {
-        // SAFETY: the pool is live (caller).
+        // SAFETY: the caller guarantees that the pool is live.
         unsafe { self.state() }.next_idle.get()
     }
 
     #[inline(always)]
     unsafe fn set_next_idle(self, next: *mut ()) {
-        // SAFETY: the pool is live (caller).
+        // SAFETY: the caller guarantees that the pool is live.
         unsafe { self.state() }.next_idle.set(next);
     }
 
@@ -133,7 +136,7 @@ impl<B: StackedBackend> PoolRoot<Stacked<B>> for StackRoot<B> {
 
     #[inline(always)]
     unsafe fn from_raw(address: *mut ()) -> Self {
-        // SAFETY: the address of a state is not null.
+        // SAFETY: the address of a state is never null.
         Self(unsafe { NonNull::new_unchecked(address.cast()) })
     }
 }

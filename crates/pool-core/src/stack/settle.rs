@@ -1,32 +1,34 @@
-//! The merge of a pool's chunks into one chunk, when its first cursor is created and nothing is
-//! live.
+//! The merge of a pool's chunks into one chunk. The merge happens at the first acquire of a pass,
+//! when nothing in the pool is live.
 
 use super::chunk_memory::{allocate, free_above, lengthen};
 use super::memory::lines;
 use super::state::StackState;
 use crate::stacked::StackedBackend;
 
-/// The slack of a chunk above the peak, as a divisor. With this slack, lengths that increase slowly
-/// do not replace the chunk in each pass.
+/// The divisor that determines how much a chunk exceeds the peak of live bytes. The slack ensures
+/// that lengths that increase slowly do not require a new chunk in every pass.
 const SLACK_DIVISOR: usize = 64;
 
-/// The excess above which a chunk that is too large is replaced, as a divisor.
+/// The divisor that determines the excess above which an oversized chunk is replaced.
 const EXCESS_DIVISOR: usize = 32;
 
-/// Merges a pool's chunks into one chunk of the size of the peak of live bytes. A single chunk that
-/// is too large is replaced with a chunk of that size. If the new chunk cannot be allocated, the
-/// chunks stay unchanged. A pool with one chunk is settled afterwards.
+/// Merges the chunks of a pool into one chunk whose size is the peak of live bytes. If the pool has
+/// a single chunk that is too large, it is replaced with a chunk of that size. If the new chunk
+/// cannot be allocated, the chunks do not change. If the pool has exactly one chunk at the end of
+/// this call, the pool is settled.
 ///
 /// # Safety
 ///
-/// No view of the pool is in use, and no cursor of it is in a chunk.
+/// No view of the pool may be in use, and no cursor in a chunk of the pool may be used again.
 pub(super) unsafe fn settle<B: StackedBackend>(state: &StackState<B>) {
     // If the pool is busy, one of its own operations is in progress.
     let Some(busy) = state.busy() else { return };
     state.take_capacity_peak();
     state.unsettle();
     widen(state);
-    // SAFETY: no cursor or view is in use (caller), and the pool is marked.
+    // SAFETY: the caller guarantees that no cursor or view is in use, and the pool is marked as
+    // busy.
     unsafe { merge(state) };
     state.samples_left.set(state.samples_left.get().saturating_sub(1));
     let first = state.with_chunks(|chunks| {
@@ -47,8 +49,8 @@ pub(super) unsafe fn settle<B: StackedBackend>(state: &StackState<B>) {
     drop(busy);
 }
 
-/// Makes the first chunk as large as its block again. The pool may have borrowed a part of the
-/// block before it became the owner.
+/// Enlarges the first chunk to the size of its block. The chunk may be smaller because the pool
+/// borrowed a part of the block before it became the block's owner.
 fn widen<B: StackedBackend>(state: &StackState<B>) {
     let is_lent = state.neighbours.borrower.get().is_some();
     state.with_first(|chunk| {
@@ -56,7 +58,7 @@ fn widen<B: StackedBackend>(state: &StackState<B>) {
             let mask = state.most_aligned.get() - 1;
             let start = chunk.block.wrapping_add(chunk.block.addr().wrapping_neg() & mask);
             chunk.end = chunk.block.wrapping_add(chunk.block_bytes - B::ALIGN);
-            // A small block may contain no aligned address.
+            // A small block may contain no address with the required alignment.
             if start.addr() <= chunk.end.addr() {
                 chunk.start = start;
             }
@@ -66,19 +68,20 @@ fn widen<B: StackedBackend>(state: &StackState<B>) {
 
 /// # Safety
 ///
-/// No view or cursor of the pool is in use, and the pool is marked as busy.
+/// No view or cursor of the pool may be in use, and the pool must be marked as busy.
 unsafe fn merge<B: StackedBackend>(state: &StackState<B>) {
     let (count, capacity) = state.with_chunks(|chunks| {
         (chunks.len(), chunks.get(0).map_or(0, super::chunks::Chunk::capacity))
     });
     let peak = state.pass_peak.get();
-    // The peak was counted in chunks that may have started at multiples of a smaller alignment.
+    // The padding is doubled because the chunks in which the peak was counted may have started at
+    // multiples of a smaller alignment.
     let padding = 2 * state.padding() + B::ALIGN;
     let needed = lines::<B>(peak) + padding;
     let generous = lines::<B>(peak + peak / SLACK_DIVISOR) + padding;
     if state.config().fresh {
-        // Each array has used a separate chunk, until its scope ended.
-        // SAFETY: no cursor or view is in use (caller), and the pool is marked.
+        // If `fresh` is set, each array has used a separate chunk until its scope ended. SAFETY:
+        // the caller guarantees that no cursor or view is in use, and the pool is marked as busy.
         unsafe { free_above(state, 0) };
         return;
     }
@@ -88,14 +91,15 @@ unsafe fn merge<B: StackedBackend>(state: &StackState<B>) {
     if count == 0 || peak == 0 || (count == 1 && fits) {
         return;
     }
-    // The new chunk is allocated before the old chunks are freed, so the old ones stay if the
-    // allocation fails.
+    // The new chunk is allocated before the old chunks are freed, so that the pool keeps the old
+    // chunks if the allocation fails.
     if lengthen(state).is_err() {
         return;
     }
     let Ok(chunk) = allocate(state, needed, generous, 0) else { return };
     state.note_allocated(&chunk);
-    // SAFETY: no cursor or view is in use (caller), and the pool is marked.
+    // SAFETY: the caller guarantees that no cursor or view is in use, and the pool is marked as
+    // busy.
     unsafe { free_above(state, 0) };
     state.with_chunks(|chunks| chunks.push(chunk));
 }

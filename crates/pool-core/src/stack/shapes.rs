@@ -1,6 +1,6 @@
-//! The shape cache of a stack: one set of shapes for the array of dynamic rank at each offset
-//! (invariant 9). Passes with equal lengths use equal offsets, and find their shapes in the cache.
-//! An array at a new offset uses the set of the next idle offset.
+//! The shape cache of a stack, which stores one set of shapes for each offset at which an array
+//! with a dynamic rank starts (invariant 9). Passes with equal lengths use equal offsets, so they
+//! find their shapes in the cache. An array at a new offset uses the set of the next idle offset.
 
 use alloc::vec::Vec;
 use core::alloc::Layout;
@@ -18,34 +18,35 @@ use crate::shape_set::{ShapeSet, Way};
 use crate::stacked::StackedBackend;
 use crate::try_box::{into_box, try_box};
 
-/// A span and its cached shape.
+/// A span together with its cached shape.
 type SpanAndShape<'s, B> = (Span, &'s mut Way<<B as crate::backend::PoolBackend>::Descriptor>);
 
-/// Returns the span of an array at a cursor, and its cached shape, if the shape is cached and the
-/// elements fit without a call to the cold function.
+/// Returns the span of an array at a cursor together with its cached shape. Returns `None` if the
+/// shape is not cached, or if the elements fit only with a call to the cold function.
 ///
 /// # Safety
 ///
-/// The pool lives for `'s`, and `at` is a cursor of the pool. Nothing borrowed from a set at or
-/// above the cursor's offset is in use.
+/// The pool must live for `'s`, and `at` must be a cursor of the pool. No reference into a set at
+/// or above the cursor's offset may be in use.
 #[inline(always)]
 pub(super) unsafe fn fitting<'s, B: StackedBackend, T: Element>(
     state: &'s StackState<B>,
     at: NonNull<u8>,
     dims: &[usize],
 ) -> Option<SpanAndShape<'s, B>> {
-    // If the pool is not settled, the origin is null, and the end below is also null.
+    // If the pool is not settled, both the origin and `end` are null, so `fit_bytes` returns `None`
+    // below.
     let offset = at.addr().get().wrapping_sub(state.origin.get().addr());
     let hint = usize::from(state.shape_hints[hint_of::<B>(offset)].get());
     let set = state
         .with_shapes(|sets| sets.get(hint).filter(|set| set.offset == offset).map(|set| set.set))?;
-    // SAFETY: a set lives as long as its pool or until the pool is exclusively borrowed. Nothing
-    // borrowed from the set is in use (caller).
+    // SAFETY: a set lives until its pool is destroyed or exclusively borrowed. The caller
+    // guarantees that no reference into the set is in use.
     let set: &'s mut ShapeSet<B::Descriptor> = unsafe { &mut *set.as_ptr() };
     let way = set.find(TypeId::of::<T>(), dims)?;
-    // An array uses at least one line, so that no two arrays have the same offset. A cached shape
-    // was allocated once, so its size is at most `isize::MAX` bytes. The hot path hands out only
-    // smaller arrays.
+    // An array uses at least one line, so that no two arrays have the same offset. The size of a
+    // cached shape is at most `isize::MAX` bytes, because it was allocated before. The hot path
+    // hands out only smaller arrays.
     let bytes = (way.count * size_of::<T>()).max(1);
     if bytes > MOST_HOT_BYTES || align_of::<T>() > B::ALIGN {
         return None;
@@ -55,22 +56,23 @@ pub(super) unsafe fn fitting<'s, B: StackedBackend, T: Element>(
     Some((span, way))
 }
 
-/// Returns the index of an offset's hint.
+/// Returns the index of the hint for an offset.
 #[inline(always)]
 const fn hint_of<B: StackedBackend>(offset: usize) -> usize {
     (offset / B::ALIGN) & (SHAPE_HINTS - 1)
 }
 
-/// Returns the span of an array, with a call to the cold function if needed, and its shape. A new
-/// shape is stored.
+/// Returns the span of an array and its shape, and calls the cold function if necessary. If the
+/// shape is new, the function adds it to the cache.
 ///
 /// # Errors
 ///
-/// Same as for an acquire.
+/// Returns the same errors as an acquire.
 ///
 /// # Safety
 ///
-/// Same as for [`fitting`], and nothing at or above the cursor is viewed.
+/// The requirements are the same as for [`fitting`]. In addition, no view of memory at or above the
+/// cursor may exist.
 #[cold]
 #[inline(never)]
 pub(super) unsafe fn prepare<'s, B: StackedBackend, T: Element>(
@@ -83,7 +85,8 @@ pub(super) unsafe fn prepare<'s, B: StackedBackend, T: Element>(
     let demand = if length * size_of::<T>() > 0 {
         Demand::new::<T>(length, first_use)
     } else {
-        // The array uses at least one line, and its start is aligned for `T`: see `fitting`.
+        // The array uses at least one line, and its start is aligned for `T`, for the reason given
+        // in `fitting`.
         let element = Layout::new::<u8>().align_to(align_of::<T>()).unwrap_or(Layout::new::<u8>());
         Demand {
             length: 1,
@@ -100,17 +103,18 @@ pub(super) unsafe fn prepare<'s, B: StackedBackend, T: Element>(
     });
     // SAFETY: the caller upholds the same contract.
     let span = unsafe { cold::prepare(state, at.as_ptr(), demand) }?;
-    // SAFETY: nothing borrowed from a set at or above the offset is in use (caller).
+    // SAFETY: the caller guarantees that no reference into a set at or above the offset is in use.
     let way = unsafe { find_or_insert(state, offset, TypeId::of::<T>(), dims, length) }?;
     Ok((span, way))
 }
 
-/// Returns the shape from the set of an offset, and adds it to the set if it is missing.
+/// Returns the shape from the set of an offset. If the set does not contain the shape, the function
+/// adds it.
 ///
 /// # Safety
 ///
-/// The pool lives for `'s`, and `count` is the product of `dims`. Nothing borrowed from a set at or
-/// above the offset is in use.
+/// The pool must live for `'s`, and `count` must be the product of `dims`. No reference into a set
+/// at or above the offset may be in use.
 #[expect(
     clippy::mut_from_ref,
     reason = "the way is in a set of its own, which is lent to one array at a time"
@@ -122,33 +126,38 @@ unsafe fn find_or_insert<'s, B: StackedBackend>(
     dims: &[usize],
     count: usize,
 ) -> Result<&'s mut Way<B::Descriptor>, PoolError<B::Error>> {
-    // The allocator and the backend's descriptors may run foreign code.
+    // The pool is marked as busy because the allocator and the backend's descriptors may run
+    // foreign code.
     let Some(_busy) = state.busy() else { return Err(PoolError::Reentered) };
     let set = set_at(state, offset).map_err(|requested| PoolError::Bookkeeping { requested })?;
-    // SAFETY: as in `fitting`.
+    // SAFETY: a set lives until its pool is destroyed or exclusively borrowed. The caller
+    // guarantees that no reference into the set is in use.
     if let Some(way) = unsafe { &mut *set.as_ptr() }.find(element, dims) {
         state.shape_hits.increment();
-        // SAFETY: as above. This is the only reference to the set for `'s`, and it is derived from
-        // the reference above.
+        // SAFETY: this reference is derived from the reference above, and is the only reference to
+        // the set for `'s`.
         return Ok(unsafe { &mut *core::ptr::from_mut(way) });
     }
     state.shape_misses.increment();
     let lengths = Lengths::of(dims).map_err(|requested| PoolError::Bookkeeping { requested })?;
     let way = Way { element, lengths, count, descriptor: B::Descriptor::default() };
-    // SAFETY: as in `fitting`.
+    // SAFETY: a set lives until its pool is destroyed or exclusively borrowed, and no reference
+    // into the set is in use.
     let (index, evicted) = unsafe { &mut *set.as_ptr() }.put(way);
-    // Dropping the evicted entry runs the backend's code. Nothing refers to the set while it runs.
+    // Dropping the evicted entry runs the backend's code. While the backend's code runs, no
+    // reference to the set is in use.
     drop(evicted);
-    // SAFETY: as in `fitting`.
+    // SAFETY: a set lives until its pool is destroyed or exclusively borrowed, and this is the only
+    // reference to the set for `'s`.
     Ok(unsafe { &mut *set.as_ptr() }.way(index))
 }
 
-/// Returns the set for an offset: the first set at or above that offset, which is idle, or a new
-/// set.
+/// Returns the set for an offset. The result is the first set at or above the offset, which is
+/// always idle. If no set is at or above the offset, the function creates one.
 ///
 /// # Errors
 ///
-/// The number of bytes that the host cannot allocate.
+/// Returns the number of bytes that the host could not allocate.
 fn set_at<B: StackedBackend>(
     state: &StackState<B>,
     offset: usize,
@@ -186,15 +195,15 @@ fn set_at<B: StackedBackend>(
     Ok(set)
 }
 
-/// Drops every set.
+/// Drops all shape sets.
 ///
 /// # Safety
 ///
-/// Nothing borrowed from a set is in use.
+/// No reference into a set may be in use.
 pub(super) unsafe fn clear<B: StackedBackend>(state: &StackState<B>) {
     while let Some(last) = state.with_shapes(Vec::pop) {
-        // SAFETY: the set was created by `try_box`, and was taken out of the list, which contained
-        // the only pointer to it.
+        // SAFETY: `try_box` created the set. The list contained the only pointer to the set, and
+        // that pointer was removed from the list.
         drop(unsafe { into_box(last.set) });
     }
 }

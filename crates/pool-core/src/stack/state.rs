@@ -1,5 +1,5 @@
-//! The state that a stacked pool owns: the ends with which acquires compare, the chunks, the
-//! context and the counters.
+//! The state that a stacked pool owns: the ends with which acquires compare their addresses, the
+//! chunks, the context and the counters.
 
 use alloc::vec::Vec;
 use core::cell::{Cell, UnsafeCell};
@@ -20,26 +20,27 @@ use crate::stats::PoolStats;
 
 /// The state of one stacked pool.
 pub struct StackState<B: StackedBackend> {
-    /// The end of the memory that the hot path may hand out for elements that may be read first
-    /// (invariants 3 and 6).
+    /// The end of the memory that the hot path may hand out for elements that may be read before
+    /// they are written (invariants 3 and 6).
     pub(super) end: Cell<*mut u8>,
-    /// The end of the memory that the hot path may hand out for elements that are written first.
+    /// The end of the memory that the hot path may hand out for elements that are written before
+    /// they are read.
     pub(super) written_end: Cell<*mut u8>,
-    /// The position at which first cursors start: the start of the first chunk, or [`STRAY`] if the
-    /// next pass begins with a merge.
+    /// The position at which first cursors start, which is the start of the first chunk, or
+    /// [`STRAY`] if the next pass begins with a merge.
     pub(super) base: Cell<*mut u8>,
-    /// The start of the only chunk if the pool is settled, and otherwise null (invariant 3). The
-    /// offsets of shape sets are relative to this address.
+    /// The start of the only chunk if the pool is settled, and null otherwise (invariant 3). The
+    /// offsets of shape sets are relative to `origin`.
     pub(super) origin: Cell<*mut u8>,
-    /// The cursor after the array that was handed out last, or the first cursor of the pass. In a
-    /// settled pool, it is at or above every cursor in use. Memory is lent from this address on
-    /// (`loans`).
+    /// The position of the cursor after the last array that was handed out, or the first cursor of
+    /// the pass. In a settled pool, `top` is at or above every cursor in use. The pool lends memory
+    /// from `top` on (`loans`).
     pub(super) top: Cell<*mut u8>,
-    /// The other pools of the thread that are linked to this pool: they lend memory to it, borrow
-    /// memory from it, or are its neighbours in the chain.
+    /// Links to other pools of the same thread that lend memory to this pool, borrow memory from
+    /// it, or are adjacent to it in the chain.
     pub(super) neighbours: Neighbours<B>,
-    /// A hint for finding shape sets. For the low bits of an offset, in lines, it stores the index
-    /// at which the shape set of such an offset was last found.
+    /// Hints for finding shape sets. The low bits of an offset, measured in lines, select a hint,
+    /// which stores the index at which a shape set for these low bits was last found.
     pub(super) shape_hints: [Cell<u16>; SHAPE_HINTS],
     pub(super) shape_hits: LongCount,
     pub(super) shape_misses: LongCount,
@@ -48,36 +49,39 @@ pub struct StackState<B: StackedBackend> {
     id: u64,
     last_serial: Cell<u64>,
     busy: BusyMark,
-    /// Accessed only through `with_chunks`.
+    /// The chunks of the pool. The field is accessed only through `with_chunks`.
     chunks: UnsafeCell<Chunks>,
     pub(super) dirty: DirtyRanges,
-    /// The bytes that a view armed: the backend orders them before they are handed out (invariant
-    /// 12).
+    /// The bytes that a view has armed. The backend orders these bytes before they are handed out
+    /// (invariant 12).
     pub(super) armed: DirtyRanges,
-    /// The named arrays, in the order in which they were handed out. Accessed only through
-    /// `with_names`.
+    /// The named arrays, in the order in which they were handed out. The field is accessed only
+    /// through `with_names`.
     names: UnsafeCell<Vec<Name>>,
-    /// The shape sets, sorted by offset. Accessed only through `with_shapes`.
+    /// The shape sets, sorted by offset. The field is accessed only through `with_shapes`.
     shapes: UnsafeCell<Vec<OffsetShapes<B>>>,
-    /// The peak of live bytes since the pool was last settled, as recorded by the cold function.
+    /// The peak number of live bytes since the pool was last settled, as recorded by the cold
+    /// function.
     pub(super) pass_peak: Cell<usize>,
-    /// The peak of live bytes in the passes that the cold function last counted.
+    /// The peak number of live bytes in the passes that the cold function last counted.
     pub(super) needed: Cell<usize>,
-    /// The number of bytes that are live if the whole capacity of the vector that grew last is
-    /// counted, and the cursor after that vector. The vector may need less. These bytes are counted
-    /// as live once something else is live, or in the next pass.
+    /// The number of live bytes if the whole capacity of the last vector that grew is counted, and
+    /// the position of the cursor after that vector. Because the vector may need less than its
+    /// capacity, these bytes count as live only when something else becomes live, or in the next
+    /// pass.
     capacity_peak: Cell<(usize, *mut u8)>,
-    /// The peak of live bytes. It is updated while live bytes are counted.
+    /// The peak number of live bytes, which is updated while live bytes are counted.
     pub(super) live_peak: Cell<Option<usize>>,
-    /// The number of passes still to be sampled.
+    /// The number of passes that have yet to be sampled.
     pub(super) samples_left: Cell<u16>,
     pub(super) largest_sample: Cell<usize>,
     reserved: Count,
     peak_reserved: Count,
     growths: LongCount,
     pub(super) cold_acquires: LongCount,
-    /// The largest alignment of elements so far, at least one line. Chunks start at multiples of
-    /// this alignment, so that arrays of equal passes are padded equally in each chunk.
+    /// The largest alignment of any element type that the pool has stored, or one line if that is
+    /// larger. Chunks start at multiples of this alignment, so that arrays of equal passes have
+    /// equal padding in every chunk.
     pub(super) most_aligned: Cell<usize>,
     #[cfg(debug_assertions)]
     pub(super) growth_report: GrowthReport,
@@ -85,14 +89,14 @@ pub struct StackState<B: StackedBackend> {
     pub(super) next_idle: Cell<*mut ()>,
 }
 
-/// The address of a cursor outside all chunks, which is above every end. It is the top bit of an
-/// address: no memory is at this address, and it is a multiple of a line.
+/// The address of a cursor outside all chunks. Only the top bit of the address is set. No memory is
+/// at this address, which is above every end and is a multiple of a line.
 pub(super) const STRAY: usize = 1 << (usize::BITS - 1);
 
-/// The number of hints to shape sets; a power of two.
+/// The number of hints to shape sets, which is a power of two.
 pub(super) const SHAPE_HINTS: usize = 32;
 
-/// An array that is named by a handle.
+/// An array to which a handle refers.
 #[derive(Clone, Copy)]
 pub(super) struct Name {
     pub(super) start: NonNull<u8>,
@@ -101,30 +105,30 @@ pub(super) struct Name {
     pub(super) length: usize,
 }
 
-/// The shape set for the array at an offset.
+/// The shape set for the array at a given offset.
 pub(super) struct OffsetShapes<B: PoolBackend> {
     /// The number of live bytes before the array.
     pub(super) offset: usize,
     pub(super) set: NonNull<ShapeSet<B::Descriptor>>,
 }
 
-/// The pools of the same thread that are in use together with a pool. All of these pools are live
-/// while they are in use (`nesting`).
+/// Links to the pools of the same thread that are in use together with a pool. All linked pools are
+/// live while they are in use (`nesting`).
 pub(super) struct Neighbours<B: StackedBackend> {
-    /// The pool that was the innermost one when this pool came into use.
+    /// The pool that was the innermost pool when this pool came into use.
     pub(super) outer: Link<B>,
     /// The pool whose `outer` is this pool.
     pub(super) inner: Link<B>,
-    /// The pool that owns the memory of this pool's first chunk.
+    /// The pool that lends the memory of this pool's first chunk.
     pub(super) lender: Link<B>,
-    /// The pool whose first chunk was carved out of this pool's first chunk, above the end of the
-    /// part that this pool uses.
+    /// The pool whose first chunk is a part of this pool's first chunk, above the part that this
+    /// pool still uses.
     pub(super) borrower: Link<B>,
-    /// The end of the first chunk before a part of it was lent.
+    /// The end of the first chunk before a part of that chunk was lent.
     pub(super) unlent_end: Cell<*mut u8>,
 }
 
-/// Another pool's state, if there is one.
+/// A link to the state of another pool, if there is one.
 pub(super) type Link<B> = Cell<Option<NonNull<StackState<B>>>>;
 
 impl<B: StackedBackend> Neighbours<B> {
@@ -139,7 +143,8 @@ impl<B: StackedBackend> Neighbours<B> {
     }
 }
 
-/// A guard that marks a pool as busy, with null ends, until it is dropped.
+/// A guard that marks a pool as busy and sets its ends to null. Dropping the guard removes the
+/// mark.
 #[must_use = "dropping the guard removes the mark"]
 pub(super) struct BusyStack<'a, B: StackedBackend>(&'a StackState<B>);
 
@@ -198,8 +203,8 @@ impl<B: StackedBackend> StackState<B> {
         Some(BusyStack(self))
     }
 
-    /// Sets the ends of the memory that acquires may use without the cold function (invariants 3, 6
-    /// and 8).
+    /// Sets the ends of the memory that acquires may use without calling the cold function
+    /// (invariants 3, 6 and 8).
     pub(super) fn set_ends(&self) {
         let config = self.config.get();
         let counted = config.arms_every_use() || self.samples_left.get() > 0;
@@ -209,8 +214,8 @@ impl<B: StackedBackend> StackState<B> {
             return;
         }
         let Some(chunk) = self.with_chunks(|chunks| chunks.get(0).copied()) else { return };
-        // The ends are rounded down to a line, and are never below the chunk: every cursor is at or
-        // above the chunk's start.
+        // The ends are rounded down to a line. The ends are never below the start of the chunk, and
+        // every cursor is at or above that start.
         let addresses = chunk.start.addr()..chunk.end.addr();
         let below_first = |ranges: &DirtyRanges| {
             let reached = ranges.first_in(&addresses).map_or(addresses.end, |range| range.start);
@@ -221,21 +226,22 @@ impl<B: StackedBackend> StackState<B> {
         self.end.set(chunk.start.wrapping_add(ordered.min(below_first(&self.dirty))));
     }
 
-    /// Marks the pool as not settled. Its ends are null until its first cursor acquires again.
+    /// Marks the pool as not settled. The ends of the pool are null until its first cursor acquires
+    /// memory again.
     pub(super) fn unsettle(&self) {
         self.origin.set(null_mut());
         self.base.set(without_provenance_mut(STRAY));
         self.set_ends();
     }
 
-    /// Returns `true` if the pool is settled, so that all of its cursors are in its only chunk or
-    /// at [`STRAY`].
+    /// Returns `true` if the pool is settled, which means that all of its cursors are in its only
+    /// chunk or at [`STRAY`].
     pub(super) fn is_settled(&self) -> bool {
         !self.origin.get().is_null()
     }
 
-    /// Settles the pool in its only chunk, which begins at `start`, while nothing is live. Counts a
-    /// new pass.
+    /// Settles the pool in its only chunk, which starts at `start`, while nothing is live. Also
+    /// counts a new pass.
     pub(super) fn settle_at(&self, start: *mut u8) {
         if self.pass_peak.get() > 0 {
             self.needed.set(self.pass_peak.replace(0));
@@ -244,28 +250,28 @@ impl<B: StackedBackend> StackState<B> {
         self.settle_sampled_at(start);
     }
 
-    /// Does the same as [`settle_at`](Self::settle_at), but the next first cursor is also stray,
-    /// and the count of live bytes continues.
+    /// Does the same as [`settle_at`](Self::settle_at), except that the next first cursor is also
+    /// stray, and the count of live bytes continues.
     pub(super) fn settle_sampled_at(&self, start: *mut u8) {
         self.origin.set(start);
         self.set_ends();
     }
 
-    /// Makes the next first cursor stray, so that the next pass begins with a merge. The ends stay
-    /// unchanged, because a stray cursor is above them (invariant 3).
+    /// Makes the next first cursor stray, so that the next pass begins with a merge. The ends do
+    /// not change, because a stray cursor is above them (invariant 3).
     pub(super) fn merge_next(&self) {
         self.base.set(without_provenance_mut(STRAY));
     }
 
-    /// Runs `f` on the chunks.
+    /// Calls `f` with the list of chunks.
     pub(super) fn with_chunks<R>(&self, f: impl FnOnce(&mut Chunks) -> R) -> R {
-        // SAFETY: only one thread uses the state. Callers are in the module `stack`,
-        // and their `f` uses no state and runs no foreign code, so this is the only reference to
-        // the list.
+        // SAFETY: only one thread uses the state. All callers are in the module `stack`, and the
+        // closures they pass as `f` access no other state and run no foreign code, so this is the
+        // only reference to the list.
         f(unsafe { &mut *self.chunks.get() })
     }
 
-    /// Runs `f` on the first chunk, if the pool has one.
+    /// Calls `f` with the first chunk, if the pool has one.
     pub(super) fn with_first(&self, f: impl FnOnce(&mut Chunk)) {
         self.with_chunks(|chunks| {
             if let Some(first) = chunks.get_mut(0) {
@@ -279,65 +285,68 @@ impl<B: StackedBackend> StackState<B> {
         self.busy.is_set()
     }
 
-    /// Runs `f` on the names.
+    /// Calls `f` with the list of names.
     pub(super) fn with_names<R>(&self, f: impl FnOnce(&mut Vec<Name>) -> R) -> R {
-        // SAFETY: as in `with_chunks`.
+        // SAFETY: only one thread uses the state. The closures passed as `f` access no other state
+        // and run no foreign code, so this is the only reference to the list.
         f(unsafe { &mut *self.names.get() })
     }
 
-    /// Runs `f` on the shape sets.
+    /// Calls `f` with the list of shape sets.
     pub(super) fn with_shapes<R>(&self, f: impl FnOnce(&mut Vec<OffsetShapes<B>>) -> R) -> R {
-        // SAFETY: as in `with_chunks`.
+        // SAFETY: only one thread uses the state. The closures passed as `f` access no other state
+        // and run no foreign code, so this is the only reference to the list.
         f(unsafe { &mut *self.shapes.get() })
     }
 
-    /// Returns the largest number of bytes that a chunk may lose to padding before its start.
+    /// Returns the maximum number of bytes that a chunk may lose to padding before its start.
     pub(super) fn padding(&self) -> usize {
         self.most_aligned.get() - B::ALIGN
     }
 
-    /// Returns the number of bytes that count as live before a chunk while `live` bytes are live.
-    /// Arrays in the chunk are padded as if the chunk began at such an offset. The merged chunk
-    /// therefore needs no more bytes than the count.
+    /// Rounds the number of live bytes up to the offset at which a new chunk is counted to start.
+    /// Arrays in the new chunk have the same padding as at that offset, so the merged chunk needs
+    /// no more bytes than were counted.
     pub(super) fn live_before_chunk(&self, live: usize) -> usize {
         live.next_multiple_of(self.most_aligned.get())
     }
 
-    /// Records a chunk that was allocated.
+    /// Records that a chunk was allocated.
     pub(super) fn note_allocated(&self, chunk: &Chunk) {
         self.add_reserved(chunk.block_bytes);
         self.growths.increment();
     }
 
-    /// Records the beginning of a pass, for the report of a debug build.
+    /// Records the start of a pass for the report that debug builds produce.
     #[inline(always)]
     pub(super) fn note_pass(&self) {
         #[cfg(debug_assertions)]
         self.growth_report.note_pass();
     }
 
-    /// Records that a guard begins to use the pool, for the same report.
+    /// Records that a guard starts to use the pool, for the report that debug builds produce.
     #[inline(always)]
     pub(super) fn note_entry(&self) {
         #[cfg(debug_assertions)]
         self.growth_report.note_entry();
     }
 
-    /// Adds to the number of bytes that the pool owns.
+    /// Increases the number of bytes that the pool owns.
     pub(super) fn add_reserved(&self, bytes: usize) {
         let reserved = self.reserved.get() + bytes;
         self.reserved.set(reserved);
         self.peak_reserved.set(self.peak_reserved.get().max(reserved));
     }
 
-    /// Subtracts from the number of bytes that the pool owns.
+    /// Decreases the number of bytes that the pool owns.
     pub(super) fn remove_reserved(&self, bytes: usize) {
         self.reserved.set(self.reserved.get() - bytes);
     }
 
-    /// Removes dirty and armed ranges outside the first chunk's block, when that chunk is the only
-    /// one. This is needed because ranges of freed chunks may have been merged with others. Bytes
-    /// of a borrowed chunk are returned together with their ranges, so these ranges stay.
+    /// Removes all dirty and armed ranges outside the block of the first chunk, if the pool has
+    /// only one chunk. A range outside that block can exist because a range of a freed chunk may
+    /// have been merged with another range. The ranges of a borrowed chunk are kept, because they
+    /// are returned together with the chunk's memory.
     pub(super) fn forget_ranges_outside(&self) {
         let first = self.with_chunks(|chunks| chunks.get(0).copied());
         if let Some(chunk) = first.filter(|chunk| !chunk.is_borrowed()) {
@@ -356,32 +365,32 @@ impl<B: StackedBackend> StackState<B> {
     /// Records that `bytes` bytes are live if the whole capacity of a vector is counted, and that
     /// the cursor after the vector is at `next`.
     pub(super) fn note_capacity(&self, bytes: usize, next: *mut u8) {
-        // A vector that grows again has needed its old capacity.
+        // If a vector grows again, it needed its whole previous capacity.
         self.take_capacity_peak();
         self.capacity_peak.set((bytes, next));
         self.count_live(bytes);
     }
 
-    /// Resets the peak of live bytes of earlier passes.
+    /// Resets the peaks of live bytes of earlier passes.
     pub(super) fn forget_needs(&self) {
         self.pass_peak.set(0);
         self.needed.set(0);
         self.capacity_peak.set((0, null_mut()));
     }
 
-    /// Returns `true` if the cold function has recorded nothing as live in this pass.
+    /// Returns `true` if the cold function has recorded no live bytes in this pass.
     #[inline(always)]
     pub(super) fn has_counted_nothing(&self) -> bool {
         self.pass_peak.get() == 0 && self.capacity_peak.get().0 == 0
     }
 
-    /// Counts the capacity of the vector that grew last as live.
+    /// Counts the whole capacity of the last vector that grew as live.
     pub(super) fn take_capacity_peak(&self) {
         let (bytes, _) = self.capacity_peak.replace((0, null_mut()));
         self.pass_peak.set(self.pass_peak.get().max(bytes));
     }
 
-    /// Records that a vector which ended at `old` now ends at `new`, a lower address of its memory.
+    /// Records that a vector which ended at `old` now ends at the lower address `new`.
     pub(super) fn forget_capacity(&self, old: *mut u8, new: *mut u8) {
         let (bytes, next) = self.capacity_peak.get();
         if next == old && bytes > 0 {
@@ -397,11 +406,11 @@ impl<B: StackedBackend> StackState<B> {
         }
     }
 
-    /// Marks the bytes from `start` on as dirty, including the rest of their last line, so that the
-    /// ranges of adjacent arrays merge.
+    /// Marks the bytes from `start` on as dirty. The rest of the last line is also marked, so that
+    /// the ranges of adjacent arrays merge.
     #[inline]
     pub(super) fn mark(&self, start: *mut u8, bytes: usize) {
-        // A chunk ends at a multiple of a line.
+        // The rounded end is within the chunk, because the end of a chunk is a multiple of a line.
         let range = start.addr()..(start.addr() + bytes).next_multiple_of(B::ALIGN);
         if bytes == 0 || self.dirty.contains(&range) {
             return;
@@ -439,26 +448,26 @@ impl<B: StackedBackend> StackState<B> {
         serial
     }
 
-    /// Returns the number of bytes that the chunks hold now.
+    /// Returns the total number of bytes in the pool's own chunks.
     pub(super) fn reserved(&self) -> usize {
         self.reserved.get()
     }
 
-    /// Returns the number of bytes that may still be allocated under the limit. Borrowed bytes
-    /// count as if the pool had allocated them.
+    /// Returns the number of bytes that the pool may still allocate without exceeding its limit.
+    /// Borrowed bytes count as if the pool had allocated them.
     pub(super) fn room(&self) -> usize {
         let limit = self.config.get().byte_limit;
         limit.saturating_sub(self.reserved.get()).saturating_sub(self.borrowed())
     }
 
-    /// Returns the size of the borrowed chunk in bytes.
+    /// Returns the size of the borrowed chunk in bytes, or 0 if the first chunk is not borrowed.
     pub(super) fn borrowed(&self) -> usize {
         self.with_chunks(|chunks| {
             chunks.get(0).filter(|chunk| chunk.is_borrowed()).map_or(0, Chunk::capacity)
         })
     }
 
-    /// Returns `true` if the pool holds no memory, and no mode, limit or alignment restricts the
+    /// Returns `true` if the pool holds no memory, and if no mode, limit or alignment restricts the
     /// memory that it may borrow.
     #[inline(always)]
     pub(super) fn may_borrow_simply(&self) -> bool {
@@ -473,12 +482,12 @@ impl<B: StackedBackend> StackState<B> {
             && self.with_chunks(|chunks| chunks.len() == 0 && chunks.has_room())
     }
 
-    /// Returns `true` if a part of the first chunk is lent or borrowed.
+    /// Returns `true` if a part of the first chunk is lent, or if the first chunk is borrowed.
     pub(super) fn shares_memory(&self) -> bool {
         self.neighbours.lender.get().is_some() || self.neighbours.borrower.get().is_some()
     }
 
-    /// Resets the peaks.
+    /// Resets all peaks.
     pub(super) fn forget_peaks(&self) {
         self.live_peak.set(None);
         self.peak_reserved.set(self.reserved.get());
@@ -489,8 +498,8 @@ impl<B: StackedBackend> StackState<B> {
         self.with_names(|names| names.len())
     }
 
-    /// Returns the statistics that any thread may read while the pool lives. The lists of chunks,
-    /// names and shapes are not included.
+    /// Returns the statistics that any thread may read while the pool lives. The sizes of the lists
+    /// of chunks, names and shapes are not included.
     pub(super) fn shared_numbers(&self, mut stats: PoolStats) -> PoolStats {
         stats.pools = 1;
         stats.reserved_bytes = self.reserved.get();

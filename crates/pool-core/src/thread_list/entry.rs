@@ -1,4 +1,5 @@
-//! An entry of a thread's list: a link, and the address of a pool that another thread may replace.
+//! An entry of a thread's list, which contains a link to the next entry and the address of a pool.
+//! Another thread may replace the pool.
 
 use alloc::boxed::Box;
 use alloc::vec::Vec;
@@ -17,22 +18,24 @@ use crate::reserve::{NoHostMemory, list};
 use crate::scope::Scope;
 use crate::stats::{PoolStats, ReleaseReport};
 
-/// A marker address. It is not aligned for a root, so no root can have this address.
+/// An address that marks the absence of a pool. The address is not aligned for a root, so no root
+/// can be at this address.
 const NEVER: usize = 1;
 
-/// One entry of a list. It stays at its address until its thread frees it.
+/// One entry of a list. An entry never moves, and exists until its thread frees it.
 pub(super) struct Entry<B: PoolBackend> {
-    /// The entry that follows this entry in the list. Written only while this entry is not in the
-    /// list.
+    /// The next entry in the list. The field is written only while this entry is not in the list.
     pub(super) next: AtomicPtr<Self>,
     /// The root of the entry's pool.
     pub(super) pool: AtomicPtr<()>,
-    /// The root of a pool that was replaced and is not yet dropped. Null if there is none.
+    /// The root of a pool that was replaced and has not been dropped, or null if there is no such
+    /// pool.
     pub(super) retired: AtomicPtr<()>,
-    /// The root of the pool that last entered the chain of pools in use. [`NEVER`] if there is
-    /// none. Used only by the thread that created the entry.
+    /// The root of the pool that last entered the chain of pools in use, or [`NEVER`] if no pool
+    /// has entered. Only the thread that created the entry uses this field.
     entered: Cell<*mut ()>,
-    /// The next entry that the same thread created. Used only while the registry is locked.
+    /// The next entry that the same thread created. The field is used only while the registry is
+    /// locked.
     pub(super) sibling: Cell<*mut Self>,
     /// The statistics of pools that were replaced.
     pub(super) past: Past,
@@ -43,27 +46,27 @@ impl<B: PoolBackend> Entry<B> {
     ///
     /// # Safety
     ///
-    /// The entry was created by [`HeldPool::new`]. It is in no list and no registry, and is not
-    /// used afterwards.
+    /// The entry must have been created by [`HeldPool::new`], and must be in no list and no
+    /// registry. The entry must not be used after the call.
     pub(super) unsafe fn free(entry: NonNull<Self>) {
-        // SAFETY: `HeldPool::new` took the entry out of a box, and the caller gives it up.
+        // SAFETY: `HeldPool::new` obtained the entry from a box, and the caller does not use the
+        // entry after this call.
         let entry = unsafe { Box::from_raw(entry.as_ptr()) };
         for root in [entry.pool.load(Ordering::Relaxed), entry.retired.load(Ordering::Relaxed)] {
             if !root.is_null() {
-                // SAFETY: this is the root of a pool that the entry owns, and to which nothing else
-                // refers (caller).
+                // SAFETY: `root` is the root of a pool that the entry owns, and the caller
+                // guarantees that nothing else refers to that pool.
                 drop(unsafe { owned::<B>(root) });
             }
         }
     }
 }
 
-/// Creates the pool of a root.
+/// Creates the pool that belongs to a root.
 ///
 /// # Safety
 ///
-/// `root` is the address of a root from `Pool::into_root`, and the caller takes over ownership of
-/// the pool.
+/// `root` must be the address of a root from `Pool::into_root`, and the caller must own the pool.
 pub(super) unsafe fn owned<B: PoolBackend>(root: *mut ()) -> Pool<B> {
     // SAFETY: the caller upholds the same contract.
     let root = unsafe { Root::<B>::from_raw(root) };
@@ -71,7 +74,8 @@ pub(super) unsafe fn owned<B: PoolBackend>(root: *mut ()) -> Pool<B> {
     unsafe { Pool::from_root(root) }
 }
 
-/// The statistics of replaced pools, which are kept so that a thread's counters never decrease.
+/// The statistics of replaced pools. The statistics are kept so that the counters of a thread never
+/// decrease.
 pub(super) struct Past {
     high_water: Count,
     peak: Count,
@@ -95,8 +99,7 @@ impl Past {
         }
     }
 
-    /// Adds the statistics of a pool that is about to be dropped. Called while the registry is
-    /// locked.
+    /// Adds the statistics of a pool that is about to be dropped. The registry must be locked.
     pub(super) fn note(&self, stats: &PoolStats) {
         let add = |count: &Count, more: u64| {
             count.set(count.get().saturating_add(usize::try_from(more).unwrap_or(usize::MAX)));
@@ -110,13 +113,13 @@ impl Past {
         add(&self.misses, stats.shape_misses);
     }
 
-    /// Resets the peaks.
+    /// Resets the peaks to 0.
     fn forget_peaks(&self) {
         self.high_water.set(0);
         self.peak.set(0);
     }
 
-    /// Returns the combined statistics of the entry's pool and of the pools that it replaced.
+    /// Returns the combined statistics of the entry's pool and of the pools that it has replaced.
     pub(super) fn with(&self, mut stats: PoolStats) -> PoolStats {
         let more = |count: &Count| u64::try_from(count.get()).unwrap_or(u64::MAX);
         stats.high_water_slots = stats.high_water_slots.max(self.high_water.get());
@@ -145,7 +148,7 @@ impl<B: PoolBackend> HeldPool<B> {
     ///
     /// # Errors
     ///
-    /// [`NoHostMemory`] if the host has no memory for the entry. The pool is dropped in that case.
+    /// Returns [`NoHostMemory`] if the host has no memory for the entry, and drops the pool.
     pub fn new(pool: Pool<B>) -> Result<Self, NoHostMemory> {
         let mut memory: Vec<Entry<B>> = list(1)?;
         memory.push(Entry {
@@ -156,10 +159,10 @@ impl<B: PoolBackend> HeldPool<B> {
             sibling: Cell::new(null_mut()),
             past: Past::new(),
         });
-        // The vector contains exactly one element, so nothing is reallocated.
+        // The vector contains exactly one element, so the conversion does not reallocate it.
         let boxed: Box<[Entry<B>]> = memory.into_boxed_slice();
         let entry = Box::into_raw(boxed).cast::<Entry<B>>();
-        // SAFETY: a box is never null.
+        // SAFETY: the address of a box is never null.
         Ok(Self { entry: unsafe { NonNull::new_unchecked(entry) } })
     }
 
@@ -170,14 +173,15 @@ impl<B: PoolBackend> HeldPool<B> {
 
     #[inline(always)]
     fn entry(&self) -> &Entry<B> {
-        // SAFETY: only its holder frees an entry that is taken, and there are only shared
-        // references to it.
+        // SAFETY: an entry that was taken is freed only by its holder, and all references to it are
+        // shared.
         unsafe { self.entry.as_ref() }
     }
 
-    /// Returns the root of the pool. The load comes after the store that removed the entry from its
-    /// list (see the [protocol](super)). It has acquire ordering: if another
-    /// thread stored this pool here, that thread's writes to the pool are visible.
+    /// Returns the root of the pool. The load is executed after the store that removed the entry
+    /// from its list, as the [protocol](super) requires. The load has acquire ordering, so if
+    /// another thread has stored this pool in the entry, that thread's writes to the pool are
+    /// visible.
     #[inline(always)]
     fn root(&self) -> Root<B> {
         let root = self.entry().pool.load(Ordering::Acquire);
@@ -188,7 +192,8 @@ impl<B: PoolBackend> HeldPool<B> {
     /// Returns the pool, which still belongs to the entry.
     fn pool(&self) -> ManuallyDrop<Pool<B>> {
         // SAFETY: the entry owns the pool, and the returned value never drops it. No other `Pool`
-        // of the root exists: the entry is held, and each method creates at most one.
+        // of this root exists, because the entry is held and each method creates at most one
+        // `Pool`.
         ManuallyDrop::new(unsafe { Pool::from_root(self.root()) })
     }
 
@@ -198,8 +203,9 @@ impl<B: PoolBackend> HeldPool<B> {
         self.entry().entered.get().addr() != NEVER
     }
 
-    /// Adds the pool to the chain of pools in use on its list's thread, as the innermost pool. This
-    /// is for backends whose pools are nested. The pool must not be in the chain yet.
+    /// Adds the pool to the chain of pools that its thread is using, as the innermost pool. For a
+    /// backend whose pools are not nested, the method does nothing. The pool must not be in the
+    /// chain.
     #[inline(always)]
     pub(super) fn enter(&self, innermost: &Cell<*mut ()>) {
         if !Root::<B>::NESTS {
@@ -207,15 +213,16 @@ impl<B: PoolBackend> HeldPool<B> {
         }
         let root = self.root();
         self.entry().entered.set(root.into_raw());
-        // SAFETY: the pool is live until it leaves, because the entry is held or leaked. No scope
-        // is open in the pool, because this handle was just created. The cell was set by these
-        // functions.
+        // SAFETY: the pool is live until it leaves the chain, because the entry is held or leaked.
+        // No scope is open in the pool, because this handle was just created. Only `enter` and
+        // `leave` write to the cell.
         unsafe { root.enter(innermost) };
     }
 
     /// Removes the pool that last entered from the chain, even if another pool has replaced it in
     /// the entry. Returns `false` if that pool entered through another list and is the innermost
-    /// pool there. In that case the pool stays in use, and the entry must be leaked.
+    /// pool there. If the method returns `false`, the pool remains in use, and the entry must be
+    /// leaked.
     #[inline(always)]
     #[must_use]
     pub(super) fn leave(&self, innermost: &Cell<*mut ()>) -> bool {
@@ -226,14 +233,15 @@ impl<B: PoolBackend> HeldPool<B> {
         if entered.addr() == NEVER {
             return true;
         }
-        // SAFETY: this is the address of a root.
+        // SAFETY: `entered` is the address of a root, because it is not `NEVER`.
         let root = unsafe { Root::<B>::from_raw(entered) };
-        // SAFETY: the pool has entered the chain and is live: a replaced pool is freed only after
-        // the entry is in its list again. The scopes of the handle have ended.
+        // SAFETY: the pool has entered the chain. The pool is live, because a replaced pool is
+        // freed only after its entry is in its list again. All scopes of the handle have ended.
         unsafe { root.leave(innermost) }
     }
 
-    /// Records that the pool has left, for an entry that is not yet put into the list.
+    /// Records that the pool has left the chain. This method must be called only while the entry is
+    /// not in the list.
     pub(super) fn note_left(&self) {
         self.entry().entered.set(without_provenance_mut(NEVER));
     }
@@ -242,11 +250,11 @@ impl<B: PoolBackend> HeldPool<B> {
     ///
     /// # Safety
     ///
-    /// The entry is in no registry, and was never passed to
+    /// The entry must be in no registry, and must never have been passed to
     /// [`ThreadList::enter`](super::ThreadList::enter).
     pub unsafe fn free(self) {
-        // SAFETY: the entry was created by `new`. It is held and hence in no list, and it is in no
-        // registry (caller).
+        // SAFETY: the entry was created by `new`, and is in no list because it is held. The caller
+        // guarantees that the entry is in no registry.
         unsafe { Entry::free(self.entry) };
     }
 
@@ -254,14 +262,15 @@ impl<B: PoolBackend> HeldPool<B> {
     #[inline(always)]
     pub fn scope(&mut self) -> Scope<'_, B> {
         // SAFETY: `self` is borrowed exclusively for the lifetime of the scope and its views, so no
-        // other cursor of the pool is used during that time. If the pool is replaced during that
-        // time, it stays alive until a walk finds the entry in its list.
+        // other cursor of the pool is used during that lifetime. If the pool is replaced during
+        // that lifetime, it remains live until a walk finds the entry in its list.
         let cursor = unsafe { self.root().nested_cursor() };
-        // SAFETY: as above.
+        // SAFETY: `self` is borrowed exclusively for the lifetime of the scope, so no other cursor
+        // of the pool is used during that lifetime.
         unsafe { Scope::from_cursor(cursor) }
     }
 
-    /// Returns the combined statistics of the pool and of the pools that it replaced.
+    /// Returns the combined statistics of the pool and of the pools that it has replaced.
     #[must_use]
     pub fn stats(&self) -> PoolStats {
         self.entry().past.with(self.pool().stats())
@@ -287,7 +296,7 @@ impl<B: PoolBackend> HeldPool<B> {
     ///
     /// # Errors
     ///
-    /// Same as for [`Pool::configure`].
+    /// Returns the same errors as [`Pool::configure`].
     pub fn configure(&mut self, config: PoolConfig) -> Result<(), PoolError<B::Error>> {
         self.pool().configure(config)
     }

@@ -1,5 +1,5 @@
-//! The list itself: one word in thread-local memory, and the hot path that takes entries and puts
-//! them back.
+//! The list of a thread's idle pools. The list consists of one word in thread-local memory, and its
+//! hot path takes entries and puts them back.
 
 use core::cell::Cell;
 use core::fmt;
@@ -11,11 +11,12 @@ use super::entry::{Entry, HeldPool};
 use crate::backend::PoolBackend;
 use crate::pool::Pool;
 
-/// The idle pools of one thread, last in first out.
+/// The idle pools of one thread. The pool that was put into the list last is taken first.
 ///
-/// Suited for a `const` thread-local without a destructor. Dropping a list frees nothing, so
-/// [`close`](Self::close) the list when its thread ends. Only the thread that owns the list uses
-/// it. Other threads read the list's head through a [`ThreadRecord`](super::ThreadRecord).
+/// A `ThreadList` can be stored in a `const` thread-local that has no destructor. Dropping a list
+/// frees nothing, so [`close`](Self::close) the list when its thread ends. Only the thread that
+/// owns the list uses the list. Other threads read the head of the list through a
+/// [`ThreadRecord`](super::ThreadRecord).
 ///
 /// ```compile_fail,E0277
 /// # use pool_conformance::HeapBackend as Memory;
@@ -23,18 +24,18 @@ use crate::pool::Pool;
 /// static SHARED: ThreadList<Memory> = ThreadList::new(); // thread_list_not_shared
 /// ```
 pub struct ThreadList<B: PoolBackend> {
-    /// The newest idle entry: null if there is none, [`CLOSED`] after `close`. Only the list's
-    /// thread writes it.
+    /// The newest idle entry. The head is null if the list is empty, and [`CLOSED`] after `close`.
+    /// Only the list's thread writes to the head.
     pub(super) head: AtomicPtr<Entry<B>>,
-    /// The root of the innermost pool in use, for backends whose pools are nested. Null if there is
-    /// none.
+    /// The root of the innermost pool in use, for backends whose pools are nested. The root is null
+    /// if no pool is in use.
     innermost: Cell<*mut ()>,
-    /// The list owns pools, and is not shared.
+    /// A marker that the list owns pools and cannot be shared between threads.
     owned: PhantomData<Pool<B>>,
 }
 
-/// The address that marks a closed list. It is not aligned for an entry, so no entry can have this
-/// address.
+/// The address that marks a closed list. The address is not aligned for an entry, so no entry can
+/// be at this address.
 pub(super) const CLOSED: usize = 1;
 
 impl<B: PoolBackend> ThreadList<B> {
@@ -49,50 +50,52 @@ impl<B: PoolBackend> ThreadList<B> {
         Self { head: AtomicPtr::new(head), innermost, owned: PhantomData }
     }
 
-    /// Returns the head, for the list's own thread. The read is not an atomic load, which the
-    /// compiler would not merge into the comparison that uses it.
+    /// Returns the head. Only the list's own thread may call this method. The read is not an atomic
+    /// load, because the compiler would not merge an atomic load into the comparison that uses the
+    /// result.
     #[inline(always)]
     fn head(&self) -> *mut Entry<B> {
-        // SAFETY: this is the address of a live atomic. Only this thread writes to it, so no write
-        // races with this read.
+        // SAFETY: the pointer refers to a live atomic. Only this thread writes to the atomic, so no
+        // write races with this read.
         unsafe { *self.head.as_ptr() }
     }
 
-    /// Takes the entry that was put last. Returns `None` if the list is empty or closed.
+    /// Removes the entry that was put into the list last, and returns it. Returns `None` if the
+    /// list is empty or closed.
     #[inline(always)]
     pub fn take(&self) -> Option<HeldPool<B>> {
         let head = self.head();
         if head.addr() <= CLOSED {
             return None;
         }
-        // SAFETY: the address is not null, and the list's entries are live.
+        // SAFETY: `head` is above `CLOSED`, so `head` is the address of an entry.
         let entry = unsafe { NonNull::new_unchecked(head) };
-        // SAFETY: as above.
+        // SAFETY: the entries of a list are live.
         let next = unsafe { &entry.as_ref().next }.load(Ordering::Relaxed);
-        // A release store, because a walk that reads this head may release the pool of the next
-        // entry, which was used earlier.
+        // The store has release ordering, because a walk that reads this head may release the pool
+        // of the next entry, which this thread used earlier.
         self.head.store(next, Ordering::Release);
-        // The address of the entry's pool may be loaded only after this store: see the protocol of
-        // the module.
+        // The address of the entry's pool must be loaded after this store, as the protocol of this
+        // module requires.
         compiler_fence(Ordering::SeqCst);
         let held = HeldPool::of(entry);
         held.enter(&self.innermost);
         Some(held)
     }
 
-    /// Marks a new pool as in use, like a pool that was taken. The pool will be put into the list
-    /// later.
+    /// Marks a new pool as in use, in the same way as a pool that was taken from the list. The pool
+    /// will be put into the list later.
     pub fn enter(&self, held: &HeldPool<B>) {
         if !held.is_entered() {
             held.enter(&self.innermost);
         }
     }
 
-    /// Puts back an entry that was taken, if the list has not changed since. Otherwise, returns the
-    /// entry.
+    /// Puts a taken entry back into the list, if the list has not changed since the entry was
+    /// taken. If the list has changed, the method returns the entry.
     ///
-    /// The entry's link is valid if it leads to the head: an entry of an open list is never freed,
-    /// so an equal address refers to the same entry.
+    /// The link of the entry is still valid if it leads to the current head. An entry of an open
+    /// list is never freed, so an equal address always refers to the same entry.
     #[inline(always)]
     #[must_use]
     pub fn put_back(&self, held: HeldPool<B>) -> Option<HeldPool<B>> {
@@ -109,8 +112,9 @@ impl<B: PoolBackend> ThreadList<B> {
         None
     }
 
-    /// Puts an entry into the list. A closed list frees the entry with its pool. An entry whose
-    /// pool is still the innermost pool in the chain of another list is leaked.
+    /// Puts an entry into the list. If the list is closed, the method frees the entry together with
+    /// its pool. If the entry's pool is still the innermost pool in the chain of another list, the
+    /// method leaks the entry.
     #[expect(clippy::needless_pass_by_value, reason = "an entry that was put is no longer held")]
     pub fn put(&self, held: HeldPool<B>) {
         if !held.leave(&self.innermost) {
@@ -120,8 +124,8 @@ impl<B: PoolBackend> ThreadList<B> {
         let head = self.head();
         if head.addr() == CLOSED {
             // SAFETY: the entry was created by `HeldPool::new`, and is not in the list. A list is
-            // closed only after its record, with all of its entries, was removed from the registry
-            // (`close`).
+            // closed only after its record and all of its entries have been removed from the
+            // registry (`close`).
             return unsafe { Entry::free(entry) };
         }
         // SAFETY: a held entry is live, and is not in the list.
@@ -129,16 +133,17 @@ impl<B: PoolBackend> ThreadList<B> {
         self.head.store(entry.as_ptr(), Ordering::Release);
     }
 
-    /// Runs `f` on each entry in the list. The entries keep their order. Allocates no memory.
+    /// Calls `f` with each entry in the list. The entries keep their order, and the method
+    /// allocates no memory.
     ///
-    /// While `f` runs, these entries are not in the list. `take` then returns other entries, and
-    /// entries that are put in the meantime come after these. If `f` panics, the entries are put
-    /// back.
+    /// While `f` runs, the visited entries are not in the list. If `f` calls `take`, it receives
+    /// other entries, and entries that `f` puts into the list are placed after the visited entries.
+    /// If `f` panics, the visited entries are put back.
     ///
     /// # Safety
     ///
     /// `f` must not move a [`HeldPool`] out of its reference, and must not swap it with another
-    /// one.
+    /// `HeldPool`.
     pub unsafe fn for_each(&self, mut f: impl FnMut(&mut HeldPool<B>)) {
         let first = self.head();
         if first.addr() <= CLOSED {
@@ -150,41 +155,42 @@ impl<B: PoolBackend> ThreadList<B> {
         let mut next = NonNull::new(first);
         while let Some(entry) = next {
             f(&mut HeldPool::of(entry));
-            // SAFETY: a detached entry is live, and its link is not written.
+            // SAFETY: a detached entry is live, and no code writes to its link.
             next = NonNull::new(unsafe { &entry.as_ref().next }.load(Ordering::Relaxed));
         }
     }
 
-    /// Returns `true` if the list was closed.
+    /// Returns `true` if the list has been closed.
     #[must_use]
     pub fn is_closed(&self) -> bool {
         self.head().addr() == CLOSED
     }
 
-    /// Frees the entries in the list with their pools, and every entry that is put into the list
-    /// from now on.
+    /// Frees all entries in the list together with their pools. Every entry that is put into the
+    /// list after this call is also freed.
     ///
     /// # Safety
     ///
-    /// The list's record has been removed from the registry, or never existed.
+    /// The record of the list must have been removed from the registry, or must never have existed.
     pub unsafe fn close(&self) {
-        // The list is closed before any pool is dropped, because a backend's `free` may use it.
+        // The list is closed before any pool is dropped, because a backend's `free` may use the
+        // list.
         let mut first = self.head();
         self.head.store(without_provenance_mut(CLOSED), Ordering::Relaxed);
         while first.addr() > CLOSED {
-            // SAFETY: an entry of the list is live and its address is not null.
+            // SAFETY: `first` is above `CLOSED`, so `first` is the address of an entry.
             let entry = unsafe { NonNull::new_unchecked(first) };
-            // SAFETY: as above.
+            // SAFETY: the entries of a list are live.
             first = unsafe { &entry.as_ref().next }.load(Ordering::Relaxed);
-            // SAFETY: the entry was created by `HeldPool::new`, and was just taken out of the list.
-            // The registry no longer contains it (caller).
+            // SAFETY: the entry was created by `HeldPool::new`, and was just removed from the list.
+            // The caller guarantees that the registry does not contain the entry.
             unsafe { Entry::free(entry) };
         }
     }
 }
 
-/// Entries that are not in their list while they are visited. They are put back in front of the
-/// entries that were put in the meantime.
+/// Entries that have been removed from their list while they are visited. When this value is
+/// dropped, the entries are put back in front of all entries that were added during the visit.
 struct Detached<'a, B: PoolBackend> {
     list: &'a ThreadList<B>,
     first: *mut Entry<B>,
@@ -194,8 +200,8 @@ impl<B: PoolBackend> Drop for Detached<'_, B> {
     fn drop(&mut self) {
         let head = self.list.head();
         if head.addr() == CLOSED {
-            // The list was closed while the entries were visited. The entries belong to this list,
-            // and are closed with it.
+            // The list was closed while the entries were visited. The visited entries belonged to
+            // the closed list, so they are freed like its other entries.
             let closing = ThreadList::with_head(self.first);
             // SAFETY: the list was closed, so its record is in no registry.
             return unsafe { closing.close() };

@@ -1,52 +1,60 @@
-//! The idle pools of one thread, for `pool-facade`. Other threads can release these pools, although
-//! their own thread takes them and puts them back without a lock.
+//! The idle pools of one thread, which the crate `pool-facade` uses. A thread takes its pools and
+//! puts them back without a lock, but other threads can still release these pools.
 //!
 //! # The protocol
 //!
-//! A list links *entries*. An entry contains the address of a pool. A thread that takes an entry
-//! first unlinks it, and then loads the address of its pool. Another thread releases an idle pool
-//! in four steps:
+//! A list links *entries*, and each entry contains the address of a pool. A thread that takes an
+//! entry first unlinks the entry, and then loads the address of its pool. Another thread releases
+//! an idle pool in four steps:
 //!
-//! 1. Replace the address in the entry with the address of a new, empty pool. The old pool is now
-//!    *retired*.
-//! 2. Execute a *barrier on all threads*: each thread of the process executes a full memory barrier
-//!    at some moment during the call (`membarrier` on Linux).
-//! 3. Walk through the list again.
-//! 4. If the walk finds the entry, take the retired pool and drop it. Otherwise the entry was
-//!    taken, and its owner may use either of the two pools. The retired pool then stays with the
-//!    entry until a later call finds the entry, or until the thread ends.
+//! 1. The thread replaces the address in the entry with the address of a new, empty pool. The old
+//!    pool is now *retired*.
+//!
+//! 2. The thread executes a *barrier on all threads*: each thread of the process executes a full
+//!    memory barrier at some moment during the call (`membarrier` on Linux).
+//!
+//! 3. The thread walks through the list again.
+//!
+//! 4. If the walk finds the entry, the thread takes the retired pool and drops it. If the walk does
+//!    not find the entry, the owner has taken the entry, and may use either of the two pools. The
+//!    retired pool then remains with the entry until a later call finds the entry, or until the
+//!    owner's thread ends.
 //!
 //! # Why this is sound
 //!
-//! Let X be the moment of the barrier in the owner's program.
+//! Let X be the moment at which the owner executes the barrier.
 //!
-//! - **An entry that a walk finds after X was in the list at or after X.** A link of an entry is
-//!   written only while the entry is not in the list. A link therefore leads to an entry that was
-//!   in the list when the link was written, and that stays in the list for as long as the entry
-//!   that links to it. Both periods extend beyond the moment at which the walk read the head.
-//! - **The retired pool is out of use at that time.** A use before that moment ended when the entry
-//!   was put into the list. Each store of the head has release ordering, including the store of a
-//!   take, and the walk's load has acquire ordering. A use after that moment belongs to a later
-//!   take. That take loads the pool's address after it has stored the head, hence after X, so it
-//!   loads the address of the new pool.
-//! - **The order of the owner's store and load** is enforced by a compiler fence in the program,
-//!   and by the barrier on the processor. The hot path therefore contains no fence and no atomic
-//!   read-modify-write.
-//! - Entries are freed by the thread that created them, after the thread's record has been removed
-//!   from the registry. A registry is used only while it is locked. Every entry that a walk reaches
-//!   is therefore allocated.
+//! - **Every entry that a walk finds after the barrier was in the list at or after the moment X of
+//!   the barrier**. The link of an entry is written only while the entry is not in the list. A link
+//!   therefore leads to an entry that was in the list when the link was written. The linked entry
+//!   remains in the list for as long as the entry that links to it. Both entries remain in the list
+//!   at least until the walk has read the head.
+//! - **The retired pool is not in use when the walk finds its entry**. Let T be the moment, at or
+//!   after X, at which the entry was in the list. Every use of the pool that began before T ended
+//!   when the entry was put into the list. The owner always stores the head with release ordering,
+//!   even when it takes an entry. The walk loads the head with acquire ordering. Every use that
+//!   begins after T belongs to a take after T. A take loads the address of the pool after it has
+//!   stored the head, so a take after T loads the address after X, which is the address of the new
+//!   pool.
+//! - **The owner's load is executed after its store**. A compiler fence enforces this order in the
+//!   program, and the barrier enforces it on the processor. The hot path therefore contains no
+//!   fence instruction and no atomic read-modify-write operation.
+//! - An entry is freed by the thread that created it, after the record of that thread has been
+//!   removed from the registry. A registry is used only while it is locked. Every entry that a walk
+//!   reaches is therefore still allocated.
 //!
 //! # Nested pools
 //!
 //! The stacks that a thread is using are linked, so that inner stacks can borrow memory from outer
-//! ones. Only the owner uses these links. A pool has no links while its entry is in the list: it
-//! enters after its address is loaded, and leaves before the store that puts the entry back.
-//! Therefore no other pool links to a pool that another thread replaces or drops. An entry stores
-//! which pool entered. If that pool is replaced while it is in use, it still leaves before it is
-//! dropped, because the drop waits until the entry is in the list.
+//! stacks. Only the owner uses these links. A pool has no links while its entry is in the list. The
+//! pool enters the chain after its address is loaded, and leaves the chain before the store that
+//! puts the entry back. Therefore, no other pool links to a pool that another thread replaces or
+//! drops. An entry stores the address of the pool that entered the chain. A pool that is replaced
+//! while it is in use still leaves the chain before it is dropped, because a replaced pool is
+//! dropped only after its entry is in the list.
 //!
-//! If the system has no such barrier, [`ThreadLists::release`] is not called, and all of this is
-//! single-threaded.
+//! If the operating system provides no such barrier, [`ThreadLists::release`] is never called, and
+//! only the owner accesses its pools.
 
 mod entry;
 mod list;

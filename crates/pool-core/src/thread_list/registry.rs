@@ -1,4 +1,4 @@
-//! The lists of all threads of a process, which are behind one lock.
+//! The registry, which contains the lists of all threads of a process and is protected by one lock.
 
 use alloc::boxed::Box;
 use alloc::vec::Vec;
@@ -15,12 +15,12 @@ use crate::pool::Pool;
 use crate::reserve::{NoHostMemory, list};
 use crate::stats::PoolStats;
 
-/// The record of one thread in a registry: its list, its entries, and the configuration of its
-/// pools.
+/// The record of one thread in a registry. The record contains the thread's list, its entries, and
+/// the configuration of its pools.
 pub struct ThreadRecord<B: PoolBackend> {
     list: NonNull<ThreadList<B>>,
     config: PoolConfig,
-    /// The newest entry that the thread created, even if it is not in the list.
+    /// The newest entry that the thread created. The entry may be outside the list.
     entries: *mut Entry<B>,
     count: usize,
     next: *mut Self,
@@ -31,7 +31,7 @@ impl<B: PoolBackend> ThreadRecord<B> {
     ///
     /// # Errors
     ///
-    /// [`NoHostMemory`] if the host has no memory for the record.
+    /// Returns [`NoHostMemory`] if the host has no memory for the record.
     pub fn new(
         thread_list: &ThreadList<B>,
         config: PoolConfig,
@@ -39,9 +39,9 @@ impl<B: PoolBackend> ThreadRecord<B> {
         let mut memory: Vec<Self> = list(1)?;
         let list = NonNull::from(thread_list);
         memory.push(Self { list, config, entries: null_mut(), count: 0, next: null_mut() });
-        // The vector contains exactly one element, so nothing is reallocated.
+        // The vector contains exactly one element, so the conversion does not reallocate it.
         let record = Box::into_raw(memory.into_boxed_slice()).cast::<Self>();
-        // SAFETY: a box is never null.
+        // SAFETY: the address of a box is never null.
         Ok(unsafe { NonNull::new_unchecked(record) })
     }
 
@@ -49,30 +49,35 @@ impl<B: PoolBackend> ThreadRecord<B> {
     ///
     /// # Safety
     ///
-    /// The record came from [`new`](Self::new), is in no registry, and is not used afterwards.
+    /// The record must have been returned by [`new`](Self::new) and must be in no registry. The
+    /// record must not be used after the call.
     pub unsafe fn free(record: NonNull<Self>) {
-        // SAFETY: `new` took the record out of a box, and the caller gives it up.
+        // SAFETY: `new` obtained the record from a box, and the caller does not use the record
+        // after this call.
         drop(unsafe { Box::from_raw(record.as_ptr()) });
     }
 
-    /// Runs `f` on each entry that is in the list now, or has been in the list since the call
-    /// began.
+    /// Calls `f` with each entry that is currently in the list, or has been in the list at some
+    /// moment since the call began.
     ///
     /// # Safety
     ///
-    /// The list has not moved, and the record is in a registry that the caller has locked.
+    /// The list must not have moved, and the record must be in a registry that the caller has
+    /// locked.
     unsafe fn for_each_idle(&self, mut f: impl FnMut(&Entry<B>)) {
-        // SAFETY: the list has not moved (caller), and its head is an atomic.
+        // SAFETY: the caller guarantees that the list has not moved, and the head of the list is an
+        // atomic.
         let head = unsafe { &raw const (*self.list.as_ptr()).head };
-        // SAFETY: as above.
+        // SAFETY: the caller guarantees that the list has not moved, and the head of the list is an
+        // atomic.
         let mut next = unsafe { &*head }.load(Ordering::Acquire);
-        // The number of steps is limited, because a thread that reorders its entries during the
-        // walk could make the walk loop.
+        // The number of steps is limited, because the walk could otherwise run forever if the owner
+        // reorders its entries during the walk.
         for _ in 0..self.count {
             if next.addr() <= CLOSED {
                 return;
             }
-            // SAFETY: entries of a registered list are live.
+            // SAFETY: the entries of a registered list are live.
             let entry = unsafe { &*next };
             f(entry);
             next = entry.next.load(Ordering::Acquire);
@@ -86,15 +91,16 @@ impl<B: PoolBackend> fmt::Debug for ThreadRecord<B> {
     }
 }
 
-/// The records of all threads of a process. Keep this value in a lock: its methods allocate
-/// nothing, free nothing, and call no user code.
+/// The records of all threads of a process. Protect a `ThreadLists` value with a lock. The methods
+/// of the type can be called while the lock is held, because they allocate nothing, free nothing,
+/// and call no user code.
 pub struct ThreadLists<B: PoolBackend> {
     first: *mut ThreadRecord<B>,
 }
 
-// SAFETY: the registry is used while it is locked. It accesses only these parts of other threads:
-// atomics, data guarded by that lock, and pools that the protocol of the module has transferred to
-// it. The bound ensures that such a pool may be sent.
+// SAFETY: the registry is used only while it is locked. The registry accesses only these parts of
+// other threads: atomics, data protected by the lock, and pools that the protocol of the module has
+// transferred to it. The bound ensures that pools may be sent to another thread.
 unsafe impl<B: PoolBackend> Send for ThreadLists<B> where Pool<B>: Send {}
 
 impl<B: PoolBackend> ThreadLists<B> {
@@ -108,10 +114,10 @@ impl<B: PoolBackend> ThreadLists<B> {
     ///
     /// # Safety
     ///
-    /// The record came from [`ThreadRecord::new`] and is in no registry. Its list does not move
-    /// until [`remove`](Self::remove) returns.
+    /// The record must have been returned by [`ThreadRecord::new`] and must be in no registry. The
+    /// list of the record must not move until [`remove`](Self::remove) returns.
     pub unsafe fn add(&mut self, record: NonNull<ThreadRecord<B>>) {
-        // SAFETY: this is a live record, to which only the caller has access.
+        // SAFETY: the record is live, and only the caller has access to it.
         unsafe { (*record.as_ptr()).next = self.first };
         self.first = record.as_ptr();
     }
@@ -120,8 +126,8 @@ impl<B: PoolBackend> ThreadLists<B> {
     ///
     /// # Safety
     ///
-    /// The record is in this registry, and the entry is in no registry. The entry is only ever put
-    /// into the record's list.
+    /// The record must be in this registry, and the entry must be in no registry. The entry must
+    /// never be put into any list except the record's list.
     pub unsafe fn add_entry(&mut self, record: NonNull<ThreadRecord<B>>, held: &HeldPool<B>) {
         // SAFETY: a record of this registry is live, and is used only while the registry is locked.
         let record = unsafe { &mut *record.as_ptr() };
@@ -131,12 +137,12 @@ impl<B: PoolBackend> ThreadLists<B> {
         record.count += 1;
     }
 
-    /// Sets the configuration of the pools that [`release`](Self::release) puts into the thread's
+    /// Sets the configuration for the pools that [`release`](Self::release) creates in the thread's
     /// entries.
     ///
     /// # Safety
     ///
-    /// The record is in this registry.
+    /// The record must be in this registry.
     pub unsafe fn configure(&mut self, record: NonNull<ThreadRecord<B>>, config: PoolConfig) {
         // SAFETY: a record of this registry is live, and is used only while the registry is locked.
         unsafe { (*record.as_ptr()).config = config };
@@ -146,54 +152,55 @@ impl<B: PoolBackend> ThreadLists<B> {
     ///
     /// # Safety
     ///
-    /// The record is in this registry.
+    /// The record must be in this registry.
     pub unsafe fn remove(&mut self, record: NonNull<ThreadRecord<B>>) {
         let mut place = &raw mut self.first;
         loop {
-            // SAFETY: this is the address of the registry's first link, or of a link in a live
+            // SAFETY: `place` is the address of the registry's first link, or of a link in a live
             // record.
             let at = unsafe { *place };
             if at.is_null() {
                 return;
             }
             if at == record.as_ptr() {
-                // SAFETY: the record is live.
+                // SAFETY: a record of this registry is live.
                 let next = unsafe { (*at).next };
-                // SAFETY: as above.
+                // SAFETY: `place` is the address of the registry's first link, or of a link in a
+                // live record.
                 unsafe { *place = next };
                 return;
             }
-            // SAFETY: as above.
+            // SAFETY: `at` is a record of this registry, and is therefore live.
             place = unsafe { &raw mut (*at).next };
         }
     }
 
-    /// Returns the records, which are live while the registry is locked.
+    /// Returns an iterator over the records, which are live while the registry is locked.
     fn records(&self) -> impl Iterator<Item = &ThreadRecord<B>> {
         let mut next = self.first.cast_const();
         core::iter::from_fn(move || {
-            // SAFETY: a record of this registry is live, and only methods that take `&mut self`
-            // change it.
+            // SAFETY: a record of this registry is live, and only methods with `&mut self` change
+            // it.
             let record = unsafe { next.as_ref() }?;
             next = record.next.cast_const();
             Some(record)
         })
     }
 
-    /// Returns the number of threads and the number of pools.
+    /// Returns the number of threads and the number of pools in the registry.
     #[must_use]
     pub fn len(&self) -> (usize, usize) {
         self.records().fold((0, 0), |(threads, pools), record| (threads + 1, pools + record.count))
     }
 
-    /// Returns `true` if the registry contains no thread.
+    /// Returns `true` if the registry contains no threads.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.first.is_null()
     }
 
-    /// Adds the statistics of all pools, in use or idle, to `none`, which contains the statistics
-    /// of no pool.
+    /// Returns the sum of the statistics of all pools, including idle pools. The sum starts from
+    /// `none`, whose numbers must not include any pool.
     #[must_use]
     pub fn stats(&self, none: PoolStats) -> PoolStats {
         let mut sum = none;
@@ -205,7 +212,8 @@ impl<B: PoolBackend> ThreadLists<B> {
                 // and dropped only while the registry is locked.
                 let root: Root<B> =
                     unsafe { Root::<B>::from_raw(entry.pool.load(Ordering::Acquire)) };
-                // SAFETY: as above. Only atomics of the state are read.
+                // SAFETY: the pool of an entry is live while the registry is locked, and
+                // `shared_numbers` reads only atomics of its state.
                 let state = unsafe { root.state() };
                 sum = sum.plus(&entry.past.with(state.shared_numbers(none)));
                 next = entry.sibling.get().cast_const();
@@ -214,16 +222,17 @@ impl<B: PoolBackend> ThreadLists<B> {
         sum
     }
 
-    /// Returns the number of idle entries whose pool holds blocks, or that keep a retired pool.
+    /// Returns the number of idle entries that have a retired pool, or whose pool holds blocks.
     ///
     /// # Safety
     ///
-    /// Same as for [`release`](Self::release), without the barrier.
+    /// The requirements are the same as for [`release`](Self::release), except for those of the
+    /// barrier.
     #[must_use]
     pub unsafe fn count_idle(&self) -> usize {
         let mut count = 0;
         for record in self.records() {
-            // SAFETY: the lists have not moved (caller).
+            // SAFETY: the caller guarantees that the lists have not moved.
             unsafe {
                 record.for_each_idle(|entry| {
                     count += usize::from(holds_blocks(entry) || has_retired(entry));
@@ -233,16 +242,17 @@ impl<B: PoolBackend> ThreadLists<B> {
         count
     }
 
-    /// Replaces the idle pools that hold blocks with `spares`, which are empty, and moves the
-    /// replaced pools to `released`. Returns `true` if all of them were moved. Some pools are not
-    /// moved if `spares` or the capacity of `released` is used up, or if a thread has taken a pool
-    /// in the meantime. Drop the released pools after unlocking the registry.
+    /// Replaces the idle pools that hold blocks with the pools in `spares`, which must be empty,
+    /// and moves the replaced pools to `released`. Returns `true` if all idle pools that hold
+    /// blocks were moved. A pool is not moved if `spares` or the capacity of `released` is
+    /// exhausted, or if its thread has taken the pool during the call. Drop the released pools
+    /// after unlocking the registry.
     ///
     /// # Safety
     ///
-    /// The lists of all records have not moved, and the caller may read them. Each thread of the
-    /// process executes a full memory barrier while `barrier` runs, unless `barrier` returns
-    /// `false`.
+    /// The lists of all records must not have moved, and the caller must be allowed to read them.
+    /// While `barrier` runs, each thread of the process must execute a full memory barrier, unless
+    /// `barrier` returns `false`.
     pub unsafe fn release(
         &mut self,
         spares: &mut Vec<Pool<B>>,
@@ -263,12 +273,13 @@ impl<B: PoolBackend> ThreadLists<B> {
                     complete = false;
                     return;
                 };
-                // A record's configuration has been validated, so this cannot fail.
+                // This call cannot fail, because the configuration of a record has already been
+                // validated.
                 _ = spare.configure(record.config);
                 let old = entry.pool.swap(spare.into_root().into_raw(), Ordering::AcqRel);
                 entry.retired.store(old, Ordering::Relaxed);
             };
-            // SAFETY: the list has not moved (caller).
+            // SAFETY: the caller guarantees that the list has not moved.
             unsafe { record.for_each_idle(replace) };
         }
         if !barrier() {
@@ -286,30 +297,31 @@ impl<B: PoolBackend> ThreadLists<B> {
                 }
                 entry.retired.store(null_mut(), Ordering::Relaxed);
                 // SAFETY: the entry was in its list after the barrier, so the pool that was
-                // replaced earlier is out of use (the protocol of the module).
+                // replaced earlier is no longer in use, as the protocol of the module explains.
                 let pool: Pool<B> = unsafe { owned(retired) };
                 entry.past.note(&pool.stats());
                 released.push(pool);
             };
-            // SAFETY: the list has not moved (caller).
+            // SAFETY: the caller guarantees that the list has not moved.
             unsafe { record.for_each_idle(collect) };
         }
         complete
     }
 }
 
-/// Returns `true` if the entry's pool holds blocks.
+/// Returns `true` if the pool of the entry holds blocks.
 fn holds_blocks<B: PoolBackend>(entry: &Entry<B>) -> bool {
     // SAFETY: an entry always contains the root of a live pool, which is replaced and dropped only
     // while the registry is locked.
     let root: Root<B> = unsafe { Root::<B>::from_raw(entry.pool.load(Ordering::Acquire)) };
-    // SAFETY: as above. Only atomics are read.
+    // SAFETY: the pool of an entry is live while the registry is locked, and `shared_numbers` reads
+    // only atomics of its state.
     let state = unsafe { root.state() };
     let none = PoolStats::none("", Device { kind: "", ordinal: None });
     state.shared_numbers(none).reserved_bytes > 0
 }
 
-/// Returns `true` if the entry keeps a pool that was replaced and is not yet dropped.
+/// Returns `true` if the entry stores a pool that was replaced and has not been dropped.
 fn has_retired<B: PoolBackend>(entry: &Entry<B>) -> bool {
     !entry.retired.load(Ordering::Relaxed).is_null()
 }
