@@ -47,7 +47,8 @@
 
 extern crate alloc;
 
-// Layering: a module may import what follows its colon. `cargo xtask imports` checks it, `--list` prints it anew.
+// Layering: a module may import only the modules that are listed after its colon. The command
+// `cargo xtask imports` checks these rows, and `cargo xtask imports --list` prints the current ones.
 //
 // barrier, block, error, into_ndarray: nothing
 // header: error

@@ -75,7 +75,8 @@
 
 #![cfg_attr(docsrs, feature(doc_cfg))]
 
-// Layering: a module may import what follows its colon. `cargo xtask imports` checks it, `--list` prints it anew.
+// Layering: a module may import only the modules that are listed after its colon. The command
+// `cargo xtask imports` checks these rows, and `cargo xtask imports --list` prints the current ones.
 //
 // compiler_errors, diagnostics, macros, markers: nothing
 // local: diagnostics
