@@ -541,8 +541,8 @@ pub trait PoolState<B: PoolBackend> {
     /// Returns the pool's statistics for a position after the first `active` arrays.
     fn stats(&self, active: usize) -> PoolStats;
 
-    /// Adds to `none` the statistics that any thread may read while the pool is live, and returns
-    /// the result. The returned statistics do not include the configuration, the device or the live
+    /// Fills in `none` with the statistics that any thread may read while the pool is live, and
+    /// returns it. The returned statistics do not include the configuration, the device or the live
     /// bytes.
     fn shared_numbers(&self, none: PoolStats) -> PoolStats;
 

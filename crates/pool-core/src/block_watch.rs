@@ -37,20 +37,20 @@
 /// assert!(!quota.admit(1000));
 /// ```
 pub trait BlockWatch: 'static {
-    /// Called by the pool before it allocates a block of `bytes` bytes. If the observer returns
+    /// Decides whether the pool may allocate a block of `bytes` bytes. If the observer returns
     /// `false`, the allocation fails in the same way as on a device without free memory. A panic in
     /// this method propagates through the acquire.
     fn admit(&self, bytes: usize) -> bool;
 
-    /// Called by the pool after it has allocated a block. If this method panics, the pool frees the
-    /// block and the panic propagates through the acquire.
+    /// Notifies the observer that the pool has allocated a block. If this method panics, the pool
+    /// frees the block and the panic propagates through the acquire.
     ///
     /// Each live block has a different `identity`. The identity is the block's address on a CUDA
     /// device, and a number with wgpu.
     fn allocated(&self, identity: u64, bytes: usize);
 
-    /// Called by the pool when it frees a block. Work that uses the block may still be enqueued or
-    /// running at this point. The pool catches a panic in this method, because freeing a block must
-    /// not unwind.
+    /// Notifies the observer that the pool is freeing a block. Work that uses the block may still
+    /// be enqueued or running at this point. The pool catches a panic in this method, because
+    /// freeing a block must not unwind.
     fn freed(&self, identity: u64, bytes: usize);
 }

@@ -58,7 +58,7 @@ extern crate alloc;
 extern crate std;
 
 // Layering: a module may import only the modules that are listed after its colon. The command
-// `cargo xtask imports` checks these rows, and `cargo xtask imports --list` prints the current ones.
+// `cargo xtask imports` checks this list, and `cargo xtask imports --list` prints it.
 //
 // block_watch, busy, count, device, element, error, identity, reserve, slot_ref, soundness, threads, try_box, warning: nothing
 // config: error

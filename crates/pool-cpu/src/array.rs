@@ -219,9 +219,9 @@ impl<'s, B: HostMemory> AcquireArray<'s> for Scope<'s, B> {
         // to `T`.
         match unsafe { parts.descriptor.as_made::<T>(block, parts.shape) } {
             Ok(array) => array,
-            // SAFETY: the block holds as many elements as the product of the dimensions, which the
-            // acquire has checked, and is aligned for `T`. No reference into the previous array is
-            // in use.
+            // SAFETY: the number of elements in the block is the product of the dimensions, which
+            // the acquire has checked, and the block is aligned for `T`. No reference into the
+            // previous array is in use.
             Err(header) => unsafe { header.make_or_panic(block, parts.shape) },
         }
     }
@@ -240,8 +240,8 @@ impl<'s, B: HostMemory> AcquireArray<'s> for Scope<'s, B> {
         match unsafe { parts.descriptor.as_made::<T>(block, parts.shape) } {
             Ok(array) => Ok(array),
             Err(header) => {
-                // SAFETY: the block holds as many elements as the product of the dimensions and is
-                // aligned for `T`, and no reference into the previous array is in use.
+                // SAFETY: the number of elements in the block is the product of the dimensions, the
+                // block is aligned for `T`, and no reference into the previous array is in use.
                 let made = unsafe { header.make(block, parts.shape.dims()) };
                 made.map_err(|requested| {
                     // SAFETY: the block was just handed out, and no array has been created from it.

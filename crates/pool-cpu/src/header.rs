@@ -140,15 +140,15 @@ impl ErasedView {
 ///
 /// # Safety
 ///
-/// The block must be aligned for `T` and must hold as many elements as the product of `dims`.
+/// The block must be aligned for `T`, and the number of its elements must be the product of `dims`.
 #[cold]
 #[inline(never)]
 unsafe fn view_of<T: Element>(
     block: NonNull<T>,
     dims: &[usize],
 ) -> ArrayViewMut<'static, T, IxDyn> {
-    // SAFETY: the caller guarantees that the block is aligned and holds as many elements as the
-    // product of `dims`. If no strides are specified, `ndarray` uses a row-major layout.
+    // SAFETY: the caller guarantees that the block is aligned and that the number of its elements
+    // is the product of `dims`. If no strides are specified, `ndarray` uses a row-major layout.
     let raw = unsafe { RawArrayViewMut::from_shape_ptr(IxDyn(dims), block.as_ptr()) };
     // SAFETY: while the header is lent, the block is allocated and belongs only to the borrower.
     // Between two loans, the header is not used.

@@ -51,7 +51,7 @@
 extern crate alloc;
 
 // Layering: a module may import only the modules that are listed after its colon. The command
-// `cargo xtask imports` checks these rows, and `cargo xtask imports --list` prints the current ones.
+// `cargo xtask imports` checks this list, and `cargo xtask imports --list` prints it.
 //
 // barrier, block, error, into_ndarray: nothing
 // header: error

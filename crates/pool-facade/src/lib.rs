@@ -1,8 +1,9 @@
-//! Adaptive memory pools: reuse the temporaries of an inner loop, checked by the compiler.
+//! Adaptive memory pools that reuse the temporaries of an inner loop and are checked by the
+//! compiler.
 //!
-//! A scope hands out memory, and frees all of it when it ends. In a loop, the second iteration
-//! reuses the blocks of the first, without allocating, zeroing or bookkeeping. An acquire then
-//! costs a handful of instructions.
+//! A scope hands out memory and frees all of it when the scope ends. In a loop, the second
+//! iteration reuses the blocks of the first iteration without allocating, zeroing or bookkeeping.
+//! Each acquire in such an iteration costs only a handful of instructions.
 //!
 //! ```
 //! # #[cfg(feature = "cpu")] {
@@ -26,7 +27,7 @@
 //! # }
 //! ```
 //!
-//! The following example does the same on a device, with the feature `cuda`:
+//! With the `cuda` feature, scopes can also be used on a device:
 //!
 //! ```no_run
 //! # #[cfg(feature = "cuda")]
@@ -44,17 +45,19 @@
 //! # }
 //! ```
 //!
-//! - [`with_pool!`] opens a scope in a pool of this thread, and [`local()`] is its function form.
-//! - [`Pool`] is a pool that you own, store in a struct, and can send to another thread.
-//! - [`DynamicPool`] is for code whose lifetimes are not lexical: interpreters, tapes, foreign
-//!   callers.
-//! - [`SharedPool`] provides [`Owned`] arrays, which leave their scope and may be dropped on any
-//!   thread.
-//! - [`compiler_errors`] explains how to fix the compiler's errors.
+//! - [`with_pool!`] opens a scope in a pool of the current thread, and the function [`local()`]
+//!   returns a guard of such a pool.
+//! - [`Pool`] is a pool that you own, can store in a struct, and can send to another thread.
+//! - [`DynamicPool`] is intended for code whose lifetimes are not lexical, such as interpreters,
+//!   tapes and foreign callers.
+//! - [`SharedPool`] provides [`Owned`] arrays, which can leave their scope and can be dropped on
+//!   any thread.
+//! - [`compiler_errors`] explains how to fix common compiler errors.
 //!
-//! Each backend is a feature. The pools of `Cuda` use the device that the thread has chosen
-//! (`Cuda::set_device`, 0 by default). The pools of `Wgpu` use the thread's stream
-//! (`pool_wgpu::Stream::set_for_thread`, by default a stream of the first adapter).
+//! Each backend is enabled by a feature. The pools of `Cuda` use the device that the thread has
+//! selected with `Cuda::set_device`, which is device 0 by default. The pools of `Wgpu` use the
+//! stream that the thread has selected with `pool_wgpu::Stream::set_for_thread`, which is a stream
+//! of the first adapter by default.
 //!
 //! # Features
 //!
@@ -76,7 +79,7 @@
 #![cfg_attr(docsrs, feature(doc_cfg))]
 
 // Layering: a module may import only the modules that are listed after its colon. The command
-// `cargo xtask imports` checks these rows, and `cargo xtask imports --list` prints the current ones.
+// `cargo xtask imports` checks this list, and `cargo xtask imports --list` prints it.
 //
 // compiler_errors, diagnostics, macros, markers: nothing
 // local: diagnostics
@@ -133,7 +136,7 @@ pub use pool_wgpu;
 pub use pool_wgpu::{BufferView, BufferViewMut, WgpuError};
 pub use trim_all::{stats_all, trim_all};
 
-/// Compiles the code of the crate's README.
+/// Compiles the code examples in the crate's README.
 #[cfg(all(doctest, feature = "cpu"))]
 #[doc = include_str!("../README.md")]
 struct CrateReadme;

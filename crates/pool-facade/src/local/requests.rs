@@ -1,26 +1,26 @@
-//! Requests of `trim_all` to threads whose pools no other thread can release. Each thread serves
-//! requests at its next opportunity.
+//! Implements the requests that `trim_all` sends to threads whose pools cannot be released by
+//! another thread. Each thread handles these requests at its next opportunity.
 
 use std::cell::Cell;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-/// The number of requests to the threads to release their idle pools.
+/// The number of times that the threads were requested to release their idle pools.
 pub(crate) struct Requests(AtomicUsize);
 
-/// Requests for pools whose memory only their own thread releases: pools of `Cuda`, `Wgpu`, and
-/// backends of other crates.
+/// Requests for pools that can be released only by their own thread, which are the pools of `Cuda`,
+/// `Wgpu` and backends in other crates.
 pub(crate) static OF_DEVICES: Requests = Requests(AtomicUsize::new(0));
 
-/// Requests for the pools of `Cpu`, if the system has no barrier on all threads.
+/// Requests for the pools of `Cpu`, which are used if the system has no barrier on all threads.
 pub(crate) static OF_HOST: Requests = Requests(AtomicUsize::new(0));
 
 impl Requests {
-    /// Sends a request to each thread.
+    /// Sends a request to every thread.
     pub(crate) fn ask(&self) {
         self.0.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// Returns `true` if a request was sent since the last call with `seen`.
+    /// Returns `true` if a request has been sent since the last call with the same `seen`.
     #[inline(always)]
     pub(super) fn is_new(&self, seen: &Cell<usize>) -> bool {
         let asked = self.0.load(Ordering::Relaxed);
