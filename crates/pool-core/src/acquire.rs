@@ -48,10 +48,9 @@ impl<'s, B: PoolBackend> Scope<'s, B> {
     #[track_caller]
     pub fn acquire<T: PodElement, S: Shape>(&self, shape: S) -> NdArray<'s, B, T, S> {
         self.cursor.note_caller();
-        // This body differs from the body of `try_acquire`, because a cold function that panics
-        // returns a slot instead of a `Result`, and the hot path only has to check the slot.
-        // SAFETY: the pool lives for `'s`. The slot is at the cursor, and no borrow of its shape
-        // set is in use.
+        // Unlike `try_acquire`, this method calls a cold function that panics and returns a slot
+        // instead of a `Result`, so the hot path only has to check the slot. SAFETY: the pool lives
+        // for `'s`. The slot is at the cursor, and no borrow of its shape set is in use.
         let (slot, length, kept) = unsafe { shape.reserve::<B, T>(&self.cursor) };
         // SAFETY: the slot was just reserved through this cursor. Code that ran since the
         // reservation could not acquire arrays, because such a call fails with `Reentered`.

@@ -1,6 +1,6 @@
-//! Defines the [`PoolBackend`] trait, which is implemented for each kind of memory that pools can
-//! use, and the small types that its methods use. The traits of memory layouts are also defined in
-//! this module, because each backend names its layout and each layout is generic over the backend.
+//! Defines the [`PoolBackend`] trait, which each kind of memory implements, and the small types
+//! that the methods of this trait use. The traits of memory layouts are also defined in this
+//! module, because each backend names its layout and each layout is generic over the backend.
 
 use core::cell::Cell;
 use core::error::Error;
@@ -40,7 +40,7 @@ use crate::view::{LendView, PoolView, PoolViewMut};
 /// - [`allocate`](Self::allocate) is always called with a nonzero multiple of `ALIGN` as `bytes`.
 ///   The allocated block belongs exclusively to the caller, is aligned to `ALIGN`, and remains
 ///   valid for `bytes` bytes until it is freed. A block never moves, and its bytes are initialised
-///   if host code can read them. If `allocate` panics, it must not have allocated anything.
+///   if host code can read them. If `allocate` panics, it must not have allocated any memory.
 /// - [`free`](Self::free) is called with exactly the same `bytes` as the call that allocated the
 ///   block. `free` must match the allocation even if the configuration has changed since, and it
 ///   must never unwind. The `Drop` implementations of a [`Descriptor`](Self::Descriptor) and of the
@@ -66,9 +66,9 @@ use crate::view::{LendView, PoolView, PoolViewMut};
 /// - The writes of [`set_bytes`](Self::set_bytes), [`fill`](Self::fill) and
 ///   [`copy_from_host`](Self::copy_from_host) take effect *after* all work that earlier views of
 ///   the block enqueued, including reads, and *before* any work that later views enqueue. A write
-///   that takes effect immediately or bypasses the queue violates this rule unless the queue is
-///   empty. Examples of such writes are a mapped write, a write on a second stream, and a write
-///   that the driver performs before the next submission.
+///   that takes effect immediately or bypasses the queue is incorrect unless the queue is empty.
+///   Examples of such writes are a mapped write, a write on a second stream, and a write that the
+///   driver performs before the next submission.
 /// - [`free`](Self::free) takes effect after all work that was enqueued on the block before `free`
 ///   was called. Until [`free`](Self::free) takes effect, the block's memory must not be given to
 ///   another owner.
@@ -76,7 +76,8 @@ use crate::view::{LendView, PoolView, PoolViewMut};
 ///   [`reuse`](Self::reuse) must order the pool's queue after that work, for every slot that the
 ///   view [armed](SlotRef::arm).
 ///
-/// Host memory that is only accessed through slices satisfies these rules without further work.
+/// Host memory that is only accessed through slices satisfies the ordering rules without further
+/// work.
 ///
 /// ## Foreign code
 ///
@@ -88,15 +89,15 @@ use crate::view::{LendView, PoolView, PoolViewMut};
 ///   the context (`Rc` or `Arc`). No method may call back into the pool that called it. Methods may
 ///   run foreign code (an allocator's hooks, a driver's callbacks or a log subscriber), and that
 ///   code may use the same pool. If foreign code calls an acquire method, the call fails with
-///   [`PoolError::Reentered`]; if it calls `trim`, `compact` or `sample_lengths`, the call does
-///   nothing. While foreign code runs, a backend must not hold a lock or a borrow that its own
-///   views also need.
+///   [`PoolError::Reentered`], and if foreign code calls `trim`, `compact` or `sample_lengths`, the
+///   call does nothing. While foreign code runs, a backend must not hold a lock or a borrow that
+///   its own views also need.
 ///
 /// # Opaque memory
 ///
 /// A block does not have to be an address. If the system's handle is reference-counted or owns its
 /// memory, store the handle in a table inside the [`Context`](Self::Context). The `Block`, which is
-/// `Copy`, can then identify the table entry by its index, an identity, or a pointer to the entry.
+/// `Copy`, can identify a table entry by its index, by an identity, or by a pointer to the entry.
 /// `allocate` inserts the handle into the table, `free` removes it in the order required above, and
 /// dropping the context drops all remaining handles. A pointer to a table entry must stay valid as
 /// long as any view may use the entry. If the table entries live as long as the context, a bug in
@@ -106,11 +107,10 @@ use crate::view::{LendView, PoolView, PoolViewMut};
 /// - The blocks of such a backend still have *identities*, which tests and diagnostics use to
 ///   distinguish the bytes of different blocks. Identities number the bytes in the same way as
 ///   addresses: the ranges of two blocks never overlap, and each range begins at a multiple of
-///   `ALIGN`. For blocks that are not addresses, `ALIGN` has no other meaning. In particular,
-///   `ALIGN` does not guarantee any alignment that the system requires for offsets within such a
-///   block.
-/// - A handle returned by a view may outlive the view, in which case it shares the block with the
-///   block's next owner. A view should therefore return a handle whose lifetime is `'s`.
+///   `ALIGN`. For blocks that are not addresses, `ALIGN` has no other meaning. `ALIGN` does not
+///   guarantee any alignment that the system requires for offsets within an opaque block.
+/// - If a handle returned by a view outlives the view, it refers to the same block as the block's
+///   next owner. A view should therefore return a handle whose lifetime is `'s`.
 pub unsafe trait PoolBackend: Sized + 'static {
     /// The memory layout of this backend's pools, which is [`Slots`](crate::Slots) unless the
     /// backend is [`Stacked`](crate::Stacked).
@@ -192,9 +192,9 @@ pub unsafe trait PoolBackend: Sized + 'static {
         advice: Advice,
     ) -> Result<Self::Block, Self::Error>;
 
-    /// Frees a block after all work that has been enqueued on it. The method may either wait for
-    /// that work or enqueue the free after it. The method must never unwind, because no caller
-    /// could handle the error.
+    /// Frees a block after all work that has been enqueued on it. `free` may either wait for the
+    /// enqueued work or enqueue the free operation after that work. `free` must never unwind,
+    /// because no caller could handle the error.
     ///
     /// # Safety
     ///
@@ -206,13 +206,13 @@ pub unsafe trait PoolBackend: Sized + 'static {
     /// Waits until freed memory is available again, for backends whose [`free`](Self::free) only
     /// starts to return memory. A pool calls this method after freeing idle blocks whose memory it
     /// needs, which happens at the end of `trim`, `compact` and `clear`, and before the last
-    /// attempt of an allocation. The method is never called in steady state, and must not unwind.
+    /// attempt of an allocation. `settle` is never called in steady state, and it must not unwind.
     fn settle(context: &Self::Context) {
         let _ = context;
     }
 
-    /// Creates an exclusive view of the first `length` elements of `block`. If these elements have
-    /// no bytes, the block is [`DANGLING`](Self::DANGLING).
+    /// Creates an exclusive view of the first `length` elements of `block`. If the elements have no
+    /// bytes, the block is [`DANGLING`](Self::DANGLING).
     ///
     /// # Safety
     ///
@@ -240,7 +240,7 @@ pub unsafe trait PoolBackend: Sized + 'static {
     /// Orders the backend's queue after work that the pool cannot observe. A pool calls this method
     /// for each slot that a view has [armed](SlotRef::arm), before the slot's block is handed out
     /// again or freed. Fills, frees and other operations that are enqueued after this call run
-    /// after that work.
+    /// after the work that the pool cannot observe.
     ///
     /// # Errors
     ///
@@ -315,7 +315,7 @@ pub unsafe trait PoolBackend: Sized + 'static {
 /// this trait if its fills and copies run later, even if its memory is host memory.
 ///
 /// The scopes of a host backend hand out slices of any `T: Copy`, including types with padding and
-/// uninitialised memory. These slices are created from the host pointer, without calling
+/// uninitialised memory. The pool creates such slices from the host pointer, without calling
 /// [`view`](PoolBackend::view).
 ///
 /// # Safety
@@ -329,10 +329,10 @@ pub unsafe trait PoolBackend: Sized + 'static {
 /// - All writes made by [`set_bytes`](PoolBackend::set_bytes), [`fill`](PoolBackend::fill) and
 ///   [`copy_from_host`](PoolBackend::copy_from_host) must be visible through this pointer when
 ///   these methods return.
-/// - The pool may leave some bytes of a block uninitialised. These three methods must therefore not
-///   read a byte before they have written it, and must not create references to elements that they
-///   have not written. If a backend keeps freed blocks for later allocations, it must initialise
-///   them before it returns them again.
+/// - The pool may leave some bytes of a block uninitialised. The methods that write to a block must
+///   therefore not read bytes or create references to elements before they have written them. If a
+///   backend keeps freed blocks for later allocations, it must initialise them before it returns
+///   them again.
 pub unsafe trait HostBackend: PoolBackend {
     /// Returns the host address of a block.
     fn host_pointer(block: Self::Block) -> *mut u8;
@@ -410,8 +410,8 @@ pub(crate) type Place<'s, B> = <Cursor<B> as ScopeCursor<B>>::Place<'s>;
 /// Memory of the backend `B` that was reserved for one array.
 pub(crate) type Memory<'s, B> = <Cursor<B> as ScopeCursor<B>>::Memory<'s>;
 
-/// Reserved memory together with its cached shape. The type is small enough that a cold function
-/// can return it in registers.
+/// Reserved memory together with its cached shape. `MemoryAndShape` is small enough that a cold
+/// function can return it in registers.
 pub(crate) type MemoryAndShape<'s, M, B> = (M, &'s mut Way<<B as PoolBackend>::Descriptor>);
 
 /// Specifies how the elements of newly acquired memory are first used.
@@ -425,8 +425,8 @@ pub enum FirstUse {
     Write,
 }
 
-/// A handle to a pool, represented as a plain one-word value. The code that holds this value
-/// decides when the pool is destroyed.
+/// A handle to a pool, represented as a plain one-word value. The code that holds the root decides
+/// when the pool is destroyed.
 pub trait PoolRoot<B: PoolBackend>: Copy {
     /// The state of the pool (see [`Layout::State`]).
     type State;
@@ -541,8 +541,8 @@ pub trait PoolState<B: PoolBackend> {
     /// Returns the pool's statistics for a position after the first `active` arrays.
     fn stats(&self, active: usize) -> PoolStats;
 
-    /// Fills in `none` with the statistics that any thread may read while the pool is live, and
-    /// returns it. The returned statistics do not include the configuration, the device or the live
+    /// Returns `none` with all statistics filled in that any thread may read while the pool is
+    /// live. The returned statistics do not include the configuration, the device or the live
     /// bytes.
     fn shared_numbers(&self, none: PoolStats) -> PoolStats;
 
@@ -706,7 +706,7 @@ pub trait ScopeCursor<B: PoolBackend>: fmt::Debug + Sized {
         B: HostBackend;
 
     /// Returns the unused part of the vector's memory to the pool, if the layout supports this and
-    /// nothing has been acquired since the vector's memory.
+    /// nothing has been acquired after the vector.
     ///
     /// # Safety
     ///
@@ -720,21 +720,21 @@ pub trait ScopeCursor<B: PoolBackend>: fmt::Debug + Sized {
     }
 
     /// Removes the `length` elements at `start` from memory that is not handed out, and moves the
-    /// cursor past them. Returns the new address of the elements, or `None` if they are not in
-    /// memory of this kind.
+    /// cursor past them. Returns the new address of the elements, or `None` if they are not in such
+    /// memory.
     ///
     /// # Safety
     ///
-    /// The elements must have a nonzero size, and all of their bytes must be initialised if `plain`
-    /// is `true`. No view of memory at or above the cursor may be in use, except the caller's view
-    /// of these elements, which must not be used after this call.
+    /// The elements must have a nonzero size, and if `plain` is `true`, all bytes of the elements
+    /// must be initialised. No view of memory at or above the cursor may be in use, except the
+    /// caller's view of these elements, which must not be used after this call.
     unsafe fn keep<T: Copy>(&self, start: *mut T, length: usize, plain: bool) -> Option<*mut T>
     where
         B: HostBackend;
 
     /// Returns the size in bytes of the block that contains `address`, if that block is not handed
-    /// out. Returns `None` if there is no such block or if the layout does not allow its memory to
-    /// leave the pool.
+    /// out. Returns `None` if no idle block contains `address`, or if the layout does not allow its
+    /// memory to leave the pool.
     fn idle_block_bytes(&self, address: NonNull<u8>) -> Option<usize>
     where
         B: HostBackend,
@@ -775,7 +775,7 @@ pub trait ScopeCursor<B: PoolBackend>: fmt::Debug + Sized {
     /// Replaces oversized memory that is not handed out with smaller memory.
     fn compact(&self, compaction: &Compaction) -> ReleaseReport;
 
-    /// Starts to sample the lengths that acquires request.
+    /// Starts sampling the lengths requested by acquires.
     fn sample_lengths(&self);
 
     /// Records the caller of a panicking acquire method for the report that debug builds produce.
@@ -849,7 +849,7 @@ pub trait CursorPlace<'s, B: PoolBackend>: Copy {
 
     /// Reserves the memory and the shape of an array of dynamic rank, after
     /// [`fitting_shape`](Self::fitting_shape) has returned `None`. This method rejects invalid
-    /// lengths, reserves memory, and stores the shape if it is new.
+    /// lengths, reserves memory, and stores the shape if it is not yet cached.
     ///
     /// # Errors
     ///
@@ -906,7 +906,7 @@ pub trait ArrayMemory<'s, B: PoolBackend>: Copy + fmt::Debug {
     /// memory that its cursor stepped past. No other handle may have the same `serial`.
     unsafe fn name(self, serial: u64, length: usize) -> Result<usize, PoolError<B::Error>>;
 
-    /// Records that the array's first `length` elements of `T` may become uninitialised after this
+    /// Records that the first `length` elements of the array may become uninitialised after this
     /// call.
     ///
     /// # Safety
@@ -1039,9 +1039,8 @@ pub trait ArrayMemory<'s, B: PoolBackend>: Copy + fmt::Debug {
     ///
     /// # Safety
     ///
-    /// The same requirements as for [`zero`](Self::zero) apply. In addition, the cursor must have
-    /// stepped past the memory, because `element` is user code that may acquire arrays from the
-    /// same scope.
+    /// The same requirements as for [`zero`](Self::zero) apply. The cursor must have stepped past
+    /// the memory, because `element` is user code that may acquire arrays from the same scope.
     #[inline]
     unsafe fn write_with<T>(self, length: usize, mut element: impl FnMut(usize) -> T)
     where

@@ -93,8 +93,8 @@ impl PoolConfig {
     }
 
     /// Sets whether every acquire first overwrites its memory with 0xFF bytes, which represent NaN
-    /// in floats. This debugging mode exposes code that reads elements before writing them. In this
-    /// mode, each acquire costs an additional cold call and a fill.
+    /// in floats. This debugging mode exposes code that reads elements before writing them.
+    /// Overwriting the memory costs an additional cold call and a fill for each acquire.
     #[must_use]
     pub const fn poison(mut self, on: bool) -> Self {
         self.poison = on;
@@ -103,7 +103,7 @@ impl PoolConfig {
 
     /// Sets whether every acquire allocates a new block and frees the old block. This debugging
     /// mode enables a memory checker to detect raw pointers that are used after their scope has
-    /// ended. In this mode, each acquire costs an additional allocation.
+    /// ended. Allocating a new block for every acquire makes each acquire slower by one allocation.
     #[must_use]
     pub const fn fresh(mut self, on: bool) -> Self {
         self.fresh = on;
@@ -156,9 +156,9 @@ impl PoolConfig {
     ///
     /// A slot evicts its cached shapes in round-robin order. A loop over one more shape than a slot
     /// can cache therefore never finds a cached shape, and each acquire allocates a few words on
-    /// the host for the shape and the backend's data. A missing shape does not cause the allocation
-    /// of a block. For a loop over many shapes, set this value to at least the number of shapes in
-    /// the loop.
+    /// the host for the shape and the backend's data. A miss in the shape cache does not allocate a
+    /// block. For a loop over many shapes, set this value to at least the number of shapes in the
+    /// loop.
     #[must_use]
     pub const fn ways(mut self, ways: usize) -> Self {
         self.ways = ways;
@@ -208,12 +208,13 @@ impl Default for PoolConfig {
 /// each slot. A slot for which no lengths were sampled keeps its block.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Compaction {
-    /// A block is replaced only if it is at least this many times larger than its largest use. The
-    /// default is 10.
+    /// The minimum ratio between the size of a block and its largest use for the block to be
+    /// replaced. The default is 10.
     pub factor: f64,
     /// The size of the new block, as a multiple of the largest use. The default is 1.5.
     pub shrink_to: f64,
-    /// A block is replaced only if this frees at least this many bytes. The default is 1 MiB.
+    /// The minimum number of bytes that must be freed for a block to be replaced. The default is 1
+    /// MiB.
     pub minimum_bytes: usize,
 }
 

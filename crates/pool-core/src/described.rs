@@ -1,5 +1,6 @@
-//! Defines acquire methods for backends that store their own data with a cached shape. These
-//! methods return the parts from which such a backend builds its own view.
+//! Defines acquire methods for backends that store their own data with a cached shape. The methods
+//! `acquire_described` and `try_acquire_described` return the parts from which such a backend
+//! builds its own view.
 
 use crate::backend::{ArrayMemory, CursorPlace, FirstUse, Memory, Place, PoolBackend, ScopeCursor};
 use crate::element::PodElement;
@@ -22,8 +23,8 @@ impl<'s, B: PoolBackend> Scope<'s, B> {
     /// # Safety
     ///
     /// The first [`length`](DescribedBlock::length) elements of the block belong to the caller for
-    /// `'s`, and the caller must create at most one exclusive view of them. Safe code must not be
-    /// able to modify the descriptor.
+    /// `'s`, and the caller must not create more than one exclusive view of these elements. Safe
+    /// code must not be able to modify the descriptor.
     #[inline(always)]
     pub unsafe fn try_acquire_described<T: PodElement>(
         &self,

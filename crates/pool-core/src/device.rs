@@ -8,8 +8,8 @@ use core::fmt;
 pub struct Device {
     /// The kind of memory, such as `"cpu"` or `"cuda"`.
     pub kind: &'static str,
-    /// The device's number among the devices of its kind. The number is `None` if there can be only
-    /// one such device.
+    /// The device's number among the devices of its kind. The number is `None` if a system can
+    /// contain only one device of this kind.
     pub ordinal: Option<u32>,
 }
 

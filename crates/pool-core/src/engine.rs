@@ -16,8 +16,8 @@ pub(crate) type ShapedSlot<'s, B, S> = (Memory<'s, B>, usize, <S as Engine>::Kep
 
 /// A shape that can reserve the slot of an array.
 pub trait Engine: Copy {
-    /// The part of the shape that an array stores, which is `()` for a length, the lengths for a
-    /// fixed rank, and the cached shape for a dynamic rank.
+    /// The part of the shape that an array stores: `()` for a length, the axis lengths for a fixed
+    /// rank, or the cached shape for a dynamic rank.
     type Kept<'s>: Copy + fmt::Debug;
 
     /// Reserves the slot for an array whose elements may be read first, without moving the cursor.

@@ -5,7 +5,7 @@
 use core::error::Error;
 use core::fmt;
 
-/// The reason why a pool operation failed. The pool remains usable after each of these errors.
+/// The reason why a pool operation failed. The pool remains usable after any `PoolError`.
 ///
 /// The type parameter `E` is the backend's own error
 /// ([`PoolBackend::Error`](crate::PoolBackend::Error)). `Display` prints only the pool's message,
@@ -89,8 +89,8 @@ pub enum PoolError<E> {
     /// allocator's hook, a `tracing` subscriber or a backend. Code that a pool runs inside one of
     /// its operations cannot acquire memory from the same pool.
     ///
-    /// As with any other error, methods whose names do not start with `try_` panic with this error.
-    /// An allocator must not unwind, so its hooks must use the `try_` methods.
+    /// Methods whose names do not start with `try_` panic with this error, as they do with any
+    /// other error. An allocator must not unwind, so its hooks must use the `try_` methods.
     Reentered,
     /// The process has used up all pool identities, which are stored in handles. A process on a
     /// 32-bit target can create about four billion pools. On all other targets, the identities
@@ -379,7 +379,7 @@ impl fmt::Display for ErrorChain<'_> {
     }
 }
 
-/// Panics with the message of an error and of its sources, in methods whose names do not start with
+/// Panics with the message of an error and its sources, for methods whose names do not start with
 /// `try_`.
 #[cold]
 #[inline(never)]

@@ -61,8 +61,8 @@ pub struct FreeList<B: PoolBackend> {
     owned: PhantomData<Pool<B>>,
 }
 
-/// The address that marks a list as closed. No table can have this address, because the address is
-/// not aligned for a table.
+/// The address that marks a list as closed. No table can have the address `CLOSED`, because this
+/// address is not aligned for a table.
 const CLOSED: usize = 1;
 
 impl<B: PoolBackend> FreeList<B> {
@@ -95,17 +95,17 @@ impl<B: PoolBackend> FreeList<B> {
         self.put_root(pool.into_root());
     }
 
-    /// Returns a pool to the list from which it was taken, at a lower cost than [`put`](Self::put).
-    /// If the list has changed since the pool was taken, this method does not add the pool and
-    /// returns it to the caller. The list is unchanged if all pools that were taken later have been
-    /// returned in the reverse order.
+    /// Returns a pool to the list from which it was taken, which is cheaper than calling
+    /// [`put`](Self::put). If the list has changed since the pool was taken, this method does not
+    /// add the pool and returns it to the caller. The list is unchanged if all pools that were
+    /// taken after this pool have been returned in the reverse order.
     ///
     /// # Safety
     ///
-    /// This list must be the last list that contained the pool, or the pool must never have been in
-    /// any list. Since the pool was taken, no pool that is or ever was in this list may have been
-    /// dropped, except by [`close`](Self::close). Calling [`clear`](Self::clear) counts as dropping
-    /// the list's pools.
+    /// No other list may have contained the pool since it was last in this list, unless the pool
+    /// has never been in any list. Since the pool was taken, no pool that is or ever was in this
+    /// list may have been dropped, except by [`close`](Self::close). Calling [`clear`](Self::clear)
+    /// counts as dropping the list's pools.
     #[inline]
     #[must_use]
     pub unsafe fn put_back(&self, pool: Pool<B>) -> Option<Pool<B>> {
@@ -139,10 +139,10 @@ impl<B: PoolBackend> FreeList<B> {
 
     /// Calls `f` for each pool in the list. The pools remain in the same order. This method does
     /// not allocate memory. While `f` runs, the pools that were in the list at the start of the
-    /// call are not in the list. Calls of `take` during that time return other pools, and pools
-    /// that are added during that time follow the original pools. If `f` panics, the original pools
-    /// are returned to the list. For the purposes of [`put_back`](Self::put_back), this method
-    /// takes all pools from the list.
+    /// call are not in the list. If `f` calls `take`, it receives other pools, and any pools that
+    /// `f` adds to the list follow the original pools. If `f` panics, the original pools are
+    /// returned to the list. For the purposes of [`put_back`](Self::put_back), this method takes
+    /// all pools from the list.
     pub fn for_each(&self, mut f: impl FnMut(&mut Pool<B>)) {
         let visit = Visit::begin(self);
         while let Some(mut visited) = visit.next() {
@@ -265,7 +265,7 @@ impl<B: PoolBackend> Drop for Visit<'_, B> {
 /// A pool that is being visited.
 struct VisitedPool<'a, B: PoolBackend> {
     pool: ManuallyDrop<Pool<B>>,
-    /// The list to which the pool is added after its visit.
+    /// The list to which the pool is added when its visit ends.
     visited: &'a FreeList<B>,
 }
 

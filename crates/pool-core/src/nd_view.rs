@@ -1,6 +1,6 @@
-//! Implements arrays in any kind of memory, with methods that return their lengths and strides,
-//! reshape them and split them. The acquire methods return these arrays if they are called with a
-//! shape.
+//! Implements arrays in any kind of memory, and methods that reshape and split these arrays and
+//! return their lengths and strides. The acquire methods return arrays of this type if they are
+//! called with a shape.
 
 use crate::error::{ShapeError, panic_with};
 use crate::lengths::{DynamicShape, turn_into_strides};
@@ -49,7 +49,7 @@ impl<V: PoolView, D: AsRef<[usize]>> NdView<V, D> {
         self.view
     }
 
-    /// Converts the array into its view and its axis lengths.
+    /// Splits the array into its view and its axis lengths.
     #[inline]
     pub fn into_parts(self) -> (V, D) {
         (self.view, self.dims)

@@ -118,7 +118,8 @@ impl<B: PoolBackend> Pool<B> {
         self.scope().compact(compaction)
     }
 
-    /// Starts to sample the lengths of acquires for a later call of [`compact`](Self::compact).
+    /// Starts sampling the lengths requested by acquires, for a later call of
+    /// [`compact`](Self::compact).
     pub fn sample_lengths(&mut self) {
         self.scope().sample_lengths();
     }

@@ -1,7 +1,7 @@
 //! Provides functions that grow lists behind a lock or a borrow. Memory is allocated before the
 //! lock is acquired, and the replaced memory is freed after the lock is released. Nothing is
-//! allocated or freed while the lock is held, so no allocator hook that needs the same lock can run
-//! during that time. If the host has no memory, the call fails without changing anything.
+//! allocated or freed while the lock is held, so an allocator hook that needs the same lock cannot
+//! run while the lock is held. If the host has no memory, the call fails without changing anything.
 //!
 //! This module is intended only for the backends in this workspace.
 
@@ -22,7 +22,7 @@ pub trait Reserve {
     type Need: Copy;
     /// The amount of memory that is missing.
     type Lacking;
-    /// Memory that was allocated in advance, or the old memory that it has replaced.
+    /// Memory that was allocated in advance, or memory that has been replaced and can be freed.
     type Spare;
 
     /// Returns the amount of memory that is missing for a call. Returns `None` if the container
@@ -77,8 +77,8 @@ pub fn list<T>(entries: usize) -> Result<Vec<T>, NoHostMemory> {
 }
 
 /// Acquires a lock or a borrow that gives access to a list, after ensuring that the list has the
-/// memory that a call needs. If other threads use up that memory before the lock is acquired, the
-/// function allocates memory again.
+/// memory that a call needs. If other threads use up the newly allocated memory before this
+/// function has acquired the lock, the function allocates memory again.
 ///
 /// ```
 /// use std::cell::RefCell;

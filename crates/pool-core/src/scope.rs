@@ -1,5 +1,5 @@
-//! Defines the lexical scope, which is a by-value handle of one word. This word is both the
-//! position of the next slot and the checkpoint to which the outer scope returns.
+//! Defines the lexical scope, which is a by-value handle of one word. The word in a scope is both
+//! the position of the next slot and the checkpoint to which the outer scope returns.
 
 use core::fmt;
 use core::marker::PhantomData;
@@ -39,36 +39,36 @@ use crate::stats::{PoolStats, ReleaseReport};
 ///
 /// # Why this is sound
 ///
-/// 1. The memory of a slot is handed out only when a cursor steps past that slot. Scopes implement
-///    neither `Clone` nor `Default`. A cursor moves back only past a slot that could not be filled
-///    and has no view, and only if nothing was acquired after that slot.
-/// 2. [`Pool::scope`](crate::Pool::scope) and [`Scope::scope`] borrow their receiver exclusively
-///    for as long as the new scope or any of its views is alive. The outer scope therefore cannot
-///    acquire memory while an inner scope is in use. As soon as the outer scope can acquire memory
-///    again, no view of the inner scope is alive.
-/// 3. Slots never move in memory. Only slots at or above the cursor are grown or freed, so the
-///    memory of a view stays at the same address until the view's borrow ends.
-/// 4. Recycled contents are handed out only as elements of a [`PodElement`](crate::PodElement)
-///    type, for which every byte pattern is a valid value. Blocks are initialised when they are
-///    allocated, and no view of plain data can make their bytes uninitialised. Before the host
-///    writes values of other types (with padding or pointers) to a slot, the pool records how many
-///    bytes of the slot may become uninitialised. The pool zeroes all of these bytes before it next
-///    hands out the slot with recycled contents.
-/// 5. The pool reads user-provided lengths, shapes and views exactly once, into its own numbers,
-///    before it reads the cursor. Closures and the backend's writes run after the cursor has
-///    stepped past the slot. While a slot is reserved, an allocator's hook, a `tracing` subscriber
-///    or the backend may run, and this foreign code may hold the same scope. While such foreign
-///    code runs, the pool is marked as busy and its next slot advertises no capacity, so acquires
-///    fail and a trim does not free anything.
-/// 6. A [`PoolVec`](crate::PoolVec) that grows holds the only view of its slot's block, and
-///    exchanges that block for the block of an idle slot. A vector that was acquired without
-///    capacity does not use its slot's block until the first push, which hands the block out in the
-///    same way as an acquire. [`keep`](Scope::keep) exchanges blocks in the same way after its
-///    inner scope has ended. The closure passed to `keep` must work for any lifetime of the inner
-///    scope, so only the array that it returns can outlive that scope.
-/// 7. Like a view, a box or an allocator owns memory that the cursor has stepped past. Only the
-///    allocator itself reuses memory that its collections free, and only at the end of its chunk.
-///    The scope's cursor never moves back over an allocator's chunk.
+/// - The memory of a slot is handed out only when a cursor steps past that slot. Scopes implement
+///   neither `Clone` nor `Default`. A cursor moves back only past a slot that could not be filled
+///   and has no view, and only if nothing was acquired after that slot.
+/// - [`Pool::scope`](crate::Pool::scope) and [`Scope::scope`] borrow their receiver exclusively
+///   for as long as the new scope or any of its views is alive. The outer scope therefore cannot
+///   acquire memory while an inner scope is in use. As soon as the outer scope can acquire memory
+///   again, no view of the inner scope is alive.
+/// - Slots never move in memory. Only slots at or above the cursor are grown or freed, so the
+///   memory of a view stays at the same address until the view's borrow ends.
+/// - Recycled contents are handed out only as elements of a [`PodElement`](crate::PodElement)
+///   type, for which every byte pattern is a valid value. Blocks are initialised when they are
+///   allocated, and no view of plain data can make their bytes uninitialised. Before the host
+///   writes values of other types (with padding or pointers) to a slot, the pool records how many
+///   bytes of the slot may become uninitialised. The pool zeroes all bytes that may be
+///   uninitialised before it next hands out the slot with recycled contents.
+/// - The pool copies user-provided lengths, shapes and views exactly once, before it reads the
+///   cursor. Closures and the backend's writes run after the cursor has stepped past the slot.
+///   While a slot is reserved, an allocator's hook, a `tracing` subscriber or the backend may run,
+///   and this foreign code may hold the same scope. While such foreign code runs, the pool is
+///   marked as busy and its next slot advertises no capacity, so acquires fail and a trim does not
+///   free anything.
+/// - A [`PoolVec`](crate::PoolVec) that grows holds the only view of its slot's block, and
+///   exchanges that block for the block of an idle slot. A vector that was acquired without
+///   capacity does not use its slot's block until the first push, which hands the block out in the
+///   same way as an acquire. [`keep`](Scope::keep) exchanges blocks in the same way after its
+///   inner scope has ended. The closure passed to `keep` must work for any lifetime of the inner
+///   scope, so only the array that it returns can outlive that scope.
+/// - Like a view, a box or an allocator owns memory that the cursor has stepped past. Only the
+///   allocator itself reuses memory that its collections free, and only at the end of its chunk.
+///   The scope's cursor never moves back over an allocator's chunk.
 ///
 /// | misuse | outcome |
 /// |---|---|
@@ -146,7 +146,7 @@ impl<'s, B: PoolBackend> Scope<'s, B> {
     /// out. In a stack, the method frees the chunks after this scope's chunk, and returns the
     /// unused pages of this scope's chunk to the system (see
     /// [`discarded_bytes`](ReleaseReport::discarded_bytes)). If the method is called by code that
-    /// the pool is running inside another operation, it does not free anything (see
+    /// the pool is running inside another operation, the call does nothing (see
     /// [`PoolError::Reentered`](crate::PoolError::Reentered)).
     pub fn trim(&self) -> ReleaseReport {
         self.cursor.trim()
@@ -155,14 +155,15 @@ impl<'s, B: PoolBackend> Scope<'s, B> {
     /// Replaces the oversized blocks of slots that are not handed out with smaller blocks. The
     /// sizes of the new blocks are based on the lengths acquired since the previous call of
     /// `compact` or [`sample_lengths`](Self::sample_lengths). If nothing has been sampled, the
-    /// first call does not replace any blocks and starts sampling (see [`Compaction`]). As with
-    /// [`trim`](Self::trim), a call from inside another operation of the pool has no effect.
+    /// first call does not replace any blocks and starts sampling (see [`Compaction`]). If the
+    /// method is called by code that the pool is running inside another operation, it does nothing.
     pub fn compact(&self, compaction: &Compaction) -> ReleaseReport {
         self.cursor.compact(compaction)
     }
 
-    /// Starts to sample the lengths of acquires for a later call of [`compact`](Self::compact). As
-    /// with [`trim`](Self::trim), a call from inside another operation of the pool has no effect.
+    /// Starts sampling the lengths requested by acquires, for a later call of
+    /// [`compact`](Self::compact). If the method is called by code that the pool is running inside
+    /// another operation, it does nothing.
     pub fn sample_lengths(&self) {
         self.cursor.sample_lengths();
     }

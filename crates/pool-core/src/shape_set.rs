@@ -16,7 +16,7 @@ pub(crate) struct ShapeSet<D> {
     /// The maximum number of entries.
     capacity: usize,
     /// The index of the entry that the next cache miss evicts if the set is full. A cache hit does
-    /// not change this index.
+    /// not change the index of the next victim.
     victim: usize,
 }
 
@@ -91,18 +91,18 @@ impl<D> fmt::Debug for Way<D> {
 const PIECE: usize = 4;
 
 /// Returns `true` if two shapes of the same rank are equal. For ranks from four to eight, the
-/// function compares the first four axes and the last four axes without a loop counter, and these
-/// two groups may overlap.
+/// function compares the first four axes and the last four axes, which may overlap, without a loop
+/// counter.
 #[inline(always)]
 fn same_dims(own: &[usize], asked: &[usize]) -> bool {
     let same = |axis: usize| {
-        // SAFETY: the code below only passes axes below the rank, which is the length of both
-        // lists.
+        // SAFETY: every axis passed to this closure is less than the rank, which is the length of
+        // both lists.
         let own = unsafe { own.as_ptr().wrapping_add(axis).read() };
-        // SAFETY: the code below only passes axes below the rank, which is the length of both
-        // lists. Each axis is loaded separately, because callers have often just written the
-        // lengths one by one. A wide load would have to wait until all of these writes have left
-        // the processor's store buffer.
+        // SAFETY: every axis passed to this closure is less than the rank, which is the length of
+        // both lists. Each axis is loaded separately, because callers have often just written the
+        // lengths one by one. A wide load would have to wait until all preceding writes of the
+        // lengths have left the processor's store buffer.
         own == unsafe { asked.as_ptr().wrapping_add(axis).read_volatile() }
     };
     let rank = own.len();

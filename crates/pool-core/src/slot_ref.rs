@@ -1,12 +1,12 @@
-//! Defines the reference to its memory that a view may store, which is a single word that only the
-//! memory layouts interpret.
+//! Defines a reference that a view can store to refer to its memory, which is a single word that
+//! only the memory layouts interpret.
 
 use core::fmt;
 use core::marker::PhantomData;
 use core::ptr::NonNull;
 
 /// A view's reference to its slot, for backends whose views must notify the pool. For example, a
-/// view must notify the pool if it is used on a stream that the pool does not order.
+/// view must notify the pool if it is used on a stream other than the pool's own stream.
 ///
 /// A `SlotRef` has the size of one word. Host backends ignore the reference, so it adds no cost for
 /// them. `SlotRef` is neither `Send` nor `Sync`, so a view that stores a `SlotRef` stays on the

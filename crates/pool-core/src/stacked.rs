@@ -20,8 +20,9 @@ use crate::slot_ref::SlotRef;
 /// scope call other functions that open scopes.
 ///
 /// Scopes, views and code that is generic over [`PoolBackend`] work the same way as with slots. If
-/// an array becomes longer, the arrays after it move, so the i-th array has the same address only
-/// in passes in which the earlier arrays have the same lengths.
+/// an array becomes longer, the arrays after it move to other addresses. The i-th array therefore
+/// has the same address in two passes only if all earlier arrays have the same lengths in both
+/// passes.
 ///
 /// ```
 /// use pool_core::{Pool, Stacked};
@@ -42,10 +43,9 @@ use crate::slot_ref::SlotRef;
 /// A *pass* begins when a scope is opened directly from the pool. In the first pass, the pool
 /// allocates chunks as needed, and each chunk is at least as large as all earlier chunks together.
 /// The next pass begins with a single chunk, which is 1/64 larger than the memory that the previous
-/// pass needed. If the following passes are identical, they do not allocate any memory and use the
-/// same addresses. If a pass needs more memory, it allocates another chunk, and the next pass
-/// begins with one larger chunk. If the larger chunk cannot be allocated, the pool keeps its
-/// existing chunks.
+/// pass needed. Identical passes that follow do not allocate any memory and use the same addresses.
+/// If a pass needs more memory, it allocates another chunk, and the next pass begins with one
+/// larger chunk. If the larger chunk cannot be allocated, the pool keeps its existing chunks.
 ///
 /// After a pass has allocated a chunk, all further acquires in the same pass take the cold path, so
 /// that the pool can count the live bytes.
@@ -53,10 +53,10 @@ use crate::slot_ref::SlotRef;
 /// # Nested scopes of one thread
 ///
 /// If a thread-local scope is opened inside another one, it borrows the unused rest of the outer
-/// scope's chunk. A call chain in which each function opens a scope therefore only needs memory for
-/// its live bytes, regardless of the depth. The borrowed memory is returned when the inner guard is
-/// dropped. The macro `with_pool!(Stacked<Cpu>, |scope| { … })` of `pool_facade` opens such a
-/// thread-local scope.
+/// scope's chunk. A chain of function calls in which each function opens a scope therefore only
+/// needs memory for its live bytes, regardless of its depth. The borrowed memory is returned when
+/// the inner guard is dropped. The macro `with_pool!(Stacked<Cpu>, |scope| { … })` of `pool_facade`
+/// opens such a thread-local scope.
 ///
 /// | | |
 /// |---|---|
@@ -108,8 +108,8 @@ pub enum BlockOf<Block> {
     Stack(Block),
 }
 
-/// A backend whose blocks can be divided among several arrays, so that [`Stacked`] can turn it into
-/// a backend of stacks.
+/// A backend whose blocks can be divided among several arrays, which is required for using it with
+/// [`Stacked`].
 ///
 /// # Safety
 ///
@@ -144,8 +144,8 @@ pub unsafe trait StackedBackend: PoolBackend<Layout = Slots> {
     fn block_at(address: NonNull<u8>) -> Self::Block;
 
     /// Returns `true` if blocks of one context may be used and freed with the other context without
-    /// further ordering. If the contexts allow it, pools of the same thread share memory when their
-    /// scopes are nested. By default, the method returns `true` if contexts have no state.
+    /// further ordering. If this method returns `true`, pools of the same thread share memory when
+    /// their scopes are nested. By default, the method returns `true` if contexts have no state.
     fn may_exchange_blocks(own: &Self::Context, other: &Self::Context) -> bool {
         _ = (own, other);
         size_of::<Self::Context>() == 0
@@ -202,9 +202,9 @@ impl<B: StackedBackend> SlotRef<Stacked<B>> {
     }
 }
 
-// SAFETY: every method forwards its arguments to `B`, which upholds the same contract.
-// `StackedBackend` guarantees that these methods accept a part of a block as a block. The views of
-// `B` use their `SlotRef` only through methods that work for both layouts.
+// SAFETY: every method forwards its arguments to the same method of `B`, which upholds the contract
+// of `PoolBackend`. `StackedBackend` guarantees that these methods accept a part of a block as a
+// block. The views of `B` use their `SlotRef` only through methods that work for both layouts.
 unsafe impl<B: StackedBackend> PoolBackend for Stacked<B> {
     type Layout = Stack;
     type Context = B::Context;
@@ -229,7 +229,7 @@ unsafe impl<B: StackedBackend> PoolBackend for Stacked<B> {
     }
 
     unsafe fn free(context: &B::Context, block: B::Block, bytes: usize) {
-        // SAFETY: the caller upholds the contract of `free`, which is the same for `B`.
+        // SAFETY: the caller upholds the contract of `B::free`.
         unsafe { B::free(context, block, bytes) };
     }
 
@@ -243,7 +243,7 @@ unsafe impl<B: StackedBackend> PoolBackend for Stacked<B> {
         slot: SlotRef<Self>,
         length: usize,
     ) -> B::View<'s, T> {
-        // SAFETY: the caller upholds the contract of `view`, which is the same for `B`.
+        // SAFETY: the caller upholds the contract of `B::view`.
         unsafe { B::view(block, slot.of_backend(), length) }
     }
 
@@ -253,12 +253,12 @@ unsafe impl<B: StackedBackend> PoolBackend for Stacked<B> {
         slot: SlotRef<Self>,
         length: usize,
     ) -> B::ViewRef<'s, T> {
-        // SAFETY: the caller upholds the contract of `view_ref`, which is the same for `B`.
+        // SAFETY: the caller upholds the contract of `B::view_ref`.
         unsafe { B::view_ref(block, slot.of_backend(), length) }
     }
 
     unsafe fn reuse(context: &B::Context, block: B::Block, why: Reuse) -> Result<(), B::Error> {
-        // SAFETY: the caller upholds the contract of `reuse`, which is the same for `B`.
+        // SAFETY: the caller upholds the contract of `B::reuse`.
         unsafe { B::reuse(context, block, why) }
     }
 
@@ -269,7 +269,7 @@ unsafe impl<B: StackedBackend> PoolBackend for Stacked<B> {
         value: u8,
         bytes: usize,
     ) -> Result<(), B::Error> {
-        // SAFETY: the caller upholds the contract of `set_bytes`, which is the same for `B`.
+        // SAFETY: the caller upholds the contract of `B::set_bytes`.
         unsafe { B::set_bytes(context, block, value, bytes) }
     }
 
@@ -280,7 +280,7 @@ unsafe impl<B: StackedBackend> PoolBackend for Stacked<B> {
         value: T,
         length: usize,
     ) -> Result<(), B::Error> {
-        // SAFETY: the caller upholds the contract of `fill`, which is the same for `B`.
+        // SAFETY: the caller upholds the contract of `B::fill`.
         unsafe { B::fill(context, block, value, length) }
     }
 
@@ -290,7 +290,7 @@ unsafe impl<B: StackedBackend> PoolBackend for Stacked<B> {
         block: B::Block,
         source: &[T],
     ) -> Result<(), B::Error> {
-        // SAFETY: the caller upholds the contract of `copy_from_host`, which is the same for `B`.
+        // SAFETY: the caller upholds the contract of `B::copy_from_host`.
         unsafe { B::copy_from_host(context, block, source) }
     }
 }

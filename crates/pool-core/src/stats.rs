@@ -14,7 +14,7 @@ pub struct PoolStats {
     pub device: Device,
     /// The number of pools whose statistics were added together.
     pub pools: usize,
-    /// The number of slots that were handed out at the position of the queried scope.
+    /// The number of slots that the queried scope and its enclosing scopes have handed out.
     pub active_slots: usize,
     /// The largest number of slots that were handed out at the same time.
     pub high_water_slots: usize,
@@ -29,8 +29,8 @@ pub struct PoolStats {
     /// the value is the sum of their peaks, although the pools may have reached their peaks at
     /// different times. The sum is `None` if any of the pools has not measured its peak.
     pub peak_live_bytes: Option<usize>,
-    /// The number of bytes in blocks that were leaked because the backend could not order them
-    /// after a use that the pool did not observe.
+    /// The total size, in bytes, of blocks that were leaked because the backend could not order
+    /// them after work that the pool does not track.
     pub leaked_bytes: usize,
     /// The number of bytes of host memory used for tables and state, not including cached shapes.
     pub bookkeeping_bytes: usize,
@@ -38,7 +38,7 @@ pub struct PoolStats {
     pub byte_limit: usize,
     /// The number of blocks that the pool has allocated.
     pub growths: u64,
-    /// The number of acquires that took the cold path, which are the first acquire of each slot,
+    /// The number of acquires that took the cold path, including the first acquire of each slot,
     /// each acquire that grew a block, and each acquire of a marked slot (see
     /// [`Scope::acquire_with`](crate::Scope::acquire_with)). Every acquire takes the cold path
     /// while poisoning, fresh blocks, sampling or the measurement of live bytes is enabled.
@@ -170,13 +170,13 @@ impl fmt::Display for Bytes {
 pub struct ReleaseReport {
     /// The number of slots whose block was freed or replaced.
     pub slots: usize,
-    /// The number of bytes that the pool no longer holds. This number includes bytes that the pool
-    /// had to leak (see [`PoolStats::leaked_bytes`]).
+    /// The number of bytes that the pool no longer holds. The number of freed bytes includes bytes
+    /// that the pool had to leak (see [`PoolStats::leaked_bytes`]).
     pub bytes: usize,
     /// The number of bytes that the pool still counts as reserved, but whose pages have been
-    /// returned to the system. These bytes are part of a stack's chunk that is a separate mapping
-    /// (on Linux, a chunk of 2 MiB or more), and are above all handed-out arrays. The addresses of
-    /// these bytes remain valid, and their contents are zero when they are next used. Pages that
+    /// returned to the system. Discarded bytes are above all handed-out arrays, in a stack's chunk
+    /// that is a separate mapping (on Linux, a chunk of 2 MiB or more). The addresses of the
+    /// discarded bytes remain valid, and the bytes are zero when they are next used. Pages that
     /// have never been used are included in this number.
     pub discarded_bytes: usize,
 }

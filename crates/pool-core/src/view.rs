@@ -201,8 +201,8 @@ pub trait PoolViewMut: PoolView + for<'a> LendView<'a> {
 /// Lends a view, or a part of a view, for the lifetime `'a`.
 ///
 /// This trait is separate from [`PoolView`] because the lifetime must be a parameter of the trait.
-/// An associated type `Shared<'a>` of `PoolView` would require `where Self: 'a`, and a backend's
-/// bound `for<'a>` on that type would force every view to be `'static`. The parameter `Bound` is
+/// If `PoolView` had an associated type `Shared<'a>`, the type would require `where Self: 'a`, and
+/// a `for<'a>` bound on this type would force every view to be `'static`. The parameter `Bound` is
 /// always `&'a Self`, which restricts the trait bound to lifetimes for which the view exists.
 ///
 /// A view cannot be used while it is lent:
@@ -240,9 +240,9 @@ pub trait LendView<'a, Bound = &'a Self>: PoolView {
     /// backend.
     type Shared: PoolView<Element = Self::Element, Error = Self::Error>;
 
-    /// The type of a view with the same access, which is the backend's
-    /// [`View`](crate::PoolBackend::View) if this view can be written, and the backend's
-    /// [`ViewRef`](crate::PoolBackend::ViewRef) if this view is shared.
+    /// The type of a view with the same access as this view, which is either the backend's
+    /// [`View`](crate::PoolBackend::View) or the backend's
+    /// [`ViewRef`](crate::PoolBackend::ViewRef).
     type Same: PoolView<Element = Self::Element, Error = Self::Error>;
 
     /// Lends the view's elements for reading.

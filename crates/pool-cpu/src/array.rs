@@ -135,7 +135,7 @@ pub trait AcquireArray<'s> {
     /// # Errors
     ///
     /// Returns [`PoolError::Shape`] if the product of the axis lengths overflows, and otherwise the
-    /// same errors as [`Scope::try_acquire`]. If the method fails, it does not use a slot.
+    /// same errors as [`Scope::try_acquire`]. If the method fails, the slot remains available.
     fn try_acquire_array<T: PodElement, Sh: ShapeBuilder>(
         &self,
         shape: Sh,
@@ -173,10 +173,10 @@ pub trait AcquireArray<'s> {
     ///
     /// # Errors
     ///
-    /// Returns the same errors as [`Scope::try_acquire`]. Also returns [`PoolError::Bookkeeping`]
-    /// if the host has no memory for a new header. For more than 4 axes, `ndarray` itself allocates
-    /// the dimensions and strides of a new header (`IxDyn`), and aborts the process if there is no
-    /// memory for them.
+    /// Returns the same errors as [`Scope::try_acquire`]. The method returns
+    /// [`PoolError::Bookkeeping`] if the host has no memory for a new header. For more than 4 axes,
+    /// `ndarray` itself allocates the dimensions and strides of a new header, and aborts the
+    /// process if there is no memory for this allocation.
     fn try_acquire_array_dyn<T: PodElement>(
         &self,
         dims: &[usize],
@@ -192,7 +192,8 @@ impl<'s, B: HostMemory> AcquireArray<'s> for Scope<'s, B> {
     ) -> ArrayViewMut<'s, T, Sh::Dim> {
         let shape = shape.into_shape_with_order();
         let elements = acquire_for(self, shape.raw_dim());
-        // SAFETY: the elements were acquired for this shape.
+        // SAFETY: the elements were acquired for this shape, so their number is the product of the
+        // shape's lengths.
         unsafe { view_of(elements, shape) }
     }
 
@@ -203,7 +204,8 @@ impl<'s, B: HostMemory> AcquireArray<'s> for Scope<'s, B> {
     ) -> ArrayResult<'s, T, Sh::Dim> {
         let shape = shape.into_shape_with_order();
         let elements = B::elements(self.try_acquire::<T, _>(count_of::<T, _>(shape.raw_dim())?)?);
-        // SAFETY: the elements were acquired for this shape.
+        // SAFETY: the elements were acquired for this shape, so their number is the product of the
+        // shape's lengths.
         Ok(unsafe { view_of(elements, shape) })
     }
 

@@ -72,9 +72,9 @@ unsafe impl PoolBackend for Cpu {
         _: SlotRef<Self>,
         length: usize,
     ) -> &'s mut [T] {
-        // SAFETY: the caller guarantees that the block holds `length` valid elements that belong to
-        // the view exclusively for `'s`. `align_block` ensures that the block is aligned for `T`,
-        // and a dangling block is only passed for views with zero bytes.
+        // SAFETY: the caller guarantees that the block holds `length` valid elements, and that
+        // nothing else accesses these elements during `'s`. `align_block` ensures that the block is
+        // aligned for `T`, and a dangling block is only passed for views with zero bytes.
         unsafe { core::slice::from_raw_parts_mut(block.cast().as_ptr(), length) }
     }
 

@@ -48,8 +48,8 @@ pub(crate) unsafe fn free(block: NonNull<u8>, bytes: usize) {
 
 /// Returns the memory of all whole pages at or after the byte offset `from` of a block to the
 /// system, but keeps their addresses valid. Returns the number of bytes that were returned to the
-/// system. After this call, the bytes of these pages are zero. A block that was allocated with the
-/// global allocator keeps all of its memory.
+/// system. After the call, all bytes of the discarded pages are zero. A block that was allocated
+/// with the global allocator keeps all of its memory.
 ///
 /// # Safety
 ///
@@ -88,7 +88,7 @@ mod mapped {
     pub(super) fn allocate(bytes: usize, huge_pages: bool) -> Option<NonNull<u8>> {
         let covered = covered(bytes)?;
         // The mapping is large enough to contain a huge-page boundary that `covered` bytes follow.
-        // The pages before and after the block are then unmapped.
+        // The pages before and after the block are unmapped below.
         let mapped = covered.checked_add(HUGE_PAGE - page())?;
         let start = map(mapped)?;
         let before = start.as_ptr().align_offset(HUGE_PAGE);
@@ -106,7 +106,7 @@ mod mapped {
         // these pages.
         unsafe { unmap(end, after) };
         if huge_pages {
-            // The call is only advice, so the system uses ordinary pages if it does not support or
+            // `madvise` is only a hint, so the system uses ordinary pages if it does not support or
             // allow huge pages. SAFETY: the range is mapped and belongs only to this block.
             unsafe { libc::madvise(block.as_ptr().cast(), covered, libc::MADV_HUGEPAGE) };
         }
@@ -147,8 +147,8 @@ mod mapped {
         // no longer in use.
         if unsafe { libc::munmap(start.as_ptr().cast(), bytes) } != 0 {
             // For whole mapped pages, `munmap` fails only if the system cannot split another
-            // mapping. If it fails, the addresses remain mapped, but the memory of the pages is
-            // still returned to the system. SAFETY: the caller guarantees that this module has
+            // mapping. If `munmap` fails, the addresses remain mapped, but the memory of the pages
+            // is still returned to the system. SAFETY: the caller guarantees that this module has
             // mapped these pages and that they are no longer in use.
             _ = unsafe { discard(start, bytes) };
         }
@@ -191,8 +191,8 @@ mod mapped {
 
 #[cfg(not(all(target_os = "linux", not(miri))))]
 mod mapped {
-    //! A replacement for systems on which blocks are never mapped. On these systems, `is_mapped`
-    //! returns `false` for every size, so no function of this module is ever called.
+    //! A replacement for systems on which blocks are never mapped. On systems other than Linux,
+    //! `is_mapped` returns `false` for every size, so no function of this module is ever called.
 
     use core::ptr::NonNull;
 

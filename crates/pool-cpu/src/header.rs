@@ -27,14 +27,14 @@ struct ErasedView {
 }
 
 // SAFETY: a header consists of an address and lengths. A header is only used together with its
-// block, which may move to another thread with its pool according to the contract of `PoolBackend`,
-// and every `Element` is plain data.
+// block, the contract of `PoolBackend` allows blocks to move to other threads, and every `Element`
+// is plain data.
 unsafe impl Send for Header {}
 
 impl Header {
     /// Returns the array of the block if a header exists and has not been changed since it was
-    /// created. If there is no such header, the method returns `self`, so that the caller can call
-    /// [`make`](Self::make).
+    /// created. If there is no header or the header has been changed, the method returns `self`, so
+    /// that the caller can call [`make`](Self::make).
     ///
     /// # Safety
     ///
@@ -155,13 +155,13 @@ unsafe fn view_of<T: Element>(
     unsafe { raw.deref_into_view_mut() }
 }
 
-/// Returns `true` if a header still refers to this block with this shape, because the last user of
-/// the header may have changed it.
+/// Returns `true` if a header still refers to this block with this shape, which must be checked
+/// because the last user may have changed the header.
 ///
-/// Safe code with an `&mut ArrayRef` can change the header in place (`swap_axes`,
-/// `slice_collapse`), but cannot store an unrelated address in it, because such methods derive each
-/// new address from the existing one. If the address in the header is equal to the block's address,
-/// it is therefore the address with which the header was created.
+/// Safe code can change the header in place through an `&mut ArrayRef` (`swap_axes`,
+/// `slice_collapse`), but it cannot store an unrelated address in the header, because these methods
+/// derive each new address from the existing address. If the header's address equals the block's
+/// address, the header therefore still contains the address with which it was created.
 #[inline(always)]
 fn is_as_made<T>(header: &ArrayRef<T, IxDyn>, block: NonNull<T>, shape: DynamicShape<'_>) -> bool {
     let (dims, strides) = (header.shape(), as_lengths(header.strides()));
@@ -195,8 +195,8 @@ fn is_as_made<T>(header: &ArrayRef<T, IxDyn>, block: NonNull<T>, shape: DynamicS
 }
 
 /// Returns `true` if the dimensions and strides are equal to those of the shape. The comparison is
-/// a separate function, because two calls into the C library inside its caller would cost the other
-/// ranks a register.
+/// a separate function, because two calls into the C library would make the compiler reserve
+/// another register in the caller.
 #[inline(never)]
 fn are_equal(dims: &[usize], strides: &[usize], shape: DynamicShape<'_>) -> bool {
     dims == shape.dims() && strides == shape.strides()

@@ -52,7 +52,7 @@ fn lengths<const N: usize, D: Dimension>(dim: &D) -> [usize; N] {
 struct Rank<D>(PhantomData<D>);
 
 impl<D: Dimension> Rank<D> {
-    /// The number of axes. The constant is also 0 if the number of axes is only known at run time.
+    /// The number of axes. `FIXED` is 0 if the number of axes is 0 or is only known at run time.
     const FIXED: usize = match D::NDIM {
         Some(rank) => rank,
         None => 0,
@@ -63,8 +63,8 @@ impl<D: Dimension> Rank<D> {
 #[inline]
 pub(crate) fn count_of<T, D: Dimension>(dim: &D) -> Result<usize, PoolError<CpuError>> {
     let lengths = dim.as_array_view();
-    // The lengths of a dimension are always contiguous. If they were not contiguous, the function
-    // would return an error and no array would be created from them.
+    // The lengths of a dimension are always contiguous. If the lengths were not contiguous, the
+    // function would return an error, and no array would be created.
     let refused = ShapeError::Overflow { rank: dim.ndim(), element_size: size_of::<T>() };
     Ok(element_count(lengths.to_slice().ok_or(refused)?, size_of::<T>())?)
 }

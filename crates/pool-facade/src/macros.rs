@@ -27,9 +27,9 @@
 ///
 /// `|scope| { … }` looks like a closure, so that rustfmt formats it, but it is a block of the
 /// enclosing function. Inside the block, `return`, `?`, `break` with a label and `.await` work as
-/// usual, and panics propagate. In all of these cases, the pool is returned to its thread's list.
-/// The `?` operator returns from the enclosing function, not from the macro. Views and scopes
-/// cannot leave the block.
+/// usual, and panics propagate. Whichever way control leaves the block, the pool is returned to its
+/// thread's list. The `?` operator returns from the enclosing function, not from the macro. Views
+/// and scopes cannot leave the block.
 ///
 /// If a `with_pool!` block contains another `with_pool!` block, the two blocks use different pools.
 /// With slots, the inner block's pool holds its own memory, so pass the scope to helper functions
@@ -148,8 +148,9 @@ macro_rules! with_pool {
 /// # Ok::<(), pool_facade::PoolError<pool_facade::CpuError>>(())
 /// ```
 ///
-/// If several pools are requested, their backends must have the same error type. If the creation of
-/// several pools fails, the result is the error of the first of these pools.
+/// If `try_with_pool!` opens scopes in several pools, the backends of these pools must have the
+/// same error type. If the creation of several pools fails, the result is the error of the first of
+/// these pools.
 #[macro_export]
 macro_rules! try_with_pool {
     (|$scope:ident| $body:block $(,)?) => {
@@ -201,9 +202,9 @@ macro_rules! try_with_pool {
     };
 }
 
-/// Implements thread-local pools for a backend in the backend's own crate. The macros
-/// [`with_pool!`] and [`try_with_pool!`], and the function [`local()`](crate::local()), can then be
-/// used with the backend.
+/// Implements thread-local pools for a backend in the backend's own crate. The macro makes it
+/// possible to use [`with_pool!`], [`try_with_pool!`] and [`local()`](crate::local()) with the
+/// backend.
 ///
 /// The `context` argument creates the context of a new pool. `context` must be a function without
 /// arguments that returns `Result<Context, Error>`. The optional `is_for_thread` argument is

@@ -59,9 +59,9 @@ use crate::local::requests::OF_DEVICES;
 /// An acquire does not become more expensive. A thread can acquire and return its pools without a
 /// lock, a fence or an atomic read-modify-write operation. Opening a thread-local scope costs at
 /// most one additional instruction, because it loads the address of the pool instead of copying it.
-/// The cost is paid by `trim_all` itself, because `membarrier` makes each running thread execute a
-/// barrier, which takes a few microseconds. The documentation of `pool_core::thread_list` describes
-/// the protocol and proves that it is correct.
+/// `trim_all` itself takes a few microseconds longer, because `membarrier` makes each running
+/// thread execute a barrier. The documentation of `pool_core::thread_list` describes the protocol
+/// and proves that it is correct.
 ///
 /// The call needs memory for a new, empty table (about 4 KiB) for each pool that it releases. If
 /// the host has no memory for these tables, the call releases only the idle pools of the calling
@@ -97,10 +97,10 @@ pub fn trim_all() -> ReleaseReport {
 /// Returns the combined statistics of all thread-local pools of [`Cpu`](crate::Cpu) and
 /// `Stacked<Cpu>`, including pools that are in use and pools of other threads.
 ///
-/// Other threads may use their pools during the call, so each number is a value that was correct
-/// for its pool at some point during the call. The statistics do not include the number of slots
-/// that are currently handed out or the peaks of live bytes. Pools that a thread creates while it
-/// is ending are not counted.
+/// Other threads may use their pools during the call, so the returned numbers may have been read at
+/// slightly different times. The statistics do not include the number of slots that are currently
+/// handed out or the peaks of live bytes. Pools that a thread creates while it is ending are not
+/// counted.
 #[must_use]
 pub fn stats_all() -> PoolStats {
     #[cfg(feature = "cpu")]
@@ -125,24 +125,25 @@ mod host {
     use crate::local::idle_pools;
     use crate::local::requests::OF_HOST;
 
-    /// The maximum number of attempts, because a call starts again if it found more idle pools than
-    /// before or if threads took some of them during the call.
+    /// The maximum number of attempts to release all idle pools, because other threads may create
+    /// or take pools during an attempt.
     const ROUNDS: usize = 4;
 
     /// The type of a function that locks the registry of a backend.
     type Lock<B> = fn() -> MutexGuard<'static, ThreadLists<B>>;
 
     pub(super) fn release<B: LocalPool<Context = ()>>(lists: Lock<B>) -> ReleaseReport {
-        // The first barrier runs before any pool is read, and shows whether the system supports the
-        // barrier.
+        // The first call of the barrier runs before any pool is accessed, and determines whether
+        // the system supports the barrier.
         if !barrier_on_all_threads() {
             OF_HOST.ask();
             return idle_pools::trim::<B>();
         }
         let mut released = ReleaseReport::default();
         for _ in 0..ROUNDS {
-            // SAFETY: the system supports the barrier, so it is Linux. On Linux, a registered list
-            // is in thread-local memory that stays valid until its thread has removed its record.
+            // SAFETY: the system supports the barrier, which only Linux provides. On Linux, a
+            // registered list is in thread-local memory that stays valid until its thread has
+            // removed its record.
             let idle = unsafe { lists().count_idle() };
             if idle == 0 {
                 break;
@@ -153,7 +154,8 @@ mod host {
                 break;
             }
             // SAFETY: the system is Linux, so every registered list stays valid until its thread
-            // has removed its record. In addition, the barrier runs on all threads of the process.
+            // has removed its record. The barrier passed to `release` runs on all threads of the
+            // process.
             let complete =
                 unsafe { lists().release(&mut spares, &mut old, barrier_on_all_threads) };
             // The pools are dropped after the registry has been unlocked, because foreign code that

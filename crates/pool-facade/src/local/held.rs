@@ -1,6 +1,6 @@
 //! Defines the pool that a guard owns, which is either an entry of a list that other threads can
-//! release, or a pool without an entry. The backend determines at compile time which of the two
-//! kinds is used, so the value is one word.
+//! release, or a pool without an entry. The backend determines at compile time which kind of pool
+//! is stored, so the value is one word.
 
 use std::fmt;
 use std::mem::ManuallyDrop;
@@ -17,7 +17,7 @@ use super::LocalPool;
 pub(super) union Held<B: PoolBackend> {
     /// The field that is used if the backend's [`ACCESS`](LocalPool::ACCESS) is shared.
     listed: ManuallyDrop<HeldPool<B>>,
-    /// The field that is used for all other backends.
+    /// The field that is used if the backend's [`ACCESS`](LocalPool::ACCESS) is not shared.
     alone: ManuallyDrop<Pool<B>>,
 }
 
@@ -111,8 +111,8 @@ impl<B: LocalPool> Held<B> {
     pub(super) fn configure(&mut self, config: PoolConfig) -> Result<(), PoolError<B::Error>> {
         if B::ACCESS.is_shared() {
             // A call of `trim_all` on another thread that found this pool in the list may still be
-            // replacing the pool. After such a call has ended, this pool is not replaced until the
-            // guard returns it to the list.
+            // replacing the pool. After that call of `trim_all` has ended, the pool is not replaced
+            // until the guard returns it to the list.
             B::ACCESS.wait_for_release();
             // SAFETY: access is shared, so `listed` is the field that was written.
             return unsafe { &mut self.listed }.configure(config);

@@ -22,18 +22,18 @@ use crate::diagnostics;
 /// of this thread.
 ///
 /// The [`local_pools!`](crate::local_pools) macro stores this value in a `const` thread-local
-/// variable. The value has no destructor, so accesses do not have to check whether it has been
-/// dropped, and it can be used while the thread is ending. On systems that store thread-local
+/// variable. `IdlePools` has no destructor, so it can be used while the thread is ending, and no
+/// access has to check whether the value has been dropped. On systems that store thread-local
 /// variables under keys, the standard library frees the value at some point while the thread is
-/// ending. If the value is accessed again after that point, the access creates a new list with the
-/// default configuration, and all pools in the old list are leaked.
+/// ending. If the thread accesses the value after it has been freed, the access creates a new list
+/// with the default configuration, and all pools in the old list are leaked.
 pub struct IdlePools<B: PoolBackend> {
     /// The idle pools, if the backend's access is shared.
     shared: ThreadList<B>,
     /// The idle pools, if the backend's access is not shared.
     list: FreeList<B>,
     config: Cell<PoolConfig>,
-    /// The number of the last request to release idle pools that this thread has handled.
+    /// The number of the latest request to release idle pools that this thread has handled.
     served: Cell<usize>,
 }
 
@@ -130,13 +130,13 @@ pub struct ListAccess<B: PoolBackend> {
 
 impl<B: PoolBackend> ListAccess<B> {
     /// The mode in which a thread uses an idle pool only if [`LocalPool::is_for_thread`] returns
-    /// `true`, and links the pool to the list when the pool is returned. In this mode, only the
-    /// thread that owns a pool can release the pool's memory.
+    /// `true`. A returned pool is always linked to the first pool in the list. In the `CHECKED`
+    /// mode, only the thread that owns a pool can release the pool's memory.
     pub const CHECKED: Self = Self { lists: None };
 
-    /// The mode in which a thread uses any idle pool, and other threads can release idle pools
-    /// through the given registry. If a pool is returned while its link still leads to the first
-    /// pool in the list, the link is not changed.
+    /// The mode in which a thread may use any of its idle pools, and in which other threads can
+    /// release idle pools through the given registry. If a returned pool is still linked to the
+    /// first pool in the list, the link is not changed.
     #[cfg(feature = "cpu")]
     pub(super) const fn shared(lists: LockLists<B>) -> Self {
         Self { lists: Some(lists) }

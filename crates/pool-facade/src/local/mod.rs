@@ -5,9 +5,9 @@
 //! destructor, so it can be used at any time. A second thread-local variable has a destructor that
 //! closes the list when the thread ends, and pools that are returned after that are dropped. The
 //! pools of `Cpu` are stored in entries. A registry of all threads contains these entries, so that
-//! other threads can release the pools. If the list has not changed when an entry is returned, as
-//! is the case with nested blocks, the entry still links to the entry below it, and a single store
-//! returns it to the list.
+//! other threads can release the pools. If blocks of `with_pool!` are nested, the list has not
+//! changed when an entry is returned, so the entry is still linked to the next entry and a single
+//! store returns it to the list.
 //!
 //! The list also links to the innermost pool that is in use. When a thread starts to use a stack,
 //! the stack borrows memory from the innermost pool, and it returns this memory when it becomes
@@ -65,8 +65,8 @@ pub trait LocalPool: PoolBackend {
     ///
     /// # Errors
     ///
-    /// Returns the backend's error if its device cannot be opened, which [`try_local`] returns as
-    /// [`PoolError::Backend`](crate::PoolError::Backend).
+    /// Returns the backend's error if the device cannot be opened. [`try_local`] converts this
+    /// error into [`PoolError::Backend`](crate::PoolError::Backend).
     fn thread_context() -> Result<Self::Context, Self::Error>;
 
     /// Returns `true` if the calling thread may currently use an idle pool with this context. The

@@ -1,10 +1,10 @@
 //! Implements the requests that `trim_all` sends to threads whose pools cannot be released by
-//! another thread. Each thread handles these requests at its next opportunity.
+//! another thread. Each thread handles requests at its next opportunity.
 
 use std::cell::Cell;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-/// The number of times that the threads were requested to release their idle pools.
+/// The number of requests to release idle pools that have been sent to the threads.
 pub(crate) struct Requests(AtomicUsize);
 
 /// Requests for pools that can be released only by their own thread, which are the pools of `Cuda`,
