@@ -52,8 +52,9 @@ impl<'s, B: PoolBackend> Scope<'s, B> {
         // instead of a `Result`, so the hot path only has to check the slot. SAFETY: the pool lives
         // for `'s`. The slot is at the cursor, and no borrow of its shape set is in use.
         let (slot, length, kept) = unsafe { shape.reserve::<B, T>(&self.cursor) };
-        // SAFETY: the slot was just reserved through this cursor. Code that ran since the
-        // reservation could not acquire arrays, because such a call fails with `Reentered`.
+        // SAFETY: the slot was just reserved through this cursor. Code that has run since the
+        // reservation could not acquire arrays, because an acquire fails with
+        // `PoolError::Reentered` while a slot is reserved.
         unsafe { self.cursor.step(slot) };
         // SAFETY: the slot was reserved for `length` elements, the cursor has passed it, and no
         // other view of it exists. Blocks are always initialised, and every byte pattern is a valid
@@ -175,7 +176,7 @@ impl<'s, B: PoolBackend> Scope<'s, B> {
     ///
     /// # Safety
     ///
-    /// `fill` receives a slot that was just acquired and has no views, and the number of elements.
+    /// `fill` receives the number of elements and a slot that was just acquired and has no views.
     /// When `fill` returns `Ok`, all of these elements must be valid values of `T`. If `first_use`
     /// is `Write`, `fill` must have written all of the elements before it returns `Ok`.
     #[inline(always)]
@@ -188,8 +189,9 @@ impl<'s, B: PoolBackend> Scope<'s, B> {
         // SAFETY: the pool lives for `'s`. The slot is at the cursor, and no borrow of its shape
         // set is in use.
         let (slot, length, kept) = unsafe { shape.try_reserve::<B, T>(&self.cursor, first_use) }?;
-        // SAFETY: the slot was just reserved through this cursor. Code that ran since the
-        // reservation could not acquire arrays, because such a call fails with `Reentered`.
+        // SAFETY: the slot was just reserved through this cursor. Code that has run since the
+        // reservation could not acquire arrays, because an acquire fails with
+        // `PoolError::Reentered` while a slot is reserved.
         unsafe { self.cursor.step_and_fill(slot, || fill(slot, length)) }?;
         // SAFETY: the slot was reserved for `length` elements, the cursor has passed it, and no
         // other view of it exists. The caller guarantees that `fill` left all elements valid.

@@ -67,14 +67,14 @@ use crate::view::{LendView, PoolView, PoolViewMut};
 ///   [`copy_from_host`](Self::copy_from_host) take effect *after* all work that earlier views of
 ///   the block enqueued, including reads, and *before* any work that later views enqueue. A write
 ///   that takes effect immediately or bypasses the queue is incorrect unless the queue is empty.
-///   Examples of such writes are a mapped write, a write on a second stream, and a write that the
-///   driver performs before the next submission.
+///   Examples of writes that bypass the queue are a mapped write, a write on a second stream, and a
+///   write that the driver performs before the next submission.
 /// - [`free`](Self::free) takes effect after all work that was enqueued on the block before `free`
 ///   was called. Until [`free`](Self::free) takes effect, the block's memory must not be given to
 ///   another owner.
-/// - If a view was used on another queue, the pool's queue does not wait for that work by itself.
-///   [`reuse`](Self::reuse) must order the pool's queue after that work, for every slot that the
-///   view [armed](SlotRef::arm).
+/// - If a view was used on another queue, the pool's queue does not automatically wait for the work
+///   on that queue. For every slot that a view has [armed](SlotRef::arm), [`reuse`](Self::reuse)
+///   must order the pool's queue after the work on the other queue.
 ///
 /// Host memory that is only accessed through slices satisfies the ordering rules without further
 /// work.
@@ -104,13 +104,13 @@ use crate::view::{LendView, PoolView, PoolViewMut};
 /// the backend can cause wrong results, but not a use after free.
 ///
 /// - Views find the context through their [`SlotRef`] or through the table entry.
-/// - The blocks of such a backend still have *identities*, which tests and diagnostics use to
+/// - Blocks that are not addresses still have *identities*, which tests and diagnostics use to
 ///   distinguish the bytes of different blocks. Identities number the bytes in the same way as
 ///   addresses: the ranges of two blocks never overlap, and each range begins at a multiple of
 ///   `ALIGN`. For blocks that are not addresses, `ALIGN` has no other meaning. `ALIGN` does not
 ///   guarantee any alignment that the system requires for offsets within an opaque block.
 /// - If a handle returned by a view outlives the view, it refers to the same block as the block's
-///   next owner. A view should therefore return a handle whose lifetime is `'s`.
+///   next owner. A view should therefore only return handles whose lifetime is `'s`.
 pub unsafe trait PoolBackend: Sized + 'static {
     /// The memory layout of this backend's pools, which is [`Slots`](crate::Slots) unless the
     /// backend is [`Stacked`](crate::Stacked).
@@ -315,7 +315,7 @@ pub unsafe trait PoolBackend: Sized + 'static {
 /// this trait if its fills and copies run later, even if its memory is host memory.
 ///
 /// The scopes of a host backend hand out slices of any `T: Copy`, including types with padding and
-/// uninitialised memory. The pool creates such slices from the host pointer, without calling
+/// uninitialised memory. For slices of such types, the pool uses the host pointer and does not call
 /// [`view`](PoolBackend::view).
 ///
 /// # Safety
@@ -425,7 +425,7 @@ pub enum FirstUse {
     Write,
 }
 
-/// A handle to a pool, represented as a plain one-word value. The code that holds the root decides
+/// A handle to a pool, represented as a plain one-word value. The code that owns the root decides
 /// when the pool is destroyed.
 pub trait PoolRoot<B: PoolBackend>: Copy {
     /// The state of the pool (see [`Layout::State`]).
@@ -609,7 +609,7 @@ pub trait ScopeCursor<B: PoolBackend>: fmt::Debug + Sized {
     unsafe fn copy(&self) -> Self;
 
     /// Reserves initialised memory for `length` elements of `T` without moving the cursor. This
-    /// method is the hot path of an acquire.
+    /// method is on the hot path of every acquire.
     ///
     /// # Safety
     ///
@@ -653,7 +653,7 @@ pub trait ScopeCursor<B: PoolBackend>: fmt::Debug + Sized {
     unsafe fn step(&self, reserved: Self::Memory<'_>);
 
     /// Returns acquired memory to the pool by moving the cursor back. The memory remains acquired
-    /// if code that ran after the step has acquired more memory.
+    /// if code that ran after this memory was acquired has acquired more memory.
     ///
     /// # Safety
     ///
@@ -864,8 +864,8 @@ pub trait CursorPlace<'s, B: PoolBackend>: Copy {
         first_use: FirstUse,
     ) -> Result<MemoryAndShape<'s, Self::Memory, B>, PoolError<B::Error>>;
 
-    /// Reserves the same memory as [`prepare_shape`](Self::prepare_shape), for elements that may be
-    /// read first, and panics on an error.
+    /// Reserves memory like [`prepare_shape`](Self::prepare_shape) for elements that may be read
+    /// first, but panics instead of returning an error.
     ///
     /// # Panics
     ///

@@ -93,7 +93,7 @@ impl PoolConfig {
     }
 
     /// Sets whether every acquire first overwrites its memory with 0xFF bytes, which represent NaN
-    /// in floats. This debugging mode exposes code that reads elements before writing them.
+    /// in floats. Poisoning the memory exposes code that reads elements before writing them.
     /// Overwriting the memory costs an additional cold call and a fill for each acquire.
     #[must_use]
     pub const fn poison(mut self, on: bool) -> Self {
@@ -101,9 +101,9 @@ impl PoolConfig {
         self
     }
 
-    /// Sets whether every acquire allocates a new block and frees the old block. This debugging
-    /// mode enables a memory checker to detect raw pointers that are used after their scope has
-    /// ended. Allocating a new block for every acquire makes each acquire slower by one allocation.
+    /// Sets whether every acquire allocates a new block and frees the old block. Fresh blocks
+    /// enable a memory checker to detect raw pointers that are used after their scope has ended.
+    /// Allocating a new block for every acquire makes each acquire slower by one allocation.
     #[must_use]
     pub const fn fresh(mut self, on: bool) -> Self {
         self.fresh = on;

@@ -39,8 +39,9 @@ impl<'s, B: PoolBackend> Scope<'s, B> {
             // SAFETY: the cursor has not moved since its position was read.
             None => unsafe { place.prepare_shape::<T>(dims, FirstUse::Read) }?,
         };
-        // SAFETY: the slot was just reserved through this cursor. Code that ran since the
-        // reservation could not acquire arrays, because such a call fails with `Reentered`.
+        // SAFETY: the slot was just reserved through this cursor. Code that has run since the
+        // reservation could not acquire arrays, because an acquire fails with
+        // `PoolError::Reentered` while a slot is reserved.
         unsafe { self.cursor.step(memory) };
         Ok(DescribedBlock::new::<T>(memory, way))
     }
@@ -66,8 +67,9 @@ impl<'s, B: PoolBackend> Scope<'s, B> {
             // SAFETY: the cursor has not moved since its position was read.
             None => unsafe { place.prepare_shape_or_panic::<T>(dims) },
         };
-        // SAFETY: the slot was just reserved through this cursor. Code that ran since the
-        // reservation could not acquire arrays, because such a call fails with `Reentered`.
+        // SAFETY: the slot was just reserved through this cursor. Code that has run since the
+        // reservation could not acquire arrays, because an acquire fails with
+        // `PoolError::Reentered` while a slot is reserved.
         unsafe { self.cursor.step(memory) };
         DescribedBlock::new::<T>(memory, way)
     }

@@ -316,8 +316,8 @@ impl<E> From<ViewError> for PoolError<E> {
     }
 }
 
-/// The reason why a [`PoolConfig`](crate::PoolConfig) is invalid, which is always a value that is
-/// out of range.
+/// The reason why a [`PoolConfig`](crate::PoolConfig) is invalid: one of its values is out of
+/// range.
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[non_exhaustive]
 pub enum ConfigError {

@@ -118,8 +118,8 @@ impl<B: PoolBackend> FreeList<B> {
         }
         // The pool still links to the pool that was at the head of the list when it was taken. The
         // caller guarantees that the linked pool has not been dropped, except by closing the list,
-        // and no pool ever links to the closed marker. The equal address therefore cannot belong to
-        // another pool, and the link is valid.
+        // and no pool ever links to the closed marker. Because the addresses are equal, the link
+        // therefore leads to the same pool and is valid.
         self.head.set(root.into_raw());
         None
     }
@@ -150,9 +150,9 @@ impl<B: PoolBackend> FreeList<B> {
         }
     }
 
-    /// Removes the most recently added pool for which `wanted` returns `true`, and returns it. The
-    /// other pools remain in the same order, even if `wanted` panics. `wanted` may be called twice
-    /// for the pool that was added last. This method does not allocate memory.
+    /// Removes the most recently added pool for which `wanted` returns `true`, and returns it. All
+    /// other pools remain in the list in the same order, even if `wanted` panics. `wanted` may be
+    /// called twice for the pool that was added last. This method does not allocate memory.
     pub fn take_where(&self, mut wanted: impl FnMut(&Pool<B>) -> bool) -> Option<Pool<B>> {
         // The pool is returned to the list if `wanted` returns `false` or panics.
         let first = VisitedPool { pool: ManuallyDrop::new(self.take()?), visited: self };

@@ -1,6 +1,5 @@
-//! Defines the set of shapes that a pool caches for one array, where each entry contains the
-//! dimensions, the row-major strides and the backend's data. No entry of the set contains an
-//! address.
+//! Defines the set of shapes that a pool caches for one array, with the dimensions, the row-major
+//! strides and the backend's data for each shape. No entry of the set contains an address.
 
 use alloc::vec::Vec;
 use core::any::TypeId;

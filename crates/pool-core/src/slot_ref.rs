@@ -10,8 +10,8 @@ use core::ptr::NonNull;
 ///
 /// A `SlotRef` has the size of one word. Host backends ignore the reference, so it adds no cost for
 /// them. `SlotRef` is neither `Send` nor `Sync`, so a view that stores a `SlotRef` stays on the
-/// thread of its pool. A view of a [stacked](crate::Stacked) pool refers to the pool rather than to
-/// a slot.
+/// thread of its pool. The `SlotRef` of a view in a [stacked](crate::Stacked) pool refers to the
+/// pool rather than to a slot.
 pub struct SlotRef<B> {
     slot: NonNull<()>,
     /// The type is invariant in `B`, because the type of the memory at the address depends on the

@@ -43,9 +43,10 @@ use crate::slot_ref::SlotRef;
 /// A *pass* begins when a scope is opened directly from the pool. In the first pass, the pool
 /// allocates chunks as needed, and each chunk is at least as large as all earlier chunks together.
 /// The next pass begins with a single chunk, which is 1/64 larger than the memory that the previous
-/// pass needed. Identical passes that follow do not allocate any memory and use the same addresses.
-/// If a pass needs more memory, it allocates another chunk, and the next pass begins with one
-/// larger chunk. If the larger chunk cannot be allocated, the pool keeps its existing chunks.
+/// pass needed. Later passes that are identical do not allocate any memory and use the same
+/// addresses. If a pass needs more memory, it allocates another chunk, and the next pass begins
+/// with one larger chunk. If the larger chunk cannot be allocated, the pool keeps its existing
+/// chunks.
 ///
 /// After a pass has allocated a chunk, all further acquires in the same pass take the cold path, so
 /// that the pool can count the live bytes.
@@ -55,8 +56,8 @@ use crate::slot_ref::SlotRef;
 /// If a thread-local scope is opened inside another one, it borrows the unused rest of the outer
 /// scope's chunk. A chain of function calls in which each function opens a scope therefore only
 /// needs memory for its live bytes, regardless of its depth. The borrowed memory is returned when
-/// the inner guard is dropped. The macro `with_pool!(Stacked<Cpu>, |scope| { … })` of `pool_facade`
-/// opens such a thread-local scope.
+/// the inner guard is dropped. In `pool_facade`, the macro `with_pool!(Stacked<Cpu>, |scope| { …
+/// })` opens a thread-local scope of this kind.
 ///
 /// | | |
 /// |---|---|
@@ -69,8 +70,9 @@ use crate::slot_ref::SlotRef;
 /// | [`PoolConfig::byte_limit`](crate::PoolConfig::byte_limit) | applies to each pool separately; borrowed bytes also count for the borrower |
 /// | `trim`, `compact`, `clear` | free nothing that is lent or borrowed |
 ///
-/// The outer pool lends the memory above the array that it handed out last. If that array was
-/// handed out by an inner lexical scope that has since ended, the array's memory is not lent.
+/// The outer pool lends the memory above the array that it handed out last. If the array that was
+/// handed out last belongs to an inner lexical scope that has since ended, the array's memory is
+/// not lent.
 ///
 /// # What differs from slots
 ///
@@ -145,15 +147,16 @@ pub unsafe trait StackedBackend: PoolBackend<Layout = Slots> {
 
     /// Returns `true` if blocks of one context may be used and freed with the other context without
     /// further ordering. If this method returns `true`, pools of the same thread share memory when
-    /// their scopes are nested. By default, the method returns `true` if contexts have no state.
+    /// their scopes are nested. The default implementation returns `true` if contexts have no
+    /// state.
     fn may_exchange_blocks(own: &Self::Context, other: &Self::Context) -> bool {
         _ = (own, other);
         size_of::<Self::Context>() == 0
     }
 
-    /// Does the work of [`reuse`](PoolBackend::reuse) for a part of a stack's chunk that a view has
-    /// [armed](SlotRef::arm_bytes). The pool calls this method before it hands out the first
-    /// `bytes` bytes of `block` again.
+    /// Orders the backend's queue like [`reuse`](PoolBackend::reuse), for a part of a stack's chunk
+    /// that a view has [armed](SlotRef::arm_bytes). The pool calls this method before it hands out
+    /// the first `bytes` bytes of `block` again.
     ///
     /// # Errors
     ///

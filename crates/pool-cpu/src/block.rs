@@ -1,6 +1,6 @@
-//! Allocates and frees blocks of host memory. The size of a block alone determines whether the
-//! block is mapped or comes from the global allocator. `free` therefore always matches `allocate`,
-//! even if the configuration has changed since the allocation.
+//! Allocates and frees blocks of host memory. Whether a block is mapped or comes from the global
+//! allocator depends only on its size. `free` therefore always matches `allocate`, even if the
+//! configuration has changed since the allocation.
 
 use alloc::alloc::{Layout, alloc_zeroed, dealloc};
 use core::ptr::NonNull;
@@ -34,8 +34,8 @@ pub(crate) fn allocate(bytes: usize, huge_pages: bool) -> Option<NonNull<u8>> {
 /// `block` must have been returned by [`allocate`] for the same `bytes` and must not be used again.
 pub(crate) unsafe fn free(block: NonNull<u8>, bytes: usize) {
     if is_mapped(bytes) {
-        // SAFETY: the caller upholds the contract of `mapped::free`. `allocate` also mapped the
-        // block, because the choice depends only on `bytes`.
+        // SAFETY: the caller upholds the contract of `mapped::free`. `allocate` mapped the block,
+        // because the choice between mapping and the global allocator depends only on `bytes`.
         unsafe { mapped::free(block, bytes) };
         return;
     }
@@ -88,7 +88,7 @@ mod mapped {
     pub(super) fn allocate(bytes: usize, huge_pages: bool) -> Option<NonNull<u8>> {
         let covered = covered(bytes)?;
         // The mapping is large enough to contain a huge-page boundary that `covered` bytes follow.
-        // The pages before and after the block are unmapped below.
+        // The pages before and after the block are unmapped before the function returns.
         let mapped = covered.checked_add(HUGE_PAGE - page())?;
         let start = map(mapped)?;
         let before = start.as_ptr().align_offset(HUGE_PAGE);

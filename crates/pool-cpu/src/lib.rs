@@ -1,4 +1,4 @@
-//! A host memory backend for pools, called [`Cpu`].
+//! A backend for pools in host memory, called [`Cpu`].
 //!
 //! Blocks are aligned to 64 bytes, which is the size of a cache line and of the widest vector
 //! register. On Linux, blocks of 2 MiB or more are mapped at a 2 MiB boundary and request huge
@@ -22,14 +22,15 @@
 //! # Without an operating system
 //!
 //! The crate is `no_std` and requires `alloc`. The crate supports 32-bit microcontrollers, and the
-//! repository's checks build it for `thumbv7em-none-eabihf` and `riscv32imac-unknown-none-elf`.
-//! Blocks and slot tables are allocated with the global allocator while a pool grows, and no memory
-//! is allocated afterwards. A loop that uses a fixed buffer on a system without a heap therefore
-//! only needs a global allocator that manages a static buffer. A bump allocator is sufficient, and
-//! this crate's `static_memory` test contains one in forty lines. The crate does not provide a
-//! backend that uses a static buffer, because such a backend could only provide the blocks. The
-//! slot tables (2 KiB for 31 slots) would still have to be allocated. If the static buffer is full,
-//! the error is `PoolError::OutOfMemory`, or `PoolError::Bookkeeping` if a slot table does not fit.
+//! repository's checks build it for `thumbv7em-none-eabihf` and `riscv32imac-unknown-none-elf`. A
+//! pool allocates blocks and slot tables with the global allocator while it grows, and does not
+//! allocate any memory afterwards. A loop that uses a fixed buffer on a system without a heap
+//! therefore only needs a global allocator that manages a static buffer. A bump allocator is
+//! sufficient, and this crate's `static_memory` test contains one in forty lines. The crate does
+//! not provide a backend that uses a static buffer, because a backend can only provide the blocks.
+//! The pool's slot tables (2 KiB for 31 slots) would still have to be allocated with the global
+//! allocator. If the static buffer is full, the error is `PoolError::OutOfMemory`, or
+//! `PoolError::Bookkeeping` if a slot table does not fit.
 //!
 //! # Features
 //!

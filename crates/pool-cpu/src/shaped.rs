@@ -1,4 +1,5 @@
-//! Converts a shape of `ndarray` into the elements of an array, and the elements into an array.
+//! Acquires the elements for an `ndarray` shape, and converts these elements into an `ndarray`
+//! view.
 
 use core::marker::PhantomData;
 
@@ -87,7 +88,7 @@ pub(crate) unsafe fn view_of<T, D: Dimension>(
     unsafe { ArrayViewMut::from_shape_ptr(shape, elements.as_mut_ptr()) }
 }
 
-/// Panics with the message of an error, in methods whose names do not start with `try_`.
+/// Panics with the message of an error, for methods whose names do not start with `try_`.
 #[cold]
 #[inline(never)]
 #[track_caller]

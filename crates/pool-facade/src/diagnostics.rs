@@ -17,9 +17,10 @@ static IS_READ: AtomicBool = AtomicBool::new(false);
 /// - With [`fresh`](MemoryChecks::fresh), each acquire allocates a new block. Fresh blocks enable a
 ///   memory checker to detect pointers that are used after their scope has ended.
 ///
-/// The modes apply to all backends, and to every pool that is created or configured after the call,
-/// whether or not the pool is thread-local. Existing thread-local pools keep their modes until
-/// [`trim_all`](crate::trim_all()) releases them, so call this function at the start of `main`.
+/// The debugging modes apply to all backends, and to every pool that is created or configured after
+/// the call, whether or not the pool is thread-local. Existing thread-local pools keep their modes
+/// until [`trim_all`](crate::trim_all()) releases them, so call this function at the start of
+/// `main`.
 ///
 /// ```
 /// # #[cfg(feature = "cpu")] {
@@ -35,18 +36,19 @@ static IS_READ: AtomicBool = AtomicBool::new(false);
 ///
 /// # Environment variables
 ///
-/// The environment variables `POOL_POISON=1` and `POOL_FRESH=1` enable the modes without changing
-/// the program. These environment variables are read once, when the first thread-local pool of the
-/// process is created. The environment variables do not affect a [`Pool`](crate::Pool) that was
-/// created before they were read. Any value except `0` and the empty string enables the mode. If
-/// the program calls this function, the call takes precedence over the environment variables.
+/// The environment variables `POOL_POISON=1` and `POOL_FRESH=1` enable these debugging modes
+/// without any change to the program. The environment variables are read once, when the first
+/// thread-local pool of the process is created. The environment variables do not affect a
+/// [`Pool`](crate::Pool) that was created before they were read. Any value of the variable except
+/// `0` and the empty string enables the mode. If the program calls this function, the call takes
+/// precedence over the environment variables.
 pub fn check_memory(checks: MemoryChecks) {
     IS_READ.store(true, Ordering::Relaxed);
     checks.set_for_process();
 }
 
-/// Reads the environment variables and enables the debugging modes that they select. This function
-/// is called when a thread-local pool is created.
+/// Reads the environment variables and enables the debugging modes that they select. `set_up` is
+/// called each time a thread-local pool is created.
 pub(crate) fn set_up() {
     if IS_READ.load(Ordering::Relaxed) {
         return;

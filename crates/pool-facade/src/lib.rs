@@ -3,7 +3,7 @@
 //!
 //! A scope hands out memory and frees all of it when the scope ends. In a loop, the second
 //! iteration reuses the blocks of the first iteration without allocating, zeroing or bookkeeping.
-//! Each acquire in such an iteration costs only a handful of instructions.
+//! From the second iteration on, each acquire costs only a handful of instructions.
 //!
 //! ```
 //! # #[cfg(feature = "cpu")] {

@@ -39,13 +39,13 @@
 ///
 /// # Panics
 ///
-/// Panics if the pool cannot be created, with the error to which
-/// [`try_with_pool!`](crate::try_with_pool) evaluates.
+/// Panics with the error that [`try_with_pool!`](crate::try_with_pool) returns if the pool cannot
+/// be created.
 ///
 /// # What does not compile
 ///
-/// The following programs do not compile, and [`compiler_errors`](crate::compiler_errors) explains
-/// the alternatives.
+/// The following programs do not compile. The page [`compiler_errors`](crate::compiler_errors)
+/// explains the alternatives.
 ///
 /// ```compile_fail,E0716
 /// # use pool_facade::prelude::*;
@@ -233,7 +233,7 @@ macro_rules! local_pools {
             }
         )? });
     };
-    // This rule also accepts additional items for the implementation. Each static is declared
+    // This macro rule also accepts additional items for the implementation. Each static is declared
     // inside the function that uses it, so that no name that the macro defines is in scope for the
     // caller's expressions.
     (@ $backend:ty, $context:expr, { $($item:item)* }) => {

@@ -11,11 +11,10 @@ use crate::local::requests::OF_DEVICES;
 /// memory.
 ///
 /// A pool is idle while it is not used by any guard of [`local()`](crate::local()) or any block of
-/// [`with_pool!`](crate::with_pool). The thread that owns the idle pools may be sleeping, waiting
-/// on a condition variable like an idle worker of rayon, or computing something else, because no
-/// code has to run on that thread. Pools that are in use keep their memory, and so does every
-/// [`Pool`](crate::Pool) that you own. After a pool has been released, the next acquire of each of
-/// its slots allocates memory.
+/// [`with_pool!`](crate::with_pool). The thread that owns an idle pool may be sleeping, waiting
+/// like an idle rayon worker, or computing something else, because no code has to run on that
+/// thread. Pools that are in use keep their memory, and so does every [`Pool`](crate::Pool) that
+/// you own. After a pool has been released, the next acquire of each of its slots allocates memory.
 ///
 /// ```
 /// # #[cfg(feature = "cpu")] {
@@ -56,12 +55,12 @@ use crate::local::requests::OF_DEVICES;
 ///
 /// # Cost on the hot path
 ///
-/// An acquire does not become more expensive. A thread can acquire and return its pools without a
-/// lock, a fence or an atomic read-modify-write operation. Opening a thread-local scope costs at
-/// most one additional instruction, because it loads the address of the pool instead of copying it.
-/// `trim_all` itself takes a few microseconds longer, because `membarrier` makes each running
-/// thread execute a barrier. The documentation of `pool_core::thread_list` describes the protocol
-/// and proves that it is correct.
+/// Support for `trim_all` does not make an acquire more expensive. A thread can acquire and return
+/// its pools without a lock, a fence or an atomic read-modify-write operation. Opening a
+/// thread-local scope costs at most one additional instruction, because it loads the address of the
+/// pool instead of copying it. `trim_all` itself takes a few microseconds longer, because
+/// `membarrier` makes each running thread execute a barrier. The documentation of
+/// `pool_core::thread_list` describes the protocol and proves that it is correct.
 ///
 /// The call needs memory for a new, empty table (about 4 KiB) for each pool that it releases. If
 /// the host has no memory for these tables, the call releases only the idle pools of the calling

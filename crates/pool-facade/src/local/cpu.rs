@@ -1,5 +1,5 @@
-//! Defines the thread-local pools of `Cpu` and `Stacked<Cpu>`, and a registry of all threads that
-//! use such pools for each of the two backends.
+//! Defines the thread-local pools of `Cpu` and `Stacked<Cpu>`, and for each of these backends a
+//! registry of all threads that use its pools.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 

@@ -28,9 +28,9 @@ use crate::diagnostics;
 /// ending. If the thread accesses the value after it has been freed, the access creates a new list
 /// with the default configuration, and all pools in the old list are leaked.
 pub struct IdlePools<B: PoolBackend> {
-    /// The idle pools, if the backend's access is shared.
+    /// The list of idle pools that is used if the backend's access is shared.
     shared: ThreadList<B>,
-    /// The idle pools, if the backend's access is not shared.
+    /// The list of idle pools that is used if the backend's access is not shared.
     list: FreeList<B>,
     config: Cell<PoolConfig>,
     /// The number of the latest request to release idle pools that this thread has handled.
@@ -163,8 +163,8 @@ impl<B: PoolBackend> fmt::Debug for ListAccess<B> {
 }
 
 /// `true` if the system can execute a barrier on all threads, although it may still refuse to do
-/// so. If the system refuses, a thread handles requests when a pool is returned out of order, and
-/// when a method of a guard reads the idle pools.
+/// so. If the system refuses the barrier, a thread handles requests when a pool is returned out of
+/// order, and when a method of a guard reads the idle pools.
 const HAS_BARRIER: bool = cfg!(all(target_os = "linux", not(miri)));
 
 /// Removes an idle pool from the calling thread's list and returns it.

@@ -4,15 +4,15 @@
 //! The list of idle pools for a thread and a backend is a `const` thread-local variable without a
 //! destructor, so it can be used at any time. A second thread-local variable has a destructor that
 //! closes the list when the thread ends, and pools that are returned after that are dropped. The
-//! pools of `Cpu` are stored in entries. A registry of all threads contains these entries, so that
-//! other threads can release the pools. If blocks of `with_pool!` are nested, the list has not
-//! changed when an entry is returned, so the entry is still linked to the next entry and a single
-//! store returns it to the list.
+//! pools of `Cpu` are stored in entries of a list. A registry of all threads contains the entries
+//! of all pools, so that other threads can release idle pools. If blocks of `with_pool!` are
+//! nested, the list has not changed when an entry is returned, so the entry is still linked to the
+//! next entry and a single store returns it to the list.
 //!
-//! The list also links to the innermost pool that is in use. When a thread starts to use a stack,
-//! the stack borrows memory from the innermost pool, and it returns this memory when it becomes
-//! idle again (see `stack/nesting.rs` in `pool_core`). For backends with slots, none of the code
-//! for borrowing memory is compiled.
+//! The list of idle pools also links to the innermost pool that is in use. When a thread starts to
+//! use a stack, the stack borrows memory from the innermost pool, and it returns this memory when
+//! it becomes idle again (see `stack/nesting.rs` in `pool_core`). For backends with slots, none of
+//! the code for borrowing memory is compiled.
 
 #[cfg(feature = "cpu")]
 pub(crate) mod cpu;
@@ -36,7 +36,7 @@ pub use idle_pools::{IdlePools, IdlePoolsCloser, ListAccess};
 /// The marker types of all enabled backends implement this trait. A backend in another crate
 /// implements this trait with the [`local_pools!`](crate::local_pools) macro, which generates the
 /// implementation without `unsafe`. The types that the functions of this trait pass have no methods
-/// that other crates can call. The implementation of one backend, and code that is generic over `B:
+/// that other crates can call. The implementation of a backend, and code that is generic over `B:
 /// LocalPool`, therefore cannot access the idle pools of another backend.
 ///
 /// A manual implementation that uses several lists for one thread is harmless, but reuses fewer
@@ -70,7 +70,7 @@ pub trait LocalPool: PoolBackend {
     fn thread_context() -> Result<Self::Context, Self::Error>;
 
     /// Returns `true` if the calling thread may currently use an idle pool with this context. The
-    /// default implementation always returns `true`, which is correct unless a thread can choose
+    /// default implementation always returns `true`, which is correct if a thread cannot choose
     /// between several devices or streams.
     fn is_for_thread(context: &Self::Context) -> bool {
         let _ = context;
