@@ -25,12 +25,10 @@ impl BusyMark {
         !self.0.replace(true)
     }
 
-    /// Removes the busy mark from the pool.
     pub(crate) fn clear(&self) {
         self.0.set(false);
     }
 
-    /// Returns `true` if the pool is marked as busy.
     pub(crate) fn is_set(&self) -> bool {
         self.0.get()
     }

@@ -16,18 +16,15 @@ use core::sync::atomic::AtomicUsize as LongWord;
 pub(crate) struct Count(AtomicUsize);
 
 impl Count {
-    /// Creates a counter with the given initial value.
     pub(crate) const fn new(value: usize) -> Self {
         Self(AtomicUsize::new(value))
     }
 
-    /// Returns the counter's current value.
     #[inline(always)]
     pub(crate) fn get(&self) -> usize {
         self.0.load(Ordering::Relaxed)
     }
 
-    /// Sets the counter's value.
     #[inline(always)]
     pub(crate) fn set(&self, value: usize) {
         self.0.store(value, Ordering::Relaxed);
@@ -39,12 +36,10 @@ impl Count {
 pub(crate) struct LongCount(LongWord);
 
 impl LongCount {
-    /// Creates a counter that starts at zero.
     pub(crate) const fn new() -> Self {
         Self(LongWord::new(0))
     }
 
-    /// Returns the counter's current value.
     #[inline(always)]
     pub(crate) fn get(&self) -> u64 {
         let count = self.0.load(Ordering::Relaxed);

@@ -66,7 +66,6 @@ impl<B> SlotRef<B> {
         NonNull::new(self.slot.as_ptr().with_addr(address & !OF_STACK))
     }
 
-    /// Returns the address of the slot.
     #[inline(always)]
     pub(crate) fn address(self) -> NonNull<()> {
         self.slot

@@ -84,7 +84,6 @@ pub fn set_warning_hook(hook: &'static WarningHook) {
     HOOK.store(core::ptr::from_ref(hook).cast_mut(), Ordering::Release);
 }
 
-/// Calls the warning hook if one has been set.
 #[cfg(debug_assertions)]
 pub(crate) fn report(warning: &PoolWarning) {
     // SAFETY: `set_warning_hook` only stores references that are valid forever, so the pointer is
