@@ -48,9 +48,10 @@ impl<'s, B: PoolBackend> Scope<'s, B> {
     #[track_caller]
     pub fn acquire<T: PodElement, S: Shape>(&self, shape: S) -> NdArray<'s, B, T, S> {
         self.cursor.note_caller();
-        // Unlike `try_acquire`, this method calls a cold function that panics and returns a slot
-        // instead of a `Result`, so the hot path only has to check the slot. SAFETY: the pool lives
-        // for `'s`. The slot is at the cursor, and no borrow of its shape set is in use.
+        // Unlike `try_acquire`, this method calls a cold function that panics on an error. The cold
+        // function therefore returns a slot instead of a `Result`, and the hot path only has to
+        // check the slot. SAFETY: the pool lives for `'s`. The slot is at the cursor, and no borrow
+        // of its shape set is in use.
         let (slot, length, kept) = unsafe { shape.reserve::<B, T>(&self.cursor) };
         // SAFETY: the slot was just reserved through this cursor. Code that has run since the
         // reservation could not acquire arrays, because an acquire fails with

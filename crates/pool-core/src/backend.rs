@@ -116,8 +116,8 @@ pub unsafe trait PoolBackend: Sized + 'static {
     /// backend is [`Stacked`](crate::Stacked).
     type Layout: Layout<Self>;
 
-    /// The state that allocations require, which is `()` on the host, and a device and a stream on
-    /// a GPU.
+    /// The state that allocations require, such as `()` on the host, or a device and a stream on a
+    /// GPU.
     type Context;
 
     /// A piece of memory, represented by an address or an identity together with the data that
@@ -204,9 +204,9 @@ pub unsafe trait PoolBackend: Sized + 'static {
     unsafe fn free(context: &Self::Context, block: Self::Block, bytes: usize);
 
     /// Waits until freed memory is available again, for backends whose [`free`](Self::free) only
-    /// starts to return memory. A pool calls this method after freeing idle blocks whose memory it
-    /// needs, which happens at the end of `trim`, `compact` and `clear`, and before the last
-    /// attempt of an allocation. `settle` is never called in steady state, and it must not unwind.
+    /// starts to return memory. A pool calls this method after it has freed idle blocks, at the end
+    /// of `trim`, `compact` and `clear`, and before the last attempt of an allocation. `settle` is
+    /// never called in steady state, and it must not unwind.
     fn settle(context: &Self::Context) {
         let _ = context;
     }
@@ -652,8 +652,8 @@ pub trait ScopeCursor<B: PoolBackend>: fmt::Debug + Sized {
     /// `reserved` must be the memory that was last reserved through this cursor.
     unsafe fn step(&self, reserved: Self::Memory<'_>);
 
-    /// Returns acquired memory to the pool by moving the cursor back. The memory remains acquired
-    /// if code that ran after this memory was acquired has acquired more memory.
+    /// Returns acquired memory to the pool by moving the cursor back. If other memory has been
+    /// acquired after `taken`, this method does nothing and `taken` remains acquired.
     ///
     /// # Safety
     ///

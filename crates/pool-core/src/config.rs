@@ -93,8 +93,8 @@ impl PoolConfig {
     }
 
     /// Sets whether every acquire first overwrites its memory with 0xFF bytes, which represent NaN
-    /// in floats. Poisoning the memory exposes code that reads elements before writing them.
-    /// Overwriting the memory costs an additional cold call and a fill for each acquire.
+    /// in floats. Poisoning the memory exposes code that reads elements before writing them. With
+    /// poisoning, each acquire costs an additional cold call and a fill.
     #[must_use]
     pub const fn poison(mut self, on: bool) -> Self {
         self.poison = on;
@@ -103,7 +103,7 @@ impl PoolConfig {
 
     /// Sets whether every acquire allocates a new block and frees the old block. Fresh blocks
     /// enable a memory checker to detect raw pointers that are used after their scope has ended.
-    /// Allocating a new block for every acquire makes each acquire slower by one allocation.
+    /// With fresh blocks, each acquire costs an additional allocation.
     #[must_use]
     pub const fn fresh(mut self, on: bool) -> Self {
         self.fresh = on;
@@ -154,11 +154,11 @@ impl PoolConfig {
     /// Sets the number of shapes of dynamic rank that each slot caches, which must be between 1 and
     /// 16.
     ///
-    /// A slot evicts its cached shapes in round-robin order. A loop over one more shape than a slot
-    /// can cache therefore never finds a cached shape, and each acquire allocates a few words on
-    /// the host for the shape and the backend's data. A miss in the shape cache does not allocate a
-    /// block. For a loop over many shapes, set this value to at least the number of shapes in the
-    /// loop.
+    /// A slot evicts its cached shapes in round-robin order. If a loop uses one more shape than a
+    /// slot can cache, no shape is ever found in the cache. Each acquire in such a loop allocates a
+    /// few words on the host for the shape and the backend's data. A miss in the shape cache does
+    /// not allocate a block. For a loop over many shapes, set this value to at least the number of
+    /// shapes in the loop.
     #[must_use]
     pub const fn ways(mut self, ways: usize) -> Self {
         self.ways = ways;

@@ -53,7 +53,7 @@ pub trait Engine: Copy {
     ) -> Result<ShapedSlot<'s, B, Self>, PoolError<B::Error>>;
 }
 
-/// The methods of an engine whose shapes have a rank that is known at compile time.
+/// An engine for shapes whose rank is known at compile time.
 pub trait FixedEngine: Engine {
     /// The type of an element's index.
     type Position;
@@ -155,8 +155,8 @@ macro_rules! fixed_ranks {
                 cursor: &Cursor<B>,
             ) -> ShapedSlot<'s, B, Self> {
                 /// Reserves a slot through the cold function for arrays of this rank. The lengths
-                /// are passed as separate arguments, because an array would be passed in memory
-                /// that the hot path would have to write on every call.
+                /// are passed as separate arguments, because the hot path would have to write an
+                /// array argument to memory on every call.
                 ///
                 /// # Safety
                 ///

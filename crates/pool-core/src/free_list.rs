@@ -102,10 +102,10 @@ impl<B: PoolBackend> FreeList<B> {
     ///
     /// # Safety
     ///
-    /// No other list may have contained the pool since it was last in this list, unless the pool
-    /// has never been in any list. Since the pool was taken, no pool that is or ever was in this
-    /// list may have been dropped, except by [`close`](Self::close). Calling [`clear`](Self::clear)
-    /// counts as dropping the list's pools.
+    /// The last list that contained the pool must be this list, unless the pool has never been in
+    /// any list. Since the pool was taken, no pool that is or ever was in this list may have been
+    /// dropped, except by [`close`](Self::close). Calling [`clear`](Self::clear) counts as dropping
+    /// the list's pools.
     #[inline]
     #[must_use]
     pub unsafe fn put_back(&self, pool: Pool<B>) -> Option<Pool<B>> {
@@ -118,8 +118,8 @@ impl<B: PoolBackend> FreeList<B> {
         }
         // The pool still links to the pool that was at the head of the list when it was taken. The
         // caller guarantees that the linked pool has not been dropped, except by closing the list,
-        // and no pool ever links to the closed marker. Because the addresses are equal, the link
-        // therefore leads to the same pool and is valid.
+        // and no pool ever links to the closed marker. The addresses are equal, so the link still
+        // leads to the same pool and is valid.
         self.head.set(root.into_raw());
         None
     }

@@ -42,8 +42,8 @@ impl<V, D: AsRef<[usize]>> NdView<V, D> {
 
 impl<V, D> NdView<V, D> {
     /// Combines a view with a shape that has the same number of elements, without checking this.
-    /// Conversions into the view types of other libraries rely on the numbers of elements being
-    /// equal.
+    /// Conversions into views of other libraries rely on the view and the shape having the same
+    /// number of elements.
     ///
     /// # Safety
     ///
@@ -97,9 +97,9 @@ fn offset(dims: &[usize], index: &[usize]) -> Option<usize> {
         return None;
     }
     dims.iter().zip(index).try_fold(0_usize, |offset, (&extent, &at)| {
-        // Every partial offset is less than the product of the axis lengths so far. A wrapped
-        // offset can only occur if a user-defined type returns different lengths on a later call,
-        // and it is bounds-checked like any other index.
+        // Every partial offset is less than the product of the axis lengths so far. The offset can
+        // only wrap around if a user-defined type returns different lengths on a later call, and
+        // the wrapped offset is bounds-checked like any other index.
         if at < extent { Some(offset.wrapping_mul(extent).wrapping_add(at)) } else { None }
     })
 }

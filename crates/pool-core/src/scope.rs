@@ -56,16 +56,16 @@ use crate::stats::{PoolStats, ReleaseReport};
 ///   uninitialised before it next hands out the slot with recycled contents.
 /// - The pool copies user-provided lengths, shapes and views exactly once, before it reads the
 ///   cursor. Closures and the backend's writes run after the cursor has stepped past the slot.
-///   While a slot is reserved, an allocator's hook, a `tracing` subscriber or the backend may run,
-///   and this foreign code may hold the same scope. While such foreign code runs, the pool is
-///   marked as busy and its next slot advertises no capacity, so acquires fail and a trim does not
-///   free anything.
+///   While a slot is reserved, foreign code (an allocator's hook, a `tracing` subscriber or the
+///   backend) may run and may hold the same scope. While foreign code runs, the pool is marked as
+///   busy and its next slot advertises no capacity, so acquires fail and a trim does not free
+///   anything.
 /// - A [`PoolVec`](crate::PoolVec) that grows holds the only view of its slot's block, and
 ///   exchanges that block for the block of an idle slot. A vector that was acquired without
-///   capacity does not use its slot's block until the first push, which hands the block out in the
-///   same way as an acquire. [`keep`](Scope::keep) exchanges blocks in the same way after its
-///   inner scope has ended. The closure passed to `keep` must work for any lifetime of the inner
-///   scope, so only the array that it returns can outlive that scope.
+///   capacity does not use the block of its slot until the first push. The first push hands out the
+///   block in the same way as an acquire. [`keep`](Scope::keep) exchanges blocks in the same way
+///   after its inner scope has ended. The closure passed to `keep` must work for any lifetime of
+///   the inner scope, so only the array that it returns can outlive that scope.
 /// - Like a view, a box or an allocator owns memory that the cursor has stepped past. Only the
 ///   allocator itself reuses memory that its collections free, and only at the end of its chunk.
 ///   The scope's cursor never moves back over an allocator's chunk.

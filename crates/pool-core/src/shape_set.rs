@@ -8,8 +8,8 @@ use core::mem;
 
 use crate::lengths::Lengths;
 
-/// The cached shapes of one array, in no particular order, which are evicted in round-robin order.
-/// The type parameter `D` is the backend's descriptor.
+/// The cached shapes of one array, which are stored in no particular order and evicted in
+/// round-robin order. The type parameter `D` is the backend's descriptor.
 pub(crate) struct ShapeSet<D> {
     ways: Vec<Way<D>>,
     /// The maximum number of entries.
@@ -90,8 +90,8 @@ impl<D> fmt::Debug for Way<D> {
 const PIECE: usize = 4;
 
 /// Returns `true` if two shapes of the same rank are equal. For ranks from four to eight, the
-/// function compares the first four axes and the last four axes, which may overlap, without a loop
-/// counter.
+/// function compares the first four axes and the last four axes without a loop counter, and some
+/// axes may be compared twice.
 #[inline(always)]
 fn same_dims(own: &[usize], asked: &[usize]) -> bool {
     let same = |axis: usize| {

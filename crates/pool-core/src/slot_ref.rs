@@ -1,5 +1,5 @@
-//! Defines a reference that a view can store to refer to its memory, which is a single word that
-//! only the memory layouts interpret.
+//! Defines the one-word reference that a view can store to refer to its memory, and that only the
+//! memory layouts interpret.
 
 use core::fmt;
 use core::marker::PhantomData;

@@ -118,16 +118,16 @@ pub enum BlockOf<Block> {
 /// - For an allocated block, [`address`](Self::address) must return a multiple of
 ///   [`ALIGN`](PoolBackend::ALIGN). For host memory, the address must be the pointer to the block's
 ///   first byte, and must be valid for the whole block.
-/// - Given an address inside an allocated block, with the provenance of that block's address,
-///   [`block_at`](Self::block_at) must return a block that ends at the same address as the
-///   allocated block. Every method of the backend except [`free`](PoolBackend::free) must accept a
-///   block that `block_at` returned. Given the address of an allocated block, `block_at` must
-///   return that block itself, which `free` accepts.
+/// - If [`block_at`](Self::block_at) receives an address inside an allocated block, with the
+///   provenance of that block's address, it must return a block that ends where the allocated block
+///   ends. Every method of the backend except [`free`](PoolBackend::free) must accept a block that
+///   `block_at` returned. If `block_at` receives the address of an allocated block, it must return
+///   that block itself, which `free` accepts.
 /// - If [`may_exchange_blocks`](Self::may_exchange_blocks) returns `true` for two contexts, every
 ///   block allocated with one of them must also be a valid block of the other until both contexts
 ///   are dropped.
-/// - [`view`](PoolBackend::view) and [`view_ref`](PoolBackend::view_ref) must ignore their
-///   [`SlotRef`], or their views must use it only through [`pool_context`](SlotRef::pool_context),
+/// - If the views created by [`view`](PoolBackend::view) and [`view_ref`](PoolBackend::view_ref)
+///   use their [`SlotRef`], they must use only the methods [`pool_context`](SlotRef::pool_context),
 ///   [`block_of`](SlotRef::block_of) and [`arm_bytes`](SlotRef::arm_bytes), which work for both
 ///   layouts.
 /// - The addresses of blocks must be in the lower half of the address space, as they are in user
@@ -174,10 +174,10 @@ pub unsafe trait StackedBackend: PoolBackend<Layout = Slots> {
         Ok(())
     }
 
-    /// Returns the memory of all whole pages in a block, starting at the byte offset `from`, to the
-    /// system, but keeps the pages' addresses valid. Returns the number of bytes that were returned
-    /// to the system, or 0 if the system does not support this. The bytes remain initialised after
-    /// this call.
+    /// Returns the memory of a block's whole pages at or after the byte offset `from` to the
+    /// system, but keeps the addresses of these pages valid. Returns the number of bytes that were
+    /// returned to the system, or 0 if the system does not support this. The bytes remain
+    /// initialised after this call.
     ///
     /// # Safety
     ///

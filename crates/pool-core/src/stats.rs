@@ -29,8 +29,8 @@ pub struct PoolStats {
     /// the value is the sum of their peaks, although the pools may have reached their peaks at
     /// different times. The sum is `None` if any of the pools has not measured its peak.
     pub peak_live_bytes: Option<usize>,
-    /// The total size, in bytes, of blocks that were leaked because the backend could not order
-    /// them after work that the pool does not track.
+    /// The total size, in bytes, of blocks that were leaked because the backend could not determine
+    /// when work outside the pool ends.
     pub leaked_bytes: usize,
     /// The number of bytes of host memory used for tables and state, not including cached shapes.
     pub bookkeeping_bytes: usize,
@@ -174,10 +174,10 @@ pub struct ReleaseReport {
     /// that the pool had to leak (see [`PoolStats::leaked_bytes`]).
     pub bytes: usize,
     /// The number of bytes that the pool still counts as reserved, but whose pages have been
-    /// returned to the system. Discarded bytes are above all handed-out arrays, in a stack's chunk
-    /// that is a separate mapping (on Linux, a chunk of 2 MiB or more). The addresses of the
-    /// discarded bytes remain valid, and the bytes are zero when they are next used. Pages that
-    /// have never been used are included in this number.
+    /// returned to the system. Bytes can be discarded only above all handed-out arrays, and only in
+    /// a stack's chunk that is a separate mapping (on Linux, a chunk of 2 MiB or more). The
+    /// addresses of the discarded bytes remain valid, and the bytes are zero when they are next
+    /// used. Pages that have never been used are included in this number.
     pub discarded_bytes: usize,
 }
 

@@ -17,9 +17,9 @@ pub type ArrayResult<'s, T, D> = Result<ArrayViewMut<'s, T, D>, PoolError<CpuErr
 /// # Shapes
 ///
 /// A shape is any argument that `ndarray`'s own constructors accept, such as `4`, `(3, 4)`, `[3,
-/// 4]`, `Dim([3, 4])`, or the `raw_dim()` of another array, even in code that is generic over `D:
-/// Dimension`. For a dynamic rank, the shape is `&[usize]` or `IxDyn`. Calling `.f()` on any of
-/// these shapes selects column-major (Fortran) order.
+/// 4]`, `Dim([3, 4])`, or the `raw_dim()` of another array. These shapes can also be used in code
+/// that is generic over `D: Dimension`. For a dynamic rank, the shape is `&[usize]` or `IxDyn`.
+/// Calling `.f()` on any of these shapes selects column-major (Fortran) order.
 ///
 /// ```
 /// use ndarray::{Array, ArrayRef, Dimension, ShapeBuilder};

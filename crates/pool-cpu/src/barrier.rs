@@ -14,9 +14,10 @@ static STATE: AtomicU8 = AtomicU8::new(UNKNOWN);
 /// executed, and `false` if the system does not support the barrier or refuses to execute it.
 ///
 /// While this call runs, each other thread passes a point in its program at which the barrier takes
-/// effect. Writes that the thread makes before this point are visible to the caller after the call
-/// returns. Writes that the caller makes before the call are visible to the thread after this
-/// point. The other threads do not execute any instructions for the barrier.
+/// effect. Writes that another thread makes before the barrier takes effect on that thread are
+/// visible to the caller after the call returns. Writes that the caller makes before the call are
+/// visible to every other thread after the barrier has taken effect on that thread. The other
+/// threads do not execute any instructions for the barrier.
 ///
 /// On Linux 4.14 and later, the barrier is the system call
 /// [`membarrier(2)`](https://man7.org/linux/man-pages/man2/membarrier.2.html), which takes a few

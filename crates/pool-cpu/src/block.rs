@@ -46,10 +46,10 @@ pub(crate) unsafe fn free(block: NonNull<u8>, bytes: usize) {
     unsafe { dealloc(block.as_ptr(), layout) };
 }
 
-/// Returns the memory of all whole pages at or after the byte offset `from` of a block to the
-/// system, but keeps their addresses valid. Returns the number of bytes that were returned to the
-/// system. After the call, all bytes of the discarded pages are zero. A block that was allocated
-/// with the global allocator keeps all of its memory.
+/// Returns the memory of a block's whole pages at or after the byte offset `from` to the system,
+/// but keeps the addresses of these pages valid. Returns the number of bytes that were returned to
+/// the system. After the call, all bytes of the discarded pages are zero. A block that was
+/// allocated with the global allocator keeps all of its memory.
 ///
 /// # Safety
 ///
@@ -87,8 +87,9 @@ mod mapped {
     /// Maps zeroed memory at a multiple of [`HUGE_PAGE`].
     pub(super) fn allocate(bytes: usize, huge_pages: bool) -> Option<NonNull<u8>> {
         let covered = covered(bytes)?;
-        // The mapping is large enough to contain a huge-page boundary that `covered` bytes follow.
-        // The pages before and after the block are unmapped before the function returns.
+        // The mapping is large enough to contain a huge-page boundary and `covered` bytes after
+        // this boundary. The pages before and after the block are unmapped before the function
+        // returns.
         let mapped = covered.checked_add(HUGE_PAGE - page())?;
         let start = map(mapped)?;
         let before = start.as_ptr().align_offset(HUGE_PAGE);

@@ -27,8 +27,7 @@ struct ErasedView {
 }
 
 // SAFETY: a header consists of an address and lengths. A header is only used together with its
-// block, the contract of `PoolBackend` allows blocks to move to other threads, and every `Element`
-// is plain data.
+// block, which may move to other threads. Every `Element` is plain data.
 unsafe impl Send for Header {}
 
 impl Header {
@@ -83,8 +82,8 @@ impl Header {
     }
 
     /// Creates the header like [`make`](Self::make), but panics instead of returning an error.
-    /// After a panic, the slot stays in use, because returning it to the scope would cost the hot
-    /// path a register.
+    /// After a panic, the slot stays in use, because returning the slot to the scope would cost the
+    /// hot path a register.
     ///
     /// # Safety
     ///
@@ -155,8 +154,8 @@ unsafe fn view_of<T: Element>(
     unsafe { raw.deref_into_view_mut() }
 }
 
-/// Returns `true` if a header still refers to this block with this shape, which must be checked
-/// because the last user may have changed the header.
+/// Returns `true` if a header still refers to this block with this shape. The last user of the
+/// header may have changed it.
 ///
 /// Safe code can change the header in place through an `&mut ArrayRef` (`swap_axes`,
 /// `slice_collapse`), but it cannot store an unrelated address in the header, because these methods
@@ -179,7 +178,8 @@ fn is_as_made<T>(header: &ArrayRef<T, IxDyn>, block: NonNull<T>, shape: DynamicS
         let right = right.as_ptr().wrapping_add(from).cast::<u128>();
         (0..size_of::<[usize; PIECE]>() / size_of::<u128>()).fold(0, |different, word| {
             // SAFETY: a list of `rank` lengths contains four lengths that begin at index 0, and
-            // four lengths that end at the rank. The word is part of one of these two groups.
+            // four lengths that end at the rank. Each word that is read belongs to one of these two
+            // groups of four lengths.
             let left = unsafe { left.wrapping_add(word).read_unaligned() };
             // SAFETY: the word is part of the first four or the last four of the `rank` lengths in
             // `right`.

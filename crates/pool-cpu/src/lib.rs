@@ -41,9 +41,9 @@
 //! The `ndarray` feature supports only version 0.17 of `ndarray`. `acquire_array_dyn` lends a
 //! header that the pool stores as `&mut ArrayRef`, which is a type that version 0.16 of `ndarray`
 //! does not have. The header is an associated type of the backend (`PoolBackend::Descriptor`), so
-//! it can belong to only one version of `ndarray`. To create arrays by value with another version
-//! of `ndarray`, no feature is required, because an acquired slice can be passed to that version's
-//! `ArrayViewMut::from_shape(shape, slice)`.
+//! it can belong to only one version of `ndarray`. Other versions of `ndarray` can be used without
+//! this feature, by passing an acquired slice to that version's `ArrayViewMut::from_shape(shape,
+//! slice)`.
 
 #![no_std]
 #![cfg_attr(docsrs, feature(doc_cfg))]

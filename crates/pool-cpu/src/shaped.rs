@@ -74,9 +74,9 @@ pub(crate) fn count_of<T, D: Dimension>(dim: &D) -> Result<usize, PoolError<CpuE
 ///
 /// # Safety
 ///
-/// The number of elements must be the product of the shape's lengths, and must have been checked.
-/// `ndarray` ensures that a shape does not change after the check, because `Shape` owns its data
-/// and only `ndarray` can implement `Dimension` for that data.
+/// The number of elements must be the product of the shape's lengths, and must have been checked. A
+/// shape cannot change after the check, because `Shape` owns its data and only `ndarray` itself can
+/// implement `Dimension`.
 #[inline(always)]
 pub(crate) unsafe fn view_of<T, D: Dimension>(
     elements: &mut [T],

@@ -1,5 +1,5 @@
-//! Provides the debugging features that require the standard library, which are environment
-//! variables that enable debugging modes, and warnings on standard error.
+//! Provides debugging features that require the standard library, such as environment variables
+//! that enable debugging modes, and warnings on standard error.
 
 use std::env;
 use std::sync::atomic::{AtomicBool, Ordering};

@@ -32,10 +32,9 @@
 /// and scopes cannot leave the block.
 ///
 /// If a `with_pool!` block contains another `with_pool!` block, the two blocks use different pools.
-/// With slots, the inner block's pool holds its own memory, so pass the scope to helper functions
-/// as an argument to avoid a second pool. With stacks, the pools share memory: a
-/// `with_pool!(Stacked<Cpu>, …)` inside another one borrows the unused rest of the outer chunk, and
-/// holds no memory of its own.
+/// With slots, the pool of the inner block holds its own memory. To avoid a second pool, pass the
+/// outer scope to helper functions as an argument. With stacks, an inner `with_pool!(Stacked<Cpu>,
+/// …)` borrows the unused rest of the outer block's chunk, and its pool holds no memory of its own.
 ///
 /// # Panics
 ///
@@ -149,8 +148,7 @@ macro_rules! with_pool {
 /// ```
 ///
 /// If `try_with_pool!` opens scopes in several pools, the backends of these pools must have the
-/// same error type. If the creation of several pools fails, the result is the error of the first of
-/// these pools.
+/// same error type. The macro evaluates to the error of the first pool that cannot be created.
 #[macro_export]
 macro_rules! try_with_pool {
     (|$scope:ident| $body:block $(,)?) => {

@@ -28,8 +28,8 @@ pub struct LocalGuard<B: LocalPool> {
     owned: PhantomData<Pool<B>>,
 }
 
-/// A trait that no type implements, which prevents [`LocalGuard`] from being [`Send`] or [`Sync`],
-/// because the guard's methods use the idle pools of a single thread.
+/// A trait that no type implements, which prevents [`LocalGuard`] from being [`Send`] or [`Sync`].
+/// The methods of a guard use the idle pools of a single thread.
 #[diagnostic::on_unimplemented(
     message = "a guard of `local()` belongs to one thread, the one whose pool it has",
     label = "a guard, or a scope of `with_pool!`, is sent to another thread here",

@@ -239,8 +239,8 @@ fn register<B: LocalPool>(
         (None, Some(new)) => {
             closer.record.set(Some(new));
             // SAFETY: the record is new and not in any registry. The list is a thread-local
-            // variable, which stays at its address until its thread has run its destructors, and
-            // the closer's destructor removes the record. If the system stores thread-local
+            // variable, which stays at its address until its thread has run all destructors, and
+            // one of these destructors removes the record. If the system stores thread-local
             // variables in another way, it has no barrier on all threads, and no other thread reads
             // the list.
             unsafe { lists().add(new) };
@@ -272,8 +272,8 @@ pub(super) fn put<B: LocalPool>(held: Held<B>) {
 }
 
 /// Returns a pool to a list that has changed since the pool was removed from it. The function looks
-/// up the list itself, because the hot path would have to compute the list's address if the list
-/// were an argument.
+/// up the list itself, because if the list were an argument, the hot path would have to compute the
+/// list's address.
 #[cold]
 #[inline(never)]
 fn put_out_of_order<B: LocalPool>(held: HeldPool<B>) {

@@ -3,16 +3,16 @@
 //!
 //! The list of idle pools for a thread and a backend is a `const` thread-local variable without a
 //! destructor, so it can be used at any time. A second thread-local variable has a destructor that
-//! closes the list when the thread ends, and pools that are returned after that are dropped. The
-//! pools of `Cpu` are stored in entries of a list. A registry of all threads contains the entries
-//! of all pools, so that other threads can release idle pools. If blocks of `with_pool!` are
-//! nested, the list has not changed when an entry is returned, so the entry is still linked to the
-//! next entry and a single store returns it to the list.
+//! closes the list when the thread ends. Pools that are returned after the list has been closed are
+//! dropped. The pools of `Cpu` are stored in entries of a list. A registry of all threads contains
+//! the entries of all pools, so that other threads can release idle pools. If blocks of
+//! `with_pool!` are nested, each entry is still linked to the next entry of the list when the entry
+//! is returned, so a single store is sufficient.
 //!
 //! The list of idle pools also links to the innermost pool that is in use. When a thread starts to
-//! use a stack, the stack borrows memory from the innermost pool, and it returns this memory when
-//! it becomes idle again (see `stack/nesting.rs` in `pool_core`). For backends with slots, none of
-//! the code for borrowing memory is compiled.
+//! use a stack, the stack borrows memory from the innermost pool, and returns this memory when the
+//! stack becomes idle again (see `stack/nesting.rs` in `pool_core`). For backends with slots, none
+//! of the code for borrowing memory is compiled.
 
 #[cfg(feature = "cpu")]
 pub(crate) mod cpu;

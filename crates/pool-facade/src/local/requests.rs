@@ -7,11 +7,12 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 /// The number of requests to release idle pools that have been sent to the threads.
 pub(crate) struct Requests(AtomicUsize);
 
-/// Requests for pools that can be released only by their own thread, which are the pools of `Cuda`,
-/// `Wgpu` and backends in other crates.
+/// Requests to release the idle pools of `Cuda`, `Wgpu` and backends in other crates, which can be
+/// released only by their own thread.
 pub(crate) static OF_DEVICES: Requests = Requests(AtomicUsize::new(0));
 
-/// Requests for the pools of `Cpu`, which are used if the system has no barrier on all threads.
+/// Requests to release the idle pools of `Cpu`, which are only sent if the system has no barrier on
+/// all threads.
 pub(crate) static OF_HOST: Requests = Requests(AtomicUsize::new(0));
 
 impl Requests {
