@@ -42,12 +42,12 @@
 //!
 //! | feature | gives | costs |
 //! |---|---|---|
-//! | `allocator-api2` | [`Scope::allocator`]: maps, vectors and strings in a scope; `PoolString` | allocator-api2 0.2, which hashbrown also uses |
-//! | `nightly` | the same through the standard library's trait, for its own collections; turns on `allocator-api2` | a nightly compiler |
-//! | `std` | threads take and drop owned arrays without an atomic exchange | the standard library |
+//! | `allocator-api2` | [`Scope::allocator`] for maps, vectors and strings in a scope, and `PoolString` | allocator-api2 0.2, which hashbrown also uses |
+//! | `nightly` | the same for the standard library's own collections, through its trait; enables `allocator-api2` | a nightly compiler |
+//! | `std` | threads acquire and drop owned arrays without an atomic exchange | the standard library |
 //! | `half` | `half::f16` and `half::bf16` are elements | half |
 //! | `complex` | `num_complex::Complex` is an element | num-complex |
-//! | `tracing` | spans for growth and trim, and a warning when a pool grows past 512, 1024, 2048 … slots | tracing; nothing on the hot path |
+//! | `tracing` | spans for growth and trimming, and a warning when a pool grows past 512, 1024, 2048 … slots | tracing, without any cost on the hot path |
 
 #![cfg_attr(docsrs, feature(doc_cfg))]
 #![cfg_attr(feature = "nightly", feature(allocator_api))]

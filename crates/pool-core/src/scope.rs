@@ -80,12 +80,12 @@ use crate::stats::{PoolStats, ReleaseReport};
 /// | acquire recycled `bool`s, or elements aligned above [`MAX_ALIGN`](PoolBackend::MAX_ALIGN) | compile error |
 /// | keep more of an inner scope than its closure returns | compile error |
 /// | open an inner scope while a collection over `Scope::allocator` is in use | compile error |
-/// | forget or leak a box or a collection | its values are not dropped; its memory still returns to the scope |
+/// | forget or leak a box or a collection | the values are not dropped, but the memory still returns to the scope |
 /// | leave padding or uninitialised bytes in host memory | the bytes are zeroed before they are handed out as recycled contents |
-/// | forget a scope, panic in it, return early | harmless |
-/// | request too much memory | typed error; live views are not affected |
+/// | forget a scope, panic inside a scope, or return early | no effect on other scopes |
+/// | request too much memory | a typed error that does not affect live views |
 /// | acquire from an allocator's hook or a `tracing` subscriber that runs inside this pool | [`PoolError::Reentered`](crate::PoolError::Reentered) |
-/// | trim or compact from such a hook or subscriber | nothing happens |
+/// | trim or compact from such a hook or subscriber | the call does nothing |
 ///
 /// The documentation of [`soundness`](crate::soundness), [`PoolBox`](crate::PoolBox) and
 /// `ScopeAllocator` shows an example of each compile error.

@@ -10,9 +10,9 @@ use crate::nd_view::NdView;
 ///
 /// | shape | array | cost in steady state |
 /// |---|---|---|
-/// | `usize` | a plain view; on the host, `&mut [T]` | one comparison, one address computation and one step |
-/// | `[usize; N]`, a tuple of N lengths; N from 1 to 6 | [`NdView`] with the lengths `[usize; N]` | the same, plus a checked product |
-/// | `&[usize]` | [`NdView`] with a [`DynamicShape`] | a lookup in the slot's shape cache; a cached shape allocates nothing |
+/// | `usize` | a plain view, which is `&mut [T]` on the host | one comparison, one address computation and one step |
+/// | `[usize; N]` or a tuple of N lengths, with N from 1 to 6 | [`NdView`] with the lengths `[usize; N]` | the same as for a length, plus a checked product |
+/// | `&[usize]` | [`NdView`] with a [`DynamicShape`] | a lookup in the slot's shape cache, which does not allocate if the shape is cached |
 ///
 /// This trait is sealed. Functions that are generic over the shape use `S::Array` as their return
 /// type:

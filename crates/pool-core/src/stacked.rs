@@ -61,14 +61,14 @@ use crate::slot_ref::SlotRef;
 ///
 /// | | |
 /// |---|---|
-/// | an inner scope needs more than the outer one has left | the inner scope allocates its own chunk; the outer pool's next pass begins with a chunk for both |
-/// | the outer scope acquires while the inner guard lives | the outer scope uses another chunk if the rest of its own chunk is lent |
-/// | guards are dropped in any order | the memory goes to the guard whose arrays are still in it |
-/// | a guard is forgotten | its memory is never handed out again; later scopes borrow from it |
-/// | an outer scope stays open in a loop | inner scopes keep their own chunk, and later passes allocate nothing |
+/// | an inner scope needs more memory than the outer scope has left | the inner scope allocates its own chunk, and the outer pool's next pass begins with a chunk for both scopes |
+/// | the outer scope acquires memory while the inner guard is alive | the outer scope uses another chunk if the rest of its own chunk is lent |
+/// | guards are dropped in any order | the memory goes to the guard whose arrays still use it |
+/// | a guard is forgotten | the guard's memory is never handed out again, and later scopes borrow from it |
+/// | an outer scope stays open in a loop | inner scopes keep their own chunk, and later passes do not allocate |
 /// | [`PoolStats::reserved_bytes`](crate::PoolStats::reserved_bytes) | borrowed bytes are counted by the pool that owns the chunk |
-/// | [`PoolConfig::byte_limit`](crate::PoolConfig::byte_limit) | applies to each pool separately; borrowed bytes also count for the borrower |
-/// | `trim`, `compact`, `clear` | free nothing that is lent or borrowed |
+/// | [`PoolConfig::byte_limit`](crate::PoolConfig::byte_limit) | the limit applies to each pool separately, and borrowed bytes also count for the borrower |
+/// | `trim`, `compact`, `clear` | these methods do not free memory that is lent or borrowed |
 ///
 /// The outer pool lends the memory above the array that it handed out last. If the array that was
 /// handed out last belongs to an inner lexical scope that has since ended, the array's memory is
@@ -78,16 +78,16 @@ use crate::slot_ref::SlotRef;
 ///
 /// | | in a stack |
 /// |---|---|
-/// | [`PoolStats::active_slots`](crate::PoolStats::active_slots) | the number of arrays of a [`DynamicPool`](crate::DynamicPool); 0 for scopes |
+/// | [`PoolStats::active_slots`](crate::PoolStats::active_slots) | the number of arrays in a [`DynamicPool`](crate::DynamicPool), or 0 for scopes |
 /// | [`PoolStats::high_water_slots`](crate::PoolStats::high_water_slots) | 0 |
-/// | [`PoolConfig::growth_factor`](crate::PoolConfig::growth_factor) | no effect |
+/// | [`PoolConfig::growth_factor`](crate::PoolConfig::growth_factor) | has no effect |
 /// | [`PoolConfig::fresh`](crate::PoolConfig::fresh) | each array uses its own chunk |
-/// | `trim` | frees the chunks after the scope's chunk; frees that chunk if nothing is handed out, and otherwise returns its unused pages to the system ([`discarded_bytes`](crate::ReleaseReport::discarded_bytes)) |
-/// | a [`PoolVec`](crate::PoolVec) that grows | grows in place if it is the last array, and otherwise moves |
+/// | `trim` | frees the chunks after the scope's chunk, and also frees the scope's chunk if nothing is handed out, or returns its unused pages to the system otherwise ([`discarded_bytes`](crate::ReleaseReport::discarded_bytes)) |
+/// | a [`PoolVec`](crate::PoolVec) that grows | grows in place if the vector is the last array, and moves otherwise |
 /// | [`Scope::keep`](crate::Scope::keep) | moves the kept array down to the start of the inner scope's memory |
 /// | alignment of an element | unlimited on the host |
-/// | device memory that another stream uses | the bytes of each array are ordered separately; while such an array is live, later acquires take the cold path |
-/// | an array whose elements have padding or are uninitialised | its bytes are zeroed once, before they are next read; while the array is live, later acquires for reading search a list of such bytes |
+/// | device memory that another stream uses | the bytes of each array are ordered separately, and while such an array is live, later acquires take the cold path |
+/// | an array whose elements have padding or are uninitialised | the bytes are zeroed once, before they are next read, and while the array is live, later acquires for reading search a list of such bytes |
 pub struct Stacked<B>(PhantomData<fn() -> B>);
 
 impl<B> fmt::Debug for Stacked<B> {

@@ -29,8 +29,8 @@ pub struct PoolStats {
     /// the value is the sum of their peaks, although the pools may have reached their peaks at
     /// different times. The sum is `None` if any of the pools has not measured its peak.
     pub peak_live_bytes: Option<usize>,
-    /// The total size, in bytes, of blocks that were leaked because the backend could not determine
-    /// when work outside the pool ends.
+    /// The total size, in bytes, of blocks that were leaked because the backend's `reuse` method
+    /// failed.
     pub leaked_bytes: usize,
     /// The number of bytes of host memory used for tables and state, not including cached shapes.
     pub bookkeeping_bytes: usize,

@@ -36,7 +36,7 @@
 //!
 //! | feature | gives | costs |
 //! |---|---|---|
-//! | `ndarray` | `ndarray` views: a fixed rank uses the hot path, and a dynamic rank uses the shape cache without a heap allocation | ndarray |
+//! | `ndarray` | `ndarray` views, which use the hot path for a fixed rank, and the shape cache without a heap allocation for a dynamic rank | ndarray |
 //!
 //! The `ndarray` feature supports only version 0.17 of `ndarray`. `acquire_array_dyn` lends a
 //! header that the pool stores as `&mut ArrayRef`, which is a type that version 0.16 of `ndarray`

@@ -64,17 +64,17 @@
 //! | feature | gives | costs |
 //! |---|---|---|
 //! | `cpu` (default) | the host backend, `Cpu` | pool-cpu; libc on Linux |
-//! | `cuda` | the CUDA backend, `Cuda`, for drivers of CUDA 12.0 and newer, with any version and way of loading that another crate requests from cudarc | cudarc, and Rust 1.88 |
-//! | `graph` | memory of captured CUDA graphs, as `pool_graph`, for drivers of CUDA 12.3 and newer; turns on `cuda` | pool-graph, pool-plan and parking_lot |
-//! | `record` | exports the temporaries of captures and captured graphs to a file for `pool-plan`, with `pool_graph::GraphRecord`; turns on `graph` | serde and serde_json |
-//! | `wgpu` | the backend `Wgpu`: buffers of Vulkan, Metal and Direct3D 12, and of a browser's WebGPU | pool-wgpu, wgpu, and Rust 1.87 |
-//! | `dlpack` | owned arrays as DLPack tensors for numpy, torch and others, and their tensors as slices, as `pool_dlpack` | pool-dlpack, dlpark, and Rust 1.88 |
-//! | `ndarray` | arrays as `ndarray` views: `acquire_array((n, m))` for any shape that `ndarray` takes, `into_ndarray()`, and `acquire_array_dyn(&dims)` of dynamic rank | ndarray |
-//! | `allocator-api2` | [`Scope::allocator`]: `hashbrown` maps, vectors, boxes and strings in a scope | allocator-api2 0.2, which hashbrown also uses |
-//! | `nightly` | the same through the standard library's trait; turns on `allocator-api2` | a nightly compiler |
+//! | `cuda` | the CUDA backend, `Cuda`, for drivers of CUDA 12.0 and newer, with any version and linking mode that another crate selects for cudarc | cudarc, and Rust 1.88 |
+//! | `graph` | memory for captured CUDA graphs, as `pool_graph`, for drivers of CUDA 12.3 and newer; enables `cuda` | pool-graph, pool-plan and parking_lot |
+//! | `record` | exports the temporaries of captures and captured graphs to a file for `pool-plan`, with `pool_graph::GraphRecord`; enables `graph` | serde and serde_json |
+//! | `wgpu` | the backend `Wgpu` for buffers of Vulkan, Metal, Direct3D 12 and a browser's WebGPU | pool-wgpu, wgpu, and Rust 1.87 |
+//! | `dlpack` | owned arrays as DLPack tensors for numpy, torch and other libraries, and tensors of these libraries as slices, as `pool_dlpack` | pool-dlpack, dlpark, and Rust 1.88 |
+//! | `ndarray` | arrays as `ndarray` views: `acquire_array((n, m))` for any shape that `ndarray` accepts, `into_ndarray()`, and `acquire_array_dyn(&dims)` for a dynamic rank | ndarray |
+//! | `allocator-api2` | [`Scope::allocator`] for `hashbrown` maps, vectors, boxes and strings in a scope | allocator-api2 0.2, which hashbrown also uses |
+//! | `nightly` | `Scope::allocator` through the standard library's trait; enables `allocator-api2` | a nightly compiler |
 //! | `half` | `half::f16` and `half::bf16` are elements | half |
 //! | `complex` | `num_complex::Complex` is an element | num-complex |
-//! | `tracing` | spans for growth and trim, and a warning about a missing scope at 512, 1024, … slots | tracing; nothing on the hot path |
+//! | `tracing` | spans for growth and trimming, and a warning at 512, 1024, … slots, which often indicate a missing scope | tracing, without any cost on the hot path |
 
 #![cfg_attr(docsrs, feature(doc_cfg))]
 

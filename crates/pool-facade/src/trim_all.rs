@@ -42,14 +42,14 @@ use crate::local::requests::OF_DEVICES;
 ///
 /// # When each thread's memory is released
 ///
-/// | pools | released |
+/// | pools | time of release |
 /// |---|---|
 /// | idle pools of [`Cpu`](crate::Cpu) and `Stacked<Cpu>` | before this call returns |
-/// | pools of `Cpu` that their thread takes during the call | by the next call, or when the thread ends |
-/// | pools of `Cpu`, on systems other than Linux | on the calling thread, before this call returns; on another thread, when that thread next takes a pool, at a cost of a few instructions |
+/// | pools of `Cpu` that their thread starts to use during the call | during the next call, or when the thread ends |
+/// | pools of `Cpu`, on systems other than Linux | on the calling thread, before this call returns; on another thread, when that thread next acquires a pool, at a cost of a few instructions |
 /// | pools of `Cpu`, if Linux refuses `membarrier` | on the calling thread, before this call returns; on another thread, when that thread next calls `stats` or `configure` on a guard, or returns pools out of order |
 /// | pools of `Cuda`, `Stacked<Cuda>` and `Wgpu`, on the calling thread | before this call returns |
-/// | pools of `Cuda`, `Wgpu` and backends of other crates, on another thread | when that thread next takes a pool of the backend |
+/// | pools of `Cuda`, `Wgpu` and backends of other crates, on another thread | when that thread next acquires a pool of the same backend |
 ///
 /// The report includes only memory that was released before the call returned.
 ///
