@@ -1,9 +1,9 @@
 //! The acquire methods for every kind of memory. Each acquire method reserves a slot, advances the
 //! scope's cursor, fills the slot if necessary, and builds an array of the requested shape. The
 //! backend or closure that fills a slot may itself acquire arrays from the same scope. Code that
-//! runs after a slot is reserved and before the cursor advances must not acquire arrays; such a
-//! call fails with `PoolError::Reentered`. The methods that require host-writable memory are in the
-//! `host` module.
+//! runs after a slot is reserved and before the cursor advances cannot acquire arrays, because such
+//! an acquire fails with `PoolError::Reentered`. The methods that require host-writable memory are
+//! in the `host` module.
 
 use crate::backend::{ArrayMemory, FirstUse, Memory, PoolBackend, ScopeCursor};
 use crate::element::{Element, PodElement};

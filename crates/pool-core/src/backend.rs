@@ -30,8 +30,8 @@ use crate::view::{LendView, PoolView, PoolViewMut};
 ///
 /// # Safety
 ///
-/// An implementation must guarantee everything in the following sections. The soundness of the
-/// pools relies on these guarantees.
+/// An implementation must guarantee everything in the following sections. The soundness of all
+/// pools relies on the guarantees of the backend.
 ///
 /// ## Blocks
 ///
@@ -98,10 +98,10 @@ use crate::view::{LendView, PoolView, PoolViewMut};
 /// A block does not have to be an address. If the system's handle is reference-counted or owns its
 /// memory, store the handle in a table inside the [`Context`](Self::Context). The `Block`, which is
 /// `Copy`, can identify a table entry by its index, by an identity, or by a pointer to the entry.
-/// `allocate` inserts the handle into the table, `free` removes it in the order required above, and
-/// dropping the context drops all remaining handles. A pointer to a table entry must stay valid as
-/// long as any view may use the entry. If the table entries live as long as the context, a bug in
-/// the backend can cause wrong results, but not a use after free.
+/// `allocate` inserts the handle into the table, `free` removes it in queue order, and dropping the
+/// context drops all remaining handles. A pointer to a table entry must stay valid as long as any
+/// view may use the entry. If the table entries live as long as the context, a bug in the backend
+/// can cause wrong results, but not a use after free.
 ///
 /// - Views find the context through their [`SlotRef`] or through the table entry.
 /// - Blocks that are not addresses still have *identities*, which tests and diagnostics use to
@@ -315,8 +315,8 @@ pub unsafe trait PoolBackend: Sized + 'static {
 /// this trait if its fills and copies run later, even if its memory is host memory.
 ///
 /// The scopes of a host backend hand out slices of any `T: Copy`, including types with padding and
-/// uninitialised memory. For slices of such types, the pool uses the host pointer and does not call
-/// [`view`](PoolBackend::view).
+/// uninitialised memory. The pool creates slices of types that are not an `Element` from the host
+/// pointer, and does not call [`view`](PoolBackend::view) for them.
 ///
 /// # Safety
 ///
@@ -324,10 +324,10 @@ pub unsafe trait PoolBackend: Sized + 'static {
 ///   aligned to [`ALIGN`](PoolBackend::ALIGN). The returned pointer must be valid for reads and
 ///   writes of the whole block until the block is freed. The pointer returned for
 ///   [`DANGLING`](PoolBackend::DANGLING) must be non-null and aligned.
-/// - A view that is a slice must use the same mapping of the memory as this pointer, because the
-///   pool uses the address of a slice to find its block.
+/// - A view that is a slice must use the same mapping of the memory as the host pointer, because
+///   the pool finds the block of a slice by the slice's address.
 /// - All writes made by [`set_bytes`](PoolBackend::set_bytes), [`fill`](PoolBackend::fill) and
-///   [`copy_from_host`](PoolBackend::copy_from_host) must be visible through this pointer when
+///   [`copy_from_host`](PoolBackend::copy_from_host) must be visible through the host pointer when
 ///   these methods return.
 /// - The pool may leave some bytes of a block uninitialised. The methods that write to a block must
 ///   therefore not read bytes or create references to elements before they have written them. If a
@@ -378,8 +378,8 @@ pub trait Layout<B: PoolBackend>: SealedLayout + Sized + 'static {
     /// `true` if every array uses a slot that has its own block.
     ///
     /// If `HAS_SLOTS` is `false`, the slot counts `active_slots` and `high_water_slots` of a
-    /// scope's [`PoolStats`] are always 0. Tests that are generic over the layout should check this
-    /// constant before they count slots or blocks.
+    /// scope's [`PoolStats`] are always 0. Tests that are generic over the layout should check
+    /// `HAS_SLOTS` before they count slots or blocks.
     const HAS_SLOTS: bool;
 
     /// The root, a single word that the pool stores.
@@ -571,7 +571,7 @@ pub trait PoolState<B: PoolBackend> {
     ///
     /// # Safety
     ///
-    /// An array with this number must exist.
+    /// A named array with the given number must exist.
     unsafe fn named(
         &self,
         number: usize,
@@ -642,7 +642,7 @@ pub trait ScopeCursor<B: PoolBackend>: fmt::Debug + Sized {
     /// # Safety
     ///
     /// The pool must live for `'s`. While the returned position is in use, the cursor may only step
-    /// past memory that was reserved through this position.
+    /// past memory that was reserved through the position.
     unsafe fn place<'s>(&self) -> Self::Place<'s>;
 
     /// Acquires the reserved memory by moving the cursor past it.
@@ -666,7 +666,7 @@ pub trait ScopeCursor<B: PoolBackend>: fmt::Debug + Sized {
     /// # Safety
     ///
     /// `reserved` must be the memory that was last reserved through this cursor. If `fill` returns
-    /// an error, no view of this memory that `fill` created may be used again.
+    /// an error, no view of the memory that `fill` created may be used again.
     #[inline(always)]
     unsafe fn step_and_fill<E>(
         &self,
@@ -720,8 +720,8 @@ pub trait ScopeCursor<B: PoolBackend>: fmt::Debug + Sized {
     }
 
     /// Removes the `length` elements at `start` from memory that is not handed out, and moves the
-    /// cursor past them. Returns the new address of the elements, or `None` if they are not in such
-    /// memory.
+    /// cursor past them. Returns the new address of the elements, or `None` if the elements are not
+    /// in memory that can be kept.
     ///
     /// # Safety
     ///
@@ -840,8 +840,8 @@ pub trait CursorPlace<'s, B: PoolBackend>: Copy {
     ///
     /// # Safety
     ///
-    /// The cursor must be at this position, and nothing borrowed from a shape set at or above this
-    /// position may be in use.
+    /// The cursor must still be at this position, and nothing borrowed from a shape set at or above
+    /// this position may be in use.
     unsafe fn fitting_shape<T: Element>(
         self,
         dims: &[usize],

@@ -1,5 +1,5 @@
-//! Defines an observer that is notified when a pool allocates or frees a block. Tests use such an
-//! observer to count blocks and to make allocations fail, and programs use it for logging.
+//! Defines an observer that is notified when a pool allocates or frees a block. Tests use an
+//! observer to count blocks and to make allocations fail, and programs use observers for logging.
 
 /// An observer that is notified about the blocks of a device's pools, and that may refuse an
 /// allocation. Pass the observer to a backend together with its stream, using the `watched` method
@@ -49,8 +49,8 @@ pub trait BlockWatch: 'static {
     /// device, and a number with wgpu.
     fn allocated(&self, identity: u64, bytes: usize);
 
-    /// Notifies the observer that the pool is freeing a block. Work that uses the block may still
-    /// be enqueued or running at this point. The pool catches a panic in this method, because
-    /// freeing a block must not unwind.
+    /// Notifies the observer that the pool is freeing a block. When this method is called, work
+    /// that uses the block may still be enqueued or running. The pool catches a panic in this
+    /// method, because freeing a block must not unwind.
     fn freed(&self, identity: u64, bytes: usize);
 }

@@ -77,7 +77,7 @@ impl PoolConfig {
     ///
     /// A block always grows to at least the requested size. The growth factor provides extra
     /// capacity for lengths that increase slowly. If the old capacity exceeds 64 KiB, the pool adds
-    /// only a quarter of this extra capacity. For example, with a factor of 1.5, a block of 10 MiB
+    /// only a quarter of the extra capacity. For example, with a factor of 1.5, a block of 10 MiB
     /// that is slightly too small grows to 11.3 MiB.
     #[must_use]
     pub const fn growth_factor(mut self, factor: f64) -> Self {
@@ -112,7 +112,7 @@ impl PoolConfig {
 
     /// Sets whether the pool measures the peak number of live bytes, which is reported as
     /// [`peak_live_bytes`](crate::PoolStats::peak_live_bytes). Measuring live bytes costs a cold
-    /// call for each acquire. Enable this option for a few iterations, and then disable it with
+    /// call for each acquire. Enable the measurement for a few iterations, and then disable it with
     /// [`configure`](crate::Pool::configure).
     ///
     /// ```
@@ -144,7 +144,7 @@ impl PoolConfig {
     /// pool by one guard. The usual cause of a warning is a loop that does not open a scope, so
     /// that each iteration acquires more memory. The warning names the call that made the pool
     /// grow. The `pool-facade` crate prints the warning to standard error, once per pool. Release
-    /// builds never print this warning.
+    /// builds never print warnings.
     #[must_use]
     pub const fn warnings(mut self, on: bool) -> Self {
         self.warnings = on;

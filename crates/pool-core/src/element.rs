@@ -10,7 +10,7 @@ use bytemuck::{NoUninit, Pod, Zeroable};
 /// `Element` is implemented for every type that is [`bytemuck::Zeroable`] and
 /// [`bytemuck::NoUninit`], including integers, floats, `bool`, `char`, arrays of elements, `f16`
 /// and `bf16` (feature `half`), and complex numbers (feature `complex`). To use your own type as an
-/// element, derive both traits for it.
+/// element, derive `Zeroable` and `NoUninit` for the type.
 ///
 /// ```
 /// #[derive(Clone, Copy, bytemuck::Zeroable, bytemuck::NoUninit)]

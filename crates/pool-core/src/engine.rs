@@ -1,6 +1,6 @@
-//! Reserves a slot for each kind of shape. A length requires one comparison, a shape of fixed rank
-//! requires a checked product, and a shape of dynamic rank uses the slot's shape set. The traits in
-//! this module seal the [`Shape`](crate::Shape) trait.
+//! Reserves the slot of an array in a way that depends on the kind of shape. A length requires one
+//! comparison, a shape of fixed rank requires a checked product, and a shape of dynamic rank uses
+//! the slot's shape set. The traits in this module seal the [`Shape`](crate::Shape) trait.
 
 use core::fmt;
 

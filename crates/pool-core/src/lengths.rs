@@ -35,17 +35,17 @@ impl Lengths {
 
     #[inline(always)]
     pub(crate) fn dims(&self) -> &[usize] {
-        // SAFETY: `of` stored twice `rank` entries, which never change. The axis lengths are in the
-        // first half of the entries.
+        // SAFETY: the list has `2 * rank` entries, and their number never changes. The axis lengths
+        // are in the first half of the entries.
         unsafe { slice::from_raw_parts(self.lengths.as_ptr(), self.rank) }
     }
 
     #[inline(always)]
     fn strides(&self) -> &[usize] {
-        // SAFETY: `of` stored twice `rank` entries, so the offset `rank` is within the allocation.
+        // SAFETY: the list has `2 * rank` entries, so the offset `rank` is within the allocation.
         let strides = unsafe { self.lengths.as_ptr().add(self.rank) };
-        // SAFETY: `of` stored twice `rank` entries, which never change. The strides are in the
-        // second half of the entries.
+        // SAFETY: the list has `2 * rank` entries, and their number never changes. The strides are
+        // in the second half of the entries.
         unsafe { slice::from_raw_parts(strides, self.rank) }
     }
 }

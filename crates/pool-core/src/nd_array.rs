@@ -41,7 +41,7 @@ impl<V, D: AsRef<[usize]>> NdView<V, D> {
 }
 
 impl<V, D> NdView<V, D> {
-    /// Combines a view with a shape that has the same number of elements, without checking this.
+    /// Combines a view with a shape, without checking that both have the same number of elements.
     /// Conversions into views of other libraries rely on the view and the shape having the same
     /// number of elements.
     ///
@@ -106,7 +106,7 @@ fn offset(dims: &[usize], index: &[usize]) -> Option<usize> {
 
 /// # Panics
 ///
-/// Panics if the index is out of bounds, in the same way as indexing a slice.
+/// Panics if the index is out of bounds, just as indexing a slice does.
 impl<T, V: Deref<Target = [T]>, D: AsRef<[usize]>, const N: usize> Index<[usize; N]>
     for NdView<V, D>
 {
@@ -123,7 +123,7 @@ impl<T, V: Deref<Target = [T]>, D: AsRef<[usize]>, const N: usize> Index<[usize;
 
 /// # Panics
 ///
-/// Panics if the index is out of bounds, in the same way as indexing a slice.
+/// Panics if the index is out of bounds, just as indexing a slice does.
 impl<T, V: DerefMut<Target = [T]>, D: AsRef<[usize]>, const N: usize> IndexMut<[usize; N]>
     for NdView<V, D>
 {

@@ -1,6 +1,6 @@
 //! Implements arrays in any kind of memory, and methods that reshape and split these arrays and
-//! return their lengths and strides. The acquire methods return arrays of this type if they are
-//! called with a shape.
+//! return their lengths and strides. The acquire methods return an `NdView` if they are called with
+//! a shape.
 
 use crate::error::{ShapeError, panic_with};
 use crate::lengths::{DynamicShape, turn_into_strides};
@@ -115,8 +115,8 @@ impl<V: PoolView, const N: usize> NdView<V, [usize; N]> {
                 return Err(ShapeError::SplitOutOfRange { asked: index, extent });
             }
         };
-        // If the view is empty, the product is not needed, because neither side of the split has
-        // any elements.
+        // If the view is empty, the length of a row is not needed, because neither side of the
+        // split has any elements.
         let row = if self.view.is_empty() { 0 } else { rest.iter().product() };
         let (mut before, mut after) = (self.dims, self.dims);
         before[0] = index;

@@ -63,9 +63,9 @@ use crate::stats::{PoolStats, ReleaseReport};
 /// - A [`PoolVec`](crate::PoolVec) that grows holds the only view of its slot's block, and
 ///   exchanges that block for the block of an idle slot. A vector that was acquired without
 ///   capacity does not use the block of its slot until the first push. The first push hands out the
-///   block in the same way as an acquire. [`keep`](Scope::keep) exchanges blocks in the same way
-///   after its inner scope has ended. The closure passed to `keep` must work for any lifetime of
-///   the inner scope, so only the array that it returns can outlive that scope.
+///   block in the same way as an acquire. After its inner scope has ended, [`keep`](Scope::keep)
+///   exchanges blocks in the same way as a growing vector. The closure passed to `keep` must work
+///   for any lifetime of the inner scope, so only the array that it returns can outlive that scope.
 /// - Like a view, a box or an allocator owns memory that the cursor has stepped past. Only the
 ///   allocator itself reuses memory that its collections free, and only at the end of its chunk.
 ///   The scope's cursor never moves back over an allocator's chunk.

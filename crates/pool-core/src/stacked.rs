@@ -20,9 +20,8 @@ use crate::slot_ref::SlotRef;
 /// scope call other functions that open scopes.
 ///
 /// Scopes, views and code that is generic over [`PoolBackend`] work the same way as with slots. If
-/// an array becomes longer, the arrays after it move to other addresses. The i-th array therefore
-/// has the same address in two passes only if all earlier arrays have the same lengths in both
-/// passes.
+/// an array becomes longer, the arrays after it move to other addresses. The i-th array has the
+/// same address in two passes only if all earlier arrays have the same lengths in both passes.
 ///
 /// ```
 /// use pool_core::{Pool, Stacked};
@@ -54,10 +53,10 @@ use crate::slot_ref::SlotRef;
 /// # Nested scopes of one thread
 ///
 /// If a thread-local scope is opened inside another one, it borrows the unused rest of the outer
-/// scope's chunk. A chain of function calls in which each function opens a scope therefore only
-/// needs memory for its live bytes, regardless of its depth. The borrowed memory is returned when
-/// the inner guard is dropped. In `pool_facade`, the macro `with_pool!(Stacked<Cpu>, |scope| { …
-/// })` opens a thread-local scope of this kind.
+/// scope's chunk. In a chain of function calls, each function can therefore open its own scope, and
+/// the chain only needs memory for its live bytes. The borrowed memory is returned when the inner
+/// guard is dropped. In `pool_facade`, the macro `with_pool!(Stacked<Cpu>, |scope| { … })` opens a
+/// thread-local scope.
 ///
 /// | | |
 /// |---|---|

@@ -72,8 +72,8 @@ impl PoolStats {
         }
     }
 
-    /// Returns the sum of the statistics of two pools or groups of pools. The name, the device and
-    /// the limit of the result are those of `self`.
+    /// Returns the sum of the statistics of two pools or groups of pools. The result has the name,
+    /// the device and the byte limit of `self`.
     #[must_use]
     pub const fn plus(mut self, other: &Self) -> Self {
         self.pools = self.pools.saturating_add(other.pools);
@@ -177,7 +177,7 @@ pub struct ReleaseReport {
     /// returned to the system. Bytes can be discarded only above all handed-out arrays, and only in
     /// a stack's chunk that is a separate mapping (on Linux, a chunk of 2 MiB or more). The
     /// addresses of the discarded bytes remain valid, and the bytes are zero when they are next
-    /// used. Pages that have never been used are included in this number.
+    /// used. The number of discarded bytes includes pages that have never been used.
     pub discarded_bytes: usize,
 }
 

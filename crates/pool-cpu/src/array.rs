@@ -17,9 +17,9 @@ pub type ArrayResult<'s, T, D> = Result<ArrayViewMut<'s, T, D>, PoolError<CpuErr
 /// # Shapes
 ///
 /// A shape is any argument that `ndarray`'s own constructors accept, such as `4`, `(3, 4)`, `[3,
-/// 4]`, `Dim([3, 4])`, or the `raw_dim()` of another array. These shapes can also be used in code
-/// that is generic over `D: Dimension`. For a dynamic rank, the shape is `&[usize]` or `IxDyn`.
-/// Calling `.f()` on any of these shapes selects column-major (Fortran) order.
+/// 4]`, `Dim([3, 4])`, or the `raw_dim()` of another array. All kinds of shapes can also be used in
+/// code that is generic over `D: Dimension`. For a dynamic rank, the shape is `&[usize]` or
+/// `IxDyn`. Calling `.f()` on a shape selects column-major (Fortran) order.
 ///
 /// ```
 /// use ndarray::{Array, ArrayRef, Dimension, ShapeBuilder};
@@ -213,8 +213,8 @@ impl<'s, B: HostMemory> AcquireArray<'s> for Scope<'s, B> {
     #[track_caller]
     fn acquire_array_dyn<T: PodElement>(&self, dims: &[usize]) -> &'s mut ArrayRef<T, IxDyn> {
         // SAFETY: only one exclusive array is created from the block. Safe code receives an `&mut
-        // ArrayRef`, which is unsized and therefore cannot be swapped or replaced, and never
-        // receives the descriptor.
+        // ArrayRef`, which cannot be swapped or replaced because it is unsized, and never receives
+        // the descriptor.
         let parts = unsafe { self.acquire_described::<T>(dims) };
         let block = parts.block.cast();
         // SAFETY: the pool stores one descriptor for each element type, and this descriptor belongs

@@ -21,7 +21,7 @@ static STATE: AtomicU8 = AtomicU8::new(UNKNOWN);
 ///
 /// On Linux 4.14 and later, the barrier is the system call
 /// [`membarrier(2)`](https://man7.org/linux/man-pages/man2/membarrier.2.html), which takes a few
-/// microseconds. Other systems and Miri do not provide such a system call.
+/// microseconds. Neither Miri nor any other system provides a system call like `membarrier`.
 #[must_use]
 pub fn barrier_on_all_threads() -> bool {
     if STATE.load(Ordering::Relaxed) == MISSING {

@@ -196,7 +196,7 @@ fn is_as_made<T>(header: &ArrayRef<T, IxDyn>, block: NonNull<T>, shape: DynamicS
 
 /// Returns `true` if the dimensions and strides are equal to those of the shape. The comparison is
 /// a separate function, because two calls into the C library would cost the caller a register, even
-/// for ranks that do not need these calls.
+/// for ranks that do not need the calls.
 #[inline(never)]
 fn are_equal(dims: &[usize], strides: &[usize], shape: DynamicShape<'_>) -> bool {
     dims == shape.dims() && strides == shape.strides()
@@ -210,7 +210,7 @@ const PIECE: usize = 4;
 /// `header` must have been created by `ErasedView::new` for the element type `T`, and must not be
 /// used after this call.
 unsafe fn drop_header<T: 'static>(header: NonNull<()>) {
-    // SAFETY: `new` created this value with this type, in memory that the global allocator
+    // SAFETY: `ErasedView::new` wrote a value of this type to memory that the global allocator
     // allocated with the type's layout, as `Box` requires. The caller guarantees that the value is
     // not used again.
     drop(unsafe { Box::from_raw(header.cast::<ArrayViewMut<'static, T, IxDyn>>().as_ptr()) });

@@ -42,8 +42,7 @@
 //! header that the pool stores as `&mut ArrayRef`, which is a type that version 0.16 of `ndarray`
 //! does not have. The header is an associated type of the backend (`PoolBackend::Descriptor`), so
 //! it can belong to only one version of `ndarray`. Other versions of `ndarray` can be used without
-//! this feature, by passing an acquired slice to that version's `ArrayViewMut::from_shape(shape,
-//! slice)`.
+//! the `ndarray` feature, by passing an acquired slice to `ArrayViewMut::from_shape(shape, slice)`.
 
 #![no_std]
 #![cfg_attr(docsrs, feature(doc_cfg))]

@@ -29,7 +29,7 @@
 /// enclosing function. Inside the block, `return`, `?`, `break` with a label and `.await` work as
 /// usual, and panics propagate. Whichever way control leaves the block, the pool is returned to its
 /// thread's list. The `?` operator returns from the enclosing function, not from the macro. Views
-/// and scopes cannot leave the block.
+/// and scopes cannot leave the block of `with_pool!`.
 ///
 /// If a `with_pool!` block contains another `with_pool!` block, the two blocks use different pools.
 /// With slots, the pool of the inner block holds its own memory. To avoid a second pool, pass the
@@ -44,7 +44,7 @@
 /// # What does not compile
 ///
 /// The following programs do not compile. The page [`compiler_errors`](crate::compiler_errors)
-/// explains the alternatives.
+/// explains how to change these programs.
 ///
 /// ```compile_fail,E0716
 /// # use pool_facade::prelude::*;
@@ -216,7 +216,8 @@ macro_rules! try_with_pool {
 /// }
 /// ```
 ///
-/// The example `10_own_backend` in the repository contains a complete backend of this kind.
+/// The example `10_own_backend` in the repository contains a complete backend with thread-local
+/// pools.
 ///
 /// The backend must be a type without parameters, because each backend needs its own thread-local
 /// variable, and a thread-local variable cannot be generic.

@@ -21,7 +21,7 @@ use crate::diagnostics;
 /// A list of a thread's idle pools for one backend, together with the configuration for new pools
 /// of this thread.
 ///
-/// The [`local_pools!`](crate::local_pools) macro stores this value in a `const` thread-local
+/// The [`local_pools!`](crate::local_pools) macro stores an `IdlePools` in a `const` thread-local
 /// variable. `IdlePools` has no destructor, so it can be used while the thread is ending, and no
 /// access has to check whether the value has been dropped. On systems that store thread-local
 /// variables under keys, the standard library frees the value at some point while the thread is
@@ -228,7 +228,8 @@ fn register<B: LocalPool>(
     let Some(lists) = B::ACCESS.lists else { return Ok(()) };
     let new = match closer.record.get() {
         Some(_) => None,
-        // Foreign code that the allocator calls at this point may create a pool and add a record.
+        // Foreign code that the allocator calls while the record is created may also create a pool
+        // and add a record.
         None => {
             Some(B::with_idle_pools(|idle| ThreadRecord::new(&idle.shared, idle.config.get()))?)
         }
@@ -288,7 +289,7 @@ fn for_each_shared<B: LocalPool>(idle: &IdlePools<B>, f: impl FnMut(&mut HeldPoo
     unsafe { idle.shared.for_each(f) };
 }
 
-/// Releases the idle pools if another thread has requested this since the last call.
+/// Releases the idle pools of this thread if another thread has sent a request since the last call.
 #[inline]
 pub(super) fn serve_requests<B: LocalPool>() {
     let requests = if B::ACCESS.is_shared() { &OF_HOST } else { &OF_DEVICES };
