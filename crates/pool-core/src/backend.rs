@@ -42,9 +42,9 @@ use crate::view::{LendView, PoolView, PoolViewMut};
 ///   valid for `bytes` bytes until it is freed. A block never moves, and its bytes are initialised
 ///   if host code can read them. If `allocate` panics, it must not have allocated any memory.
 /// - [`free`](Self::free) is called with exactly the same `bytes` as the call that allocated the
-///   block. `free` must match the allocation even if the configuration has changed since, and it
-///   must never unwind. The `Drop` implementations of a [`Descriptor`](Self::Descriptor) and of the
-///   [`Context`](Self::Context) must not unwind either.
+///   block. `free` must free each block in the same way in which it was allocated, even if the
+///   configuration has changed since then, and must never unwind. The `Drop` implementations of a
+///   [`Descriptor`](Self::Descriptor) and of the [`Context`](Self::Context) must not unwind either.
 /// - [`align_block`](Self::align_block) returns a part of the block, and the part keeps the block's
 ///   provenance. The returned part begins less than `align` bytes after the start of the block.
 /// - A [`Block`](Self::Block) is plain data that can be used on any thread that owns the `Context`.

@@ -5,7 +5,7 @@
 
 use bytemuck::{NoUninit, Pod, Zeroable};
 
-/// Plain data that a pool can hand out after the memory has been zeroed, filled or written.
+/// A plain data type that a pool can hand out after the memory has been zeroed, filled or written.
 ///
 /// `Element` is implemented for every type that is [`bytemuck::Zeroable`] and
 /// [`bytemuck::NoUninit`], including integers, floats, `bool`, `char`, arrays of elements, `f16`

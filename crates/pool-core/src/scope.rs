@@ -66,9 +66,9 @@ use crate::stats::{PoolStats, ReleaseReport};
 ///   block in the same way as an acquire. After its inner scope has ended, [`keep`](Scope::keep)
 ///   exchanges blocks in the same way as a growing vector. The closure passed to `keep` must work
 ///   for any lifetime of the inner scope, so only the array that it returns can outlive that scope.
-/// - Like a view, a box or an allocator owns memory that the cursor has stepped past. Only the
-///   allocator itself reuses memory that its collections free, and only at the end of its chunk.
-///   The scope's cursor never moves back over an allocator's chunk.
+/// - A box or an allocator owns memory that the cursor has stepped past, just as a view does. Only
+///   the allocator itself reuses memory that its collections free, and only at the end of its
+///   chunk. The scope's cursor never moves back over an allocator's chunk.
 ///
 /// | misuse | outcome |
 /// |---|---|

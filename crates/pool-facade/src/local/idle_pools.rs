@@ -73,8 +73,8 @@ impl<B: PoolBackend> fmt::Debug for IdlePools<B> {
 /// thread has never created a pool.
 pub struct IdlePoolsCloser<B: LocalPool> {
     armed: Cell<bool>,
-    /// The record of this thread in the registry of all threads. The record is `None` before the
-    /// thread has created its first pool, and if access is not shared.
+    /// The record of this thread in the registry of all threads. The record is `None` if access is
+    /// not shared, or if the thread has not created a pool yet.
     record: Cell<Option<NonNull<ThreadRecord<B>>>>,
 }
 
