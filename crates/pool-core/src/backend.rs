@@ -176,7 +176,7 @@ pub unsafe trait PoolBackend: Sized + 'static {
         block
     }
 
-    /// Returns the device whose memory the context allocates.
+    /// Returns the device on which the context allocates memory.
     fn device(context: &Self::Context) -> Device;
 
     /// Allocates a block of `bytes` bytes.
@@ -348,7 +348,8 @@ pub enum Reuse {
     Free,
 }
 
-/// Hints from the pool's configuration that an allocation may follow or ignore.
+/// Hints from the pool's configuration that a backend may follow or ignore when it allocates a
+/// block.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Advice {

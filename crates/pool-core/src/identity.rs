@@ -1,4 +1,4 @@
-//! Assigns an identity to each pool that is unique within the process and is never reused. The
+//! Assigns each pool an identity that is unique within the process and is never reused. The
 //! identities are counted in a machine word, so that targets without 64-bit atomics are supported.
 
 use core::sync::atomic::{AtomicUsize, Ordering};

@@ -1,4 +1,4 @@
-//! Implements the backend for host memory, which allocates, writes and views blocks.
+//! Implements allocation, writes and views of blocks for the host memory backend.
 
 use core::ptr::NonNull;
 
