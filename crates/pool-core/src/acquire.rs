@@ -1,8 +1,9 @@
-//! The acquire methods for every kind of memory. Each method reserves a slot, steps the cursor,
-//! fills the slot if needed, and builds an array of the requested shape. The backend or closure
-//! that fills the slot may acquire from the same scope. Code that runs between the reservation and
-//! the step may not acquire (`PoolError::Reentered`). Methods that need host-writable memory are in
-//! `host`.
+//! The acquire methods for every kind of memory. Each acquire method reserves a slot, advances the
+//! scope's cursor, fills the slot if necessary, and builds an array of the requested shape. The
+//! backend or closure that fills a slot may itself acquire arrays from the same scope. Code that
+//! runs after a slot is reserved and before the cursor advances cannot acquire arrays, because such
+//! an acquire fails with `PoolError::Reentered`. The methods that require host-writable memory are
+//! in the `host` module.
 
 use crate::backend::{ArrayMemory, FirstUse, Memory, PoolBackend, ScopeCursor};
 use crate::element::{Element, PodElement};
@@ -11,20 +12,21 @@ use crate::error::{PoolError, panic_with};
 use crate::scope::Scope;
 use crate::shape::Shape;
 
-/// An array of shape `S` that lives for `'s`.
+/// An array of shape `S` that is valid for the lifetime `'s`.
 pub type NdArray<'s, B, T, S> = <S as Shape>::Array<'s, <B as PoolBackend>::View<'s, T>>;
 
-/// The result of a `try_` acquire; the default shape `S` is a length.
+/// The result of a `try_` acquire method, whose default shape `S` is a length.
 pub type AcquireResult<'s, B, T, S = usize> =
     Result<NdArray<'s, B, T, S>, PoolError<<B as PoolBackend>::Error>>;
 
 impl<'s, B: PoolBackend> Scope<'s, B> {
-    /// Acquires an array with unspecified contents, such as the contents of an earlier use.
+    /// Acquires an array with unspecified contents, which may be left over from an earlier use of
+    /// the memory.
     ///
-    /// The shape is a length (`usize`), a list of axis lengths (`[usize; N]` or a tuple), or
-    /// `&[usize]` for a rank known at run time. [`Shape`] lists the array type and the cost of each
-    /// shape. Elements are in row-major order. An array without elements uses a slot like any other
-    /// array, but no memory.
+    /// The shape is either a length (`usize`), a list of axis lengths (`[usize; N]` or a tuple), or
+    /// `&[usize]` if the rank is only known at run time. The [`Shape`] trait lists the array type
+    /// and the cost of each kind of shape. The elements are stored in row-major order. An array
+    /// without elements occupies a slot like any other array, but uses no memory.
     ///
     /// ```
     /// # use pool_conformance::HeapBackend as Memory;
@@ -46,42 +48,46 @@ impl<'s, B: PoolBackend> Scope<'s, B> {
     #[track_caller]
     pub fn acquire<T: PodElement, S: Shape>(&self, shape: S) -> NdArray<'s, B, T, S> {
         self.cursor.note_caller();
-        // The body differs from the body of `try_acquire`: a cold function that panics returns a
-        // slot and no `Result`, so the hot path only checks the slot.
-        // SAFETY: the pool lives for `'s`. The slot is at the cursor, so nothing borrowed from its
-        // shape set is in use.
+        // Unlike `try_acquire`, this method calls a cold function that panics on an error. The cold
+        // function therefore returns a slot instead of a `Result`, and the hot path only has to
+        // check the slot. SAFETY: the pool lives for `'s`. The slot is at the cursor, and no borrow
+        // of its shape set is in use.
         let (slot, length, kept) = unsafe { shape.reserve::<B, T>(&self.cursor) };
-        // SAFETY: the slot was just reserved through this cursor. Code that ran in between could
-        // not acquire (invariant 9).
+        // SAFETY: the slot was just reserved through this cursor. Code that has run since the
+        // reservation could not acquire arrays, because an acquire fails with
+        // `PoolError::Reentered` while a slot is reserved.
         unsafe { self.cursor.step(slot) };
-        // SAFETY: the slot was reserved for `length` elements and stepped past, and this is its
-        // first view since. A block is initialised, and any bytes are a valid `PodElement`.
+        // SAFETY: the slot was reserved for `length` elements, the cursor has passed it, and no
+        // other view of it exists. Blocks are always initialised, and every byte pattern is a valid
+        // `PodElement`.
         let view: B::View<'s, T> = unsafe { slot.view(length) };
-        // SAFETY: this acquire returned `kept` together with the slot.
+        // SAFETY: `kept` and `slot` were returned by the same reservation.
         unsafe { FromParts::from_parts(view, kept) }
     }
 
-    /// Fallible version of [`acquire`](Self::acquire).
+    /// The fallible version of [`acquire`](Self::acquire).
     ///
     /// # Errors
     ///
-    /// - [`PoolError::Shape`] if the product of the axis lengths overflows, and
-    ///   [`PoolError::SizeOverflow`] if the array is larger than `isize::MAX` bytes.
-    /// - [`PoolError::LimitExceeded`] or [`PoolError::OutOfMemory`] if no block can be allocated,
-    ///   even after every idle block has been freed.
-    /// - [`PoolError::Bookkeeping`] if the host has no memory for another slot table or a new
-    ///   shape.
-    /// - [`PoolError::Backend`] if the backend fails to order or fill the block. If the backend
-    ///   also acquired from this scope during the call, the slot stays taken until the scope ends.
-    /// - [`PoolError::Reentered`] if the call comes from an allocator's hook, a `tracing`
-    ///   subscriber or a backend that the pool runs inside another acquire or a trim.
+    /// - [`PoolError::Shape`] is returned if the product of the axis lengths overflows, and
+    ///   [`PoolError::SizeOverflow`] is returned if the array is larger than `isize::MAX` bytes.
+    /// - [`PoolError::LimitExceeded`] or [`PoolError::OutOfMemory`] is returned if no block can be
+    ///   allocated, even after every idle block has been freed.
+    /// - [`PoolError::Bookkeeping`] is returned if the host has no memory for another slot table or
+    ///   a new shape.
+    /// - [`PoolError::Backend`] is returned if the backend fails to order or fill the block. If the
+    ///   backend also acquired an array from this scope during the call, the slot stays in use
+    ///   until the scope ends.
+    /// - [`PoolError::Reentered`] is returned if the method is called by an allocator hook, a
+    ///   `tracing` subscriber or a backend that the pool is running inside another acquire or a
+    ///   trim.
     #[inline]
     pub fn try_acquire<T: PodElement, S: Shape>(&self, shape: S) -> AcquireResult<'s, B, T, S> {
-        // SAFETY: a block is initialised, and any bytes are a valid `PodElement`.
+        // SAFETY: blocks are always initialised, and every byte pattern is a valid `PodElement`.
         unsafe { self.acquire_array(shape, FirstUse::Read, |_, _| Ok(())) }
     }
 
-    /// Acquires an array whose bytes are all zero.
+    /// Acquires an array in which every byte is zero.
     ///
     /// # Panics
     ///
@@ -93,17 +99,18 @@ impl<'s, B: PoolBackend> Scope<'s, B> {
         self.try_acquire_zeroed(shape).unwrap_or_else(|error| panic_with(&error))
     }
 
-    /// Fallible version of [`acquire_zeroed`](Self::acquire_zeroed).
+    /// The fallible version of [`acquire_zeroed`](Self::acquire_zeroed).
     ///
     /// # Errors
     ///
-    /// Same as [`try_acquire`](Self::try_acquire).
+    /// Returns the same errors as [`try_acquire`](Self::try_acquire).
     #[inline]
     pub fn try_acquire_zeroed<T: Element, S: Shape>(&self, shape: S) -> AcquireResult<'s, B, T, S> {
-        // SAFETY: the slot is reserved for `length` elements, and nothing views it
-        // (`acquire_array`).
+        // SAFETY: `acquire_array` reserved the slot for `length` elements, and no view of the slot
+        // exists.
         let zero = |slot: Memory<'s, B>, length| unsafe { slot.zero::<T>(length) };
-        // SAFETY: all `length` elements are zeroed; zero bytes are a valid `Element`.
+        // SAFETY: all `length` elements are zeroed, and zero bytes are a valid value of every
+        // `Element`.
         unsafe { self.acquire_array(shape, FirstUse::Write, zero) }
     }
 
@@ -119,27 +126,27 @@ impl<'s, B: PoolBackend> Scope<'s, B> {
         self.try_acquire_filled(shape, value).unwrap_or_else(|error| panic_with(&error))
     }
 
-    /// Fallible version of [`acquire_filled`](Self::acquire_filled).
+    /// The fallible version of [`acquire_filled`](Self::acquire_filled).
     ///
     /// # Errors
     ///
-    /// Same as [`try_acquire`](Self::try_acquire).
+    /// Returns the same errors as [`try_acquire`](Self::try_acquire).
     #[inline]
     pub fn try_acquire_filled<T: Element, S: Shape>(
         &self,
         shape: S,
         value: T,
     ) -> AcquireResult<'s, B, T, S> {
-        // SAFETY: the slot is reserved for `length` elements, and nothing views it
-        // (`acquire_array`).
+        // SAFETY: `acquire_array` reserved the slot for `length` elements, and no view of the slot
+        // exists.
         let fill = |slot: Memory<'s, B>, length| unsafe { slot.fill(value, length) };
-        // SAFETY: all `length` elements are written.
+        // SAFETY: `fill` writes all `length` elements.
         unsafe { self.acquire_array(shape, FirstUse::Write, fill) }
     }
 
-    /// Acquires a copy of `source`, as a one-dimensional view. Use
-    /// [`reshape`](crate::PoolView::reshape) for more axes. `source` may be reused as soon as this
-    /// method returns.
+    /// Acquires a copy of `source` and returns it as a one-dimensional view. To obtain more axes,
+    /// call [`reshape`](crate::PoolView::reshape) on the returned view. The caller may reuse
+    /// `source` as soon as this method returns.
     ///
     /// # Panics
     ///
@@ -151,29 +158,28 @@ impl<'s, B: PoolBackend> Scope<'s, B> {
         self.try_acquire_from(source).unwrap_or_else(|error| panic_with(&error))
     }
 
-    /// Fallible version of [`acquire_from`](Self::acquire_from).
+    /// The fallible version of [`acquire_from`](Self::acquire_from).
     ///
     /// # Errors
     ///
-    /// Same as [`try_acquire`](Self::try_acquire).
+    /// Returns the same errors as [`try_acquire`](Self::try_acquire).
     #[inline]
     pub fn try_acquire_from<T: Element>(&self, source: &[T]) -> AcquireResult<'s, B, T> {
-        // SAFETY: the slot is reserved for `source.len()` elements, and nothing views it
-        // (`acquire_array`). `source` is a live slice, so it cannot be part of a block without
-        // views.
+        // SAFETY: `acquire_array` reserved the slot for `source.len()` elements, and no view of the
+        // slot exists. `source` is a live slice, so it cannot overlap a block that has no views.
         let copy = |slot: Memory<'s, B>, _| unsafe { slot.copy_from_host(source) };
-        // SAFETY: all elements are written.
+        // SAFETY: `copy` writes all `source.len()` elements.
         unsafe { self.acquire_array(source.len(), FirstUse::Write, copy) }
     }
 
-    /// The shared body of the acquire methods: reserves a slot, steps past it, fills it, and builds
-    /// the array.
+    /// Reserves a slot, advances the cursor, fills the slot with `fill`, and builds the array for
+    /// every fallible acquire method.
     ///
     /// # Safety
     ///
-    /// `fill` receives a slot that was just taken and has no view, and the number of elements. When
-    /// `fill` returns `Ok`, all of these elements are valid as `T`. If `first_use` is `Write`, all
-    /// of them have been written.
+    /// `fill` receives the number of elements and a slot that was just acquired and has no views.
+    /// When `fill` returns `Ok`, all of these elements must be valid values of `T`. If `first_use`
+    /// is `Write`, `fill` must have written all of the elements before it returns `Ok`.
     #[inline(always)]
     unsafe fn acquire_array<T: Element, S: Shape>(
         &self,
@@ -181,16 +187,17 @@ impl<'s, B: PoolBackend> Scope<'s, B> {
         first_use: FirstUse,
         fill: impl FnOnce(Memory<'s, B>, usize) -> Result<(), PoolError<B::Error>>,
     ) -> AcquireResult<'s, B, T, S> {
-        // SAFETY: the pool lives for `'s`. The slot is at the cursor, so nothing borrowed from its
-        // shape set is in use.
+        // SAFETY: the pool lives for `'s`. The slot is at the cursor, and no borrow of its shape
+        // set is in use.
         let (slot, length, kept) = unsafe { shape.try_reserve::<B, T>(&self.cursor, first_use) }?;
-        // SAFETY: the slot was just reserved through this cursor. Code that ran in between could
-        // not acquire (invariant 9).
+        // SAFETY: the slot was just reserved through this cursor. Code that has run since the
+        // reservation could not acquire arrays, because an acquire fails with
+        // `PoolError::Reentered` while a slot is reserved.
         unsafe { self.cursor.step_and_fill(slot, || fill(slot, length)) }?;
-        // SAFETY: the slot was reserved for `length` elements and stepped past, this is its first
-        // view since, and the elements are valid (caller).
+        // SAFETY: the slot was reserved for `length` elements, the cursor has passed it, and no
+        // other view of it exists. The caller guarantees that `fill` left all elements valid.
         let view: B::View<'s, T> = unsafe { slot.view(length) };
-        // SAFETY: this acquire returned `kept` together with the slot.
+        // SAFETY: `kept` and `slot` were returned by the same reservation.
         Ok(unsafe { FromParts::from_parts(view, kept) })
     }
 }

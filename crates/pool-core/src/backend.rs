@@ -1,6 +1,6 @@
-//! The trait [`PoolBackend`], which a kind of memory implements so that pools can use it, the
-//! contract of the trait, and the small types of its methods. The traits of a memory layout are
-//! also here, because a backend names its layout and a layout is generic over the backend.
+//! Defines the [`PoolBackend`] trait, which each kind of memory implements, and the small types
+//! that the methods of this trait use. The traits of memory layouts are also defined in this
+//! module, because each backend names its layout and each layout is generic over the backend.
 
 use core::cell::Cell;
 use core::error::Error;
@@ -17,104 +17,114 @@ use crate::slot_ref::SlotRef;
 use crate::stats::{PoolStats, ReleaseReport};
 use crate::view::{LendView, PoolView, PoolViewMut};
 
-/// A kind of memory that pools can use: host memory, the memory of one GPU, …
+/// A kind of memory that pools can use, such as host memory or the memory of one GPU.
 ///
-/// Pools access memory only through these methods. Everything else (slots, cursors, scopes, growth,
-/// limits) is generic over `B: PoolBackend` and is compiled for each backend.
+/// A pool accesses its memory only through the methods of this trait. Everything else (slots,
+/// cursors, scopes, growth and limits) is generic over `B: PoolBackend` and is compiled separately
+/// for each backend.
 ///
-/// The crate `pool-conformance` tests whether a backend keeps the contract below. It checks queue
-/// order, failing allocations, lengths up to a mebibyte, and a ledger of the backend's blocks. It
-/// also contains a minimal backend and a backend over a queue of commands, as starting points.
+/// The `pool-conformance` crate tests whether a backend upholds the contract described below. The
+/// tests of `pool-conformance` cover queue order, failing allocations, lengths up to one mebibyte,
+/// and a ledger of the backend's blocks. `pool-conformance` also contains a minimal backend and a
+/// backend with a command queue, which are good starting points for new backends.
 ///
 /// # Safety
 ///
-/// An implementation promises all of the following. The pool's own soundness relies on these
-/// promises.
+/// An implementation must guarantee everything in the following sections. The soundness of all
+/// pools relies on the guarantees of the backend.
 ///
 /// ## Blocks
 ///
 /// - [`ALIGN`](Self::ALIGN) is a power of two and at least 8. [`MAX_ALIGN`](Self::MAX_ALIGN) is a
 ///   power of two and at least `ALIGN`.
-/// - [`allocate`](Self::allocate) receives `bytes > 0`, a multiple of `ALIGN`. The block is
-///   exclusive to the caller, aligned to `ALIGN`, and valid for `bytes` bytes until it is freed. It
-///   never moves, and is initialised wherever host code can see it. If `allocate` panics, it has
-///   allocated nothing.
-/// - [`free`](Self::free) receives exactly the `bytes` that the block was allocated with. It frees
-///   the block in the way that matches the allocation, even if the configuration has changed since,
-///   and never unwinds. The `Drop` of a [`Descriptor`](Self::Descriptor) and of the
-///   [`Context`](Self::Context) also never unwind.
-/// - [`align_block`](Self::align_block) returns a part of the block, with the block's provenance.
-///   The part begins less than `align` bytes after the block.
-/// - A [`Block`](Self::Block) is plain data that any thread owning the `Context` may use. `Context:
-///   Send` therefore implies that blocks may move to another thread with the context. If a
-///   backend's blocks are bound to a thread, its `Context` is not `Send`.
-/// - [`view`](Self::view) and [`view_ref`](Self::view_ref) access only the first `length *
-///   size_of::<T>()` bytes of the block. The views have exactly the length requested, and both
-///   methods accept [`DANGLING`](Self::DANGLING) with zero bytes. A view's right to the memory ends
-///   with `'s`. Nothing may rely on a view being dropped.
+/// - [`allocate`](Self::allocate) is always called with a nonzero multiple of `ALIGN` as `bytes`.
+///   The allocated block belongs exclusively to the caller, is aligned to `ALIGN`, and remains
+///   valid for `bytes` bytes until it is freed. A block never moves, and its bytes are initialised
+///   if host code can read them. If `allocate` panics, it must not have allocated any memory.
+/// - [`free`](Self::free) is called with exactly the same `bytes` as the call that allocated the
+///   block. `free` must free each block in the same way in which it was allocated, even if the
+///   configuration has changed since then, and must never unwind. The `Drop` implementations of a
+///   [`Descriptor`](Self::Descriptor) and of the [`Context`](Self::Context) must not unwind either.
+/// - [`align_block`](Self::align_block) returns a part of the block, and the part keeps the block's
+///   provenance. The returned part begins less than `align` bytes after the start of the block.
+/// - A [`Block`](Self::Block) is plain data that can be used on any thread that owns the `Context`.
+///   `Context: Send` therefore implies that blocks may move to another thread together with the
+///   context. If a backend's blocks can only be used on one thread, its `Context` must not be
+///   `Send`.
+/// - [`view`](Self::view) and [`view_ref`](Self::view_ref) only access the first `length *
+///   size_of::<T>()` bytes of the block. The returned views have exactly the requested length, and
+///   both methods accept [`DANGLING`](Self::DANGLING) if the view has zero bytes. A view must not
+///   access the memory after `'s` ends. No backend may rely on the destructor of a view being run.
 ///
 /// ## Order
 ///
-/// A pool belongs to one queue of work: the calls of a thread, a stream, or an ordered encoder.
-/// Work that views enqueue may run later. The pool hands a block out again as soon as its scope
-/// ends, while such work may still be pending. The following must therefore hold for each block, on
-/// the pool's queue:
+/// A pool belongs to one queue of work, which is the sequence of calls on a thread, a stream, or an
+/// ordered encoder. Work that a view has enqueued may run later. A pool hands out a block again as
+/// soon as its scope ends, even if work on the block is still pending. For each block, the
+/// following must therefore hold on the pool's queue:
 ///
 /// - The writes of [`set_bytes`](Self::set_bytes), [`fill`](Self::fill) and
-///   [`copy_from_host`](Self::copy_from_host) take effect *after* all work that former views of the
-///   block enqueued, including reads, and *before* any work that later views enqueue. A write that
-///   runs immediately or bypasses the queue breaks this rule if the queue is not empty. Examples
-///   are a mapped write, a second stream, and a write that the driver performs before the next
-///   submission.
-/// - [`free`](Self::free) takes effect after all work that was enqueued on the block before the
-///   call. Until then, the block's memory has no other owner.
-/// - If a view was used on another queue, the pool's queue does not see that work.
-///   [`reuse`](Self::reuse) orders it, for slots that the view [armed](SlotRef::arm).
+///   [`copy_from_host`](Self::copy_from_host) take effect *after* all work that earlier views of
+///   the block enqueued, including reads, and *before* any work that later views enqueue. A write
+///   that takes effect immediately or bypasses the queue is incorrect unless the queue is empty.
+///   Examples of writes that bypass the queue are a mapped write, a write on a second stream, and a
+///   write that the driver performs before the next submission.
+/// - [`free`](Self::free) takes effect after all work that was enqueued on the block before `free`
+///   was called. Until [`free`](Self::free) takes effect, the block's memory must not be given to
+///   another owner.
+/// - If a view was used on another queue, the pool's queue does not automatically wait for the work
+///   on that queue. For every slot that a view has [armed](SlotRef::arm), [`reuse`](Self::reuse)
+///   must order the pool's queue after the work on the other queue.
 ///
-/// Host memory that only slices access fulfils these rules without further work.
+/// Host memory that is only accessed through slices satisfies the ordering rules without further
+/// work.
 ///
 /// ## Foreign code
 ///
-/// - [`free`](Self::free) and [`settle`](Self::settle) may wait, and may not unwind. A backend must
-///   catch panics of the libraries it uses; some libraries panic on errors by default.
-/// - No method keeps the reference to the context after it returns. Views reach the context through
-///   their [`SlotRef`] until `'s` ends. Reference-counted parts of the context (`Rc`, `Arc`) may be
-///   cloned. No method re-enters the pool that calls it. Methods may run foreign code (an
-///   allocator's hooks, a driver's callbacks, a log subscriber), and that code may reach the same
-///   pool. An acquire from such code fails with [`PoolError::Reentered`], and `trim`, `compact` and
-///   `sample_lengths` do nothing. While foreign code runs, a backend must not hold a lock or a
-///   borrow of its own that its views also need.
+/// - [`free`](Self::free) and [`settle`](Self::settle) may block, but they must not unwind. A
+///   backend must catch panics raised by the libraries it uses, because some libraries panic on
+///   errors by default.
+/// - No method may keep the reference to the context after it returns. A view may access the
+///   context through its [`SlotRef`] until `'s` ends. A method may clone reference-counted parts of
+///   the context (`Rc` or `Arc`). No method may call back into the pool that called it. Methods may
+///   run foreign code (an allocator's hooks, a driver's callbacks or a log subscriber), and that
+///   code may use the same pool. If foreign code calls an acquire method, the call fails with
+///   [`PoolError::Reentered`], and if foreign code calls `trim`, `compact` or `sample_lengths`, the
+///   call does nothing. While foreign code runs, a backend must not hold a lock or a borrow that
+///   its own views also need.
 ///
 /// # Opaque memory
 ///
-/// A block need not be an address. If the system's handle is reference-counted or owns its memory,
-/// keep the handle in a table of the [`Context`](Self::Context). The `Block`, which is `Copy`, then
-/// identifies the table's entry with an index, an identity, or a pointer to the entry. `allocate`
-/// inserts the handle, `free` removes it in the order above, and the context drops the handles that
-/// pools left behind. A pointer to an entry must stay valid as long as views may use it. If entries
-/// live as long as the context, a bug in the backend causes wrong results, but no use after free.
+/// A block does not have to be an address. If the system's handle is reference-counted or owns its
+/// memory, store the handle in a table inside the [`Context`](Self::Context). The `Block`, which is
+/// `Copy`, can identify a table entry by its index, by an identity, or by a pointer to the entry.
+/// `allocate` inserts the handle into the table, `free` removes it in queue order, and dropping the
+/// context drops all remaining handles. A pointer to a table entry must stay valid as long as any
+/// view may use the entry. If the table entries live as long as the context, a bug in the backend
+/// can cause wrong results, but not a use after free.
 ///
-/// - Views find the context through their [`SlotRef`] or through the table's entry.
-/// - Blocks of such a backend still have *identities*, which distinguish the bytes of different
-///   blocks in tests and diagnostics. Identities number bytes as addresses do: the ranges of two
-///   blocks never overlap, and each range begins at a multiple of `ALIGN`. For such blocks, `ALIGN`
-///   has no other meaning. In particular, it promises nothing about alignments that the system
-///   requires for offsets within a block.
-/// - A handle that a view returns may outlive the view, and then shares the block with the block's
-///   next owner. Return a handle whose lifetime is `'s` instead.
+/// - Views find the context through their [`SlotRef`] or through the table entry.
+/// - Blocks that are not addresses still have *identities*, which tests and diagnostics use to
+///   distinguish the bytes of different blocks. Identities number the bytes in the same way as
+///   addresses: the ranges of two blocks never overlap, and each range begins at a multiple of
+///   `ALIGN`. For blocks that are not addresses, `ALIGN` has no other meaning. `ALIGN` does not
+///   guarantee any alignment that the system requires for offsets within an opaque block.
+/// - If a handle returned by a view outlives the view, it refers to the same block as the block's
+///   next owner. A view should therefore only return handles whose lifetime is `'s`.
 pub unsafe trait PoolBackend: Sized + 'static {
-    /// The memory layout of this backend's pools: [`Slots`](crate::Slots), unless the backend is
-    /// [`Stacked`](crate::Stacked).
+    /// The memory layout of this backend's pools, which is [`Slots`](crate::Slots) unless the
+    /// backend is [`Stacked`](crate::Stacked).
     type Layout: Layout<Self>;
 
-    /// The state that allocations need: `()` on the host, and a device and a stream on a GPU.
+    /// The state that allocations require, such as `()` on the host, or a device and a stream on a
+    /// GPU.
     type Context;
 
-    /// One piece of memory: a raw address or an identity, with the data that `free` and `view`
-    /// need. A block never owns its memory.
+    /// A piece of memory, represented by an address or an identity together with the data that
+    /// `free` and `view` need. A block never owns its memory.
     type Block: Copy;
 
-    /// The exclusive view that an acquire returns: `length` elements of a block.
+    /// The exclusive view of `length` elements that an acquire method returns.
     type View<'s, T: Element>: PoolViewMut<Element = T, Error = Self::ViewError>
         + for<'a> LendView<'a, Same = Self::View<'a, T>, Shared = Self::ViewRef<'a, T>>;
 
@@ -123,89 +133,92 @@ pub unsafe trait PoolBackend: Sized + 'static {
         + for<'a> LendView<'a, Same = Self::ViewRef<'a, T>, Shared = Self::ViewRef<'a, T>>
         + Copy;
 
-    /// The data that a backend stores with a cached dynamic shape: a header, or the device copy of
-    /// dims and strides. A descriptor is dropped when its shape is evicted or the slot's block is
-    /// replaced.
+    /// The data that a backend stores with a cached dynamic shape, such as a header or a device
+    /// copy of the dimensions and strides. A descriptor is dropped when its shape is evicted from
+    /// the cache or when the slot's block is replaced.
     type Descriptor: Default + 'static;
 
-    /// The reason why memory could not be allocated, or an operation could not be enqueued. The
-    /// type is `Send` and `Sync`, so that `?` converts a [`PoolError`] into `Box<dyn Error + Send +
-    /// Sync>` in code that is generic over the backend.
+    /// The error returned if memory cannot be allocated or an operation cannot be enqueued. The
+    /// type is `Send` and `Sync`, so that `?` can convert a [`PoolError`] into `Box<dyn Error +
+    /// Send + Sync>` in code that is generic over the backend.
     type Error: Error + Send + Sync + 'static;
 
-    /// The reason why a view's contents could not be read or written. Use
-    /// [`ViewError`](crate::ViewError) if views are slices.
+    /// The error returned if the contents of a view cannot be read or written. Backends whose views
+    /// are slices should use [`ViewError`](crate::ViewError).
     type ViewError: Error + From<ShapeError> + Send + Sync + 'static;
 
-    /// The alignment of every block, in bytes. If blocks are not addresses, their identities have
-    /// this alignment.
+    /// The alignment of every block, in bytes. If blocks are not addresses, their identities are
+    /// aligned to `ALIGN`.
     const ALIGN: usize;
 
-    /// The largest alignment that an element may have, in bytes. Acquiring elements with a larger
-    /// alignment is a compile error.
+    /// The largest alignment that an element may have, in bytes. Acquiring elements with an
+    /// alignment larger than `MAX_ALIGN` is a compile error.
     ///
-    /// A backend whose `MAX_ALIGN` is above [`ALIGN`](Self::ALIGN) implements
-    /// [`align_block`](Self::align_block). For elements aligned above `ALIGN`, the pool reserves
-    /// one element more than it hands out, and hands out the aligned part.
+    /// A backend whose `MAX_ALIGN` is larger than [`ALIGN`](Self::ALIGN) must implement
+    /// [`align_block`](Self::align_block). If the elements require an alignment larger than
+    /// `ALIGN`, the pool reserves memory for one extra element and hands out the aligned part.
     const MAX_ALIGN: usize = Self::ALIGN;
 
-    /// The block of an empty slot, used for views of no bytes. It is never freed or written. A
-    /// slice needs a non-null address with a block's alignment (`NonNull::dangling` of a type with
-    /// that alignment), even if it has no elements. An opaque block may be any value that
-    /// identifies no memory.
+    /// The block of an empty slot, which is used for views that contain no bytes. The `DANGLING`
+    /// block is never freed or written. Even a slice without elements needs a non-null, aligned
+    /// address, which `NonNull::dangling` returns for a type that has the alignment of a block. A
+    /// backend with opaque blocks may use any value that does not identify any memory.
     const DANGLING: Self::Block;
 
-    /// Returns the part of a block that begins at its first multiple of `align`, a power of two
-    /// above [`ALIGN`](Self::ALIGN) and at most [`MAX_ALIGN`](Self::MAX_ALIGN). Every method except
-    /// [`free`](Self::free) accepts this part. For a block that is too short, and for
-    /// [`DANGLING`](Self::DANGLING), it returns an aligned block without bytes.
+    /// Returns the part of a block that begins at the block's first multiple of `align`, which is a
+    /// power of two above [`ALIGN`](Self::ALIGN) and at most [`MAX_ALIGN`](Self::MAX_ALIGN). Every
+    /// method except [`free`](Self::free) accepts the returned part as a block. If the block is too
+    /// short, or is [`DANGLING`](Self::DANGLING), the method returns an aligned block that contains
+    /// no bytes.
     #[must_use]
     fn align_block(block: Self::Block, align: usize) -> Self::Block {
         let _ = align;
         block
     }
 
-    /// Returns the device of the context's memory.
+    /// Returns the device on which the context allocates memory.
     fn device(context: &Self::Context) -> Device;
 
     /// Allocates a block of `bytes` bytes.
     ///
     /// # Errors
     ///
-    /// The backend's own error if the block cannot be allocated. The pool then frees its idle
-    /// blocks and tries once more. A backend must report every failure; it must never return a
-    /// smaller block or a different kind of memory.
+    /// Returns the backend's own error if the block cannot be allocated. After an error, the pool
+    /// frees its idle blocks and tries to allocate the block once more. A backend must report every
+    /// failure, and must never return a smaller block or a different kind of memory.
     fn allocate(
         context: &Self::Context,
         bytes: usize,
         advice: Advice,
     ) -> Result<Self::Block, Self::Error>;
 
-    /// Frees a block after all work that was enqueued on it. The call may wait for that work, or
-    /// enqueue the free after it. It never unwinds, because no caller could handle the error.
+    /// Frees a block after all work that has been enqueued on it. `free` may either wait for the
+    /// enqueued work or enqueue the free operation after that work. `free` must never unwind,
+    /// because no caller could handle the error.
     ///
     /// # Safety
     ///
-    /// `block` came from [`allocate`](Self::allocate) of the same context with the same `bytes`,
-    /// and has not been freed. No view of the block is used any more.
+    /// `block` must have been returned by [`allocate`](Self::allocate) for the same context and the
+    /// same `bytes`, and must not have been freed. No view of the block may be used after this
+    /// call.
     unsafe fn free(context: &Self::Context, block: Self::Block, bytes: usize);
 
-    /// Waits until freed memory is available again, if [`free`](Self::free) only begins to return
-    /// memory. A pool calls this method after it has freed idle blocks whose memory it needs: at
-    /// the end of `trim`, `compact` and `clear`, and before the last attempt of an allocation. It
-    /// is never called in steady state, and it does not unwind.
+    /// Waits until freed memory is available again, for backends whose [`free`](Self::free) only
+    /// starts to return memory. A pool calls this method after it has freed idle blocks, at the end
+    /// of `trim`, `compact` and `clear`, and before the last attempt of an allocation. `settle` is
+    /// never called in steady state, and it must not unwind.
     fn settle(context: &Self::Context) {
         let _ = context;
     }
 
-    /// Creates the exclusive view of the first `length` elements of `block`. The block is
-    /// [`DANGLING`](Self::DANGLING) if these elements have no bytes.
+    /// Creates an exclusive view of the first `length` elements of `block`. If the elements have no
+    /// bytes, the block is [`DANGLING`](Self::DANGLING).
     ///
     /// # Safety
     ///
-    /// For all of `'s`, the block stays allocated and no other view of it is used. It holds at
-    /// least `length` elements of `T`, which are initialised and valid as `T`. `slot` is the slot
-    /// that holds the block.
+    /// The block must stay allocated for all of `'s`, and no other view of the block may be used
+    /// during that time. The block must hold at least `length` elements of `T` that are initialised
+    /// and valid. `slot` must be the slot that holds the block.
     unsafe fn view<'s, T: Element>(
         block: Self::Block,
         slot: SlotRef<Self>,
@@ -216,25 +229,28 @@ pub unsafe trait PoolBackend: Sized + 'static {
     ///
     /// # Safety
     ///
-    /// Same as for [`view`](Self::view), but other shared views may be in use.
+    /// The same requirements as for [`view`](Self::view) apply, except that other shared views may
+    /// be in use.
     unsafe fn view_ref<'s, T: Element>(
         block: Self::Block,
         slot: SlotRef<Self>,
         length: usize,
     ) -> Self::ViewRef<'s, T>;
 
-    /// Orders the backend's queue after work that the pool does not see. The pool calls this method
-    /// for a slot that a view [armed](SlotRef::arm), before the slot's block is handed out again or
-    /// freed. Fills, frees and other work enqueued afterwards run after that work.
+    /// Orders the backend's queue after work that the pool cannot observe. A pool calls this method
+    /// for each slot that a view has [armed](SlotRef::arm), before the slot's block is handed out
+    /// again or freed. Fills, frees and other operations that are enqueued after this call run
+    /// after the work that the pool cannot observe.
     ///
     /// # Errors
     ///
-    /// The backend's own error if the order cannot be established. The acquire then fails with this
-    /// error, or the block is leaked instead of freed.
+    /// Returns the backend's own error if the order cannot be established. If this method fails,
+    /// the acquire that called it fails with the same error, or the block is leaked instead of
+    /// being freed.
     ///
     /// # Safety
     ///
-    /// `block` is allocated and no view of it is in use.
+    /// `block` must be allocated, and no view of it may be in use.
     unsafe fn reuse(
         context: &Self::Context,
         block: Self::Block,
@@ -245,11 +261,12 @@ pub unsafe trait PoolBackend: Sized + 'static {
     ///
     /// # Errors
     ///
-    /// The backend's own error if the operation cannot be enqueued.
+    /// Returns the backend's own error if the operation cannot be enqueued.
     ///
     /// # Safety
     ///
-    /// `block` holds at least `bytes` bytes, `bytes` is not 0, and no view of the block is in use.
+    /// `block` must hold at least `bytes` bytes, `bytes` must not be 0, and no view of the block
+    /// may be in use.
     unsafe fn set_bytes(
         context: &Self::Context,
         block: Self::Block,
@@ -261,12 +278,12 @@ pub unsafe trait PoolBackend: Sized + 'static {
     ///
     /// # Errors
     ///
-    /// The backend's own error if the operation cannot be enqueued.
+    /// Returns the backend's own error if the operation cannot be enqueued.
     ///
     /// # Safety
     ///
-    /// `block` holds at least `length` elements of `T`, which have more than 0 bytes. No view of
-    /// the block is in use.
+    /// `block` must hold at least `length` elements of `T`, and these elements must have more than
+    /// 0 bytes. No view of the block may be in use.
     unsafe fn fill<T: Element>(
         context: &Self::Context,
         block: Self::Block,
@@ -274,17 +291,17 @@ pub unsafe trait PoolBackend: Sized + 'static {
         length: usize,
     ) -> Result<(), Self::Error>;
 
-    /// Copies `source` to the start of `block`, in queue order. `source` may be reused as soon as
-    /// this method returns: later writes to `source` do not change the copy.
+    /// Copies `source` to the start of `block`, in queue order. The caller may reuse `source` as
+    /// soon as this method returns, because later writes to `source` do not change the copy.
     ///
     /// # Errors
     ///
-    /// The backend's own error if the operation cannot be enqueued.
+    /// Returns the backend's own error if the operation cannot be enqueued.
     ///
     /// # Safety
     ///
-    /// `block` holds at least `source.len()` elements of `T`, which have more than 0 bytes. No view
-    /// of the block is in use.
+    /// `block` must hold at least `source.len()` elements of `T`, and these elements must have more
+    /// than 0 bytes. No view of the block may be in use.
     unsafe fn copy_from_host<T: Element>(
         context: &Self::Context,
         block: Self::Block,
@@ -292,35 +309,36 @@ pub unsafe trait PoolBackend: Sized + 'static {
     ) -> Result<(), Self::Error>;
 }
 
-/// A backend whose blocks the host can write through a pointer at any time.
+/// A backend whose blocks can be written by the host through a pointer at any time.
 ///
-/// Host code writes through the pointer without waiting for a queue. A backend whose fills and
-/// copies run later must therefore not implement this trait, even if its memory is host memory.
+/// Host code writes through the pointer without waiting for any queue. A backend must not implement
+/// this trait if its fills and copies run later, even if its memory is host memory.
 ///
-/// Scopes of such a backend hand out slices of any `T: Copy`, including elements with padding and
-/// uninitialised memory. These slices come from the host pointer and not from
-/// [`view`](PoolBackend::view).
+/// The scopes of a host backend hand out slices of any `T: Copy`, including types with padding and
+/// uninitialised memory. The pool creates slices of types that are not an `Element` from the host
+/// pointer, and does not call [`view`](PoolBackend::view) for them.
 ///
 /// # Safety
 ///
-/// - [`host_pointer`](Self::host_pointer) of an allocated block is aligned to
-///   [`ALIGN`](PoolBackend::ALIGN). The pointer is valid for reads and writes of the whole block
-///   until the block is freed. The pointer of [`DANGLING`](PoolBackend::DANGLING) is non-null and
-///   aligned.
-/// - A view that is a slice lies in the memory at this pointer, and in no other mapping of that
-///   memory, because the pool finds a slice's block by the slice's address.
-/// - Writes of [`set_bytes`](PoolBackend::set_bytes), [`fill`](PoolBackend::fill) and
-///   [`copy_from_host`](PoolBackend::copy_from_host) are visible through this pointer when these
-///   methods return.
-/// - The pool may leave bytes of a block uninitialised. Those methods therefore do not read bytes
-///   before they write them, and create no reference to elements that they have not written. A
-///   backend that keeps freed blocks for later allocations initialises the blocks first.
+/// - For an allocated block, [`host_pointer`](Self::host_pointer) must return a pointer that is
+///   aligned to [`ALIGN`](PoolBackend::ALIGN). The returned pointer must be valid for reads and
+///   writes of the whole block until the block is freed. The pointer returned for
+///   [`DANGLING`](PoolBackend::DANGLING) must be non-null and aligned.
+/// - A view that is a slice must use the same mapping of the memory as the host pointer, because
+///   the pool finds the block of a slice by the slice's address.
+/// - All writes made by [`set_bytes`](PoolBackend::set_bytes), [`fill`](PoolBackend::fill) and
+///   [`copy_from_host`](PoolBackend::copy_from_host) must be visible through the host pointer when
+///   these methods return.
+/// - The pool may leave some bytes of a block uninitialised. The methods that write to a block must
+///   therefore not read bytes or create references to elements before they have written them. If a
+///   backend keeps freed blocks for later allocations, it must initialise them before it returns
+///   them again.
 pub unsafe trait HostBackend: PoolBackend {
-    /// Returns the address of a block.
+    /// Returns the host address of a block.
     fn host_pointer(block: Self::Block) -> *mut u8;
 }
 
-/// The reason for a call of [`PoolBackend::reuse`].
+/// The reason why a pool calls [`PoolBackend::reuse`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Reuse {
@@ -330,45 +348,46 @@ pub enum Reuse {
     Free,
 }
 
-/// Hints from the pool's configuration that an allocation may follow.
+/// Hints from the pool's configuration that a backend may follow or ignore when it allocates a
+/// block.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Advice {
-    /// Requests huge pages from the system, if the block is large enough.
+    /// Requests huge pages from the system if the block is large enough.
     pub huge_pages: bool,
 }
 
-/// A block of host memory that belongs to no slot.
+/// A block of host memory that does not belong to any slot.
 #[derive(Clone, Copy, Debug)]
 pub struct LooseBlock<K> {
     pub(crate) block: K,
-    /// The bytes that the block was allocated with; 0 if there is no block.
+    /// The number of bytes that were allocated for the block, or 0 if there is no block.
     pub(crate) bytes: usize,
-    /// The number of bytes from the start that may be uninitialised.
+    /// The number of bytes at the start of the block that may be uninitialised.
     pub(crate) uninitialised: usize,
 }
 
-/// Implemented only by the layouts of this crate.
+/// A sealed trait that is implemented only by the layouts of this crate.
 pub trait SealedLayout {}
 
-/// A memory layout of pools: [`Slots`](crate::Slots) or [`Stack`](crate::Stack). The trait is
-/// sealed.
+/// A memory layout of pools, which is either [`Slots`](crate::Slots) or [`Stack`](crate::Stack).
+/// This trait is sealed.
 ///
-/// A backend names its layout ([`PoolBackend::Layout`]), so each pool is compiled for exactly one
+/// Each backend names its layout as [`PoolBackend::Layout`], so a pool is compiled for exactly one
 /// layout.
 pub trait Layout<B: PoolBackend>: SealedLayout + Sized + 'static {
-    /// `true` if each array uses a slot, with its own block.
+    /// `true` if every array uses a slot that has its own block.
     ///
-    /// [`PoolStats`] counts slots only in this case: `active_slots` and `high_water_slots` are 0 in
-    /// the scopes of a layout without slots. Tests that are generic over the layout check this
-    /// constant before they count slots or blocks.
+    /// If `HAS_SLOTS` is `false`, the slot counts `active_slots` and `high_water_slots` of a
+    /// scope's [`PoolStats`] are always 0. Tests that are generic over the layout should check
+    /// `HAS_SLOTS` before they count slots or blocks.
     const HAS_SLOTS: bool;
 
-    /// The one word that a pool stores.
+    /// The root, a single word that the pool stores.
     #[doc(hidden)]
     type Root: PoolRoot<B, State = Self::State, Cursor = Self::Cursor>;
 
-    /// The state that a pool owns in addition to the root.
+    /// The state that a pool owns in addition to its root.
     #[doc(hidden)]
     type State: PoolState<B, Cursor = Self::Cursor>;
 
@@ -386,211 +405,216 @@ pub(crate) type State<B> = <<B as PoolBackend>::Layout as Layout<B>>::State;
 /// The cursor of a scope of the backend `B`.
 pub(crate) type Cursor<B> = <<B as PoolBackend>::Layout as Layout<B>>::Cursor;
 
-/// The position of a cursor of the backend `B`, by value.
+/// The position of a cursor of the backend `B`, passed by value.
 pub(crate) type Place<'s, B> = <Cursor<B> as ScopeCursor<B>>::Place<'s>;
 
 /// Memory of the backend `B` that was reserved for one array.
 pub(crate) type Memory<'s, B> = <Cursor<B> as ScopeCursor<B>>::Memory<'s>;
 
-/// Reserved memory and its cached shape. The type has few enough words for a cold function to
-/// return it in registers.
+/// Reserved memory together with its cached shape. `MemoryAndShape` is small enough that a cold
+/// function can return it in registers.
 pub(crate) type MemoryAndShape<'s, M, B> = (M, &'s mut Way<<B as PoolBackend>::Descriptor>);
 
-/// Determines how the elements of newly acquired memory are used first.
+/// Specifies how the elements of newly acquired memory are first used.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FirstUse {
-    /// The elements may be read first: contents of an earlier use are handed out, and must be
-    /// initialised.
+    /// The elements may be read before they are written, so the memory must be initialised and may
+    /// expose the contents of an earlier use.
     Read,
-    /// All elements are written before they are read, or are handed out as memory that need not be
-    /// initialised.
+    /// All elements are written before they are read, or are handed out as memory that may be
+    /// uninitialised.
     Write,
 }
 
-/// A handle to a pool, which is a plain value of one word. The code that holds the value decides
-/// when the pool ends.
+/// A handle to a pool, represented as a plain one-word value. The code that owns the root decides
+/// when the pool is destroyed.
 pub trait PoolRoot<B: PoolBackend>: Copy {
-    /// See [`Layout::State`].
+    /// The state of the pool (see [`Layout::State`]).
     type State;
-    /// See [`Layout::Cursor`].
+    /// The cursor type of the pool's scopes (see [`Layout::Cursor`]).
     type Cursor;
 
     /// Creates an empty pool.
     fn create(context: B::Context, config: PoolConfig) -> Result<Self, PoolError<B::Error>>;
 
-    /// Frees the pool's memory, and drops the context last.
+    /// Frees the pool's memory and then drops the context.
     ///
     /// # Safety
     ///
-    /// The pool is live, no view or cursor of the pool is in use, and no copy of this root is used
-    /// afterwards.
+    /// The pool must be live, no view or cursor of the pool may be in use, and no copy of this root
+    /// may be used after this call.
     unsafe fn destroy(self);
 
     /// Returns the pool's state.
     ///
     /// # Safety
     ///
-    /// The pool is live for `'s`.
+    /// The pool must stay live for `'s`.
     unsafe fn state<'s>(self) -> &'s Self::State;
 
     /// Returns a cursor at the beginning of the pool's memory.
     ///
     /// # Safety
     ///
-    /// The pool outlives the cursor, no view of the pool is in use, and no other cursor of the pool
-    /// is used while this cursor is.
+    /// The pool must outlive the cursor, no view of the pool may be in use, and no other cursor of
+    /// the pool may be used while the returned cursor is in use.
     unsafe fn cursor(self) -> Self::Cursor;
 
-    /// `true` if the pools in use on a thread form a chain: see [`enter`](Self::enter).
+    /// `true` if the pools that a thread is using form a chain (see [`enter`](Self::enter)).
     const NESTS: bool = false;
 
-    /// Does the same as [`cursor`](Self::cursor), for a pool on which [`enter`](Self::enter) may
-    /// have been called.
+    /// Returns a cursor like [`cursor`](Self::cursor), for a pool on which [`enter`](Self::enter)
+    /// may have been called.
     ///
     /// # Safety
     ///
-    /// Same as for [`cursor`](Self::cursor).
+    /// The same requirements as for [`cursor`](Self::cursor) apply.
     #[inline(always)]
     unsafe fn nested_cursor(self) -> Self::Cursor {
-        // SAFETY: the caller upholds the same contract.
+        // SAFETY: the caller upholds the safety contract of `cursor`.
         unsafe { self.cursor() }
     }
 
-    /// Makes this pool the innermost pool in the chain of pools that its thread is using: the pool
-    /// *enters* the chain. Called only if [`NESTS`](Self::NESTS).
+    /// Adds this pool to the chain of pools that its thread is using, as the innermost pool. This
+    /// method is called only if [`NESTS`](Self::NESTS) is `true`.
     ///
     /// # Safety
     ///
-    /// `innermost` is null or was set by these functions, for pools that stay live until they
-    /// leave. This pool is live, no view or cursor of it is in use, and it is not in the chain.
+    /// `innermost` must be null or must have been set by `enter` or `leave`, for pools that stay
+    /// live until they leave the chain. This pool must be live and must not be in the chain, and no
+    /// view or cursor of the pool may be in use.
     unsafe fn enter(self, innermost: &Cell<*mut ()>) {
         _ = innermost;
     }
 
     /// Removes the pool from the chain. Returns `false` if the pool is the innermost pool of
-    /// another chain. In that case the pool has not left, and must stay live for the rest of the
-    /// process.
+    /// another chain. If the method returns `false`, the pool is still in its chain and must stay
+    /// live for the rest of the process.
     ///
     /// # Safety
     ///
-    /// The pool has entered the chain and is live, and no view or cursor of it is in use. All other
-    /// pools in the chain are also live; their views and cursors may be in use.
+    /// The pool must be live and in the chain, and no view or cursor of the pool may be in use. All
+    /// other pools in the chain must also be live, but their views and cursors may be in use.
     unsafe fn leave(self, innermost: &Cell<*mut ()>) -> bool {
         _ = innermost;
         true
     }
 
-    /// Returns the pool that follows this pool in a free list.
+    /// Returns the next pool in the free list that contains this pool.
     ///
     /// # Safety
     ///
-    /// The pool is live.
+    /// The pool must be live.
     unsafe fn next_idle(self) -> *mut ();
 
     /// Sets the value that [`next_idle`](Self::next_idle) returns.
     ///
     /// # Safety
     ///
-    /// The pool is live.
+    /// The pool must be live.
     unsafe fn set_next_idle(self, next: *mut ());
 
-    /// Converts into an untyped address, which is not null and is aligned to at least 8.
+    /// Converts the root into an untyped address that is not null and is aligned to at least 8
+    /// bytes.
     fn into_raw(self) -> *mut ();
 
-    /// Converts back from an address that [`into_raw`](Self::into_raw) returned.
+    /// Converts an address returned by [`into_raw`](Self::into_raw) back into a root.
     ///
     /// # Safety
     ///
-    /// `address` came from [`into_raw`](Self::into_raw) of a root of the same backend.
+    /// `address` must have been returned by [`into_raw`](Self::into_raw) for a root of the same
+    /// backend.
     unsafe fn from_raw(address: *mut ()) -> Self;
 }
 
-/// The state that a pool owns in addition to its memory: the context, the configuration, the
-/// counters, and the named arrays.
+/// The state that a pool owns in addition to its memory, which consists of the context, the
+/// configuration, the counters and the named arrays.
 pub trait PoolState<B: PoolBackend> {
-    /// See [`Layout::Cursor`].
+    /// The cursor type of the pool's scopes (see [`Layout::Cursor`]).
     type Cursor: ScopeCursor<B>;
 
     /// Returns the backend's context.
     fn context(&self) -> &B::Context;
 
-    /// Returns the configuration.
+    /// Returns the pool's configuration.
     fn config(&self) -> PoolConfig;
 
-    /// Returns the pool's statistics, as seen from a position after `active` arrays.
+    /// Returns the pool's statistics for a position after the first `active` arrays.
     fn stats(&self, active: usize) -> PoolStats;
 
-    /// Fills `none` with the statistics that any thread may read while the pool lives. The
-    /// configuration, the device and the live bytes are not included.
+    /// Returns `none` with all statistics filled in that any thread may read while the pool is
+    /// live. The returned statistics do not include the configuration, the device or the live
+    /// bytes.
     fn shared_numbers(&self, none: PoolStats) -> PoolStats;
 
-    /// Resets the peaks, for `clear`.
+    /// Resets the peak values when the pool is cleared.
     fn forget_peaks(&self);
 
-    /// Replaces the configuration.
+    /// Replaces the pool's configuration.
     ///
     /// # Errors
     ///
-    /// [`ConfigError`] if a value is out of range. Nothing is changed in that case.
+    /// Returns [`ConfigError`] if a value is out of range. If the method fails, the configuration
+    /// does not change.
     ///
     /// # Safety
     ///
-    /// The pool is borrowed exclusively, so no view of the pool is in use.
+    /// The caller must have exclusive access to the pool, so that no view of the pool is in use.
     unsafe fn configure(&self, config: PoolConfig) -> Result<(), ConfigError>;
 
-    /// Returns the identity of the pool, unique in the process.
+    /// Returns the pool's identity, which is unique in the process.
     fn id(&self) -> u64;
 
-    /// Returns a serial that no handle of this pool has used.
+    /// Returns a serial number that no handle of this pool has used before.
     fn next_serial(&self) -> u64;
 
     /// Returns the named array with the given number.
     ///
     /// # Safety
     ///
-    /// An array with this number exists.
+    /// A named array with the given number must exist.
     unsafe fn named(
         &self,
         number: usize,
     ) -> NamedArray<<Self::Cursor as ScopeCursor<B>>::Memory<'_>>;
 
-    /// Returns a cursor at the position after the first `number` named arrays.
+    /// Returns a cursor that is positioned after the first `number` named arrays.
     ///
     /// # Safety
     ///
-    /// Same as for [`PoolRoot::cursor`], except that views of the first `number` arrays may be in
-    /// use. At least `number` arrays are handed out.
+    /// The same requirements as for [`PoolRoot::cursor`] apply, except that views of the first
+    /// `number` arrays may be in use. At least `number` arrays must be handed out.
     unsafe fn cursor(&self, number: usize) -> Self::Cursor;
 }
 
-/// The position of a scope in its pool's memory. Reserving checks the memory at this position, and
-/// stepping moves past that memory. The cursor moves back in only one case: when filling the memory
-/// failed and nothing has been acquired since.
+/// The position of a scope in the memory of its pool. Reserving memory checks the memory at the
+/// cursor's position, and stepping moves the cursor past that memory. The cursor moves backwards
+/// only if filling the memory failed and nothing has been acquired since the step.
 pub trait ScopeCursor<B: PoolBackend>: fmt::Debug + Sized {
-    /// See [`Layout::State`].
+    /// The state of the pool (see [`Layout::State`]).
     type State;
 
-    /// The position of a cursor, by value. Larger functions take the position instead of the
-    /// cursor, because a cursor passed to them would have to be in memory.
+    /// The position of a cursor, passed by value. Larger functions accept a position instead of a
+    /// cursor, because a cursor that is passed to them would have to be stored in memory.
     type Place<'s>: CursorPlace<'s, B, Memory = Self::Memory<'s>>;
 
     /// Memory that was reserved for one array.
     type Memory<'s>: ArrayMemory<'s, B>;
 
-    /// Returns a cursor that starts at this cursor's position.
+    /// Returns a new cursor that starts at this cursor's position.
     ///
     /// # Safety
     ///
-    /// This cursor is not used until the new cursor, and everything reserved through it, is no
-    /// longer in use.
+    /// This cursor must not be used until the new cursor, and everything reserved through the new
+    /// cursor, is no longer in use.
     unsafe fn copy(&self) -> Self;
 
-    /// Reserves initialised memory for `length` elements of `T`, without taking it. This is the hot
-    /// path.
+    /// Reserves initialised memory for `length` elements of `T` without moving the cursor. This
+    /// method is on the hot path of every acquire.
     ///
     /// # Safety
     ///
-    /// The pool lives for `'s`.
+    /// The pool must live for `'s`.
     ///
     /// # Panics
     ///
@@ -598,79 +622,82 @@ pub trait ScopeCursor<B: PoolBackend>: fmt::Debug + Sized {
     #[track_caller]
     unsafe fn reserve<'s, T>(&self, length: usize) -> Self::Memory<'s>;
 
-    /// Does the same as [`reserve`](Self::reserve), but returns an error instead of panicking, and
-    /// accepts either first use of the elements.
+    /// Reserves memory like [`reserve`](Self::reserve), but returns an error instead of panicking,
+    /// and accepts either kind of first use.
     ///
     /// # Errors
     ///
-    /// Same as [`Scope::try_acquire`](crate::Scope::try_acquire).
+    /// Returns the same errors as [`Scope::try_acquire`](crate::Scope::try_acquire).
     ///
     /// # Safety
     ///
-    /// The pool lives for `'s`.
+    /// The pool must live for `'s`.
     unsafe fn try_reserve<'s, T>(
         &self,
         length: usize,
         first_use: FirstUse,
     ) -> Result<Self::Memory<'s>, PoolError<B::Error>>;
 
-    /// Returns the position of the cursor.
+    /// Returns the cursor's position.
     ///
     /// # Safety
     ///
-    /// The pool lives for `'s`. While the returned position is in use, the cursor only steps past
-    /// memory that was reserved through this position.
+    /// The pool must live for `'s`. While the returned position is in use, the cursor may only step
+    /// past memory that was reserved through the position.
     unsafe fn place<'s>(&self) -> Self::Place<'s>;
 
-    /// Takes the reserved memory by stepping past it.
+    /// Acquires the reserved memory by moving the cursor past it.
     ///
     /// # Safety
     ///
-    /// `reserved` is the memory that was last reserved through this cursor.
+    /// `reserved` must be the memory that was last reserved through this cursor.
     unsafe fn step(&self, reserved: Self::Memory<'_>);
 
-    /// Gives back memory that was taken. The memory stays taken if the cursor has moved further,
-    /// because code that ran after the step acquired memory.
+    /// Returns acquired memory to the pool by moving the cursor back. If other memory has been
+    /// acquired after `taken`, this method does nothing and `taken` remains acquired.
     ///
     /// # Safety
     ///
-    /// This cursor has stepped past `taken`, and no view of that memory is in use.
+    /// This cursor must have stepped past `taken`, and no view of that memory may be in use.
     unsafe fn step_back(&self, taken: Self::Memory<'_>);
 
-    /// Takes the reserved memory, then fills it. If filling fails, the memory is given back.
+    /// Acquires the reserved memory and then fills it. If filling fails, the memory is returned to
+    /// the pool.
     ///
     /// # Safety
     ///
-    /// `reserved` is the memory that was last reserved through this cursor. `fill` creates no view
-    /// of this memory that is used after an error.
+    /// `reserved` must be the memory that was last reserved through this cursor. If `fill` returns
+    /// an error, no view of the memory that `fill` created may be used again.
     #[inline(always)]
     unsafe fn step_and_fill<E>(
         &self,
         reserved: Self::Memory<'_>,
         fill: impl FnOnce() -> Result<(), E>,
     ) -> Result<(), E> {
-        // SAFETY: the caller upholds the same contract.
+        // SAFETY: the caller guarantees that `reserved` was last reserved through this cursor.
         unsafe { self.step(reserved) };
         let filled = fill();
         if filled.is_err() {
-            // SAFETY: the cursor just stepped past the memory, and no view of it exists (caller).
+            // SAFETY: the cursor just stepped past `reserved`, and the caller guarantees that no
+            // view of this memory is used after an error.
             unsafe { self.step_back(reserved) };
         }
         filled
     }
 
-    /// Enlarges the memory of a vector, and moves the elements if the memory moves.
+    /// Enlarges the memory of a vector and moves the elements if the memory moves.
     ///
     /// # Errors
     ///
-    /// Same as [`Scope::try_acquire`](crate::Scope::try_acquire). The vector's memory is then
-    /// unchanged.
+    /// Returns the same errors as [`Scope::try_acquire`](crate::Scope::try_acquire). If the method
+    /// fails, the vector's memory does not change.
     ///
     /// # Safety
     ///
-    /// This cursor has stepped past `vector.memory`. The vector holds the only view of that memory,
-    /// which ends with this call. The first `vector.length` elements are initialised. `T` is plain
-    /// if `vector.plain` is `true`.
+    /// This cursor must have stepped past `vector.memory`. The vector must hold the only view of
+    /// its memory, and that view must not be used after this call. The first `vector.length`
+    /// elements must be initialised. If `vector.plain` is `true`, every byte of a `T` must be
+    /// initialised.
     unsafe fn enlarge<'s, T: Copy>(
         &self,
         vector: VectorMemory<Self::Memory<'s>>,
@@ -679,34 +706,36 @@ pub trait ScopeCursor<B: PoolBackend>: fmt::Debug + Sized {
     where
         B: HostBackend;
 
-    /// Returns the vector's memory beyond its elements to the pool, if the layout can do so and
-    /// nothing has been acquired since.
+    /// Returns the unused part of the vector's memory to the pool, if the layout supports this and
+    /// nothing has been acquired after the vector.
     ///
     /// # Safety
     ///
-    /// This cursor has stepped past `vector.memory`. The vector holds the only view of that memory,
-    /// which ends with this call. The first `vector.length` elements may be viewed afterwards. No
-    /// other cursor is used while this cursor is in use.
+    /// This cursor must have stepped past `vector.memory`. The vector must hold the only view of
+    /// its memory, and that view must not be used after this call. The first `vector.length`
+    /// elements may be viewed again after this call. No other cursor of the pool may be used while
+    /// this cursor is in use.
     #[inline(always)]
     unsafe fn shrink<T>(&self, vector: VectorMemory<Self::Memory<'_>>) {
         let _ = vector;
     }
 
-    /// Takes the `length` elements at `start` out of memory that is not handed out, and steps past
-    /// them. Returns their new address, or `None` if the elements are not in such memory.
+    /// Removes the `length` elements at `start` from memory that is not handed out, and moves the
+    /// cursor past them. Returns the new address of the elements, or `None` if the elements are not
+    /// in memory that can be kept.
     ///
     /// # Safety
     ///
-    /// The elements have bytes, and all of those bytes are initialised if `plain`. No view of
-    /// memory at or above the cursor is in use, except the caller's view of these elements, which
-    /// ends with this call.
+    /// The elements must have a nonzero size, and if `plain` is `true`, all bytes of the elements
+    /// must be initialised. No view of memory at or above the cursor may be in use, except the
+    /// caller's view of these elements, which must not be used after this call.
     unsafe fn keep<T: Copy>(&self, start: *mut T, length: usize, plain: bool) -> Option<*mut T>
     where
         B: HostBackend;
 
-    /// Returns the size in bytes of the block that contains the address, if the block is not handed
-    /// out. Returns `None` if there is no such block, or if the layout's memory cannot leave the
-    /// pool.
+    /// Returns the size in bytes of the block that contains `address`, if that block is not handed
+    /// out. Returns `None` if no idle block contains `address`, or if the layout does not allow its
+    /// memory to leave the pool.
     fn idle_block_bytes(&self, address: NonNull<u8>) -> Option<usize>
     where
         B: HostBackend,
@@ -715,13 +744,14 @@ pub trait ScopeCursor<B: PoolBackend>: fmt::Debug + Sized {
         None
     }
 
-    /// Takes the block that [`idle_block_bytes`](Self::idle_block_bytes) found out of the pool, and
-    /// replaces it with `spare`. If there is no such block, it returns `None` and drops `spare`.
+    /// Removes the block that [`idle_block_bytes`](Self::idle_block_bytes) found from the pool, and
+    /// replaces it with `spare`. If no idle block contains `address`, the method drops `spare` and
+    /// returns `None`.
     ///
     /// # Safety
     ///
-    /// Only the caller has a view of the block. The caller owns `spare`, which belongs to the
-    /// pool's backend and context. The pool is borrowed exclusively.
+    /// The caller must hold the only view of the block. The caller must own `spare`, which must
+    /// belong to the pool's backend and context. The caller must have exclusive access to the pool.
     unsafe fn take_idle_block(
         &self,
         address: NonNull<u8>,
@@ -734,8 +764,7 @@ pub trait ScopeCursor<B: PoolBackend>: fmt::Debug + Sized {
         None
     }
 
-    /// Returns the number of arrays that are handed out below the cursor, if the layout counts
-    /// them.
+    /// Returns the number of handed-out arrays below the cursor, if the layout counts arrays.
     fn active(&self) -> usize;
 
     /// Returns the pool's state.
@@ -747,11 +776,11 @@ pub trait ScopeCursor<B: PoolBackend>: fmt::Debug + Sized {
     /// Replaces oversized memory that is not handed out with smaller memory.
     fn compact(&self, compaction: &Compaction) -> ReleaseReport;
 
-    /// Starts sampling the lengths of acquires.
+    /// Starts sampling the lengths requested by acquires.
     fn sample_lengths(&self);
 
-    /// Records the caller of a method without `try_`, for the report of a debug build. Does nothing
-    /// in release builds.
+    /// Records the caller of a panicking acquire method for the report that debug builds produce.
+    /// In release builds, this method does nothing.
     #[inline(always)]
     #[track_caller]
     fn note_caller(&self) {}
@@ -761,9 +790,9 @@ pub trait ScopeCursor<B: PoolBackend>: fmt::Debug + Sized {
 #[derive(Clone, Copy, Debug)]
 pub struct NamedArray<M> {
     pub(crate) memory: M,
-    /// The serial of the handle; 0 if no handle names the array.
+    /// The serial number of the handle, or 0 if no handle names the array.
     pub(crate) serial: u64,
-    /// The number of elements of the array.
+    /// The number of elements in the array.
     pub(crate) length: usize,
 }
 
@@ -771,11 +800,11 @@ pub struct NamedArray<M> {
 #[derive(Clone, Copy, Debug)]
 pub struct VectorMemory<M> {
     pub(crate) memory: M,
-    /// The number of elements that the vector's memory holds.
+    /// The number of elements that fit in the vector's memory.
     pub(crate) capacity: usize,
-    /// The number of elements that are initialised.
+    /// The number of initialised elements.
     pub(crate) length: usize,
-    /// `true` if every byte of an element is initialised.
+    /// `true` if every byte of every element is initialised.
     pub(crate) plain: bool,
 }
 
@@ -783,61 +812,61 @@ pub struct VectorMemory<M> {
 pub(crate) type EnlargeResult<'s, B, C> =
     Result<VectorMemory<<C as ScopeCursor<B>>::Memory<'s>>, PoolError<<B as PoolBackend>::Error>>;
 
-/// The position of a cursor, by value. It is used to acquire arrays whose lengths are checked
-/// before memory is reserved.
+/// The position of a cursor, passed by value. A position is used to acquire arrays whose lengths
+/// are checked before memory is reserved.
 pub trait CursorPlace<'s, B: PoolBackend>: Copy {
-    /// See [`ScopeCursor::Memory`].
+    /// The memory reserved for one array (see [`ScopeCursor::Memory`]).
     type Memory;
 
     /// Returns the memory for `length` elements if they fit without a call to the cold function.
     fn fitting<T>(self, length: usize) -> Option<Self::Memory>;
 
-    /// Reserves the memory for `length` elements, with a call to the cold function if needed.
+    /// Reserves the memory for `length` elements, and calls the cold function if necessary.
     ///
     /// # Errors
     ///
-    /// Same as [`Scope::try_acquire`](crate::Scope::try_acquire).
+    /// Returns the same errors as [`Scope::try_acquire`](crate::Scope::try_acquire).
     ///
     /// # Safety
     ///
-    /// The cursor is still at this position.
+    /// The cursor must still be at this position.
     unsafe fn prepare<T>(
         self,
         length: usize,
         first_use: FirstUse,
     ) -> Result<Self::Memory, PoolError<B::Error>>;
 
-    /// Returns the memory for an array of dynamic rank and its cached shape, if the shape is cached
+    /// Returns the memory and the cached shape of an array of dynamic rank, if the shape is cached
     /// and the elements fit without a call to the cold function.
     ///
     /// # Safety
     ///
-    /// The cursor is at this position, and nothing borrowed from a shape set at or above this
-    /// position is in use.
+    /// The cursor must still be at this position, and nothing borrowed from a shape set at or above
+    /// this position may be in use.
     unsafe fn fitting_shape<T: Element>(
         self,
         dims: &[usize],
     ) -> Option<MemoryAndShape<'s, Self::Memory, B>>;
 
-    /// Reserves the memory for an array of dynamic rank and its shape, after
+    /// Reserves the memory and the shape of an array of dynamic rank, after
     /// [`fitting_shape`](Self::fitting_shape) has returned `None`. This method rejects invalid
-    /// lengths, provides memory, and stores a new shape.
+    /// lengths, reserves memory, and stores the shape if it is not yet cached.
     ///
     /// # Errors
     ///
-    /// Same as [`Scope::try_acquire`](crate::Scope::try_acquire).
+    /// Returns the same errors as [`Scope::try_acquire`](crate::Scope::try_acquire).
     ///
     /// # Safety
     ///
-    /// Same as for [`fitting_shape`](Self::fitting_shape).
+    /// The same requirements as for [`fitting_shape`](Self::fitting_shape) apply.
     unsafe fn prepare_shape<T: Element>(
         self,
         dims: &[usize],
         first_use: FirstUse,
     ) -> Result<MemoryAndShape<'s, Self::Memory, B>, PoolError<B::Error>>;
 
-    /// Does the same as [`prepare_shape`](Self::prepare_shape), for elements that may be read
-    /// first.
+    /// Reserves memory like [`prepare_shape`](Self::prepare_shape) for elements that may be read
+    /// first, but panics instead of returning an error.
     ///
     /// # Panics
     ///
@@ -845,7 +874,7 @@ pub trait CursorPlace<'s, B: PoolBackend>: Copy {
     ///
     /// # Safety
     ///
-    /// Same as for [`fitting_shape`](Self::fitting_shape).
+    /// The same requirements as for [`fitting_shape`](Self::fitting_shape) apply.
     #[track_caller]
     unsafe fn prepare_shape_or_panic<T: Element>(
         self,
@@ -853,52 +882,55 @@ pub trait CursorPlace<'s, B: PoolBackend>: Copy {
     ) -> MemoryAndShape<'s, Self::Memory, B>;
 }
 
-/// Memory that was reserved for one array and is valid for `'s`, the lifetime of its scope.
+/// Memory that was reserved for one array and is valid for `'s`, the lifetime of the scope.
 pub trait ArrayMemory<'s, B: PoolBackend>: Copy + fmt::Debug {
-    /// Returns the block that begins with the array. The elements of the array have type `T`.
+    /// Returns the block that starts at the array's first element. `T` must be the type of the
+    /// array's elements.
     fn block_for<T>(self) -> B::Block;
 
-    /// Returns the reference to the pool that a view of the array stores.
+    /// Returns the reference to the pool that each view of the array stores.
     fn reference(self) -> SlotRef<B>;
 
     /// Returns the backend's context.
     fn context(self) -> &'s B::Context;
 
-    /// Names the array for the handle with this serial, and returns the array's number.
+    /// Assigns the array to the handle with the given serial number, and returns the array's
+    /// number.
     ///
     /// # Errors
     ///
-    /// [`PoolError::Bookkeeping`] if the host has no memory for another name.
+    /// Returns [`PoolError::Bookkeeping`] if the host has no memory for another named array.
     ///
     /// # Safety
     ///
-    /// The memory is reserved for `length` elements of the handle's type, and is the last memory
-    /// that its cursor stepped past. No other handle has this `serial`.
+    /// The memory must be reserved for `length` elements of the handle's type, and must be the last
+    /// memory that its cursor stepped past. No other handle may have the same `serial`.
     unsafe fn name(self, serial: u64, length: usize) -> Result<usize, PoolError<B::Error>>;
 
-    /// Records that the array's first `length` elements of `T` may become uninitialised from now
-    /// on.
+    /// Records that the first `length` elements of the array may become uninitialised after this
+    /// call.
     ///
     /// # Safety
     ///
-    /// The memory is reserved for at least `length` elements of `T`, and its scope is open. Either
-    /// the cursor has stepped past the memory, or no other code runs before the caller takes it.
+    /// The memory must be reserved for at least `length` elements of `T`, and its scope must be
+    /// open. Either the cursor must have stepped past the memory, or no other code may run before
+    /// the caller acquires it.
     unsafe fn mark<T>(self, length: usize)
     where
         B: HostBackend;
 
-    /// Creates the exclusive view of the first `length` elements.
+    /// Creates an exclusive view of the first `length` elements.
     ///
     /// # Safety
     ///
-    /// The memory was reserved for `length` elements of `T` or for more bytes, and the cursor has
-    /// stepped past it. No other view of the memory is in use while this view is. The
-    /// elements are valid as `T`.
+    /// The memory must have been reserved for at least `length` elements of `T`, and the cursor
+    /// must have stepped past it. No other view of the memory may be in use while the returned view
+    /// is in use. The elements must be valid values of `T`.
     #[inline(always)]
     unsafe fn view<T: Element>(self, length: usize) -> B::View<'s, T> {
-        // SAFETY: the memory was reserved for `length` elements, so the block holds them, or is
-        // dangling with zero bytes. Memory below the cursor stays allocated for `'s`. The caller
-        // guarantees that the elements are valid and that the view is exclusive.
+        // SAFETY: the memory was reserved for `length` elements, so the block either holds them or
+        // is dangling and the view has zero bytes. Memory below the cursor stays allocated for
+        // `'s`. The caller guarantees that the elements are valid and that the view is exclusive.
         unsafe { B::view(self.block_for::<T>(), self.reference(), length) }
     }
 
@@ -906,10 +938,12 @@ pub trait ArrayMemory<'s, B: PoolBackend>: Copy + fmt::Debug {
     ///
     /// # Safety
     ///
-    /// Same as for [`view`](Self::view), but other shared views may be in use.
+    /// The same requirements as for [`view`](Self::view) apply, except that other shared views may
+    /// be in use.
     #[inline]
     unsafe fn view_ref<T: Element>(self, length: usize) -> B::ViewRef<'s, T> {
-        // SAFETY: as in `view`, with a shared view.
+        // SAFETY: the memory was reserved for `length` elements and stays allocated for `'s`, and
+        // the caller guarantees that the elements are valid and that only shared views are in use.
         unsafe { B::view_ref(self.block_for::<T>(), self.reference(), length) }
     }
 
@@ -917,18 +951,20 @@ pub trait ArrayMemory<'s, B: PoolBackend>: Copy + fmt::Debug {
     ///
     /// # Errors
     ///
-    /// [`PoolError::Backend`] if the backend fails.
+    /// Returns [`PoolError::Backend`] if the backend fails.
     ///
     /// # Safety
     ///
-    /// The memory was reserved for `length` elements of `T`, and no view of it is in use.
+    /// The memory must have been reserved for `length` elements of `T`, and no view of it may be in
+    /// use.
     #[inline]
     unsafe fn zero<T: Element>(self, length: usize) -> Result<(), PoolError<B::Error>> {
         let bytes = length * size_of::<T>();
         if bytes == 0 {
             return Ok(());
         }
-        // SAFETY: the block holds `bytes` bytes (reserved) and nothing views it (caller).
+        // SAFETY: the memory was reserved for at least `bytes` bytes, and the caller guarantees
+        // that no view of it is in use.
         unsafe { B::set_bytes(self.context(), self.block_for::<T>(), 0, bytes) }
             .map_err(|source| PoolError::Backend { operation: "zero a block", source })
     }
@@ -937,36 +973,38 @@ pub trait ArrayMemory<'s, B: PoolBackend>: Copy + fmt::Debug {
     ///
     /// # Errors
     ///
-    /// [`PoolError::Backend`] if the backend fails.
+    /// Returns [`PoolError::Backend`] if the backend fails.
     ///
     /// # Safety
     ///
-    /// Same as for [`zero`](Self::zero).
+    /// The same requirements as for [`zero`](Self::zero) apply.
     #[inline]
     unsafe fn fill<T: Element>(self, value: T, length: usize) -> Result<(), PoolError<B::Error>> {
         if length * size_of::<T>() == 0 {
             return Ok(());
         }
-        // SAFETY: the block holds `length` elements (reserved) and nothing views it (caller).
+        // SAFETY: the memory was reserved for `length` elements, and the caller guarantees that no
+        // view of it is in use.
         unsafe { B::fill(self.context(), self.block_for::<T>(), value, length) }
             .map_err(|source| PoolError::Backend { operation: "fill a block", source })
     }
 
-    /// Copies `source` to the first elements.
+    /// Copies `source` to the first elements of the memory.
     ///
     /// # Errors
     ///
-    /// [`PoolError::Backend`] if the backend fails.
+    /// Returns [`PoolError::Backend`] if the backend fails.
     ///
     /// # Safety
     ///
-    /// Same as for [`zero`](Self::zero), with `source.len()` as the length.
+    /// The same requirements as for [`zero`](Self::zero) apply, with `source.len()` as the length.
     #[inline]
     unsafe fn copy_from_host<T: Element>(self, source: &[T]) -> Result<(), PoolError<B::Error>> {
         if size_of_val(source) == 0 {
             return Ok(());
         }
-        // SAFETY: the block holds `source.len()` elements (reserved) and nothing views it (caller).
+        // SAFETY: the memory was reserved for `source.len()` elements, and the caller guarantees
+        // that no view of it is in use.
         unsafe { B::copy_from_host(self.context(), self.block_for::<T>(), source) }
             .map_err(|source| PoolError::Backend { operation: "copy from the host", source })
     }
@@ -984,26 +1022,26 @@ pub trait ArrayMemory<'s, B: PoolBackend>: Copy + fmt::Debug {
     ///
     /// # Safety
     ///
-    /// Same as for [`view`](Self::view), for elements of any type.
+    /// The same requirements as for [`view`](Self::view) apply, but the elements may have any type.
     #[inline(always)]
     unsafe fn host_slice<T>(self, length: usize) -> &'s mut [T]
     where
         B: HostBackend,
         T: 's,
     {
-        // SAFETY: the memory was reserved for `length` elements: the block holds them, or is
-        // dangling with zero bytes, and is aligned for them (`HostBackend`). Memory below the
+        // SAFETY: the memory was reserved for `length` elements, so the block either holds them or
+        // is dangling with zero bytes, and `HostBackend` guarantees its alignment. Memory below the
         // cursor stays allocated for `'s`. The caller guarantees that the elements are valid and
         // that the slice is exclusive.
         unsafe { slice::from_raw_parts_mut(self.start(), length) }
     }
 
-    /// Writes `length` elements, each computed with `element(index)`.
+    /// Writes `length` elements by calling `element(index)` for each of them.
     ///
     /// # Safety
     ///
-    /// Same as for [`zero`](Self::zero). In addition, the cursor has stepped past the memory,
-    /// because `element` is user code that may acquire from the same scope.
+    /// The same requirements as for [`zero`](Self::zero) apply. The cursor must have stepped past
+    /// the memory, because `element` is user code that may acquire arrays from the same scope.
     #[inline]
     unsafe fn write_with<T>(self, length: usize, mut element: impl FnMut(usize) -> T)
     where
@@ -1012,11 +1050,12 @@ pub trait ArrayMemory<'s, B: PoolBackend>: Copy + fmt::Debug {
         let start = self.start::<T>();
         for index in 0..length {
             let value = element(index);
-            // SAFETY: the block holds `length` elements of `T` (reserved).
+            // SAFETY: the memory was reserved for `length` elements of `T`, and `index` is less
+            // than `length`.
             let place = unsafe { start.add(index) };
-            // SAFETY: the address is aligned for `T` (`HostBackend`). The memory is below the
-            // cursor, so arrays that `element` acquired are elsewhere, and no view of it exists
-            // yet. A write of no size is valid at any aligned address.
+            // SAFETY: `HostBackend` guarantees that the address is aligned for `T`. The memory is
+            // below the cursor, so it does not overlap arrays that `element` acquired, and no view
+            // of it exists yet. A write of a zero-sized value is valid at any aligned address.
             unsafe { place.write(value) };
         }
     }

@@ -1,11 +1,13 @@
-//! An observer of the blocks that a pool allocates and frees. Tests use it to count blocks and to
-//! make allocations fail, and programs use it for logging.
+//! Defines an observer that is notified when a pool allocates or frees a block. Tests use an
+//! observer to count blocks and to make allocations fail, and programs use observers for logging.
 
-/// An observer of the blocks of a device's pools, which may refuse an allocation. Pass the observer
-/// to a backend with its stream: see `watched` of `pool-cuda`'s `DeviceStream` and of `pool-wgpu`'s
-/// `Stream`. The observer is never called in steady state.
+/// An observer that is notified about the blocks of a device's pools, and that may refuse an
+/// allocation. Pass the observer to a backend together with its stream, using the `watched` method
+/// of `DeviceStream` in `pool-cuda` or of `Stream` in `pool-wgpu`. The observer is never called
+/// once the pool has reached a steady state.
 ///
-/// A pool calls its observer while it grows or trims. The observer must not use that pool.
+/// A pool calls its observer only while it grows or trims. The observer must not use the pool that
+/// calls it.
 ///
 /// ```
 /// use std::sync::atomic::{AtomicUsize, Ordering};
@@ -35,18 +37,20 @@
 /// assert!(!quota.admit(1000));
 /// ```
 pub trait BlockWatch: 'static {
-    /// Called before a block of `bytes` bytes is allocated. Return `false` to refuse the block, as
-    /// a device without free memory does. A panic propagates through the acquire.
+    /// Decides whether the pool may allocate a block of `bytes` bytes. If the observer returns
+    /// `false`, the allocation fails in the same way as on a device without free memory. A panic in
+    /// this method propagates through the acquire.
     fn admit(&self, bytes: usize) -> bool;
 
-    /// Called after a block has been allocated. A panic frees the block, and propagates through the
-    /// acquire.
+    /// Notifies the observer that the pool has allocated a block. If this method panics, the pool
+    /// frees the block and the panic propagates through the acquire.
     ///
-    /// `identity` is different for all live blocks. It is the address on a CUDA device, and a
-    /// number with wgpu.
+    /// Each live block has a different `identity`. The identity is the block's address on a CUDA
+    /// device, and a number with wgpu.
     fn allocated(&self, identity: u64, bytes: usize);
 
-    /// Called when a block is freed. Work that uses the block may still be enqueued or running. A
-    /// panic is caught, because freeing a block must not unwind.
+    /// Notifies the observer that the pool is freeing a block. When this method is called, work
+    /// that uses the block may still be enqueued or running. The pool catches a panic in this
+    /// method, because freeing a block must not unwind.
     fn freed(&self, identity: u64, bytes: usize);
 }

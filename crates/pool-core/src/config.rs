@@ -1,8 +1,10 @@
-//! The configuration of a pool: its byte limit, its growth, and its debugging modes.
+//! Defines the configuration of a pool, which includes its byte limit, its growth factor and its
+//! debugging modes.
 
 use crate::error::ConfigError;
 
-/// The configuration of one pool. Builder methods set the values that differ from the default.
+/// The configuration of one pool. The builder methods of `PoolConfig` change individual values and
+/// leave all other values at their defaults.
 ///
 /// ```
 /// use pool_core::PoolConfig;
@@ -23,20 +25,22 @@ pub struct PoolConfig {
 }
 
 impl PoolConfig {
-    /// The number of slots at which a pool emits its first warning (feature `tracing`). The pool
-    /// emits another warning each time the number of slots doubles.
+    /// The number of slots at which a pool emits its first warning if the `tracing` feature is
+    /// enabled. After the first warning, the pool emits another one each time its number of slots
+    /// doubles.
     pub const WARNING_SLOTS: usize = 512;
 
-    /// The number of slots at which a debug build reports a pool. Each pool is reported once: see
-    /// [`warnings`](Self::warnings).
+    /// The number of handed-out slots at which a debug build reports a pool. Each pool is reported
+    /// at most once (see [`warnings`](Self::warnings)).
     pub const REPORTED_SLOTS: usize = 4096;
 
     /// The number of consecutive passes in which a stack must grow before a debug build reports it.
-    /// Each pool is reported once: see [`warnings`](Self::warnings).
+    /// Each pool is reported at most once (see [`warnings`](Self::warnings)).
     pub const REPORTED_PASSES: usize = 64;
 
-    /// Returns the default configuration: no limit, a growth factor of 1.5 (less for large blocks),
-    /// huge pages for large blocks, 4 cached shapes per slot, and no debugging modes.
+    /// Returns the default configuration, which has no limit, a growth factor of 1.5 (less for
+    /// large blocks), huge pages for large blocks, 4 cached shapes per slot, and no debugging
+    /// modes.
     #[must_use]
     pub const fn new() -> Self {
         Self {
@@ -52,62 +56,63 @@ impl PoolConfig {
         }
     }
 
-    /// Sets the pool's name in statistics and traces.
+    /// Sets the name that identifies the pool in statistics and traces.
     #[must_use]
     pub const fn name(mut self, name: &'static str) -> Self {
         self.name = name;
         self
     }
 
-    /// Sets the limit on the total bytes of the pool's blocks. Each pool has its own limit. The
-    /// limit does not divide a device's memory among pools.
+    /// Sets an upper limit on the total size of the pool's blocks in bytes. Each pool has its own
+    /// limit, which is independent of the limits of other pools. Setting a limit does not reserve a
+    /// share of the device's memory for the pool.
     #[must_use]
     pub const fn byte_limit(mut self, bytes: usize) -> Self {
         self.byte_limit = bytes;
         self
     }
 
-    /// Sets the factor by which a block grows if it is too small. The factor must be finite and at
-    /// least 1.
+    /// Sets the factor by which the pool enlarges a block that is too small. The growth factor must
+    /// be finite and at least 1.
     ///
-    /// A block always grows at least to the requested size. The factor adds extra capacity for
-    /// lengths that increase slowly. If the old capacity exceeds 64 KiB, only a quarter of this
-    /// extra capacity is added: with 1.5, a block of 10 MiB that is slightly too small grows to
-    /// 11.3 MiB.
+    /// A block always grows to at least the requested size. The growth factor provides extra
+    /// capacity for lengths that increase slowly. If the old capacity exceeds 64 KiB, the pool adds
+    /// only a quarter of the extra capacity. For example, with a factor of 1.5, a block of 10 MiB
+    /// that is slightly too small grows to 11.3 MiB.
     #[must_use]
     pub const fn growth_factor(mut self, factor: f64) -> Self {
         self.growth_factor = factor;
         self
     }
 
-    /// Sets whether large host blocks request huge pages from the system.
+    /// Sets whether the pool requests huge pages from the system for large host blocks.
     #[must_use]
     pub const fn huge_pages(mut self, on: bool) -> Self {
         self.huge_pages = on;
         self
     }
 
-    /// Sets whether every acquire first overwrites its memory with 0xFF bytes, which are NaN for
-    /// floats. This mode exposes code that reads elements before writing them. It costs a cold call
-    /// and a fill for each acquire.
+    /// Sets whether every acquire first overwrites its memory with 0xFF bytes, which represent NaN
+    /// in floats. Poisoning the memory exposes code that reads elements before writing them. With
+    /// poisoning, each acquire costs an additional cold call and a fill.
     #[must_use]
     pub const fn poison(mut self, on: bool) -> Self {
         self.poison = on;
         self
     }
 
-    /// Sets whether every acquire allocates a new block and frees the old one. This mode lets a
-    /// memory checker detect raw pointers that outlived their scope. It costs an allocation for
-    /// each acquire.
+    /// Sets whether every acquire allocates a new block and frees the old block. Fresh blocks
+    /// enable a memory checker to detect raw pointers that are used after their scope has ended.
+    /// With fresh blocks, each acquire costs an additional allocation.
     #[must_use]
     pub const fn fresh(mut self, on: bool) -> Self {
         self.fresh = on;
         self
     }
 
-    /// Sets whether the pool measures its peak of live bytes, which
-    /// [`peak_live_bytes`](crate::PoolStats::peak_live_bytes) returns. This mode costs a cold call
-    /// for each acquire. Turn it on for a few iterations, then off with
+    /// Sets whether the pool measures the peak number of live bytes, which is reported as
+    /// [`peak_live_bytes`](crate::PoolStats::peak_live_bytes). Measuring live bytes costs a cold
+    /// call for each acquire. Enable the measurement for a few iterations, and then disable it with
     /// [`configure`](crate::Pool::configure).
     ///
     /// ```
@@ -134,44 +139,48 @@ impl PoolConfig {
 
     /// Sets whether a debug build reports a pool that has handed out
     /// [`REPORTED_SLOTS`](Self::REPORTED_SLOTS) slots at the same time, or a stack that grew in
-    /// each of [`REPORTED_PASSES`](Self::REPORTED_PASSES) consecutive passes. On by default. A pass
-    /// is a scope opened directly from the pool, or the use of a thread's pool by one guard. The
-    /// usual cause is a loop that does not open a scope, so that each iteration takes more memory.
-    /// The warning names the call for which the pool grew. `pool-facade` prints the warning to
-    /// standard error, once per pool. Release builds never warn.
+    /// each of [`REPORTED_PASSES`](Self::REPORTED_PASSES) consecutive passes. Warnings are enabled
+    /// by default. A pass is either a scope opened directly from the pool, or the use of a thread's
+    /// pool by one guard. The usual cause of a warning is a loop that does not open a scope, so
+    /// that each iteration acquires more memory. The warning names the call that made the pool
+    /// grow. The `pool-facade` crate prints the warning to standard error, once per pool. Release
+    /// builds never print warnings.
     #[must_use]
     pub const fn warnings(mut self, on: bool) -> Self {
         self.warnings = on;
         self
     }
 
-    /// Sets the number of shapes of dynamic rank that each slot caches, from 1 to 16.
+    /// Sets the number of shapes of dynamic rank that each slot caches, which must be between 1 and
+    /// 16.
     ///
-    /// A slot evicts shapes round robin. A loop over one shape more than the cache holds therefore
-    /// never hits: each acquire allocates a few words on the host for the shape and the backend's
-    /// data. No block is allocated. Set this number to at least the number of shapes in the loop.
+    /// A slot evicts its cached shapes in round-robin order. If a loop uses one more shape than a
+    /// slot can cache, no shape is ever found in the cache. Each acquire in such a loop allocates a
+    /// few words on the host for the shape and the backend's data. A miss in the shape cache does
+    /// not allocate a block. For a loop over many shapes, set this value to at least the number of
+    /// shapes in the loop.
     #[must_use]
     pub const fn ways(mut self, ways: usize) -> Self {
         self.ways = ways;
         self
     }
 
-    /// Returns the byte limit.
+    /// Returns the pool's byte limit.
     #[must_use]
     pub const fn limit(&self) -> usize {
         self.byte_limit
     }
 
-    /// Returns `true` if a debugging mode sends every acquire to the cold function.
+    /// Returns `true` if a debugging mode makes every acquire call the cold function.
     pub(crate) const fn arms_every_use(&self) -> bool {
         self.poison || self.fresh || self.measure_live_bytes
     }
 
-    /// Checks that every value is within its range.
+    /// Checks whether every value is within its valid range.
     ///
     /// # Errors
     ///
-    /// [`ConfigError`] for the first value that is out of range.
+    /// Returns [`ConfigError`] for the first value that is out of range.
     pub fn validate(&self) -> Result<(), ConfigError> {
         if !(1..=16).contains(&self.ways) {
             return Err(ConfigError::Ways { asked: self.ways });
@@ -189,27 +198,28 @@ impl Default for PoolConfig {
     }
 }
 
-/// The rules by which `compact` replaces a block and sizes the new one.
+/// The rules that determine which blocks `compact` replaces, and how large the new blocks are.
 ///
-/// Sampling begins with a call of `sample_lengths` or `compact`. Before that call, `compact`
-/// replaces nothing.
+/// Sampling starts when `sample_lengths` or `compact` is first called. Before sampling has started,
+/// `compact` does not replace any blocks.
 ///
-/// Each slot is judged by the lengths acquired in the slot since the last `compact` or
-/// `sample_lengths`. At most [`SAMPLES`](Self::SAMPLES) lengths are used. A slot without samples
-/// keeps its block.
+/// For each slot, `compact` considers the lengths that were acquired since the last call of
+/// `compact` or `sample_lengths`. At most [`SAMPLES`](Self::SAMPLES) lengths are considered for
+/// each slot. A slot for which no lengths were sampled keeps its block.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Compaction {
-    /// Replace a block if it is at least this many times larger than its largest use. 10 by
-    /// default.
+    /// The minimum ratio between the size of a block and its largest use for the block to be
+    /// replaced. The default is 10.
     pub factor: f64,
-    /// The size of the new block, as a multiple of the largest use. 1.5 by default.
+    /// The size of the new block, as a multiple of the largest use. The default is 1.5.
     pub shrink_to: f64,
-    /// Replace a block only if that frees at least this many bytes. 1 MiB by default.
+    /// The minimum number of bytes that must be freed for a block to be replaced. The default is 1
+    /// MiB.
     pub minimum_bytes: usize,
 }
 
 impl Compaction {
-    /// The number of acquires that are sampled in each slot after sampling begins.
+    /// The number of acquires that are sampled in each slot after sampling starts.
     pub const SAMPLES: u16 = 32;
 }
 

@@ -1,12 +1,13 @@
-//! Counters of a pool. Only the thread that uses the pool writes them, and any thread may read them
-//! for statistics. Loads and stores are relaxed, so they compile to plain loads and stores.
+//! Defines the counters of a pool. Only the thread that uses the pool writes its counters, but any
+//! thread may read them to collect statistics. The loads and stores use relaxed ordering, so they
+//! compile to ordinary loads and stores.
 
 use core::sync::atomic::{AtomicUsize, Ordering};
 
 #[cfg(target_has_atomic = "64")]
 use core::sync::atomic::AtomicU64 as LongWord;
 
-/// Without 64-bit atomics, a long count wraps at the word size.
+/// On targets without 64-bit atomics, a `LongCount` wraps around at the word size.
 #[cfg(not(target_has_atomic = "64"))]
 use core::sync::atomic::AtomicUsize as LongWord;
 
@@ -15,18 +16,15 @@ use core::sync::atomic::AtomicUsize as LongWord;
 pub(crate) struct Count(AtomicUsize);
 
 impl Count {
-    /// Creates a counter with an initial value.
     pub(crate) const fn new(value: usize) -> Self {
         Self(AtomicUsize::new(value))
     }
 
-    /// Returns the current value.
     #[inline(always)]
     pub(crate) fn get(&self) -> usize {
         self.0.load(Ordering::Relaxed)
     }
 
-    /// Sets the value.
     #[inline(always)]
     pub(crate) fn set(&self, value: usize) {
         self.0.store(value, Ordering::Relaxed);
@@ -38,12 +36,10 @@ impl Count {
 pub(crate) struct LongCount(LongWord);
 
 impl LongCount {
-    /// Creates a counter that starts at zero.
     pub(crate) const fn new() -> Self {
         Self(LongWord::new(0))
     }
 
-    /// Returns the current value.
     #[inline(always)]
     pub(crate) fn get(&self) -> u64 {
         let count = self.0.load(Ordering::Relaxed);
@@ -52,8 +48,8 @@ impl LongCount {
         count
     }
 
-    /// Adds one to the counter. Only the thread that uses the pool calls this method, because the
-    /// load and the store are not one atomic addition.
+    /// Adds one to the counter. Only the thread that uses the pool may call this method, because
+    /// the load and the store do not form one atomic addition.
     #[inline(always)]
     pub(crate) fn increment(&self) {
         self.0.store(self.0.load(Ordering::Relaxed).wrapping_add(1), Ordering::Relaxed);

@@ -1,5 +1,6 @@
-//! Acquire methods for backends that store their own data with a cached shape. They return the
-//! parts from which such a backend builds its view.
+//! Defines acquire methods for backends that store their own data with a cached shape. The methods
+//! `acquire_described` and `try_acquire_described` return the parts from which a backend builds its
+//! own view.
 
 use crate::backend::{ArrayMemory, CursorPlace, FirstUse, Memory, Place, PoolBackend, ScopeCursor};
 use crate::element::PodElement;
@@ -10,25 +11,26 @@ use crate::shape_set::Way;
 use crate::slot_ref::SlotRef;
 
 impl<'s, B: PoolBackend> Scope<'s, B> {
-    /// Acquires the parts of an array of dynamic rank: the block, the shape and the descriptor.
-    /// This method is for backends that store a descriptor with a cached shape. The descriptor is
-    /// either new, or unchanged since the slot last held the same shape and element type.
+    /// Acquires an array of dynamic rank and returns its parts, which include the block, the shape
+    /// and the descriptor. This method is intended for backends that store a descriptor with each
+    /// cached shape. The descriptor is either new, or unchanged since the slot last contained an
+    /// array with the same shape and element type.
     ///
     /// # Errors
     ///
-    /// Same as [`try_acquire`](Self::try_acquire).
+    /// Returns the same errors as [`try_acquire`](Self::try_acquire).
     ///
     /// # Safety
     ///
-    /// The block's first [`length`](DescribedBlock::length) elements belong to the caller for `'s`,
-    /// so the caller may create at most one exclusive view of them. Safe code must not obtain write
-    /// access to the descriptor.
+    /// The first [`length`](DescribedBlock::length) elements of the block belong to the caller for
+    /// `'s`, and the caller must not create more than one exclusive view of these elements. Safe
+    /// code must not be able to modify the descriptor.
     #[inline(always)]
     pub unsafe fn try_acquire_described<T: PodElement>(
         &self,
         dims: &[usize],
     ) -> Result<DescribedBlock<'s, B>, PoolError<B::Error>> {
-        // SAFETY: the pool lives for `'s`, and the code below steps at most past the slot at this
+        // SAFETY: the pool lives for `'s`, and this method steps past at most the slot at this
         // position.
         let place: Place<'s, B> = unsafe { self.cursor.place() };
         // SAFETY: the slot is at the cursor, so nothing borrowed from its shape set is in use.
@@ -37,13 +39,14 @@ impl<'s, B: PoolBackend> Scope<'s, B> {
             // SAFETY: the cursor has not moved since its position was read.
             None => unsafe { place.prepare_shape::<T>(dims, FirstUse::Read) }?,
         };
-        // SAFETY: the slot was just reserved through this cursor. Code that ran in between could
-        // not acquire (invariant 9).
+        // SAFETY: the slot was just reserved through this cursor. Code that has run since the
+        // reservation could not acquire arrays, because an acquire fails with
+        // `PoolError::Reentered` while a slot is reserved.
         unsafe { self.cursor.step(memory) };
         Ok(DescribedBlock::new::<T>(memory, way))
     }
 
-    /// Panicking version of [`try_acquire_described`](Self::try_acquire_described).
+    /// The panicking version of [`try_acquire_described`](Self::try_acquire_described).
     ///
     /// # Panics
     ///
@@ -51,11 +54,11 @@ impl<'s, B: PoolBackend> Scope<'s, B> {
     ///
     /// # Safety
     ///
-    /// Same as for [`try_acquire_described`](Self::try_acquire_described).
+    /// The same requirements as for [`try_acquire_described`](Self::try_acquire_described) apply.
     #[inline(always)]
     #[track_caller]
     pub unsafe fn acquire_described<T: PodElement>(&self, dims: &[usize]) -> DescribedBlock<'s, B> {
-        // SAFETY: the pool lives for `'s`, and the code below steps at most past the slot at this
+        // SAFETY: the pool lives for `'s`, and this method steps past at most the slot at this
         // position.
         let place: Place<'s, B> = unsafe { self.cursor.place() };
         // SAFETY: the slot is at the cursor, so nothing borrowed from its shape set is in use.
@@ -64,33 +67,35 @@ impl<'s, B: PoolBackend> Scope<'s, B> {
             // SAFETY: the cursor has not moved since its position was read.
             None => unsafe { place.prepare_shape_or_panic::<T>(dims) },
         };
-        // SAFETY: the slot was just reserved through this cursor. Code that ran in between could
-        // not acquire (invariant 9).
+        // SAFETY: the slot was just reserved through this cursor. Code that has run since the
+        // reservation could not acquire arrays, because an acquire fails with
+        // `PoolError::Reentered` while a slot is reserved.
         unsafe { self.cursor.step(memory) };
         DescribedBlock::new::<T>(memory, way)
     }
 }
 
 impl<B: PoolBackend> Scope<'_, B> {
-    /// Returns the memory of a [`DescribedBlock`] for which no view was created. If this scope has
-    /// acquired anything since, the memory stays taken until the scope ends.
+    /// Returns the memory of a [`DescribedBlock`] to the scope, if no view of the block was
+    /// created. If this scope has acquired another array since it handed out the block, the memory
+    /// stays in use until the scope ends.
     ///
     /// # Safety
     ///
-    /// `taken` belongs to a block that this scope handed out with
+    /// `taken` must belong to a block that this scope returned from
     /// [`try_acquire_described`](Self::try_acquire_described) or
-    /// [`acquire_described`](Self::acquire_described). No view of the block was created, and no
-    /// other part of the [`DescribedBlock`] is in use.
+    /// [`acquire_described`](Self::acquire_described). No view of the block may have been created,
+    /// and no other part of the [`DescribedBlock`] may be in use.
     #[inline(always)]
     pub unsafe fn give_back_described(&self, taken: TakenMemory<'_, B>) {
-        // SAFETY: this scope's cursor has stepped past the memory, and there is no view of it
-        // (caller).
+        // SAFETY: this scope's cursor has stepped past the memory, and the caller guarantees that
+        // no view of it exists.
         unsafe { self.cursor.step_back(taken.0) };
     }
 }
 
-/// The memory of a [`DescribedBlock`], which can be [returned](Scope::give_back_described) if no
-/// view can be created.
+/// The memory of a [`DescribedBlock`], which can be [returned to the
+/// scope](Scope::give_back_described) if no view can be created.
 #[derive(Debug)]
 pub struct TakenMemory<'s, B: PoolBackend>(Memory<'s, B>);
 
@@ -102,21 +107,21 @@ impl<B: PoolBackend> Clone for TakenMemory<'_, B> {
 
 impl<B: PoolBackend> Copy for TakenMemory<'_, B> {}
 
-/// The parts of an array of dynamic rank that [`Scope::try_acquire_described`] returns.
+/// The parts of an array of dynamic rank, as returned by [`Scope::try_acquire_described`].
 #[derive(Debug)]
 #[non_exhaustive]
 pub struct DescribedBlock<'s, B: PoolBackend> {
-    /// The block that holds the elements.
+    /// The block that stores the elements.
     pub block: B::Block,
-    /// The slot that holds the block, for the view.
+    /// The slot that holds the block, which is required to create a view.
     pub slot: SlotRef<B>,
-    /// The memory, for [`Scope::give_back_described`].
+    /// The acquired memory, which can be passed to [`Scope::give_back_described`].
     pub taken: TakenMemory<'s, B>,
-    /// The number of elements that were acquired.
+    /// The number of acquired elements.
     pub length: usize,
-    /// The shape and its strides.
+    /// The array's shape and strides.
     pub shape: DynamicShape<'s>,
-    /// The backend's data for the cached shape.
+    /// The data that the backend stores with the cached shape.
     pub descriptor: &'s mut B::Descriptor,
 }
 

@@ -1,13 +1,15 @@
-//! The name of the device that provides a pool's memory.
+//! Defines the name of the device that provides a pool's memory.
 
 use core::fmt;
 
-/// The device of a pool's memory: a kind, and a number if a system can have several such devices.
+/// The device that provides the memory of a pool, described by its kind and, if a system can
+/// contain several devices of this kind, by its number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Device {
-    /// The kind of memory: `"cpu"`, `"cuda"`.
+    /// The kind of memory, such as `"cpu"` or `"cuda"`.
     pub kind: &'static str,
-    /// The number of the device among devices of its kind. `None` if there is only one.
+    /// The device's number among the devices of its kind. The number is `None` if a system can
+    /// contain only one device of this kind.
     pub ordinal: Option<u32>,
 }
 

@@ -1,14 +1,16 @@
-//! Elements: the plain data that a pool can store. A [`PodElement`] can be handed out with the
-//! contents of an earlier use. [`Element`] also includes types such as `bool`, for which some byte
-//! patterns are invalid. Their memory is zeroed or written first.
+//! Defines the element types, which are the plain data types that a pool can store. An array of a
+//! [`PodElement`] type can be handed out with the contents of an earlier use. The [`Element`] trait
+//! also covers types such as `bool`, for which some byte patterns are invalid. If some byte
+//! patterns are invalid for a type, the memory is zeroed or written before it is handed out.
 
 use bytemuck::{NoUninit, Pod, Zeroable};
 
-/// Plain data that a pool can hand out after its memory was zeroed, filled, copied to or written.
+/// A plain data type that a pool can hand out after the memory has been zeroed, filled or written.
 ///
-/// Implemented for every type that is [`bytemuck::Zeroable`] and [`bytemuck::NoUninit`]: integers,
-/// floats, `bool`, `char`, arrays of elements, `f16` and `bf16` (feature `half`), and complex
-/// numbers (feature `complex`). Derive both traits for your own types.
+/// `Element` is implemented for every type that is [`bytemuck::Zeroable`] and
+/// [`bytemuck::NoUninit`], including integers, floats, `bool`, `char`, arrays of elements, `f16`
+/// and `bf16` (feature `half`), and complex numbers (feature `complex`). To use your own type as an
+/// element, derive `Zeroable` and `NoUninit` for the type.
 ///
 /// ```
 /// #[derive(Clone, Copy, bytemuck::Zeroable, bytemuck::NoUninit)]
@@ -36,7 +38,7 @@ impl<T: NoUninit + Zeroable> Element for T {}
 /// An [`Element`] for which every byte pattern is a valid value, so a pool may hand it out with
 /// recycled contents.
 ///
-/// Implemented for every type that is [`bytemuck::Pod`].
+/// `PodElement` is implemented for every type that is [`bytemuck::Pod`].
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot be handed out with recycled contents, which may be any bytes",
     label = "not a pod element",
@@ -51,10 +53,10 @@ pub trait PodElement: Element + Pod {}
 #[diagnostic::do_not_recommend]
 impl<T: Pod> PodElement for T {}
 
-/// An element type for the host's acquire methods that write before they read: any [`Copy`] type.
+/// An element type for the host's acquire methods that write every element before it is read.
 ///
-/// The trait is implemented for every `Copy` type. For other types, the compiler's message names
-/// the alternatives.
+/// `HostElement` is implemented for every [`Copy`] type. For other types, the compiler's error
+/// message names the alternatives.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not `Copy`, and a pool never drops an element",
     label = "not `Copy`",

@@ -1,6 +1,6 @@
-//! The reservation of a slot for each kind of shape. A length needs a comparison, a fixed rank
-//! needs a checked product, and a dynamic rank uses the slot's shape set. The traits here seal
-//! [`Shape`](crate::Shape).
+//! Reserves the slot of an array in a way that depends on the kind of shape. A length requires one
+//! comparison, a shape of fixed rank requires a checked product, and a shape of dynamic rank uses
+//! the slot's shape set. The traits in this module seal the [`Shape`](crate::Shape) trait.
 
 use core::fmt;
 
@@ -10,18 +10,18 @@ use crate::error::{PoolError, ShapeError, panic_with};
 use crate::lengths::{DynamicShape, element_count};
 use crate::nd_view::NdView;
 
-/// A reserved slot, the number of the array's elements, and the part of the shape that the array
+/// A reserved slot, the number of elements in the array, and the part of the shape that the array
 /// stores.
 pub(crate) type ShapedSlot<'s, B, S> = (Memory<'s, B>, usize, <S as Engine>::Kept<'s>);
 
-/// Reserves the slot of an array.
+/// A shape that can reserve the slot of an array.
 pub trait Engine: Copy {
-    /// The part of the shape that an array stores: `()` for a length, the lengths for a fixed rank,
-    /// and the cached shape for a dynamic rank.
+    /// The part of the shape that an array stores: `()` for a length, the axis lengths for a fixed
+    /// rank, or the cached shape for a dynamic rank.
     type Kept<'s>: Copy + fmt::Debug;
 
-    /// Reserves the slot of an array whose elements may be read first, without taking the slot. The
-    /// method returns no `Result`, so the hot path only checks the slot.
+    /// Reserves the slot for an array whose elements may be read first, without moving the cursor.
+    /// This method does not return a `Result`, so the hot path only has to check the slot.
     ///
     /// # Panics
     ///
@@ -29,23 +29,23 @@ pub trait Engine: Copy {
     ///
     /// # Safety
     ///
-    /// The pool lives for `'s`, and nothing borrowed from the shape set of the cursor's slot is in
-    /// use.
+    /// The pool must live for `'s`, and nothing borrowed from the shape set of the cursor's slot
+    /// may be in use.
     #[track_caller]
     unsafe fn reserve<'s, B: PoolBackend, T: Element>(
         self,
         cursor: &Cursor<B>,
     ) -> ShapedSlot<'s, B, Self>;
 
-    /// Reserves the slot of an array, without taking it.
+    /// Reserves the slot for an array without moving the cursor.
     ///
     /// # Errors
     ///
-    /// An error if the lengths overflow or an allocation fails.
+    /// Returns an error if the product of the lengths overflows or if an allocation fails.
     ///
     /// # Safety
     ///
-    /// Same as for [`reserve`](Self::reserve).
+    /// The same requirements as for [`reserve`](Self::reserve) apply.
     unsafe fn try_reserve<'s, B: PoolBackend, T: Element>(
         self,
         cursor: &Cursor<B>,
@@ -53,33 +53,33 @@ pub trait Engine: Copy {
     ) -> Result<ShapedSlot<'s, B, Self>, PoolError<B::Error>>;
 }
 
-/// The part of the engine for shapes whose rank is known at compile time.
+/// An engine for shapes whose rank is known at compile time.
 pub trait FixedEngine: Engine {
-    /// The index of an element.
+    /// The type of an element's index.
     type Position;
 
-    /// Returns the number of elements of `T`.
+    /// Returns the number of elements of type `T` in an array of this shape.
     ///
     /// # Errors
     ///
-    /// [`ShapeError::Overflow`] if the product of the lengths overflows.
+    /// Returns [`ShapeError::Overflow`] if the product of the lengths overflows.
     fn count<T>(self) -> Result<usize, ShapeError>;
 
     /// Returns the part of the shape that an array stores.
     fn kept<'s>(self) -> Self::Kept<'s>;
 
-    /// Converts a function of an element's index into a function that is called once for each
-    /// element in row-major order.
+    /// Converts a function of an element's index into a function that is called for each element in
+    /// row-major order.
     fn in_order<T>(self, element: impl FnMut(Self::Position) -> T) -> impl FnMut(usize) -> T;
 }
 
-/// An array that is built from a view and the stored part of its shape.
+/// An array that can be built from a view and the stored part of its shape.
 pub trait FromParts<V, K> {
-    /// Builds the array.
+    /// Builds the array from a view and a shape.
     ///
     /// # Safety
     ///
-    /// `kept` comes from the acquire that created the view, so the product of its lengths is the
+    /// `kept` must come from the same acquire as `view`, so that the product of its lengths is the
     /// length of the view.
     unsafe fn from_parts(view: V, kept: K) -> Self;
 }
@@ -94,7 +94,8 @@ impl<V> FromParts<V, ()> for V {
 impl<V, D> FromParts<V, D> for NdView<V, D> {
     #[inline(always)]
     unsafe fn from_parts(view: V, dims: D) -> Self {
-        // SAFETY: the product of the lengths is the number of elements that were acquired (caller).
+        // SAFETY: the caller guarantees that the product of the lengths is the number of acquired
+        // elements.
         unsafe { Self::new_unchecked(view, dims) }
     }
 }
@@ -108,7 +109,8 @@ impl Engine for usize {
         self,
         cursor: &Cursor<B>,
     ) -> ShapedSlot<'s, B, Self> {
-        // SAFETY: the caller upholds the same contract.
+        // SAFETY: the caller upholds the contract of `Engine::reserve`, which requires that the
+        // pool lives for `'s`.
         (unsafe { cursor.reserve::<T>(self) }, self, ())
     }
 
@@ -118,7 +120,8 @@ impl Engine for usize {
         cursor: &Cursor<B>,
         first_use: FirstUse,
     ) -> Result<ShapedSlot<'s, B, Self>, PoolError<B::Error>> {
-        // SAFETY: the caller upholds the same contract.
+        // SAFETY: the caller upholds the contract of `Engine::try_reserve`, which requires that the
+        // pool lives for `'s`.
         Ok((unsafe { cursor.try_reserve::<T>(self, first_use) }?, self, ()))
     }
 }
@@ -151,13 +154,13 @@ macro_rules! fixed_ranks {
                 self,
                 cursor: &Cursor<B>,
             ) -> ShapedSlot<'s, B, Self> {
-                /// The cold function of one rank. The lengths are passed one by one, because an
-                /// array would be passed in memory, which the hot path would have to write each
-                /// time.
+                /// Reserves a slot through the cold function for arrays of this rank. The lengths
+                /// are passed as separate arguments, because the hot path would have to write an
+                /// array argument to memory on every call.
                 ///
                 /// # Safety
                 ///
-                /// The cursor is still at `place`.
+                /// The cursor must still be at `place`.
                 #[cold]
                 #[inline(never)]
                 #[track_caller]
@@ -165,13 +168,14 @@ macro_rules! fixed_ranks {
                     place: Place<'s, B>,
                     $($axis: usize),+
                 ) -> (Memory<'s, B>, usize) {
-                    // SAFETY: the caller upholds the same contract.
+                    // SAFETY: the caller guarantees that the cursor is still at `place`.
                     match unsafe { prepare_slot::<B, T>(place, &[$($axis),+], FirstUse::Read) } {
                         Ok(prepared) => prepared,
                         Err(error) => panic_with(&error),
                     }
                 }
-                // SAFETY: the caller upholds this contract; the code below steps past no slot.
+                // SAFETY: the caller guarantees that the pool lives for `'s`, and this method does
+                // not step past any slot.
                 let place = unsafe { cursor.place() };
                 let (slot, count) = match fitting::<B, T>(place, &self) {
                     Some(fitting) => fitting,
@@ -190,7 +194,8 @@ macro_rules! fixed_ranks {
                 cursor: &Cursor<B>,
                 first_use: FirstUse,
             ) -> Result<ShapedSlot<'s, B, Self>, PoolError<B::Error>> {
-                // SAFETY: the caller upholds this contract; the code below steps past no slot.
+                // SAFETY: the caller guarantees that the pool lives for `'s`, and this method does
+                // not step past any slot.
                 let place = unsafe { cursor.place() };
                 let (slot, count) = match fitting::<B, T>(place, &self) {
                     Some(fitting) => fitting,
@@ -237,7 +242,8 @@ macro_rules! fixed_ranks {
                 self,
                 cursor: &Cursor<B>,
             ) -> ShapedSlot<'s, B, Self> {
-                // SAFETY: the caller upholds the same contract.
+                // SAFETY: the caller upholds the contract of `Engine::reserve`, which is the same
+                // for arrays and tuples.
                 unsafe { <[usize; $rank]>::from(self).reserve::<B, T>(cursor) }
             }
 
@@ -247,7 +253,8 @@ macro_rules! fixed_ranks {
                 cursor: &Cursor<B>,
                 first_use: FirstUse,
             ) -> Result<ShapedSlot<'s, B, Self>, PoolError<B::Error>> {
-                // SAFETY: the caller upholds the same contract.
+                // SAFETY: the caller upholds the contract of `Engine::try_reserve`, which is the
+                // same for arrays and tuples.
                 unsafe { <[usize; $rank]>::from(self).try_reserve::<B, T>(cursor, first_use) }
             }
         }
@@ -294,9 +301,10 @@ impl Engine for &[usize] {
         self,
         cursor: &Cursor<B>,
     ) -> ShapedSlot<'s, B, Self> {
-        // SAFETY: the caller upholds this contract; the code below steps past no slot.
+        // SAFETY: the caller guarantees that the pool lives for `'s`, and this method does not step
+        // past any slot.
         let place: Place<'s, B> = unsafe { cursor.place() };
-        // SAFETY: nothing borrowed from the shape set is in use (caller).
+        // SAFETY: the caller guarantees that nothing borrowed from the shape set is in use.
         let (slot, way) = match unsafe { place.fitting_shape::<T>(self) } {
             Some(fitting) => fitting,
             // SAFETY: the cursor has not moved since its position was read.
@@ -311,9 +319,10 @@ impl Engine for &[usize] {
         cursor: &Cursor<B>,
         first_use: FirstUse,
     ) -> Result<ShapedSlot<'s, B, Self>, PoolError<B::Error>> {
-        // SAFETY: the caller upholds this contract; the code below steps past no slot.
+        // SAFETY: the caller guarantees that the pool lives for `'s`, and this method does not step
+        // past any slot.
         let place: Place<'s, B> = unsafe { cursor.place() };
-        // SAFETY: nothing borrowed from the shape set is in use (caller).
+        // SAFETY: the caller guarantees that nothing borrowed from the shape set is in use.
         let (slot, way) = match unsafe { place.fitting_shape::<T>(self) } {
             Some(fitting) => fitting,
             // SAFETY: the cursor has not moved since its position was read.
@@ -323,9 +332,9 @@ impl Engine for &[usize] {
     }
 }
 
-/// Returns the slot at `place` for an array of a fixed rank, and the number of elements, without a
-/// call to the cold function. Returns `None` if the array does not fit, or if the lengths are
-/// invalid or need a further check.
+/// Returns the slot at `place` and the number of elements for an array of a fixed rank, without
+/// calling the cold function. Returns `None` if the array does not fit in the slot, or if the
+/// lengths are invalid or require a further check.
 #[inline(always)]
 fn fitting<'s, B: PoolBackend, T: Element>(
     place: Place<'s, B>,
@@ -335,15 +344,16 @@ fn fitting<'s, B: PoolBackend, T: Element>(
     Some((place.fitting::<T>(count)?, count))
 }
 
-/// Prepares a slot for an array of a fixed rank, and returns the slot and the number of elements.
+/// Prepares a slot for an array of a fixed rank and returns it together with the number of
+/// elements.
 ///
 /// # Errors
 ///
-/// Same as for [`Engine::try_reserve`].
+/// Returns the same errors as [`Engine::try_reserve`].
 ///
 /// # Safety
 ///
-/// The cursor is still at `place`.
+/// The cursor must still be at `place`.
 #[cold]
 unsafe fn prepare_slot<'s, B: PoolBackend, T: Element>(
     place: Place<'s, B>,
@@ -351,13 +361,13 @@ unsafe fn prepare_slot<'s, B: PoolBackend, T: Element>(
     first_use: FirstUse,
 ) -> Result<(Memory<'s, B>, usize), PoolError<B::Error>> {
     let count = element_count(dims, size_of::<T>())?;
-    // SAFETY: the caller upholds the same contract.
+    // SAFETY: the caller guarantees that the cursor is still at `place`.
     Ok((unsafe { place.prepare::<T>(count, first_use) }?, count))
 }
 
-/// Returns the product of the lengths. Returns `None` if the product overflows or is zero, or if
-/// the elements have no size; [`element_count`] handles these cases. If the elements fit in a
-/// block, the product is at most `isize::MAX` bytes.
+/// Returns the product of the axis lengths in the usual case. Returns `None` if the product
+/// overflows or is zero, or if the elements are zero-sized, because [`element_count`] handles these
+/// cases. If the elements fit in a block, their total size is at most `isize::MAX` bytes.
 #[inline(always)]
 fn usual_count<T>(dims: &[usize]) -> Option<usize> {
     if size_of::<T>() == 0 {

@@ -1,56 +1,60 @@
-//! The error type of the crate. An error contains the numbers requested, used and available, and
-//! advice. `Display` prints only the error itself; `source` returns the underlying error.
+//! Defines the error types of the crate. The message of an error contains the numbers requested,
+//! used and available, and advice on how to proceed. `Display` prints only the error's own message,
+//! and `source` returns the underlying error.
 
 use core::error::Error;
 use core::fmt;
 
-/// The reason why a pool operation failed. The pool stays usable after each of these errors.
+/// The reason why a pool operation failed. The pool remains usable after any `PoolError`.
 ///
-/// `E` is the backend's own error ([`PoolBackend::Error`](crate::PoolBackend::Error)). `Display`
-/// prints only the pool's message, and [`source`](Error::source) returns the backend's error.
-/// [`error_chain`] prints both on one line.
+/// The type parameter `E` is the backend's own error
+/// ([`PoolBackend::Error`](crate::PoolBackend::Error)). `Display` prints only the pool's message,
+/// and [`source`](Error::source) returns the backend's error. [`error_chain`] prints both messages
+/// on one line.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub enum PoolError<E> {
-    /// The request exceeds any address space: it is larger than `isize::MAX` bytes after rounding
-    /// up to a block size.
+    /// The request is larger than any address space, because it exceeds `isize::MAX` bytes after
+    /// rounding up to a block size.
     SizeOverflow {
-        /// Elements requested.
+        /// The number of requested elements.
         elements: usize,
-        /// Bytes of one element.
+        /// The size of one element in bytes.
         element_size: usize,
     },
-    /// The alignment is not a power of two.
+    /// The requested alignment is not a power of two.
     Alignment {
-        /// The alignment requested, in bytes.
+        /// The requested alignment in bytes.
         asked: usize,
     },
-    /// The shape is impossible, or does not match its array.
+    /// The shape is invalid or does not match its array.
     Shape(ShapeError),
-    /// The pool's byte limit does not allow the block, even after every idle block has been freed.
+    /// Allocating the block would exceed the pool's byte limit, even though every idle block has
+    /// been freed.
     LimitExceeded {
-        /// Bytes of the requested block.
+        /// The size of the requested block in bytes.
         requested: usize,
-        /// Bytes of the pool's blocks that are in use.
+        /// The number of bytes in the pool's blocks that are in use.
         reserved: usize,
-        /// The pool's limit in bytes.
+        /// The pool's byte limit.
         limit: usize,
     },
-    /// The backend cannot allocate the block, even after every idle block of this pool has been
+    /// The backend could not allocate the block, even though every idle block of this pool has been
     /// freed.
     OutOfMemory {
-        /// Bytes of the requested block.
+        /// The size of the requested block in bytes.
         requested: usize,
-        /// Bytes of the pool's blocks that are in use.
+        /// The number of bytes in the pool's blocks that are in use.
         reserved: usize,
-        /// Bytes of the three largest blocks in use, in descending order. Unused entries are 0.
+        /// The sizes, in bytes, of the three largest blocks in use, in descending order. Unused
+        /// entries are 0.
         largest: [usize; 3],
         /// The backend's own error.
         source: E,
     },
     /// The host has no memory for the pool's own bookkeeping.
     Bookkeeping {
-        /// Bytes requested for a table, a shape set or a stack.
+        /// The number of bytes requested for a table, a shape set or a stack.
         requested: usize,
     },
     /// The backend failed to start, or failed to fill, copy or order memory.
@@ -60,44 +64,46 @@ pub enum PoolError<E> {
         /// The backend's own error.
         source: E,
     },
-    /// A configuration value is out of range.
+    /// A value of the configuration is out of range.
     Config(ConfigError),
     /// The handle belongs to another pool.
     ForeignHandle {
-        /// The pool with which the handle was used.
+        /// The identity of the pool with which the handle was used.
         pool: u64,
-        /// The pool that created the handle.
+        /// The identity of the pool that created the handle.
         made_by: u64,
     },
-    /// The array that the handle names was rewound or freed, or its slot was handed out again.
+    /// The array named by the handle was rewound or freed, or its slot was handed out again.
     StaleHandle {
-        /// The slot that the handle names.
+        /// The number of the slot that the handle names.
         slot: usize,
-        /// The number of slots that are handed out.
+        /// The number of slots that are currently handed out.
         active: usize,
     },
-    /// Two of the handles that were passed to one call are the same.
+    /// Two of the handles passed to one call are the same.
     RepeatedHandle {
-        /// The slot that both handles name.
+        /// The number of the slot that both handles name.
         slot: usize,
     },
-    /// The call came from code that the pool runs inside another operation: an allocator's hook, a
-    /// `tracing` subscriber, or a backend. Such code cannot acquire from this pool.
+    /// The call came from code that the pool was running inside another operation, such as an
+    /// allocator's hook, a `tracing` subscriber or a backend. Code that a pool runs inside one of
+    /// its operations cannot acquire memory from the same pool.
     ///
-    /// Methods without `try_` panic with this error, as with any other error. An allocator must not
-    /// unwind, so its hooks must use the `try_` methods.
+    /// Methods whose names do not start with `try_` panic with this error, as they do with any
+    /// other error. An allocator must not unwind, so its hooks must use the `try_` methods.
     Reentered,
-    /// The process has used up all pool identities, which handles contain. A 32-bit target has
-    /// about four billion identities. Other targets never run out in practice.
+    /// The process has used up all pool identities, which are stored in handles. A process on a
+    /// 32-bit target can create about four billion pools. On all other targets, the identities
+    /// never run out in practice.
     IdentitiesExhausted {
-        /// The number of pools that a process can create.
+        /// The maximum number of pools that a process can create.
         most: usize,
     },
-    /// There is no checkpoint at that depth.
+    /// There is no checkpoint at the requested depth.
     NoSuchCheckpoint {
-        /// The depth requested.
+        /// The requested depth.
         asked: usize,
-        /// The depth of the newest checkpoint; 0 is the root.
+        /// The depth of the newest checkpoint, where 0 is the root.
         top: usize,
     },
 }
@@ -183,7 +189,7 @@ impl<E> From<ConfigError> for PoolError<E> {
     }
 }
 
-/// The largest blocks of a pool, if there are any.
+/// The sizes of a pool's largest blocks, if the pool has any blocks in use.
 struct LargestBlocks<'a>(&'a [usize; 3]);
 
 impl fmt::Display for LargestBlocks<'_> {
@@ -200,33 +206,33 @@ impl fmt::Display for LargestBlocks<'_> {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ShapeError {
-    /// The product of the axis lengths that are not zero is above `isize::MAX`, in elements or in
+    /// The product of the nonzero axis lengths exceeds `isize::MAX`, either in elements or in
     /// bytes.
     Overflow {
         /// The number of axes.
         rank: usize,
-        /// Bytes of one element.
+        /// The size of one element in bytes.
         element_size: usize,
     },
     /// The shape and the view have different numbers of elements.
     LengthMismatch {
-        /// The number of elements of the shape.
+        /// The number of elements in the shape.
         asked: usize,
-        /// The number of elements of the view.
+        /// The number of elements in the view.
         length: usize,
     },
-    /// The index of a split is beyond the end.
+    /// The index of a split is greater than the length.
     SplitOutOfRange {
-        /// The index of the split.
+        /// The index at which the caller tried to split.
         asked: usize,
         /// The length of the array or axis.
         extent: usize,
     },
     /// The source and the destination of a copy have different lengths.
     CopyMismatch {
-        /// The number of elements of the source.
+        /// The number of elements in the source.
         from: usize,
-        /// The number of elements of the destination.
+        /// The number of elements in the destination.
         to: usize,
     },
     /// The requested range is not within the view.
@@ -267,16 +273,17 @@ impl fmt::Display for ShapeError {
 
 impl Error for ShapeError {}
 
-/// The reason why a [`PoolView`](crate::PoolView) that is a slice could not be read or written. It
-/// converts into the variant of [`PoolError`] with the same name.
+/// The reason why a [`PoolView`](crate::PoolView) that is a slice could not be read or written. A
+/// `ViewError` can be converted into the [`PoolError`] variant of the same name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ViewError {
-    /// The lengths of a copy differ, or a range or a split is not within the view.
+    /// The source and the destination of a copy have different lengths, or a range or a split is
+    /// out of bounds.
     Shape(ShapeError),
     /// The host has no memory for the elements.
     Bookkeeping {
-        /// Bytes requested.
+        /// The number of requested bytes.
         requested: usize,
     },
 }
@@ -316,12 +323,12 @@ impl<E> From<ViewError> for PoolError<E> {
 pub enum ConfigError {
     /// The number of cached shapes is not between 1 and 16.
     Ways {
-        /// The number of cached shapes requested.
+        /// The requested number of cached shapes.
         asked: usize,
     },
-    /// The growth factor is not finite, or is less than 1.
+    /// The growth factor is not finite or is less than 1.
     GrowthFactor {
-        /// The factor requested.
+        /// The requested growth factor.
         asked: f64,
     },
 }
@@ -339,10 +346,11 @@ impl fmt::Display for ConfigError {
 
 impl Error for ConfigError {}
 
-/// Formats an error and its sources on one line: `error: source: source`.
+/// Formats an error and all of its sources on one line, separated by colons.
 ///
-/// [`Display`](fmt::Display) prints only an error's own message. Methods without `try_` panic with
-/// the text of `error_chain`, and programs should show it to users.
+/// [`Display`](fmt::Display) prints only the message of the error itself. Methods whose names do
+/// not start with `try_` panic with the text that `error_chain` produces, and programs should show
+/// this text to their users.
 ///
 /// ```
 /// use pool_core::{PoolError, error_chain};
@@ -356,7 +364,7 @@ pub fn error_chain<'a>(error: &'a (dyn Error + 'static)) -> impl fmt::Display + 
     ErrorChain(error)
 }
 
-/// An error that is displayed with its sources.
+/// An error that is displayed together with its sources.
 struct ErrorChain<'a>(&'a (dyn Error + 'static));
 
 impl fmt::Display for ErrorChain<'_> {
@@ -371,7 +379,8 @@ impl fmt::Display for ErrorChain<'_> {
     }
 }
 
-/// Panics for a method without `try_`, with the text of the error and of its sources.
+/// Panics with the message of an error and its sources, for methods whose names do not start with
+/// `try_`.
 #[cold]
 #[inline(never)]
 #[track_caller]

@@ -1,4 +1,5 @@
-//! A list of idle pools, for thread-local use. The list owns the pools in it, and nothing else.
+//! Defines a list of idle pools, which is intended for thread-local use. The list owns the pools
+//! that it contains and nothing else.
 
 use core::cell::Cell;
 use core::fmt;
@@ -9,14 +10,14 @@ use core::ptr::{null_mut, without_provenance_mut};
 use crate::backend::{PoolBackend, PoolRoot, Root};
 use crate::pool::Pool;
 
-/// Pools that are not in use, last in first out.
+/// A list of pools that are not in use, in last-in, first-out order.
 ///
-/// Suited for a `const` thread-local without a destructor. Dropping a list frees nothing, so
-/// [`close`](Self::close) the list when its thread ends. The caller of [`take`](Self::take) owns
-/// the pool independently of the list. Pools may be returned in any order, even after the list has
-/// been closed.
+/// A free list is suited for a `const` thread-local variable without a destructor. Dropping a list
+/// does not free any memory, so call [`close`](Self::close) when the list's thread ends. A pool
+/// returned by [`take`](Self::take) is owned by the caller, independently of the list. Pools may be
+/// returned to the list in any order, even after the list has been closed.
 ///
-/// The pools of a thread, for a custom backend:
+/// The following example keeps a thread's idle pools of a custom backend in a list:
 ///
 /// ```
 /// use pool_core::{FreeList, Pool};
@@ -47,30 +48,32 @@ use crate::pool::Pool;
 /// assert!(again.stats().reserved_bytes >= 100);
 /// ```
 ///
-/// A list belongs to one thread:
+/// A list can only be used by one thread:
 ///
 /// ```compile_fail,E0277
 /// # use pool_conformance::HeapBackend as Memory;
 /// static SHARED: pool_core::FreeList<Memory> = pool_core::FreeList::new(); // list_not_shared
 /// ```
 pub struct FreeList<B: PoolBackend> {
-    /// The root of the newest idle pool: null if there is none, [`CLOSED`] after `close`.
+    /// The root of the idle pool that was added last, null if there is none, or [`CLOSED`] after
+    /// `close`.
     head: Cell<*mut ()>,
     owned: PhantomData<Pool<B>>,
 }
 
-/// The address that marks a closed list. It is not aligned for a table, so no table can have this
-/// address.
+/// The address that marks a list as closed. No table can have the address `CLOSED`, because this
+/// address is not aligned for a table.
 const CLOSED: usize = 1;
 
 impl<B: PoolBackend> FreeList<B> {
-    /// Creates an open, empty list.
+    /// Creates an empty, open list.
     #[must_use]
     pub const fn new() -> Self {
         Self { head: Cell::new(null_mut()), owned: PhantomData }
     }
 
-    /// Takes the pool that was put last. Returns `None` if the list is empty or closed.
+    /// Removes the pool that was added last, and returns it. Returns `None` if the list is empty or
+    /// closed.
     #[inline]
     pub fn take(&self) -> Option<Pool<B>> {
         let head = self.head.get();
@@ -79,39 +82,44 @@ impl<B: PoolBackend> FreeList<B> {
         }
         // SAFETY: `put` stored this root in the list.
         let root = unsafe { Root::<B>::from_raw(head) };
-        // SAFETY: the list owns the pools in it, so this pool is live.
+        // SAFETY: the list owns the pools that it contains, so this pool is live.
         self.head.set(unsafe { root.next_idle() });
-        // SAFETY: `put` got the root from `into_root`, and it was just taken out of the list.
+        // SAFETY: `put` obtained the root from `into_root`, and the root has just been removed from
+        // the list.
         Some(unsafe { Pool::from_root(root) })
     }
 
-    /// Puts an idle pool into the list. A closed list drops the pool.
+    /// Adds an idle pool to the list. If the list is closed, the pool is dropped.
     #[inline]
     pub fn put(&self, pool: Pool<B>) {
         self.put_root(pool.into_root());
     }
 
-    /// Puts back a pool that was taken from this list, with less work than [`put`](Self::put). If
-    /// the list has changed since, returns the pool instead. The list has not changed if pools are
-    /// returned in the opposite order of being taken.
+    /// Returns a pool to the list from which it was taken, which is cheaper than calling
+    /// [`put`](Self::put). If the list has changed since the pool was taken, this method does not
+    /// add the pool and returns it to the caller. The list is unchanged if all pools that were
+    /// taken after this pool have been returned in the reverse order.
     ///
     /// # Safety
     ///
-    /// The pool was last in this list, or was never in any list. Since the pool was taken, no pool
-    /// that was or has been in this list has been dropped, except by [`close`](Self::close). A call
-    /// of [`clear`](Self::clear) counts as a drop.
+    /// The last list that contained the pool must be this list, unless the pool has never been in
+    /// any list. Since the pool was taken, no pool that is or ever was in this list may have been
+    /// dropped, except by [`close`](Self::close). Calling [`clear`](Self::clear) counts as dropping
+    /// the list's pools.
     #[inline]
     #[must_use]
     pub unsafe fn put_back(&self, pool: Pool<B>) -> Option<Pool<B>> {
         let root = pool.into_root();
-        // SAFETY: the owner just gave up the root, so it is live.
+        // SAFETY: the root is live, because the pool has just given up ownership of it.
         if unsafe { root.next_idle() } != self.head.get() {
-            // SAFETY: as above.
+            // SAFETY: the pool has just given up ownership of the root, and the root is not in any
+            // list.
             return Some(unsafe { Pool::from_root(root) });
         }
-        // The pool still links to the pool that was the head when it was taken. That pool has not
-        // been dropped (caller; a closed list drops pools, and no pool links to its marker). The
-        // equal address is therefore not the address of another pool, and the link is valid.
+        // The pool still links to the pool that was at the head of the list when it was taken. The
+        // caller guarantees that the linked pool has not been dropped, except by closing the list,
+        // and no pool ever links to the closed marker. The addresses are equal, so the link still
+        // leads to the same pool and is valid.
         self.head.set(root.into_raw());
         None
     }
@@ -120,7 +128,7 @@ impl<B: PoolBackend> FreeList<B> {
     fn put_root(&self, root: Root<B>) {
         let head = self.head.get();
         if head.addr() == CLOSED {
-            // SAFETY: the owner just gave up the root.
+            // SAFETY: the pool has just given up ownership of the root.
             drop(unsafe { Pool::<B>::from_root(root) });
             return;
         }
@@ -129,10 +137,12 @@ impl<B: PoolBackend> FreeList<B> {
         self.head.set(root.into_raw());
     }
 
-    /// Runs `f` on each pool in the list. The pools keep their order. Allocates no memory.
-    /// While `f` runs, these pools are not in the list. `take` then returns other pools, and pools
-    /// that are put in the meantime come after these. If `f` panics, the pools are put back. For
-    /// [`put_back`](Self::put_back), these pools count as taken.
+    /// Calls `f` for each pool in the list. The pools remain in the same order. This method does
+    /// not allocate memory. While `f` runs, the pools that were in the list at the start of the
+    /// call are not in the list. If `f` calls `take`, it receives other pools, and any pools that
+    /// `f` adds to the list follow the original pools. If `f` panics, the original pools are
+    /// returned to the list. For the purposes of [`put_back`](Self::put_back), this method takes
+    /// all pools from the list.
     pub fn for_each(&self, mut f: impl FnMut(&mut Pool<B>)) {
         let visit = Visit::begin(self);
         while let Some(mut visited) = visit.next() {
@@ -140,11 +150,11 @@ impl<B: PoolBackend> FreeList<B> {
         }
     }
 
-    /// Takes the newest pool for which `wanted` returns `true`. The other pools keep their order,
-    /// even if `wanted` panics. `wanted` may be called twice for the newest pool. Allocates no
-    /// memory.
+    /// Removes the most recently added pool for which `wanted` returns `true`, and returns it. All
+    /// other pools remain in the list in the same order, even if `wanted` panics. `wanted` may be
+    /// called twice for the pool that was added last. This method does not allocate memory.
     pub fn take_where(&self, mut wanted: impl FnMut(&Pool<B>) -> bool) -> Option<Pool<B>> {
-        // The pool returns to the list if it is not wanted, or if `wanted` panics.
+        // The pool is returned to the list if `wanted` returns `false` or panics.
         let first = VisitedPool { pool: ManuallyDrop::new(self.take()?), visited: self };
         if wanted(&first.pool) {
             return Some(first.keep());
@@ -159,10 +169,10 @@ impl<B: PoolBackend> FreeList<B> {
         None
     }
 
-    /// Drops the pools that are in the list now. The list stays open.
+    /// Drops all pools that are currently in the list. The list remains open after this call.
     pub fn clear(&self) {
-        // The pools are detached before any is dropped, because a backend's `free` may use the
-        // list.
+        // All pools are detached before the first one is dropped, because a backend's `free` may
+        // use the list.
         drop_pools(&self.detach());
     }
 
@@ -175,7 +185,8 @@ impl<B: PoolBackend> FreeList<B> {
         Self { head: Cell::new(head), owned: PhantomData }
     }
 
-    /// Puts the pools of another list before the pools of this one. A closed list drops them.
+    /// Adds the pools of another list in front of this list's pools. If this list is closed, the
+    /// other list's pools are dropped.
     fn attach(&self, others: &Self) {
         let first = others.head.replace(null_mut());
         if first.addr() <= CLOSED {
@@ -187,7 +198,7 @@ impl<B: PoolBackend> FreeList<B> {
         // SAFETY: `put` stored this root in the list.
         let mut last: Root<B> = unsafe { Root::<B>::from_raw(first) };
         loop {
-            // SAFETY: the other list owned the pool, so it is live.
+            // SAFETY: the other list owned the pool, so the pool is live.
             let next = unsafe { last.next_idle() };
             if next.is_null() {
                 break;
@@ -195,38 +206,39 @@ impl<B: PoolBackend> FreeList<B> {
             // SAFETY: `put` stored this root in the list.
             last = unsafe { Root::<B>::from_raw(next) };
         }
-        // SAFETY: as above.
+        // SAFETY: the other list owned the pool, so the pool is live.
         unsafe { last.set_next_idle(self.head.get()) };
         self.head.set(first);
     }
 
-    /// Returns `true` if the list was closed.
+    /// Returns `true` if the list has been closed.
     #[must_use]
     pub fn is_closed(&self) -> bool {
         self.head.get().addr() == CLOSED
     }
 
-    /// Drops the pools in the list, and every pool that is put into it from now on.
+    /// Drops all pools in the list, and causes every pool that is added later to be dropped.
     pub fn close(&self) {
-        // The list is closed before any pool is dropped, because a backend's `free` may use it.
+        // The list is closed before the first pool is dropped, because a backend's `free` may use
+        // the list.
         let head = self.head.replace(without_provenance_mut(CLOSED));
         drop_pools(&Self { head: Cell::new(head), owned: PhantomData });
     }
 }
 
-/// Drops the pools of a list that no other code can reach.
+/// Drops the pools in a list that no other code can access.
 fn drop_pools<B: PoolBackend>(list: &FreeList<B>) {
     while let Some(pool) = list.take() {
         drop(pool);
     }
 }
 
-/// A walk over the pools of a list, during which the pools are not in the list. When the walk ends,
-/// all pools that were not kept are back in the list, in their old order.
+/// A walk over the pools of a list, which keeps the pools out of the list until it ends. When the
+/// walk ends, all pools that were not kept are returned to the list in their original order.
 struct Visit<'a, B: PoolBackend> {
     list: &'a FreeList<B>,
     ahead: FreeList<B>,
-    /// The pools that have been visited, with the last one first.
+    /// The pools that have already been visited, starting with the most recent one.
     visited: FreeList<B>,
 }
 
@@ -250,25 +262,26 @@ impl<B: PoolBackend> Drop for Visit<'_, B> {
     }
 }
 
-/// A pool during its visit.
+/// A pool that is being visited.
 struct VisitedPool<'a, B: PoolBackend> {
     pool: ManuallyDrop<Pool<B>>,
-    /// The list that receives the pool after its visit.
+    /// The list to which the pool is added when its visit ends.
     visited: &'a FreeList<B>,
 }
 
 impl<B: PoolBackend> VisitedPool<'_, B> {
-    /// Returns the pool, which then is not put back into the list.
+    /// Returns the pool to the caller and prevents it from being added to the list of visited
+    /// pools.
     fn keep(self) -> Pool<B> {
         let mut this = ManuallyDrop::new(self);
-        // SAFETY: `this` is neither used again nor dropped.
+        // SAFETY: `this.pool` is not used again, and `this` is not dropped.
         unsafe { ManuallyDrop::take(&mut this.pool) }
     }
 }
 
 impl<B: PoolBackend> Drop for VisitedPool<'_, B> {
     fn drop(&mut self) {
-        // SAFETY: this value is being dropped, so the pool is not used through it again.
+        // SAFETY: this value is being dropped, so the pool cannot be used through it again.
         self.visited.put(unsafe { ManuallyDrop::take(&mut self.pool) });
     }
 }

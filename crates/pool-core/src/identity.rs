@@ -1,13 +1,13 @@
-//! Identities of pools: no two pools of a process ever have the same identity. Identities are
-//! counted in a machine word, so that targets without 64-bit atomics are supported.
+//! Assigns each pool an identity that is unique within the process and is never reused. The
+//! identities are counted in a machine word, so that targets without 64-bit atomics are supported.
 
 use core::sync::atomic::{AtomicUsize, Ordering};
 
-/// The identity of the next pool; the last value is never used.
+/// The identity of the next pool. The largest `usize` is never used as an identity.
 static NEXT: AtomicUsize = AtomicUsize::new(1);
 
-/// Returns an identity that no pool has had before. Returns `None` if the process has used up all
-/// identities.
+/// Returns an identity that no other pool has ever had. Returns `None` if the process has used up
+/// all identities.
 pub(crate) fn next_identity() -> Option<u64> {
     take(&NEXT)
 }

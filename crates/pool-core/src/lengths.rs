@@ -1,5 +1,5 @@
-//! Lengths along axes: their number of elements and their row-major strides. For a dynamic rank,
-//! the shape cache stores and lends the lengths and the strides.
+//! Computes the number of elements and the row-major strides of a list of axis lengths. For a
+//! dynamic rank, the shape cache stores both the lengths and the strides, and lends them to arrays.
 
 use alloc::vec::Vec;
 use core::fmt;
@@ -7,17 +7,17 @@ use core::slice;
 
 use crate::error::ShapeError;
 
-/// The dims of a dynamic rank and their row-major strides, in one allocation.
+/// The lengths of a shape of dynamic rank and their row-major strides, in one allocation.
 pub(crate) struct Lengths {
-    /// The dims, followed by the strides.
+    /// The axis lengths, followed by the strides.
     lengths: Vec<usize>,
-    /// The number of dims, which is half of the number of lengths.
+    /// The number of axes, which is half the number of entries in `lengths`.
     rank: usize,
 }
 
 impl Lengths {
-    /// Allocates the dims and their strides. Fails with the number of bytes requested if the host
-    /// has no memory for them.
+    /// Allocates a list that contains the given lengths and their strides. If the host has no
+    /// memory for the list, this method fails with the number of requested bytes.
     pub(crate) fn of(dims: &[usize]) -> Result<Self, usize> {
         let rank = dims.len();
         let mut lengths = Vec::new();
@@ -35,33 +35,35 @@ impl Lengths {
 
     #[inline(always)]
     pub(crate) fn dims(&self) -> &[usize] {
-        // SAFETY: `of` stored twice `rank` lengths, which never change. The dims are the first
-        // half.
+        // SAFETY: the list has `2 * rank` entries, and their number never changes. The axis lengths
+        // are in the first half of the entries.
         unsafe { slice::from_raw_parts(self.lengths.as_ptr(), self.rank) }
     }
 
     #[inline(always)]
     fn strides(&self) -> &[usize] {
-        // SAFETY: as in `dims`.
+        // SAFETY: the list has `2 * rank` entries, so the offset `rank` is within the allocation.
         let strides = unsafe { self.lengths.as_ptr().add(self.rank) };
-        // SAFETY: as in `dims`. The strides are the second half.
+        // SAFETY: the list has `2 * rank` entries, and their number never changes. The strides are
+        // in the second half of the entries.
         unsafe { slice::from_raw_parts(strides, self.rank) }
     }
 }
 
-/// A shape of dynamic rank and its row-major strides, borrowed from the slot's shape cache.
+/// A shape of dynamic rank together with its row-major strides, borrowed from the slot's shape
+/// cache.
 #[derive(Clone, Copy)]
 pub struct DynamicShape<'s>(pub(crate) &'s Lengths);
 
 impl<'s> DynamicShape<'s> {
-    /// Returns the lengths along the axes, in elements.
+    /// Returns the length of each axis, in elements.
     #[inline]
     #[must_use]
     pub fn dims(&self) -> &'s [usize] {
         self.0.dims()
     }
 
-    /// Returns the strides of the axes, in elements. All strides are zero if an axis has length
+    /// Returns the stride of each axis, in elements. If any axis has length zero, all strides are
     /// zero.
     #[inline]
     #[must_use]
@@ -86,15 +88,15 @@ impl AsRef<[usize]> for DynamicShape<'_> {
     }
 }
 
-/// Returns the number of elements of a shape, for elements of `element_size` bytes.
+/// Returns the number of elements in a shape, for elements of `element_size` bytes.
 ///
-/// The product of the axes that are not zero is checked against `isize::MAX`, in elements and in
-/// bytes. It is checked even if an axis is zero: `[usize::MAX, 2, 0]` is an error, not an empty
-/// array.
+/// The product of the nonzero axis lengths must not exceed `isize::MAX`, either in elements or in
+/// bytes. The product is checked even if an axis has length zero, so `[usize::MAX, 2, 0]` is an
+/// error rather than an empty array.
 ///
 /// # Errors
 ///
-/// [`ShapeError::Overflow`] if the product does not fit.
+/// Returns [`ShapeError::Overflow`] if the product is too large.
 #[inline]
 pub fn element_count(dims: &[usize], element_size: usize) -> Result<usize, ShapeError> {
     let most = isize::MAX as usize / if element_size == 0 { 1 } else { element_size };
@@ -111,7 +113,8 @@ pub fn element_count(dims: &[usize], element_size: usize) -> Result<usize, Shape
     if product == 0 { empty_count(dims, element_size, most) } else { Ok(product) }
 }
 
-/// Handles the rare case of a zero axis. The product of the other axes must still not overflow.
+/// Handles the rare case of an axis with length zero. Even if one axis has length zero, the product
+/// of the other axis lengths must not overflow.
 #[cold]
 #[inline(never)]
 fn empty_count(dims: &[usize], element_size: usize, most: usize) -> Result<usize, ShapeError> {
@@ -128,8 +131,8 @@ fn overflow(rank: usize, element_size: usize) -> ShapeError {
     ShapeError::Overflow { rank, element_size }
 }
 
-/// Replaces lengths with their row-major strides, in elements. All strides are zero if an axis has
-/// length zero.
+/// Replaces each length with its row-major stride, in elements. If any axis has length zero, all
+/// strides are zero.
 #[inline]
 pub(crate) fn turn_into_strides(lengths: &mut [usize]) {
     let mut stride = usize::from(!lengths.contains(&0));

@@ -1,15 +1,16 @@
-//! The state machine of adaptive memory pools, generic over the kind of memory.
+//! A state machine for adaptive memory pools that is generic over the kind of memory.
 //!
-//! A [`Pool`] keeps a sequence of slots, each with a block of memory. A [`Scope`] is a cursor into
-//! that sequence. The i-th [`acquire`](Scope::acquire) of a scope returns the i-th slot above the
-//! slots of the enclosing scopes, whatever the element type. Opening an inner scope does not move
-//! the outer scope's cursor, so leaving a scope runs no code: no counter changes, and nothing is
-//! pushed or popped. The second pass through the same code allocates nothing. A loop over
-//! [`keep`](Scope::keep) may need more passes.
+//! A [`Pool`] stores a sequence of slots, and each slot holds a block of memory. A [`Scope`] is a
+//! cursor into the pool's sequence of slots. The i-th call of [`acquire`](Scope::acquire) in a
+//! scope returns the i-th slot above the slots of the enclosing scopes, regardless of the element
+//! type. Opening an inner scope does not move the outer scope's cursor, so no code has to run when
+//! a scope ends. The second pass through the same code does not allocate any memory. A loop that
+//! calls [`keep`](Scope::keep) may need more passes before it stops allocating.
 //!
-//! The kind of memory is a [`PoolBackend`]. The crate `pool-cpu` implements the backend for host
-//! memory. Code whose lifetimes are not lexical (interpreters, tapes, foreign callers) uses a
-//! [`DynamicPool`] with checked [`Handle`]s. Arrays of dynamic rank use an N-way shape cache.
+//! Each kind of memory implements the [`PoolBackend`] trait. The `pool-cpu` crate implements the
+//! backend for host memory. Code whose lifetimes are not lexical, such as interpreters, tapes and
+//! foreign callers, can use a [`DynamicPool`] with checked [`Handle`]s. The shapes of arrays of
+//! dynamic rank are stored in an N-way cache.
 //!
 //! ```
 //! use pool_core::{Pool, PoolBackend, Scope};
@@ -32,20 +33,21 @@
 //! outer[0] = 2.0;
 //! ```
 //!
-//! The page [`soundness`] lists the programs that the borrow checker rejects, each with its error.
+//! The [`soundness`] module lists programs that the borrow checker rejects, together with the
+//! resulting errors.
 //!
-//! The crate is `no_std` with `alloc`.
+//! The crate is `no_std` and requires `alloc`.
 //!
 //! # Features
 //!
 //! | feature | gives | costs |
 //! |---|---|---|
-//! | `allocator-api2` | [`Scope::allocator`]: maps, vectors and strings in a scope; `PoolString` | allocator-api2 0.2, which hashbrown also uses |
-//! | `nightly` | the same through the standard library's trait, for its own collections; turns on `allocator-api2` | a nightly compiler |
-//! | `std` | threads take and drop owned arrays without an atomic exchange | the standard library |
+//! | `allocator-api2` | [`Scope::allocator`] for maps, vectors and strings in a scope, and `PoolString` | allocator-api2 0.2, which hashbrown also uses |
+//! | `nightly` | the same for the standard library's own collections, through its trait; enables `allocator-api2` | a nightly compiler |
+//! | `std` | threads acquire and drop owned arrays without an atomic exchange | the standard library |
 //! | `half` | `half::f16` and `half::bf16` are elements | half |
 //! | `complex` | `num_complex::Complex` is an element | num-complex |
-//! | `tracing` | spans for growth and trim, and a warning when a pool grows past 512, 1024, 2048 … slots | tracing; nothing on the hot path |
+//! | `tracing` | spans for growth and trimming, and a warning when a pool grows past 512, 1024, 2048 … slots | tracing, without any cost on the hot path |
 
 #![cfg_attr(docsrs, feature(doc_cfg))]
 #![cfg_attr(feature = "nightly", feature(allocator_api))]
@@ -55,7 +57,8 @@ extern crate alloc;
 #[cfg(any(test, feature = "std"))]
 extern crate std;
 
-// Layering: a module may import what follows its colon. `cargo xtask imports` checks it, `--list` prints it anew.
+// Layering: a module may import only the modules that are listed after its colon. The command
+// `cargo xtask imports` checks this list, and `cargo xtask imports --list` prints it.
 //
 // block_watch, busy, count, device, element, error, identity, reserve, slot_ref, soundness, threads, try_box, warning: nothing
 // config: error

@@ -1,11 +1,12 @@
-//! Debugging modes that apply to each pool of the process, in addition to the pool's own
+//! Defines debugging modes that apply to every pool in the process, in addition to the pool's own
 //! configuration.
 
 use core::sync::atomic::{AtomicU8, Ordering};
 
 use crate::config::PoolConfig;
 
-/// The process-wide debugging modes, which are added to the modes of each pool's [`PoolConfig`].
+/// Debugging modes for the whole process, which are combined with the modes in each pool's
+/// [`PoolConfig`].
 ///
 /// ```
 /// use pool_core::MemoryChecks;
@@ -24,53 +25,53 @@ const FRESH: u8 = 2;
 static CHECKS: AtomicU8 = AtomicU8::new(0);
 
 impl MemoryChecks {
-    /// Returns a value with all modes off.
+    /// Returns a value in which all debugging modes are disabled.
     #[must_use]
     pub const fn new() -> Self {
         Self { poison: false, fresh: false }
     }
 
-    /// Sets whether each acquire first overwrites its memory with 0xFF bytes: see
-    /// [`PoolConfig::poison`].
+    /// Sets whether each acquire first overwrites its memory with 0xFF bytes (see
+    /// [`PoolConfig::poison`]).
     #[must_use]
     pub const fn poison(mut self, on: bool) -> Self {
         self.poison = on;
         self
     }
 
-    /// Sets whether each acquire allocates a new block: see [`PoolConfig::fresh`].
+    /// Sets whether each acquire allocates a new block (see [`PoolConfig::fresh`]).
     #[must_use]
     pub const fn fresh(mut self, on: bool) -> Self {
         self.fresh = on;
         self
     }
 
-    /// Returns `true` if acquires overwrite their memory.
+    /// Returns `true` if each acquire first overwrites its memory with 0xFF bytes.
     #[must_use]
     pub const fn poisons(&self) -> bool {
         self.poison
     }
 
-    /// Returns `true` if acquires allocate new blocks.
+    /// Returns `true` if each acquire allocates a new block.
     #[must_use]
     pub const fn is_fresh(&self) -> bool {
         self.fresh
     }
 
-    /// Returns the current modes of the process.
+    /// Returns the debugging modes that are currently set for the process.
     #[must_use]
     pub fn of_process() -> Self {
         let bits = CHECKS.load(Ordering::Relaxed);
         Self { poison: bits & POISON != 0, fresh: bits & FRESH != 0 }
     }
 
-    /// Sets the modes of the process, for all pools created or configured from now on.
+    /// Sets the debugging modes for all pools that are created or configured after this call.
     pub fn set_for_process(self) {
         let bits = u8::from(self.poison) * POISON + u8::from(self.fresh) * FRESH;
         CHECKS.store(bits, Ordering::Relaxed);
     }
 
-    /// Returns a pool's configuration with the modes of the process added.
+    /// Returns a pool's configuration with the debugging modes of the process added to it.
     pub(crate) fn applied_to(mut config: PoolConfig) -> PoolConfig {
         let checks = Self::of_process();
         config.poison |= checks.poison;

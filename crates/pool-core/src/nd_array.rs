@@ -1,29 +1,30 @@
-//! The type of an array, and access to its elements in host memory with indices and slices.
+//! Defines the array type, and access to array elements in host memory through indices and slices.
 
 use core::ops::{Deref, DerefMut, Index, IndexMut};
 
 use crate::error::ShapeError;
 use crate::lengths::element_count;
 
-/// The elements of a view `V` as a row-major array. `D` contains the lengths along the axes:
-/// `[usize; N]`, or [`DynamicShape`](crate::DynamicShape) for a rank known at run time.
+/// A row-major array that consists of the elements of a view `V`. The type parameter `D` stores the
+/// axis lengths, and is `[usize; N]` or, if the rank is only known at run time,
+/// [`DynamicShape`](crate::DynamicShape).
 ///
-/// Index host arrays with `array[[row, column]]`. `as_slice` and `as_mut_slice` return the elements
-/// in row-major order. The `ndarray` feature of the host backend converts an array into an
-/// `ndarray` view.
+/// The elements of host arrays can be indexed with `array[[row, column]]`. `as_slice` and
+/// `as_mut_slice` return the array's elements in row-major order. With the `ndarray` feature of the
+/// host backend, an array can be converted into an `ndarray` view.
 #[derive(Clone, Copy, Debug)]
 pub struct NdView<V, D> {
-    /// A view of exactly the product of `dims` elements.
+    /// A view whose length is exactly the product of `dims`.
     pub(crate) view: V,
     pub(crate) dims: D,
 }
 
 impl<V, D: AsRef<[usize]>> NdView<V, D> {
-    /// Combines a view of `length` elements with a shape of the same number of elements.
+    /// Combines a view of `length` elements with a shape that has the same number of elements.
     ///
     /// # Errors
     ///
-    /// [`ShapeError::LengthMismatch`] if the shape has a different number of elements, and
+    /// Returns [`ShapeError::LengthMismatch`] if the shape has a different number of elements, and
     /// [`ShapeError::Overflow`] if the product of its lengths overflows.
     pub(crate) fn checked(
         view: V,
@@ -40,12 +41,13 @@ impl<V, D: AsRef<[usize]>> NdView<V, D> {
 }
 
 impl<V, D> NdView<V, D> {
-    /// Combines a view with a shape of matching length. Conversions into views of other libraries
-    /// rely on the match.
+    /// Combines a view with a shape, without checking that both have the same number of elements.
+    /// Conversions into views of other libraries rely on the view and the shape having the same
+    /// number of elements.
     ///
     /// # Safety
     ///
-    /// The product of `dims` is the number of the view's elements.
+    /// The product of `dims` must be the number of elements in the view.
     #[inline(always)]
     pub(crate) unsafe fn new_unchecked(view: V, dims: D) -> Self {
         Self { view, dims }
@@ -53,13 +55,13 @@ impl<V, D> NdView<V, D> {
 }
 
 impl<T, V: Deref<Target = [T]>, D: AsRef<[usize]>> NdView<V, D> {
-    /// Returns all elements of the array, in row-major order.
+    /// Returns all elements of the array in row-major order.
     #[inline]
     pub fn as_slice(&self) -> &[T] {
         &self.view
     }
 
-    /// Returns all elements of the array for writing, in row-major order.
+    /// Returns all elements of the array as a mutable slice in row-major order.
     #[inline]
     pub fn as_mut_slice(&mut self) -> &mut [T]
     where
@@ -68,14 +70,15 @@ impl<T, V: Deref<Target = [T]>, D: AsRef<[usize]>> NdView<V, D> {
         &mut self.view
     }
 
-    /// Returns the element at `index`, which contains one number for each axis. Returns `None` if
+    /// Returns the element at `index`, which must contain one number per axis. Returns `None` if
     /// `index` is out of bounds or has a different rank.
     #[inline]
     pub fn get(&self, index: &[usize]) -> Option<&T> {
         self.view.get(offset(self.dims.as_ref(), index)?)
     }
 
-    /// Returns the element at `index` for writing, under the same conditions as [`get`](Self::get).
+    /// Returns a mutable reference to the element at `index`, under the same conditions as
+    /// [`get`](Self::get).
     #[inline]
     pub fn get_mut(&mut self, index: &[usize]) -> Option<&mut T>
     where
@@ -86,24 +89,24 @@ impl<T, V: Deref<Target = [T]>, D: AsRef<[usize]>> NdView<V, D> {
     }
 }
 
-/// Returns the offset of an index in row-major order. Returns `None` if the index is out of bounds
-/// or has a different rank.
+/// Returns the row-major offset of an index. Returns `None` if the index is out of bounds or has a
+/// different rank.
 #[inline]
 fn offset(dims: &[usize], index: &[usize]) -> Option<usize> {
     if dims.len() != index.len() {
         return None;
     }
     dims.iter().zip(index).try_fold(0_usize, |offset, (&extent, &at)| {
-        // Every partial offset is below the product of the axes so far. Only a user's type of
-        // lengths could return different values on a later call; the wrapped offset is then
-        // bounds-checked like any index.
+        // Every partial offset is less than the product of the axis lengths so far. The offset can
+        // only wrap around if a user-defined type returns different lengths on a later call, and
+        // the wrapped offset is bounds-checked like any other index.
         if at < extent { Some(offset.wrapping_mul(extent).wrapping_add(at)) } else { None }
     })
 }
 
 /// # Panics
 ///
-/// Panics if the index is out of bounds, as indexing a slice does.
+/// Panics if the index is out of bounds, just as indexing a slice does.
 impl<T, V: Deref<Target = [T]>, D: AsRef<[usize]>, const N: usize> Index<[usize; N]>
     for NdView<V, D>
 {
@@ -120,7 +123,7 @@ impl<T, V: Deref<Target = [T]>, D: AsRef<[usize]>, const N: usize> Index<[usize;
 
 /// # Panics
 ///
-/// Panics if the index is out of bounds, as indexing a slice does.
+/// Panics if the index is out of bounds, just as indexing a slice does.
 impl<T, V: DerefMut<Target = [T]>, D: AsRef<[usize]>, const N: usize> IndexMut<[usize; N]>
     for NdView<V, D>
 {

@@ -1,5 +1,6 @@
-//! Arrays in any kind of memory: their lengths, strides, reshaping and splitting. Acquires with a
-//! shape return these arrays.
+//! Implements arrays in any kind of memory, and methods that reshape and split these arrays and
+//! return their lengths and strides. The acquire methods return an `NdView` if they are called with
+//! a shape.
 
 use crate::error::{ShapeError, panic_with};
 use crate::lengths::{DynamicShape, turn_into_strides};
@@ -7,18 +8,18 @@ pub use crate::nd_array::NdView;
 use crate::view::PoolView;
 
 impl<V: PoolView, D: AsRef<[usize]>> NdView<V, D> {
-    /// Combines a view with a shape.
+    /// Combines a view with a shape that has the same number of elements.
     ///
     /// # Errors
     ///
-    /// [`ShapeError::LengthMismatch`] if the shape and the view have different numbers of elements,
-    /// and [`ShapeError::Overflow`] if the product of the lengths overflows.
+    /// Returns [`ShapeError::LengthMismatch`] if the shape and the view have different numbers of
+    /// elements, and [`ShapeError::Overflow`] if the product of the lengths overflows.
     pub fn new(view: V, dims: D) -> Result<Self, ShapeError> {
         let length = view.len();
         Self::checked(view, length, size_of::<V::Element>(), dims)
     }
 
-    /// Returns the lengths along the axes, in elements.
+    /// Returns the length of each axis, in elements.
     #[inline]
     pub fn shape(&self) -> &[usize] {
         self.dims.as_ref()
@@ -36,25 +37,25 @@ impl<V: PoolView, D: AsRef<[usize]>> NdView<V, D> {
         self.view.len()
     }
 
-    /// Returns `true` if there are no elements.
+    /// Returns `true` if the array has no elements.
     #[inline]
     pub fn is_empty(&self) -> bool {
         self.view.is_empty()
     }
 
-    /// Converts the array into the one-dimensional view of all elements, in row-major order.
+    /// Converts the array into a one-dimensional view of all elements in row-major order.
     #[inline]
     pub fn into_view(self) -> V {
         self.view
     }
 
-    /// Converts the array into the view and the lengths.
+    /// Splits the array into its view and its axis lengths.
     #[inline]
     pub fn into_parts(self) -> (V, D) {
         (self.view, self.dims)
     }
 
-    /// Returns the same elements as an array of another shape.
+    /// Returns the same elements as an array with a different shape.
     ///
     /// # Panics
     ///
@@ -63,11 +64,11 @@ impl<V: PoolView, D: AsRef<[usize]>> NdView<V, D> {
         self.try_reshape(dims).unwrap_or_else(|error| panic_with(&error))
     }
 
-    /// Fallible version of [`reshape`](Self::reshape).
+    /// The fallible version of [`reshape`](Self::reshape).
     ///
     /// # Errors
     ///
-    /// [`ShapeError::LengthMismatch`] if the numbers of elements differ.
+    /// Returns [`ShapeError::LengthMismatch`] if the new shape has a different number of elements.
     pub fn try_reshape<const N: usize>(
         self,
         dims: [usize; N],
@@ -77,20 +78,21 @@ impl<V: PoolView, D: AsRef<[usize]>> NdView<V, D> {
 }
 
 impl<V: PoolView, const N: usize> NdView<V, [usize; N]> {
-    /// Returns the lengths along the axes, by value.
+    /// Returns the length of each axis by value, in elements.
     #[inline]
     pub fn dims(&self) -> [usize; N] {
         self.dims
     }
 
-    /// Returns the row-major strides, in elements. All strides are zero if an axis has length zero.
+    /// Returns the row-major stride of each axis, in elements. If any axis has length zero, all
+    /// strides are zero.
     pub fn strides(&self) -> [usize; N] {
         let mut strides = self.dims;
         turn_into_strides(&mut strides);
         strides
     }
 
-    /// Splits along the first axis, into the rows before `index` and the rest.
+    /// Splits the array along its first axis into the rows before `index` and the remaining rows.
     ///
     /// # Panics
     ///
@@ -99,11 +101,12 @@ impl<V: PoolView, const N: usize> NdView<V, [usize; N]> {
         self.try_split_at(index).unwrap_or_else(|error| panic_with(&error))
     }
 
-    /// Fallible version of [`split_at`](Self::split_at).
+    /// The fallible version of [`split_at`](Self::split_at).
     ///
     /// # Errors
     ///
-    /// [`ShapeError::SplitOutOfRange`] if `index` is above the length of the first axis.
+    /// Returns [`ShapeError::SplitOutOfRange`] if `index` is greater than the length of the first
+    /// axis.
     pub fn try_split_at(self, index: usize) -> Result<(Self, Self), ShapeError> {
         let (extent, rest) = match self.dims.split_first() {
             Some((&extent, rest)) if index <= extent => (extent, rest),
@@ -112,7 +115,8 @@ impl<V: PoolView, const N: usize> NdView<V, [usize; N]> {
                 return Err(ShapeError::SplitOutOfRange { asked: index, extent });
             }
         };
-        // The product is not needed if the view is empty: neither side then has elements.
+        // If the view is empty, the length of a row is not needed, because neither side of the
+        // split has any elements.
         let row = if self.view.is_empty() { 0 } else { rest.iter().product() };
         let (mut before, mut after) = (self.dims, self.dims);
         before[0] = index;
@@ -123,12 +127,13 @@ impl<V: PoolView, const N: usize> NdView<V, [usize; N]> {
 }
 
 impl<'s, V: PoolView> NdView<V, DynamicShape<'s>> {
-    /// Returns the shape and its strides, borrowed from the shape cache.
+    /// Returns the shape and its strides, which are borrowed from the shape cache.
     pub fn dims(&self) -> DynamicShape<'s> {
         self.dims
     }
 
-    /// Returns the row-major strides, in elements. All strides are zero if an axis has length zero.
+    /// Returns the row-major stride of each axis, in elements. If any axis has length zero, all
+    /// strides are zero.
     pub fn strides(&self) -> &'s [usize] {
         self.dims.strides()
     }

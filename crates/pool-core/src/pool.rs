@@ -1,4 +1,4 @@
-//! A pool for lexical use, which owns the slots and opens scopes.
+//! Defines the pool type for lexical use, which owns its slots and opens scopes.
 
 use core::fmt;
 use core::marker::PhantomData;
@@ -10,14 +10,15 @@ use crate::error::{PoolError, panic_with};
 use crate::scope::Scope;
 use crate::stats::{PoolStats, ReleaseReport};
 
-/// Memory for the temporaries of one thread at a time, on one device.
+/// Memory for temporaries on one device, which can be used by one thread at a time.
 ///
-/// A pool has no acquire methods: open a [`Scope`] instead. A pool keeps every block until you call
-/// [`trim`](Self::trim), [`compact`](Self::compact) or [`clear`](Self::clear), or drop the pool.
-/// The second pass through the same scopes therefore allocates nothing. A loop over
-/// [`keep`](Scope::keep) may need more passes; its documentation gives the number.
+/// A pool has no acquire methods of its own, so open a [`Scope`] to acquire memory. A pool keeps
+/// every block until the caller invokes [`trim`](Self::trim), [`compact`](Self::compact) or
+/// [`clear`](Self::clear), or drops the pool. The second pass through the same scopes therefore
+/// does not allocate any memory. A loop that calls [`keep`](Scope::keep) may need more passes, and
+/// the documentation of that method states how many.
 ///
-/// A pool can be sent to another thread if the backend's context and
+/// A pool can be sent to another thread if the backend's context and its
 /// [`Descriptor`](PoolBackend::Descriptor) are `Send`. A descriptor is the data that a backend
 /// stores with a cached shape. A pool cannot be shared between threads.
 ///
@@ -33,16 +34,17 @@ use crate::stats::{PoolStats, ReleaseReport};
 /// assert_eq!(pool.stats().growths, 2);
 /// ```
 ///
-/// The page [`soundness`](crate::soundness) lists programs that do not compile, such as opening a
-/// second scope while a view lives.
+/// The [`soundness`](crate::soundness) module lists programs that do not compile, such as one that
+/// opens a second scope while a view is alive.
 pub struct Pool<B: PoolBackend> {
     root: Root<B>,
     owner: PhantomData<State<B>>,
 }
 
-// SAFETY: the pool is the only owner of its state, tables and blocks. None of them is bound to a
-// thread, because blocks may move wherever the context may (`PoolBackend`'s contract). Descriptors
-// are the backend's own data, and are moved only if they are `Send`.
+// SAFETY: the pool is the only owner of its state, tables and blocks. The contract of `PoolBackend`
+// allows blocks to move to any thread to which the context may move, and the pool's other data is
+// not bound to a thread. Descriptors are the backend's own data, and are only moved to another
+// thread if they are `Send`.
 unsafe impl<B: PoolBackend> Send for Pool<B>
 where
     B::Context: Send,
@@ -61,12 +63,12 @@ impl<B: PoolBackend> Pool<B> {
         Self::with_config(context, PoolConfig::new()).unwrap_or_else(|error| panic_with(&error))
     }
 
-    /// Creates an empty pool with a configuration.
+    /// Creates an empty pool with the given configuration.
     ///
     /// # Errors
     ///
-    /// [`PoolError::Config`] if a value is out of range, and [`PoolError::Bookkeeping`] if the host
-    /// has no memory for the first slot table.
+    /// Returns [`PoolError::Config`] if a value is out of range, and [`PoolError::Bookkeeping`] if
+    /// the host has no memory for the first slot table.
     pub fn with_config(
         context: B::Context,
         config: PoolConfig,
@@ -74,25 +76,29 @@ impl<B: PoolBackend> Pool<B> {
         Ok(Self { root: Root::<B>::create(context, config)?, owner: PhantomData })
     }
 
-    /// Opens a scope. Opening a scope costs one load, and leaving it costs nothing.
+    /// Opens a scope at the start of the pool's memory. Opening a scope costs one load, and ending
+    /// the scope costs nothing.
     #[inline]
     pub fn scope(&mut self) -> Scope<'_, B> {
         // SAFETY: the pool is borrowed exclusively for the lifetime of the scope and its views. No
         // view of an earlier scope is in use, and no other cursor of this pool is used during the
         // borrow.
         let cursor = unsafe { self.root.cursor() };
-        // SAFETY: as for the cursor above.
+        // SAFETY: the pool is borrowed exclusively for the lifetime of the scope, and no other
+        // cursor of this pool is used during the borrow.
         unsafe { Scope::from_cursor(cursor) }
     }
 
-    /// Frees every block. The slots stay, and the next acquire of each slot allocates again.
+    /// Frees every block of the pool. The pool keeps its slots, and the next acquire of each slot
+    /// allocates a new block.
     pub fn trim(&mut self) -> ReleaseReport {
         self.scope().trim()
     }
 
-    /// Replaces oversized blocks with smaller ones. The new sizes follow the lengths acquired since
-    /// [`sample_lengths`](Self::sample_lengths) or the previous call. Without samples, the first
-    /// call replaces nothing and starts sampling; see [`Compaction`].
+    /// Replaces oversized blocks with smaller blocks. The sizes of the new blocks are based on the
+    /// lengths acquired since the previous call of `compact` or
+    /// [`sample_lengths`](Self::sample_lengths). If nothing has been sampled, the first call does
+    /// not replace any blocks and starts sampling (see [`Compaction`]).
     ///
     /// ```
     /// # use pool_conformance::HeapBackend as Memory;
@@ -112,35 +118,38 @@ impl<B: PoolBackend> Pool<B> {
         self.scope().compact(compaction)
     }
 
-    /// Starts sampling the lengths of acquires, for [`compact`](Self::compact).
+    /// Starts sampling the lengths requested by acquires, for a later call of
+    /// [`compact`](Self::compact).
     pub fn sample_lengths(&mut self) {
         self.scope().sample_lengths();
     }
 
-    /// Frees every block and resets the peaks, as if the pool were new.
+    /// Frees every block and resets the peak values, which restores the state of a new pool.
     pub fn clear(&mut self) -> ReleaseReport {
         let released = self.trim();
         self.state().forget_peaks();
         released
     }
 
-    /// Replaces the configuration. The pool keeps its blocks, even if they exceed a lower limit.
+    /// Replaces the pool's configuration. The pool keeps its blocks, even if they exceed the limit
+    /// of the new configuration.
     ///
     /// # Errors
     ///
-    /// [`PoolError::Config`] if a value is out of range. The pool then keeps its old configuration.
+    /// Returns [`PoolError::Config`] if a value is out of range. If the method fails, the pool
+    /// keeps its previous configuration.
     pub fn configure(&mut self, config: PoolConfig) -> Result<(), PoolError<B::Error>> {
-        // SAFETY: no scope is open, so no view is in use.
+        // SAFETY: the pool is borrowed exclusively, so no scope is open and no view is in use.
         Ok(unsafe { self.state().configure(config) }?)
     }
 
-    /// Returns the configuration.
+    /// Returns the pool's configuration.
     #[must_use]
     pub fn config(&self) -> PoolConfig {
         self.state().config()
     }
 
-    /// Returns the statistics of the pool.
+    /// Returns the pool's statistics.
     #[must_use]
     pub fn stats(&self) -> PoolStats {
         self.state().stats(0)
@@ -162,14 +171,14 @@ impl<B: PoolBackend> Pool<B> {
     ///
     /// # Safety
     ///
-    /// Same as for [`PoolRoot::cursor`].
+    /// The same requirements as for [`PoolRoot::cursor`] apply.
     #[inline(always)]
     pub(crate) unsafe fn root_cursor(&self) -> Cursor<B> {
-        // SAFETY: the caller upholds the same contract.
+        // SAFETY: the caller upholds the contract of `PoolRoot::cursor`.
         unsafe { self.root.cursor() }
     }
 
-    /// Gives up ownership of the pool.
+    /// Returns the pool's root and gives up ownership of the pool.
     #[inline(always)]
     pub(crate) fn into_root(self) -> Root<B> {
         let root = self.root;
@@ -177,27 +186,29 @@ impl<B: PoolBackend> Pool<B> {
         root
     }
 
-    /// Creates a pool from a root.
+    /// Creates a pool that owns the given root.
     ///
     /// # Safety
     ///
-    /// `root` came from [`into_root`](Self::into_root), and no other pool is created from it.
+    /// `root` must have been returned by [`into_root`](Self::into_root), and no other pool may be
+    /// created from it.
     #[inline(always)]
     pub(crate) unsafe fn from_root(root: Root<B>) -> Self {
         Self { root, owner: PhantomData }
     }
 }
 
-/// Frees every block, then the context.
+/// Frees every block and then drops the context.
 impl<B: PoolBackend> Drop for Pool<B> {
     fn drop(&mut self) {
-        // SAFETY: the pool owns its root. A scope or view would borrow the pool, so none is in use
-        // when the pool is dropped.
+        // SAFETY: the pool owns its root. Each scope and view borrows the pool, so none of them is
+        // in use when the pool is dropped.
         unsafe { self.root.destroy() };
     }
 }
 
-/// Creates an empty pool with the default configuration and context. Panics as [`Pool::new`] does.
+/// Creates an empty pool with the default configuration and context. Panics with the same errors as
+/// [`Pool::new`].
 impl<B: PoolBackend> Default for Pool<B>
 where
     B::Context: Default,
@@ -207,7 +218,7 @@ where
     }
 }
 
-/// A panic cannot break an invariant of a pool.
+/// A panic cannot break any invariant of a pool.
 impl<B: PoolBackend> UnwindSafe for Pool<B> {}
 impl<B: PoolBackend> RefUnwindSafe for Pool<B> {}
 

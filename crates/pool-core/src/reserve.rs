@@ -1,46 +1,47 @@
-//! Functions that grow lists behind a lock or a borrow. Memory is allocated before the lock is
-//! taken, and the replaced memory is freed after the lock is released. Nothing is allocated or
-//! freed while the lock is held, so no allocator hook that needs the same lock can run then. If the
-//! host has no memory, the call fails and changes nothing.
+//! Provides functions that grow lists behind a lock or a borrow. Memory is allocated before the
+//! lock is acquired, and the replaced memory is freed after the lock is released. Nothing is
+//! allocated or freed while the lock is held, so an allocator hook that needs the same lock cannot
+//! run while the lock is held. If the host has no memory, the call fails without changing anything.
 //!
-//! This module is internal to the backends of this workspace.
+//! This module is intended only for the backends in this workspace.
 
 use alloc::vec::Vec;
 use core::mem;
 use core::ops::DerefMut;
 
-/// The error that the host has no memory for a list.
+/// The error that is returned if the host has no memory for a list.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct NoHostMemory {
-    /// Bytes requested.
+    /// The number of requested bytes.
     pub requested: usize,
 }
 
-/// A container whose memory is allocated in advance, before the call that needs it.
+/// A container whose memory can be allocated in advance, before the call that needs it.
 pub trait Reserve {
-    /// The requirement of a call, such as a number of entries.
+    /// The amount of space that a call requires, such as a number of entries.
     type Need: Copy;
     /// The amount of memory that is missing.
     type Lacking;
-    /// Memory that was allocated in advance, and later the memory that it replaced.
+    /// Memory that was allocated in advance, or memory that has been replaced and can be freed.
     type Spare;
 
-    /// Returns the amount of memory that is missing for a call. `None` if there is enough.
+    /// Returns the amount of memory that is missing for a call. Returns `None` if the container
+    /// already has enough memory.
     fn lacking(&self, need: Self::Need) -> Option<Self::Lacking>;
 
     /// Allocates the missing memory.
     ///
     /// # Errors
     ///
-    /// [`NoHostMemory`] if the host has no memory.
+    /// Returns [`NoHostMemory`] if the host cannot provide the memory.
     fn allocate(lacking: Self::Lacking) -> Result<Self::Spare, NoHostMemory>;
 
-    /// Moves the contents to the allocated memory if it is larger, and leaves the old memory in
-    /// `spare` to be freed.
+    /// Moves the contents to the new memory if it is larger, and leaves the old memory in `spare`
+    /// so that the caller can free it.
     fn move_to(&mut self, spare: &mut Self::Spare);
 }
 
-/// The requirement of a list is the number of its new entries.
+/// The requirement of a list is the number of entries that will be added.
 impl<T> Reserve for Vec<T> {
     type Need = usize;
     type Lacking = usize;
@@ -63,11 +64,11 @@ impl<T> Reserve for Vec<T> {
     }
 }
 
-/// Creates an empty list with the given capacity, in entries.
+/// Creates an empty list that has capacity for the given number of entries.
 ///
 /// # Errors
 ///
-/// [`NoHostMemory`] if the host has no memory for it.
+/// Returns [`NoHostMemory`] if the host has no memory for the list.
 pub fn list<T>(entries: usize) -> Result<Vec<T>, NoHostMemory> {
     let mut list = Vec::new();
     let requested = entries.saturating_mul(size_of::<T>());
@@ -75,8 +76,9 @@ pub fn list<T>(entries: usize) -> Result<Vec<T>, NoHostMemory> {
     Ok(list)
 }
 
-/// Takes a lock or a borrow after its list has the memory that a call needs. If other threads use
-/// up that memory first, the function allocates again.
+/// Acquires a lock or a borrow that gives access to a list, after ensuring that the list has the
+/// memory that a call needs. If other threads use up the newly allocated memory before this
+/// function has acquired the lock, the function allocates memory again.
 ///
 /// ```
 /// use std::cell::RefCell;
@@ -91,7 +93,7 @@ pub fn list<T>(entries: usize) -> Result<Vec<T>, NoHostMemory> {
 ///
 /// # Errors
 ///
-/// [`NoHostMemory`] if the host has no memory.
+/// Returns [`NoHostMemory`] if the host cannot provide the memory.
 pub fn lock_reserved<G: DerefMut, R: Reserve>(
     lock: impl Fn() -> G,
     part: impl Fn(&mut G::Target) -> &mut R,
@@ -104,7 +106,8 @@ pub fn lock_reserved<G: DerefMut, R: Reserve>(
         let mut spare = R::allocate(lacking)?;
         let mut guard = lock();
         part(&mut guard).move_to(&mut spare);
-        // The lock is released first, so the replaced memory is freed without the lock.
+        // The lock is released first, so that the replaced memory is freed while the lock is not
+        // held.
         drop(guard);
         drop(spare);
     }

@@ -1,5 +1,5 @@
-//! A lexical scope: a by-value handle of one word. The word is both the position of the next slot
-//! and the checkpoint that the outer scope returns to.
+//! Defines the lexical scope, which is a by-value handle of one word. The word in a scope is both
+//! the position of the next slot and the checkpoint to which the outer scope returns.
 
 use core::fmt;
 use core::marker::PhantomData;
@@ -9,16 +9,17 @@ use crate::backend::{Cursor, PoolBackend, PoolState, ScopeCursor};
 use crate::config::Compaction;
 use crate::stats::{PoolStats, ReleaseReport};
 
-/// A region whose temporaries are all freed when it ends. Leaving a scope runs no code.
+/// A region of code whose temporaries are all freed when the scope ends. No code has to run when a
+/// scope ends.
 ///
 /// A scope is opened from a [`Pool`](crate::Pool), from an outer scope, or with `with_pool!`. The
-/// i-th acquire of a scope returns the i-th slot above the slots of the enclosing scopes. Opening
+/// i-th acquire in a scope returns the i-th slot above the slots of the enclosing scopes. Opening
 /// an inner scope does not move the outer scope's cursor, so the outer scope reuses the slots of an
-/// inner scope that has ended. There is no `Drop` that a panic, `?`, an early return or
-/// `mem::forget` could skip.
+/// inner scope that has ended. `Scope` does not implement `Drop`, so a panic, `?`, an early return
+/// or `mem::forget` cannot skip any cleanup.
 ///
 /// The array that an acquire returns borrows from the pool or the outer scope, and not from the
-/// scope value. Views may therefore outlive the scope value, and they keep the pool or the outer
+/// scope value. A view may therefore outlive the scope value, and it keeps the pool or the outer
 /// scope borrowed.
 ///
 /// ```
@@ -38,35 +39,36 @@ use crate::stats::{PoolStats, ReleaseReport};
 ///
 /// # Why this is sound
 ///
-/// 1. A slot's memory is handed out only when a cursor steps past that slot. Scopes implement
-///    neither `Clone` nor `Default`. No method moves a cursor back, with one exception: past a slot
-///    that could not be filled, which has no view, and only if nothing was acquired after that
-///    slot.
-/// 2. [`Pool::scope`](crate::Pool::scope) and [`Scope::scope`] borrow their receiver exclusively
-///    for as long as the new scope or any of its views lives. The outer scope therefore cannot
-///    acquire while an inner scope is in use. When the outer scope can acquire again, no view of
-///    the inner scope is alive.
-/// 3. Slots never move. Only slots at or above the cursor are grown or freed, so a view's memory
-///    stays at the same address until the view's borrow ends.
-/// 4. Recycled contents are handed out only as [`PodElement`](crate::PodElement)s, for which any
-///    bytes are a valid value. Blocks start out initialised, and no view of plain data can make
-///    them uninitialised. Before the host writes other types (with padding or pointers), the pool
-///    marks the slot with the largest number of bytes written this way. All of those bytes are
-///    zeroed before the slot is next handed out with recycled contents.
-/// 5. The pool reads lengths, shapes and views from the user into owned numbers exactly once,
-///    before the cursor is read. Closures and the backend's writes run after the cursor has stepped
-///    past the slot. While a slot is reserved, an allocator's hook, a `tracing` subscriber or the
-///    backend may run, and may hold this very scope. During that time the pool is marked as busy
-///    and its next slot advertises no capacity: acquires are refused, and a trim frees nothing.
-/// 6. A [`PoolVec`](crate::PoolVec) that grows holds the only view of its slot's block, and
-///    exchanges that block for the block of an idle slot. A vector acquired without capacity does
-///    not use its slot's block: the first push hands the block out, as an acquire would.
-///    [`keep`](Scope::keep) exchanges blocks in the same way after its inner scope has ended. Its
-///    closure must work for any lifetime of the inner scope, so only the returned array survives
-///    that scope.
-/// 7. A box and an allocator own memory that the cursor has stepped past, just as a view does. Only
-///    the allocator reuses memory that its collections free, and only at the end of its chunk. The
-///    scope's cursor never goes back over a chunk.
+/// - The memory of a slot is handed out only when a cursor steps past that slot. Scopes implement
+///   neither `Clone` nor `Default`. A cursor moves back only past a slot that could not be filled
+///   and has no view, and only if nothing was acquired after that slot.
+/// - [`Pool::scope`](crate::Pool::scope) and [`Scope::scope`] borrow their receiver exclusively
+///   for as long as the new scope or any of its views is alive. The outer scope therefore cannot
+///   acquire memory while an inner scope is in use. As soon as the outer scope can acquire memory
+///   again, no view of the inner scope is alive.
+/// - Slots never move in memory. Only slots at or above the cursor are grown or freed, so the
+///   memory of a view stays at the same address until the view's borrow ends.
+/// - Recycled contents are handed out only as elements of a [`PodElement`](crate::PodElement)
+///   type, for which every byte pattern is a valid value. Blocks are initialised when they are
+///   allocated, and no view of plain data can make their bytes uninitialised. Before the host
+///   writes values of other types (with padding or pointers) to a slot, the pool records how many
+///   bytes of the slot may become uninitialised. The pool zeroes all bytes that may be
+///   uninitialised before it next hands out the slot with recycled contents.
+/// - The pool copies user-provided lengths, shapes and views exactly once, before it reads the
+///   cursor. Closures and the backend's writes run after the cursor has stepped past the slot.
+///   While a slot is reserved, foreign code (an allocator's hook, a `tracing` subscriber or the
+///   backend) may run and may hold the same scope. While foreign code runs, the pool is marked as
+///   busy and its next slot advertises no capacity, so acquires fail and a trim does not free
+///   anything.
+/// - A [`PoolVec`](crate::PoolVec) that grows holds the only view of its slot's block, and
+///   exchanges that block for the block of an idle slot. A vector that was acquired without
+///   capacity does not use the block of its slot until the first push. The first push hands out the
+///   block in the same way as an acquire. After its inner scope has ended, [`keep`](Scope::keep)
+///   exchanges blocks in the same way as a growing vector. The closure passed to `keep` must work
+///   for any lifetime of the inner scope, so only the array that it returns can outlive that scope.
+/// - A box or an allocator owns memory that the cursor has stepped past, just as a view does. Only
+///   the allocator itself reuses memory that its collections free, and only at the end of its
+///   chunk. The scope's cursor never moves back over an allocator's chunk.
 ///
 /// | misuse | outcome |
 /// |---|---|
@@ -78,37 +80,39 @@ use crate::stats::{PoolStats, ReleaseReport};
 /// | acquire recycled `bool`s, or elements aligned above [`MAX_ALIGN`](PoolBackend::MAX_ALIGN) | compile error |
 /// | keep more of an inner scope than its closure returns | compile error |
 /// | open an inner scope while a collection over `Scope::allocator` is in use | compile error |
-/// | forget or leak a box or a collection | its values are not dropped; its memory still returns to the scope |
+/// | forget or leak a box or a collection | the values are not dropped, but the memory still returns to the scope |
 /// | leave padding or uninitialised bytes in host memory | the bytes are zeroed before they are handed out as recycled contents |
-/// | forget a scope, panic in it, return early | harmless |
-/// | request too much memory | typed error; live views are not affected |
+/// | forget a scope, panic inside a scope, or return early | no effect on other scopes |
+/// | request too much memory | a typed error that does not affect live views |
 /// | acquire from an allocator's hook or a `tracing` subscriber that runs inside this pool | [`PoolError::Reentered`](crate::PoolError::Reentered) |
-/// | trim or compact from such a hook or subscriber | nothing happens |
+/// | trim or compact from such a hook or subscriber | the call does nothing |
 ///
-/// The page [`soundness`](crate::soundness) shows an example of each compile error, and so do
-/// [`PoolBox`](crate::PoolBox) and `ScopeAllocator`.
+/// The documentation of [`soundness`](crate::soundness), [`PoolBox`](crate::PoolBox) and
+/// `ScopeAllocator` shows an example of each compile error.
 #[must_use = "a scope does nothing but hand out memory"]
 pub struct Scope<'s, B: PoolBackend> {
     pub(crate) cursor: Cursor<B>,
-    /// Covariant, because `'s` occurs only in types that the scope hands out.
+    /// The scope is covariant in `'s`, because `'s` occurs only in types that the scope hands out.
     pool: PhantomData<&'s ()>,
 }
 
 impl<'s, B: PoolBackend> Scope<'s, B> {
     /// # Safety
     ///
-    /// The cursor's pool lives for `'s`, and no other cursor of that pool is used during `'s`.
+    /// The cursor's pool must live for `'s`, and no other cursor of that pool may be used during
+    /// `'s`.
     #[inline(always)]
     pub(crate) unsafe fn from_cursor(cursor: Cursor<B>) -> Self {
         Self { cursor, pool: PhantomData }
     }
 
-    /// Opens an inner scope. Views of this scope stay usable while the inner scope is open. This
-    /// scope itself cannot be used until the inner scope and its views are no longer in use.
+    /// Opens an inner scope. Views of this scope remain usable while the inner scope is open. The
+    /// outer scope itself cannot be used until the inner scope and all of its views are no longer
+    /// in use.
     ///
-    /// A scope is one word. If you pass a scope to a helper function that is not inlined, pass it
-    /// by value: the word then stays in a register. An acquire through a reference to a scope reads
-    /// and writes memory.
+    /// A scope has the size of one word. If you pass a scope to a helper function that is not
+    /// inlined, pass it by value, so that the word stays in a register. Each acquire through a
+    /// reference to a scope has to read and write the scope in memory.
     ///
     /// ```
     /// # use pool_conformance::HeapBackend as Memory;
@@ -124,44 +128,47 @@ impl<'s, B: PoolBackend> Scope<'s, B> {
     /// ```
     #[inline]
     pub fn scope(&mut self) -> Scope<'_, B> {
-        // SAFETY: `self` is borrowed exclusively for the lifetime of the new scope and all its
+        // SAFETY: `self` is borrowed exclusively for the lifetime of the new scope and all of its
         // views, so this scope's cursor is not used during that time.
         let cursor = unsafe { self.cursor.copy() };
-        // SAFETY: the pool outlives the borrow, and this scope's cursor is not used during it.
+        // SAFETY: the pool outlives the borrow, and this scope's cursor is not used during the
+        // borrow.
         unsafe { Scope::from_cursor(cursor) }
     }
 
-    /// Returns the number of slots that this scope and the enclosing scopes have handed out.
+    /// Returns the number of slots that this scope and its enclosing scopes have handed out.
     #[must_use]
     pub fn active_slots(&self) -> usize {
         self.cursor.active()
     }
 
-    /// Frees the blocks of all slots that neither this scope nor the enclosing scopes have handed
-    /// out. In a stack, it frees the chunks after this scope's chunk, and returns unused pages of
-    /// this scope's chunk to the system ([`discarded_bytes`](ReleaseReport::discarded_bytes)). A
-    /// call from code that the pool runs inside another operation frees nothing (see
+    /// Frees the blocks of all slots that neither this scope nor its enclosing scopes have handed
+    /// out. In a stack, the method frees the chunks after this scope's chunk, and returns the
+    /// unused pages of this scope's chunk to the system (see
+    /// [`discarded_bytes`](ReleaseReport::discarded_bytes)). If the method is called by code that
+    /// the pool is running inside another operation, the call does nothing (see
     /// [`PoolError::Reentered`](crate::PoolError::Reentered)).
     pub fn trim(&self) -> ReleaseReport {
         self.cursor.trim()
     }
 
-    /// Replaces oversized blocks of slots that are not handed out with smaller ones. The new sizes
-    /// follow the lengths acquired since [`sample_lengths`](Self::sample_lengths) or the previous
-    /// call. Without samples, the first call replaces nothing and starts sampling; see
-    /// [`Compaction`]. Like [`trim`](Self::trim), a call from inside another operation of the pool
-    /// has no effect.
+    /// Replaces the oversized blocks of slots that are not handed out with smaller blocks. The
+    /// sizes of the new blocks are based on the lengths acquired since the previous call of
+    /// `compact` or [`sample_lengths`](Self::sample_lengths). If nothing has been sampled, the
+    /// first call does not replace any blocks and starts sampling (see [`Compaction`]). If the
+    /// method is called by code that the pool is running inside another operation, it does nothing.
     pub fn compact(&self, compaction: &Compaction) -> ReleaseReport {
         self.cursor.compact(compaction)
     }
 
-    /// Starts sampling the lengths of acquires, for [`compact`](Self::compact). Like
-    /// [`trim`](Self::trim), a call from inside another operation of the pool has no effect.
+    /// Starts sampling the lengths requested by acquires, for a later call of
+    /// [`compact`](Self::compact). If the method is called by code that the pool is running inside
+    /// another operation, it does nothing.
     pub fn sample_lengths(&self) {
         self.cursor.sample_lengths();
     }
 
-    /// Returns the statistics of the pool.
+    /// Returns the pool's statistics.
     #[must_use]
     pub fn stats(&self) -> PoolStats {
         self.cursor.state().stats(self.active_slots())
@@ -174,7 +181,7 @@ impl<'s, B: PoolBackend> Scope<'s, B> {
     }
 }
 
-/// A panic cannot break an invariant of a scope.
+/// A panic cannot break any invariant of a scope.
 impl<B: PoolBackend> UnwindSafe for Scope<'_, B> {}
 impl<B: PoolBackend> RefUnwindSafe for Scope<'_, B> {}
 

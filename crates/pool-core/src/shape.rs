@@ -1,5 +1,6 @@
-//! Shapes of acquires, and the array type that each shape returns. Acquiring with a length returns
-//! a plain view. Acquiring with lengths along axes returns an array.
+//! Defines the shapes that can be acquired, and the array type that is returned for each shape. If
+//! the shape is a single length, an acquire returns a plain view. If the shape is a list of axis
+//! lengths, an acquire returns an array.
 
 use crate::engine::{Engine, FixedEngine, FromParts};
 use crate::lengths::DynamicShape;
@@ -9,11 +10,12 @@ use crate::nd_view::NdView;
 ///
 /// | shape | array | cost in steady state |
 /// |---|---|---|
-/// | `usize` | a plain view; on the host, `&mut [T]` | one comparison, one address computation and one step |
-/// | `[usize; N]`, a tuple of N lengths; N from 1 to 6 | [`NdView`] with the lengths `[usize; N]` | the same, plus a checked product |
-/// | `&[usize]` | [`NdView`] with a [`DynamicShape`] | a lookup in the slot's shape cache; a cached shape allocates nothing |
+/// | `usize` | a plain view, which is `&mut [T]` on the host | one comparison, one address computation and one step |
+/// | `[usize; N]` or a tuple of N lengths, with N from 1 to 6 | [`NdView`] with the lengths `[usize; N]` | the same as for a length, plus a checked product |
+/// | `&[usize]` | [`NdView`] with a [`DynamicShape`] | a lookup in the slot's shape cache, which does not allocate if the shape is cached |
 ///
-/// The trait is sealed. Code that is generic over the shape uses `S::Array` as its return type:
+/// This trait is sealed. Functions that are generic over the shape use `S::Array` as their return
+/// type:
 ///
 /// ```
 /// use pool_core::{NdArray, PoolBackend, Scope, Shape};
@@ -35,11 +37,12 @@ use crate::nd_view::NdView;
     note = "for a length of another integer type use `usize::try_from`; for a `Vec<usize>` or an array by reference use `&dims[..]`"
 )]
 pub trait Shape: Engine {
-    /// The acquired array, whose elements are in the view `V`.
+    /// The type of an array with this shape, whose elements are stored in the view `V`.
     type Array<'s, V>: FromParts<V, Self::Kept<'s>>;
 }
 
-/// A [`Shape`] whose number of axes is known at compile time: `usize`, `[usize; N]` and tuples.
+/// A [`Shape`] whose number of axes is known at compile time, such as `usize`, `[usize; N]` or a
+/// tuple.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not a shape whose number of axes is known at compile time",
     label = "not a fixed shape",
@@ -47,7 +50,7 @@ pub trait Shape: Engine {
     note = "for other lengths acquire their product, and give it a shape by `NdView::new`"
 )]
 pub trait FixedShape: Shape + FixedEngine<Position = Self::Index> {
-    /// The index of an element: `usize` for a length, `[usize; N]` for N axes.
+    /// The type of an element's index, which is `usize` for a length and `[usize; N]` for N axes.
     type Index: Copy;
 }
 

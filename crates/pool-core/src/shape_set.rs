@@ -1,5 +1,5 @@
-//! The shapes that a pool caches for one array: a set of entries, each with dims, row-major strides
-//! and the backend's data. No entry contains an address.
+//! Defines the set of shapes that a pool caches for one array, with the dimensions, the row-major
+//! strides and the backend's data for each shape. No entry of the set contains an address.
 
 use alloc::vec::Vec;
 use core::any::TypeId;
@@ -8,36 +8,38 @@ use core::mem;
 
 use crate::lengths::Lengths;
 
-/// The cached shapes of one array, unordered, with round-robin eviction. `D` is the backend's
-/// descriptor.
+/// The cached shapes of one array, which are stored in no particular order and evicted in
+/// round-robin order. The type parameter `D` is the backend's descriptor.
 pub(crate) struct ShapeSet<D> {
     ways: Vec<Way<D>>,
     /// The maximum number of entries.
     capacity: usize,
-    /// The entry that the next miss evicts, if the set is full. A hit does not change it.
+    /// The index of the entry that the next cache miss evicts if the set is full. A cache hit does
+    /// not change the index of the next victim.
     victim: usize,
 }
 
-/// A cached shape, and the backend's data for it.
+/// A cached shape together with the backend's data for this shape.
 pub struct Way<D> {
     pub(crate) element: TypeId,
     pub(crate) lengths: Lengths,
-    /// The number of elements: the product of the dims, checked when the entry was created.
+    /// The number of elements, which is the product of the dimensions and was checked when the
+    /// entry was created.
     pub(crate) count: usize,
-    /// The backend's data for the shape.
+    /// The data that the backend stores with the shape.
     pub(crate) descriptor: D,
 }
 
 impl<D> ShapeSet<D> {
-    /// Creates an empty set that can hold `capacity` shapes. Fails with the number of bytes
-    /// requested if the host has no memory for them.
+    /// Creates an empty set that can hold `capacity` shapes. If the host has no memory for the
+    /// entries, the method fails with the number of requested bytes.
     pub(crate) fn with_capacity(capacity: usize) -> Result<Self, usize> {
         let mut ways = Vec::new();
         ways.try_reserve_exact(capacity).map_err(|_| capacity * size_of::<Way<D>>())?;
         Ok(Self { ways, capacity, victim: 0 })
     }
 
-    /// Returns the cached shape `dims` of an element type, if present.
+    /// Returns the cached entry for the shape `dims` and an element type, if there is one.
     #[inline(always)]
     pub(crate) fn find(&mut self, element: TypeId, dims: &[usize]) -> Option<&mut Way<D>> {
         #[expect(clippy::manual_find, reason = "the compiler does not always inline `find`")]
@@ -49,13 +51,13 @@ impl<D> ShapeSet<D> {
         None
     }
 
-    /// Returns the entry at an index that [`put`](Self::put) returned.
+    /// Returns the entry at an index that was returned by [`put`](Self::put).
     pub(crate) fn way(&mut self, index: usize) -> &mut Way<D> {
         &mut self.ways[index]
     }
 
-    /// Adds an entry to a free position, or evicts an entry for it. Returns the index of the new
-    /// entry, and the evicted entry.
+    /// Adds an entry to the set, and evicts another entry if the set is full. Returns the index of
+    /// the new entry and the evicted entry, if any.
     #[inline]
     pub(crate) fn put(&mut self, way: Way<D>) -> (usize, Option<Way<D>>) {
         let count = self.ways.len();
@@ -84,24 +86,28 @@ impl<D> fmt::Debug for Way<D> {
     }
 }
 
-/// The number of axes that are compared together.
+/// The number of axes that are compared in one step.
 const PIECE: usize = 4;
 
-/// Returns `true` if two shapes of the same rank are equal. For ranks four to eight, it compares
-/// the first four axes and the last four, which may overlap, without a loop counter.
+/// Returns `true` if two shapes of the same rank are equal. For ranks from four to eight, the
+/// function compares the first four axes and the last four axes without a loop counter, and some
+/// axes may be compared twice.
 #[inline(always)]
 fn same_dims(own: &[usize], asked: &[usize]) -> bool {
     let same = |axis: usize| {
-        // SAFETY: the callers below pass axes below the rank, which is the length of both lists.
+        // SAFETY: every axis passed to this closure is less than the rank, which is the length of
+        // both lists.
         let own = unsafe { own.as_ptr().wrapping_add(axis).read() };
-        // SAFETY: as above. Each axis is loaded separately, because callers have often just written
-        // the lengths one by one. A wide load would wait until all of these writes have left the
-        // processor's store buffer.
+        // SAFETY: every axis passed to this closure is less than the rank, which is the length of
+        // both lists. Each axis is loaded separately, because callers have often just written the
+        // lengths one by one. A wide load would have to wait until all preceding writes of the
+        // lengths have left the processor's store buffer.
         own == unsafe { asked.as_ptr().wrapping_add(axis).read_volatile() }
     };
     let rank = own.len();
     if !(PIECE..=2 * PIECE).contains(&rank) {
-        // Starts with the last axis, because counting down to zero needs no extra comparison.
+        // The comparison starts with the last axis, because counting down to zero requires no
+        // additional comparison.
         return (0..rank).rev().all(same);
     }
     let same_piece = |from: usize| same(from) && same(from + 1) && same(from + 2) && same(from + 3);

@@ -1,24 +1,26 @@
-//! The reference that a view may store to its memory: one word, whose meaning only the layouts
-//! know.
+//! Defines the one-word reference that a view can store to refer to its memory, and that only the
+//! memory layouts interpret.
 
 use core::fmt;
 use core::marker::PhantomData;
 use core::ptr::NonNull;
 
-/// A view's reference to its slot, for backends whose views must notify the pool. An example is a
-/// use on a stream that the pool does not order.
+/// A view's reference to its slot, for backends whose views must notify the pool. For example, a
+/// view must notify the pool if it is used on a stream other than the pool's own stream.
 ///
-/// A `SlotRef` is one word. Host backends ignore it, so it costs nothing there. It is neither
-/// `Send` nor `Sync`, so a view that stores one stays on its pool's thread. A view of a
-/// [stacked](crate::Stacked) pool refers to the pool instead of a slot.
+/// A `SlotRef` has the size of one word. Host backends ignore the reference, so it adds no cost for
+/// them. `SlotRef` is neither `Send` nor `Sync`, so a view that stores a `SlotRef` stays on the
+/// thread of its pool. The `SlotRef` of a view in a [stacked](crate::Stacked) pool refers to the
+/// pool rather than to a slot.
 pub struct SlotRef<B> {
     slot: NonNull<()>,
-    /// Invariant, because the type of the memory at the address depends on the backend.
+    /// The type is invariant in `B`, because the type of the memory at the address depends on the
+    /// backend.
     backend: PhantomData<fn(B) -> B>,
 }
 
-/// The tag bit in the address of a stacked pool's state. Slots and states are aligned to more than
-/// one byte, so the bit is free.
+/// The tag bit that marks an address as the address of a stacked pool's state. Slots and states are
+/// aligned to more than one byte, so the lowest bit of their addresses is unused.
 const OF_STACK: usize = 1;
 
 impl<B> Clone for SlotRef<B> {
@@ -38,7 +40,8 @@ impl<B> fmt::Debug for SlotRef<B> {
 impl<B> SlotRef<B> {
     /// # Safety
     ///
-    /// `slot` is the address of a slot, and not of a sentinel, in a pool of the backend `B`.
+    /// `slot` must be the address of a slot in a pool of the backend `B`, and must not be the
+    /// address of a sentinel.
     #[inline(always)]
     pub(crate) unsafe fn new(slot: NonNull<()>) -> Self {
         Self { slot, backend: PhantomData }
@@ -46,13 +49,14 @@ impl<B> SlotRef<B> {
 
     /// # Safety
     ///
-    /// `state` is the address of the state of a pool of `Stacked<B>`.
+    /// `state` must be the address of the state of a `Stacked<B>` pool.
     #[inline(always)]
     pub(crate) unsafe fn of_stack(state: NonNull<()>) -> Self {
         Self { slot: state.map_addr(|address| address | OF_STACK), backend: PhantomData }
     }
 
-    /// Returns the address of a stacked pool's state, if the reference was created from one.
+    /// Returns the address of a stacked pool's state if the reference was created for a stacked
+    /// pool.
     #[inline(always)]
     pub(crate) fn stack(self) -> Option<NonNull<()>> {
         let address = self.slot.addr().get();
@@ -62,7 +66,6 @@ impl<B> SlotRef<B> {
         NonNull::new(self.slot.as_ptr().with_addr(address & !OF_STACK))
     }
 
-    /// Returns the slot's address.
     #[inline(always)]
     pub(crate) fn address(self) -> NonNull<()> {
         self.slot

@@ -1,9 +1,10 @@
-//! Programs that do not compile, one for each promise. They are misuses of scopes and pools that
-//! the borrow checker and the bounds of the acquire methods reject. The documentation tests compile
-//! each example, which must fail with the error that the example names.
+//! Programs that do not compile, one for each soundness guarantee. Each program misuses a scope or
+//! a pool and is rejected by the borrow checker or by the trait bounds of the acquire methods. The
+//! documentation tests compile each example and check that it fails with the error code that the
+//! example names.
 //!
-//! The section [`Scope`](crate::Scope#why-this-is-sound) argues that these promises suffice.
-//! Misuses of handles, of the dynamic pool and of lists of idle pools are shown on the pages
+//! The documentation of [`Scope`](crate::Scope#why-this-is-sound) explains why these guarantees are
+//! sufficient. Misuses of handles, dynamic pools and free lists are shown in the documentation of
 //! [`DynamicPool`](crate::DynamicPool), [`Handle`](crate::Handle) and
 //! [`FreeList`](crate::FreeList).
 //!
@@ -144,9 +145,9 @@
 //!
 //! ## An element cannot have a larger alignment than the backend supports
 //!
-//! The limit is [`PoolBackend::MAX_ALIGN`](crate::PoolBackend::MAX_ALIGN). Host memory has no
-//! limit. If a backend does not implement `align_block`, the limit is the alignment of its
-//! blocks.
+//! The maximum alignment is [`PoolBackend::MAX_ALIGN`](crate::PoolBackend::MAX_ALIGN). Host memory
+//! has no maximum alignment. If a backend does not implement `align_block`, the maximum alignment
+//! is the alignment of its blocks.
 //!
 //! ```compile_fail,E0080
 //! # use pool_conformance::{DeferredBackend as Memory, Ledger, deferred::Queue};
@@ -316,7 +317,7 @@
 //!
 //! ## A kept array cannot refer to data that is not kept
 //!
-//! This compiler error has no number.
+//! This compiler error has no error code.
 //!
 //! ```compile_fail
 //! # use pool_conformance::HeapBackend as Memory;

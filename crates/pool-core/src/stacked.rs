@@ -1,4 +1,4 @@
-//! The marker that turns a backend into a backend of stacks.
+//! Defines the marker type that turns a backend into a backend whose pools are stacks.
 
 use core::fmt;
 use core::marker::PhantomData;
@@ -10,17 +10,18 @@ use crate::element::Element;
 use crate::raw::Slots;
 use crate::slot_ref::SlotRef;
 
-/// The backend `B` with the layout [`Stack`]: a pool holds little more memory than its peak of live
-/// bytes.
+/// The backend `B` with the [`Stack`] layout, whose pools hold little more memory than their peak
+/// of live bytes.
 ///
-/// A pool of `B` holds a block for each array of a pass, as large as the largest array that used
-/// the block. A pool of `Stacked<B>` holds one chunk of memory, in which arrays are placed one
-/// after the other. The chunk is therefore as large as the arrays that were live at the same time.
-/// Choose `Stacked` if lengths vary, or if functions open scopes within scopes.
+/// A pool of `B` holds a block for each array in a pass, and each block is as large as the largest
+/// array that has used it. A pool of `Stacked<B>` holds one chunk of memory, in which arrays are
+/// placed one after another. The chunk therefore only has to be as large as all arrays that are
+/// live at the same time. Use `Stacked` if the lengths of arrays vary, or if functions that open a
+/// scope call other functions that open scopes.
 ///
-/// Scopes, views and code that is generic over [`PoolBackend`] work the same way. A longer array
-/// moves the arrays after it, so the i-th array has the same address only in passes whose earlier
-/// arrays have the same lengths.
+/// Scopes, views and code that is generic over [`PoolBackend`] work the same way as with slots. If
+/// an array becomes longer, the arrays after it move to other addresses. The i-th array has the
+/// same address in two passes only if all earlier arrays have the same lengths in both passes.
 ///
 /// ```
 /// use pool_core::{Pool, Stacked};
@@ -39,50 +40,53 @@ use crate::slot_ref::SlotRef;
 /// # Passes and memory
 ///
 /// A *pass* begins when a scope is opened directly from the pool. In the first pass, the pool
-/// allocates chunks as it needs them, each at least as large as all earlier chunks together. The
-/// next pass begins with one chunk of the size that the previous pass needed, plus 1/64. Identical
-/// passes then allocate nothing, and use identical addresses. A pass that needs more memory
-/// allocates another chunk, and the pass after it begins with one larger chunk. If that chunk
-/// cannot be allocated, the pool keeps its chunks.
+/// allocates chunks as needed, and each chunk is at least as large as all earlier chunks together.
+/// The next pass begins with a single chunk, which is 1/64 larger than the memory that the previous
+/// pass needed. Later passes that are identical do not allocate any memory and use the same
+/// addresses. If a pass needs more memory, it allocates another chunk, and the next pass begins
+/// with one larger chunk. If the larger chunk cannot be allocated, the pool keeps its existing
+/// chunks.
 ///
-/// After a pass has allocated a chunk, all further acquires of the pass take the cold path, so that
-/// the pool can count live bytes.
+/// After a pass has allocated a chunk, all further acquires in the same pass take the cold path, so
+/// that the pool can count the live bytes.
 ///
 /// # Nested scopes of one thread
 ///
-/// A thread-local scope inside another one borrows the unused rest of the outer scope's chunk. A
-/// call chain in which each function opens a scope therefore holds only its live bytes, at every
-/// depth. The memory is returned when the inner guard is dropped. `pool_facade` provides these
-/// scopes with `with_pool!(Stacked<Cpu>, |scope| { … })`.
+/// If a thread-local scope is opened inside another one, it borrows the unused rest of the outer
+/// scope's chunk. In a chain of function calls, each function can therefore open its own scope, and
+/// the chain only needs memory for its live bytes. The borrowed memory is returned when the inner
+/// guard is dropped. In `pool_facade`, the macro `with_pool!(Stacked<Cpu>, |scope| { … })` opens a
+/// thread-local scope.
 ///
 /// | | |
 /// |---|---|
-/// | an inner scope needs more than the outer one has left | the inner scope allocates its own chunk; the outer pool's next pass begins with a chunk for both |
-/// | the outer scope acquires while the inner guard lives | the outer scope uses another chunk if the rest of its own chunk is lent |
-/// | guards are dropped in any order | the memory goes to the guard whose arrays are still in it |
-/// | a guard is forgotten | its memory is never handed out again; later scopes borrow from it |
-/// | an outer scope stays open in a loop | inner scopes keep their own chunk, and later passes allocate nothing |
+/// | an inner scope needs more memory than the outer scope has left | the inner scope allocates its own chunk, and the outer pool's next pass begins with a chunk for both scopes |
+/// | the outer scope acquires memory while the inner guard is alive | the outer scope uses another chunk if the rest of its own chunk is lent |
+/// | guards are dropped in any order | the memory goes to the guard whose arrays still use it |
+/// | a guard is forgotten | the guard's memory is never handed out again, and later scopes borrow from it |
+/// | an outer scope stays open in a loop | inner scopes keep their own chunk, and later passes do not allocate |
 /// | [`PoolStats::reserved_bytes`](crate::PoolStats::reserved_bytes) | borrowed bytes are counted by the pool that owns the chunk |
-/// | [`PoolConfig::byte_limit`](crate::PoolConfig::byte_limit) | applies to each pool separately; borrowed bytes also count for the borrower |
-/// | `trim`, `compact`, `clear` | free nothing that is lent or borrowed |
+/// | [`PoolConfig::byte_limit`](crate::PoolConfig::byte_limit) | the limit applies to each pool separately, and borrowed bytes also count for the borrower |
+/// | `trim`, `compact`, `clear` | these methods do not free memory that is lent or borrowed |
 ///
-/// The outer pool lends the memory above the array that it handed out last. If that array was
-/// handed out by an inner lexical scope that has since ended, the array's memory is not lent.
+/// The outer pool lends the memory above the array that it handed out last. If the array that was
+/// handed out last belongs to an inner lexical scope that has since ended, the array's memory is
+/// not lent.
 ///
 /// # What differs from slots
 ///
 /// | | in a stack |
 /// |---|---|
-/// | [`PoolStats::active_slots`](crate::PoolStats::active_slots) | the number of arrays of a [`DynamicPool`](crate::DynamicPool); 0 for scopes |
+/// | [`PoolStats::active_slots`](crate::PoolStats::active_slots) | the number of arrays in a [`DynamicPool`](crate::DynamicPool), or 0 for scopes |
 /// | [`PoolStats::high_water_slots`](crate::PoolStats::high_water_slots) | 0 |
-/// | [`PoolConfig::growth_factor`](crate::PoolConfig::growth_factor) | no effect |
+/// | [`PoolConfig::growth_factor`](crate::PoolConfig::growth_factor) | has no effect |
 /// | [`PoolConfig::fresh`](crate::PoolConfig::fresh) | each array uses its own chunk |
-/// | `trim` | frees the chunks after the scope's chunk; frees that chunk if nothing is handed out, and otherwise returns its unused pages to the system ([`discarded_bytes`](crate::ReleaseReport::discarded_bytes)) |
-/// | a [`PoolVec`](crate::PoolVec) that grows | grows in place if it is the last array, and otherwise moves |
+/// | `trim` | frees the chunks after the scope's chunk, and also frees the scope's chunk if nothing is handed out, or returns its unused pages to the system otherwise ([`discarded_bytes`](crate::ReleaseReport::discarded_bytes)) |
+/// | a [`PoolVec`](crate::PoolVec) that grows | grows in place if the vector is the last array, and moves otherwise |
 /// | [`Scope::keep`](crate::Scope::keep) | moves the kept array down to the start of the inner scope's memory |
 /// | alignment of an element | unlimited on the host |
-/// | device memory that another stream uses | the bytes of each array are ordered separately; while such an array is live, later acquires take the cold path |
-/// | an array whose elements have padding or are uninitialised | its bytes are zeroed once, before they are next read; while the array is live, later acquires for reading search a list of such bytes |
+/// | device memory that another stream uses | the bytes of each array are ordered separately, and while such an array is live, later acquires take the cold path |
+/// | an array whose elements have padding or are uninitialised | the bytes are zeroed once, before they are next read, and while the array is live, later acquires for reading search a list of such bytes |
 pub struct Stacked<B>(PhantomData<fn() -> B>);
 
 impl<B> fmt::Debug for Stacked<B> {
@@ -91,38 +95,42 @@ impl<B> fmt::Debug for Stacked<B> {
     }
 }
 
-/// The layout in which arrays are placed one after the other: see [`Stacked`].
+/// The layout in which arrays are placed one after another (see [`Stacked`]).
 #[derive(Clone, Copy, Debug)]
 pub struct Stack;
 
-/// The block that contains a view's bytes.
+/// The block that contains the bytes of a view.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum BlockOf<Block> {
-    /// The block of a slot, whose bytes all belong to one array.
+    /// The block of a slot, in which all bytes belong to one array.
     Slot(Block),
-    /// The block of a stack's chunk, which is shared with other arrays.
+    /// The block of a stack's chunk, which several arrays may share.
     Stack(Block),
 }
 
-/// A backend whose blocks can be divided, so that [`Stacked`] can turn it into a backend of stacks.
+/// A backend whose blocks can be divided among several arrays, which is required for using it with
+/// [`Stacked`].
 ///
 /// # Safety
 ///
-/// - [`address`](Self::address) of an allocated block is a multiple of
-///   [`ALIGN`](PoolBackend::ALIGN). For host memory, it is the pointer to the block's first byte,
-///   valid for the whole block.
-/// - Given an address within an allocated block, with the provenance of that block's address,
-///   [`block_at`](Self::block_at) returns a block with the same end. Every method of the backend
-///   except [`free`](PoolBackend::free) accepts this block. Given the address of an allocated
-///   block, `block_at` returns that block itself, which `free` accepts.
-/// - If [`may_exchange_blocks`](Self::may_exchange_blocks) returns `true` for two contexts, a block
-///   allocated under one of them is also a block of the other, until both are dropped.
-/// - [`view`](PoolBackend::view) and [`view_ref`](PoolBackend::view_ref) ignore their [`SlotRef`],
-///   or their views use it only through [`pool_context`](SlotRef::pool_context),
+/// - For an allocated block, [`address`](Self::address) must return a multiple of
+///   [`ALIGN`](PoolBackend::ALIGN). For host memory, the address must be the pointer to the block's
+///   first byte, and must be valid for the whole block.
+/// - If [`block_at`](Self::block_at) receives an address inside an allocated block, with the
+///   provenance of that block's address, it must return a block that ends where the allocated block
+///   ends. Every method of the backend except [`free`](PoolBackend::free) must accept a block that
+///   `block_at` returned. If `block_at` receives the address of an allocated block, it must return
+///   that block itself, which `free` accepts.
+/// - If [`may_exchange_blocks`](Self::may_exchange_blocks) returns `true` for two contexts, every
+///   block allocated with one of them must also be a valid block of the other until both contexts
+///   are dropped.
+/// - If the views created by [`view`](PoolBackend::view) and [`view_ref`](PoolBackend::view_ref)
+///   use their [`SlotRef`], they must use only the methods [`pool_context`](SlotRef::pool_context),
 ///   [`block_of`](SlotRef::block_of) and [`arm_bytes`](SlotRef::arm_bytes), which work for both
 ///   layouts.
-/// - Addresses of blocks are in the lower half of the address space, as in every user space.
+/// - The addresses of blocks must be in the lower half of the address space, as they are in user
+///   space on all systems.
 #[diagnostic::on_unimplemented(
     message = "pools of `{Self}` cannot be stacked",
     label = "the blocks of this backend cannot be divided among arrays",
@@ -133,28 +141,29 @@ pub unsafe trait StackedBackend: PoolBackend<Layout = Slots> {
     /// Returns the address of a block.
     fn address(block: Self::Block) -> NonNull<u8>;
 
-    /// Returns the block that begins at an address.
+    /// Returns the block that begins at the given address.
     fn block_at(address: NonNull<u8>) -> Self::Block;
 
-    /// Returns `true` if blocks of one context may be used and freed under the other, without
-    /// further ordering. Pools of the same thread share memory when their scopes are nested, if
-    /// their contexts allow this. By default, contexts without state allow it.
+    /// Returns `true` if blocks of one context may be used and freed with the other context without
+    /// further ordering. If this method returns `true`, pools of the same thread share memory when
+    /// their scopes are nested. The default implementation returns `true` if contexts have no
+    /// state.
     fn may_exchange_blocks(own: &Self::Context, other: &Self::Context) -> bool {
         _ = (own, other);
         size_of::<Self::Context>() == 0
     }
 
-    /// Does the work of [`reuse`](PoolBackend::reuse) for a part of a stack's chunk that a view
-    /// [armed](SlotRef::arm_bytes). The first `bytes` bytes of `block` are about to be handed out
-    /// again.
+    /// Orders the backend's queue like [`reuse`](PoolBackend::reuse), for a part of a stack's chunk
+    /// that a view has [armed](SlotRef::arm_bytes). The pool calls this method before it hands out
+    /// the first `bytes` bytes of `block` again.
     ///
     /// # Errors
     ///
-    /// Same as for `reuse`.
+    /// Returns the same errors as `reuse`.
     ///
     /// # Safety
     ///
-    /// The bytes are allocated, and no view of them is in use.
+    /// The bytes must be allocated, and no view of them may be in use.
     unsafe fn reuse_bytes(
         context: &Self::Context,
         block: Self::Block,
@@ -164,14 +173,16 @@ pub unsafe trait StackedBackend: PoolBackend<Layout = Slots> {
         Ok(())
     }
 
-    /// Returns the memory of whole pages in a block to the system, from the byte `from` on, and
-    /// keeps their addresses. Returns the number of bytes returned, or 0 if the system has no such
-    /// service. The bytes stay initialised.
+    /// Returns the memory of a block's whole pages at or after the byte offset `from` to the
+    /// system, but keeps the addresses of these pages valid. Returns the number of bytes that were
+    /// returned to the system, or 0 if the system does not support this. The bytes remain
+    /// initialised after this call.
     ///
     /// # Safety
     ///
-    /// `block` came from [`allocate`](PoolBackend::allocate) of the same context with the same
-    /// `bytes`, and has not been freed. Nothing views its bytes from `from` on.
+    /// `block` must have been returned by [`allocate`](PoolBackend::allocate) for the same context
+    /// and the same `bytes`, and must not have been freed. No view of the bytes at or after `from`
+    /// may exist.
     unsafe fn discard(
         context: &Self::Context,
         block: Self::Block,
@@ -184,18 +195,18 @@ pub unsafe trait StackedBackend: PoolBackend<Layout = Slots> {
 }
 
 impl<B: StackedBackend> SlotRef<Stacked<B>> {
-    /// Converts this reference into the reference that views of `B` store.
+    /// Converts this reference into the type of reference that views of `B` store.
     #[inline(always)]
     #[must_use]
     pub fn of_backend(self) -> SlotRef<B> {
-        // SAFETY: a reference of this backend refers to the state of one of its pools.
+        // SAFETY: a `SlotRef<Stacked<B>>` always refers to the state of a `Stacked<B>` pool.
         unsafe { SlotRef::of_stack(self.address()) }
     }
 }
 
-// SAFETY: every method passes its arguments on to `B`, whose contract is the same. A part of a
-// block is a block for these methods (`StackedBackend`). `B`'s views use the reference only through
-// methods that work for both layouts.
+// SAFETY: every method forwards its arguments to the same method of `B`, which upholds the contract
+// of `PoolBackend`. `StackedBackend` guarantees that these methods accept a part of a block as a
+// block. The views of `B` use their `SlotRef` only through methods that work for both layouts.
 unsafe impl<B: StackedBackend> PoolBackend for Stacked<B> {
     type Layout = Stack;
     type Context = B::Context;
@@ -207,7 +218,7 @@ unsafe impl<B: StackedBackend> PoolBackend for Stacked<B> {
     type ViewError = B::ViewError;
 
     const ALIGN: usize = B::ALIGN;
-    // An array begins where its elements are aligned, at any address of a chunk.
+    // An array may begin at any address of a chunk that is aligned for its elements.
     const MAX_ALIGN: usize = 1 << (usize::BITS - 1);
     const DANGLING: B::Block = B::DANGLING;
 
@@ -220,7 +231,7 @@ unsafe impl<B: StackedBackend> PoolBackend for Stacked<B> {
     }
 
     unsafe fn free(context: &B::Context, block: B::Block, bytes: usize) {
-        // SAFETY: the caller upholds the same contract.
+        // SAFETY: the caller upholds the contract of `B::free`.
         unsafe { B::free(context, block, bytes) };
     }
 
@@ -234,7 +245,7 @@ unsafe impl<B: StackedBackend> PoolBackend for Stacked<B> {
         slot: SlotRef<Self>,
         length: usize,
     ) -> B::View<'s, T> {
-        // SAFETY: the caller upholds the same contract.
+        // SAFETY: the caller upholds the contract of `B::view`.
         unsafe { B::view(block, slot.of_backend(), length) }
     }
 
@@ -244,12 +255,12 @@ unsafe impl<B: StackedBackend> PoolBackend for Stacked<B> {
         slot: SlotRef<Self>,
         length: usize,
     ) -> B::ViewRef<'s, T> {
-        // SAFETY: the caller upholds the same contract.
+        // SAFETY: the caller upholds the contract of `B::view_ref`.
         unsafe { B::view_ref(block, slot.of_backend(), length) }
     }
 
     unsafe fn reuse(context: &B::Context, block: B::Block, why: Reuse) -> Result<(), B::Error> {
-        // SAFETY: the caller upholds the same contract.
+        // SAFETY: the caller upholds the contract of `B::reuse`.
         unsafe { B::reuse(context, block, why) }
     }
 
@@ -260,7 +271,7 @@ unsafe impl<B: StackedBackend> PoolBackend for Stacked<B> {
         value: u8,
         bytes: usize,
     ) -> Result<(), B::Error> {
-        // SAFETY: the caller upholds the same contract.
+        // SAFETY: the caller upholds the contract of `B::set_bytes`.
         unsafe { B::set_bytes(context, block, value, bytes) }
     }
 
@@ -271,7 +282,7 @@ unsafe impl<B: StackedBackend> PoolBackend for Stacked<B> {
         value: T,
         length: usize,
     ) -> Result<(), B::Error> {
-        // SAFETY: the caller upholds the same contract.
+        // SAFETY: the caller upholds the contract of `B::fill`.
         unsafe { B::fill(context, block, value, length) }
     }
 
@@ -281,12 +292,13 @@ unsafe impl<B: StackedBackend> PoolBackend for Stacked<B> {
         block: B::Block,
         source: &[T],
     ) -> Result<(), B::Error> {
-        // SAFETY: the caller upholds the same contract.
+        // SAFETY: the caller upholds the contract of `B::copy_from_host`.
         unsafe { B::copy_from_host(context, block, source) }
     }
 }
 
-// SAFETY: a part of a block is a block (`StackedBackend`), and `B` keeps the contract.
+// SAFETY: `B` upholds the contract of `HostBackend`, and `StackedBackend` guarantees that its
+// methods accept a part of a block as a block.
 unsafe impl<B: StackedBackend + HostBackend> HostBackend for Stacked<B> {
     #[inline(always)]
     fn host_pointer(block: B::Block) -> *mut u8 {

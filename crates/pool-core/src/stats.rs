@@ -1,56 +1,56 @@
-//! Statistics of a pool, as plain numbers and as a formatted table.
+//! Defines the statistics of a pool, which are available as plain numbers and as a formatted table.
 
 use core::fmt;
 
 use crate::device::Device;
 
-/// The statistics of one pool, or the sum of several pools' statistics.
+/// The statistics of one pool, or the sum of the statistics of several pools.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct PoolStats {
-    /// The configured name.
+    /// The name from the pool's configuration.
     pub name: &'static str,
     /// The device whose memory the pool manages.
     pub device: Device,
-    /// The number of pools whose statistics were added up.
+    /// The number of pools whose statistics were added together.
     pub pools: usize,
-    /// The number of slots that are handed out now, as seen from the queried scope.
+    /// The number of slots that the queried scope and its enclosing scopes have handed out.
     pub active_slots: usize,
     /// The largest number of slots that were handed out at the same time.
     pub high_water_slots: usize,
-    /// Bytes that the blocks hold now.
+    /// The current total size of the pool's blocks in bytes.
     pub reserved_bytes: usize,
-    /// The largest number of bytes that the blocks have held.
+    /// The largest total size that the pool's blocks have ever had, in bytes.
     pub peak_reserved_bytes: usize,
-    /// The peak of the bytes that live arrays used, computed from the requested lengths. `None` if
-    /// it was not measured.
-    /// [`PoolConfig::measure_live_bytes`](crate::PoolConfig::measure_live_bytes) turns the
-    /// measurement on; arrays handed out earlier are not counted. For several pools it is the sum
-    /// of their peaks, which they may have reached at different times. It is `None` if any of the
-    /// pools has measured nothing.
+    /// The peak number of bytes in live arrays, computed from the requested lengths. `None` if the
+    /// peak was not measured.
+    /// [`PoolConfig::measure_live_bytes`](crate::PoolConfig::measure_live_bytes) enables the
+    /// measurement, which does not count arrays that were handed out earlier. For several pools,
+    /// the value is the sum of their peaks, although the pools may have reached their peaks at
+    /// different times. The sum is `None` if any of the pools has not measured its peak.
     pub peak_live_bytes: Option<usize>,
-    /// Bytes of blocks that were leaked, because the backend could not order them after a foreign
-    /// use.
+    /// The total size, in bytes, of blocks that were leaked because the backend's `reuse` method
+    /// failed.
     pub leaked_bytes: usize,
-    /// Bytes of host memory for tables and state, not including cached shapes.
+    /// The number of bytes of host memory used for tables and state, not including cached shapes.
     pub bookkeeping_bytes: usize,
-    /// The configured limit; `usize::MAX` if there is none.
+    /// The pool's byte limit, or `usize::MAX` if there is no limit.
     pub byte_limit: usize,
-    /// The number of blocks that were allocated.
+    /// The number of blocks that the pool has allocated.
     pub growths: u64,
-    /// The number of acquires that took the cold path: the first acquire of each slot, each acquire
-    /// that grew a block, and each acquire of a marked slot (see
+    /// The number of acquires that took the cold path, including the first acquire of each slot,
+    /// each acquire that grew a block, and each acquire of a marked slot (see
     /// [`Scope::acquire_with`](crate::Scope::acquire_with)). Every acquire takes the cold path
-    /// while poison, fresh blocks, sampling or the measurement of live bytes is on.
+    /// while poisoning, fresh blocks, sampling or the measurement of live bytes is enabled.
     pub cold_acquires: u64,
-    /// The number of acquires of dynamic rank whose shape was in the cache.
+    /// The number of acquires of dynamic rank whose shape was found in the cache.
     pub shape_hits: u64,
-    /// The number of acquires of dynamic rank whose shape was not in the cache.
+    /// The number of acquires of dynamic rank whose shape was not found in the cache.
     pub shape_misses: u64,
 }
 
 impl PoolStats {
-    /// Returns empty statistics, to which others can be [added](Self::plus).
+    /// Returns empty statistics, to which other statistics can be [added](Self::plus).
     #[must_use]
     pub const fn none(name: &'static str, device: Device) -> Self {
         Self {
@@ -72,8 +72,8 @@ impl PoolStats {
         }
     }
 
-    /// Adds the statistics of two pools or groups of pools. The name, the device and the limit come
-    /// from `self`.
+    /// Returns the sum of the statistics of two pools or groups of pools. The result has the name,
+    /// the device and the byte limit of `self`.
     #[must_use]
     pub const fn plus(mut self, other: &Self) -> Self {
         self.pools = self.pools.saturating_add(other.pools);
@@ -95,12 +95,12 @@ impl PoolStats {
         self
     }
 
-    /// Returns the ratio of the bytes that the blocks hold now to the live peak. `None` if
-    /// [`peak_live_bytes`](Self::peak_live_bytes) is `None` or 0.
+    /// Returns the ratio of the current size of the blocks to the peak of live bytes. Returns
+    /// `None` if [`peak_live_bytes`](Self::peak_live_bytes) is `None` or 0.
     ///
-    /// The optimum is 1. A slot's block is as large as the largest of its arrays, so a pool holds
-    /// more if the arrays of one slot differ in length. First acquire the large arrays whose length
-    /// never changes.
+    /// The best possible ratio is 1. Each slot's block is as large as the largest array that has
+    /// used the slot, so a pool holds more memory if the arrays in the same slot differ in length.
+    /// To lower the ratio, first acquire the large arrays whose lengths never change.
     #[must_use]
     #[expect(clippy::cast_precision_loss, reason = "a ratio needs no exact byte count")]
     pub fn held_per_live_byte(&self) -> Option<f64> {
@@ -143,7 +143,7 @@ fn row(f: &mut fmt::Formatter<'_>, name: &str, value: impl fmt::Display) -> fmt:
     writeln!(f, "  {name:<18} {value:>12}")
 }
 
-/// Bytes in binary units.
+/// A number of bytes that is displayed in binary units.
 struct Bytes(usize);
 
 impl fmt::Display for Bytes {
@@ -164,19 +164,20 @@ impl fmt::Display for Bytes {
     }
 }
 
-/// The memory that `trim` or `compact` freed.
+/// A report of the memory that `trim` or `compact` has freed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ReleaseReport {
     /// The number of slots whose block was freed or replaced.
     pub slots: usize,
-    /// Bytes that the pool no longer holds. This includes the bytes that it had to leak: see
-    /// [`PoolStats::leaked_bytes`].
+    /// The number of bytes that the pool no longer holds. The number of freed bytes includes bytes
+    /// that the pool had to leak (see [`PoolStats::leaked_bytes`]).
     pub bytes: usize,
-    /// Bytes that the pool still holds and counts as reserved, but whose pages have been returned
-    /// to the system. These are bytes of a stack above the arrays handed out, in a chunk that is a
-    /// separate mapping (on Linux, a chunk of 2 MiB or more). Their addresses stay valid, and the
-    /// next use finds zeros there. Pages that were never used are included.
+    /// The number of bytes that the pool still counts as reserved, but whose pages have been
+    /// returned to the system. Bytes can be discarded only above all handed-out arrays, and only in
+    /// a stack's chunk that is a separate mapping (on Linux, a chunk of 2 MiB or more). The
+    /// addresses of the discarded bytes remain valid, and the bytes are zero when they are next
+    /// used. The number of discarded bytes includes pages that have never been used.
     pub discarded_bytes: usize,
 }
 
@@ -186,7 +187,7 @@ impl ReleaseReport {
         self.bytes += bytes;
     }
 
-    /// Adds the reports of two calls.
+    /// Returns the sum of the reports of two calls.
     #[must_use]
     pub const fn plus(mut self, other: Self) -> Self {
         self.slots = self.slots.saturating_add(other.slots);

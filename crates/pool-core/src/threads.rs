@@ -1,8 +1,9 @@
-//! The bound that a single-threaded type would need to be `Send` or `Sync`. No type meets it, and
-//! the compiler's message explains why. Without this bound, the error would be about a pointer in a
-//! private type.
+//! Defines a trait bound that a single-threaded type would have to satisfy to be `Send` or `Sync`.
+//! No type satisfies the bound, and the error message that is attached to the trait explains why.
+//! Without the trait bound, the error message would mention a pointer inside a private type.
 
-/// Not implemented for any type, which makes [`Scope`](crate::Scope) neither [`Send`] nor [`Sync`].
+/// A trait that no type implements, which prevents [`Scope`](crate::Scope) from being [`Send`] or
+/// [`Sync`].
 #[diagnostic::on_unimplemented(
     message = "a scope belongs to one thread, the one that has its pool",
     label = "a scope, or a vector of a scope, is sent to another thread here",

@@ -1,14 +1,17 @@
-//! Host memory for the pool's own bookkeeping. Allocation returns `None` where `Box` would abort.
+//! Allocates host memory for the pool's own bookkeeping. If the host has no memory, the allocation
+//! returns `None`, whereas `Box` would abort the process.
 
 use alloc::alloc::alloc;
 use alloc::boxed::Box;
 use core::alloc::Layout;
 use core::ptr::NonNull;
 
-/// Moves `value` to the heap. If there is no memory, drops the value and returns `None`.
+/// Moves `value` to the heap. If there is no memory for the value, the function drops it and
+/// returns `None`.
 pub(crate) fn try_box<T>(value: T) -> Option<NonNull<T>> {
     const { assert!(size_of::<T>() > 0, "there is nothing to allocate") };
-    // SAFETY: `T` has a nonzero size (asserted above), so the layout does too.
+    // SAFETY: the assertion above ensures that `T` has a nonzero size, so the layout also has a
+    // nonzero size.
     let memory = unsafe { alloc(Layout::new::<T>()) };
     let pointer = NonNull::new(memory.cast::<T>())?;
     // SAFETY: the memory was just allocated with the size and alignment of `T`.
@@ -16,13 +19,13 @@ pub(crate) fn try_box<T>(value: T) -> Option<NonNull<T>> {
     Some(pointer)
 }
 
-/// Converts a pointer that [`try_box`] returned back into a box, which owns the value.
+/// Converts a pointer returned by [`try_box`] back into a box that owns the value.
 ///
 /// # Safety
 ///
-/// `pointer` came from `try_box`, and is not used afterwards.
+/// `pointer` must have been returned by `try_box` and must not be used after this call.
 pub(crate) unsafe fn into_box<T>(pointer: NonNull<T>) -> Box<T> {
-    // SAFETY: the memory was allocated by the global allocator with the layout of `T`, as for a
-    // `Box`, and the caller gives up the pointer.
+    // SAFETY: the global allocator allocated the memory with the layout of `T`, as `Box` requires,
+    // and the caller does not use the pointer again.
     unsafe { Box::from_raw(pointer.as_ptr()) }
 }

@@ -1,8 +1,8 @@
-//! The traits of views, for code that is generic over the backend: length, lending, splitting and
-//! contents.
+//! Defines the view traits, with which code that is generic over the backend can lend, split, read
+//! and write views.
 //!
-//! Importing these traits never shadows slice methods. Only `len` and `is_empty` share a name with
-//! slice methods, and both return the same result.
+//! Importing these traits never shadows a method of slices. Only `len` and `is_empty` have the same
+//! names as slice methods, and both return the same results as those methods.
 
 use alloc::vec::Vec;
 use core::error::Error;
@@ -12,10 +12,11 @@ use crate::element::{Element, PodElement};
 use crate::error::{ShapeError, ViewError, panic_with};
 use crate::nd_array::NdView;
 
-/// A sequence of elements that an acquire returned, exclusive or shared.
+/// A sequence of elements returned by an acquire, with either exclusive or shared access.
 ///
-/// Host views are plain slices with all slice methods. This trait is for code that is generic over
-/// the backend. [`LendView`] lends a view or a part of it, and [`PoolViewMut`] writes to it.
+/// Views in host memory are plain slices and have all slice methods. This trait is intended for
+/// code that is generic over the backend. The [`LendView`] trait lends a view or a part of it, and
+/// the [`PoolViewMut`] trait writes to a view.
 ///
 /// ```
 /// use pool_core::{LendView, PoolBackend, PoolView, PoolViewMut, Scope};
@@ -45,11 +46,11 @@ use crate::nd_array::NdView;
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 ///
-/// A function that is generic over the backend should take the views that it writes by value, lent
-/// with [`reborrow`](LendView::reborrow). With a parameter of type `&mut B::View<'_, T>`, the
-/// compiler assumes that all views of `B` have the same lifetime as that view. If such a function
-/// uses `?` on a part of a view that it acquired, the compiler reports that the view "does not live
-/// long enough":
+/// A function that is generic over the backend should accept the views that it writes by value, and
+/// its caller should lend them with [`reborrow`](LendView::reborrow). If a parameter has the type
+/// `&mut B::View<'_, T>`, the compiler assumes that all views of `B` have the same lifetime as that
+/// view. If such a function uses `?` on a part of a view that it has acquired, the compiler reports
+/// that the view "does not live long enough":
 ///
 /// ```
 /// use pool_core::{LendView, PoolBackend, PoolView, PoolViewMut, Scope};
@@ -72,32 +73,32 @@ use crate::nd_array::NdView;
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 pub trait PoolView: Sized {
-    /// The element type.
+    /// The type of the view's elements.
     type Element;
 
-    /// The reason why a view's contents cannot be read or written.
+    /// The error returned if the contents of the view cannot be read or written.
     type Error: Error + From<ShapeError> + Send + Sync + 'static;
 
-    /// Returns the number of elements.
+    /// Returns the number of elements in the view.
     fn len(&self) -> usize;
 
-    /// Returns `true` if there are no elements.
+    /// Returns `true` if the view has no elements.
     fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// Splits the view into the first `index` elements and the rest.
+    /// Splits the view into the first `index` elements and the remaining elements.
     ///
     /// # Errors
     ///
-    /// [`ShapeError::SplitOutOfRange`] if `index` is above the length.
+    /// Returns [`ShapeError::SplitOutOfRange`] if `index` is greater than the length of the view.
     fn into_split_at(self, index: usize) -> Result<(Self, Self), ShapeError>;
 
-    /// Returns a part of a view, with the same lifetime as the view.
+    /// Returns a part of the view with the same lifetime as the view itself.
     ///
     /// # Errors
     ///
-    /// [`ShapeError::PartOutOfRange`] if the range is not within the view.
+    /// Returns [`ShapeError::PartOutOfRange`] if the range is out of bounds.
     fn into_part(self, range: impl RangeBounds<usize>) -> Result<Self, ShapeError> {
         let (start, end) = within(&range, self.len())?;
         let (before, _) = self.into_split_at(end)?;
@@ -105,21 +106,21 @@ pub trait PoolView: Sized {
         Ok(part)
     }
 
-    /// Copies the elements to the host, after all work that was previously enqueued on them.
+    /// Copies the elements to the host after all work that was previously enqueued on them.
     ///
     /// # Errors
     ///
-    /// Fails if `destination` has a different length, or if the memory cannot be read.
+    /// Fails if `destination` has a different length or if the memory cannot be read.
     fn copy_to_host(&self, destination: &mut [Self::Element]) -> Result<(), Self::Error>
     where
         Self::Element: PodElement;
 
-    /// Copies the elements to a vector on the host, after all work that was previously enqueued on
+    /// Copies the elements to a vector on the host after all work that was previously enqueued on
     /// them.
     ///
     /// # Errors
     ///
-    /// Fails if the host has no memory for the vector, or if the view's memory cannot be read.
+    /// Fails if the host has no memory for the vector or if the view's memory cannot be read.
     fn copy_to_vec(&self) -> Result<Vec<Self::Element>, Self::Error>
     where
         Self::Element: PodElement;
@@ -133,11 +134,12 @@ pub trait PoolView: Sized {
         self.try_reshape(dims).unwrap_or_else(|error| panic_with(&error))
     }
 
-    /// Fallible version of [`reshape`](Self::reshape).
+    /// The fallible version of [`reshape`](Self::reshape).
     ///
     /// # Errors
     ///
-    /// [`ShapeError::LengthMismatch`] if the shape and the view have different numbers of elements.
+    /// Returns [`ShapeError::LengthMismatch`] if the shape and the view have different numbers of
+    /// elements.
     fn try_reshape<const N: usize>(
         self,
         dims: [usize; N],
@@ -147,13 +149,13 @@ pub trait PoolView: Sized {
     }
 }
 
-/// A view that can be written: the [`View`](crate::PoolBackend::View) of a backend.
+/// A view that can be written, such as the [`View`](crate::PoolBackend::View) type of a backend.
 ///
-/// Writes with these methods take effect after all work previously enqueued on the elements, and
-/// before all work enqueued on them afterwards. [`PoolBackend`](crate::PoolBackend) promises the
-/// same for acquires.
+/// Writes made with these methods take effect after all work that was previously enqueued on the
+/// elements, and before all work that is enqueued on them later.
+/// [`PoolBackend`](crate::PoolBackend) guarantees the same order for acquires.
 pub trait PoolViewMut: PoolView + for<'a> LendView<'a> {
-    /// Sets all elements to a value.
+    /// Sets all elements to the given value.
     ///
     /// # Errors
     ///
@@ -162,7 +164,7 @@ pub trait PoolViewMut: PoolView + for<'a> LendView<'a> {
     where
         Self::Element: Element;
 
-    /// Sets all bytes to zero.
+    /// Sets all bytes of the elements to zero.
     ///
     /// # Errors
     ///
@@ -171,11 +173,12 @@ pub trait PoolViewMut: PoolView + for<'a> LendView<'a> {
     where
         Self::Element: Element;
 
-    /// Copies the elements from the host. `source` may be reused as soon as this method returns.
+    /// Copies the elements of a host slice into this view. The caller may reuse `source` as soon as
+    /// this method returns.
     ///
     /// # Errors
     ///
-    /// Fails if `source` has a different length, or if the backend cannot copy.
+    /// Fails if `source` has a different length or if the backend cannot copy the elements.
     fn copy_from_host(&mut self, source: &[Self::Element]) -> Result<(), Self::Error>
     where
         Self::Element: Element;
@@ -183,24 +186,24 @@ pub trait PoolViewMut: PoolView + for<'a> LendView<'a> {
     /// Copies the elements of another view, which may belong to another pool, after all work that
     /// was previously enqueued on that view.
     ///
-    /// If the source lives longer than this view, generic code passes a [loan](LendView::as_view)
-    /// of the source.
+    /// If the source lives longer than this view, generic code should pass a
+    /// [loan](LendView::as_view) of the source.
     ///
     /// # Errors
     ///
-    /// Fails if `source` has a different length, or if the backend cannot copy.
+    /// Fails if `source` has a different length or if the backend cannot copy the elements.
     fn copy_from<'a>(&mut self, source: <Self as LendView<'a>>::Shared) -> Result<(), Self::Error>
     where
         Self: 'a,
         Self::Element: Element;
 }
 
-/// Lends a view, or a part of it, for `'a`.
+/// Lends a view, or a part of a view, for the lifetime `'a`.
 ///
-/// This trait is separate from [`PoolView`] because the lifetime is a parameter of the trait. An
-/// associated type `Shared<'a>` of `PoolView` would need `where Self: 'a`, and a backend's bound
-/// `for<'a>` on that type would force every view to be `'static`. `Bound` is always `&'a Self`,
-/// which restricts the bound to lifetimes for which the view exists.
+/// This trait is separate from [`PoolView`] because the lifetime must be a parameter of the trait.
+/// If `PoolView` had an associated type `Shared<'a>`, the type would require `where Self: 'a`, and
+/// a `for<'a>` bound on this type would force every view to be `'static`. The parameter `Bound` is
+/// always `&'a Self`, which restricts the trait bound to lifetimes for which the view exists.
 ///
 /// A view cannot be used while it is lent:
 ///
@@ -230,36 +233,38 @@ pub trait PoolViewMut: PoolView + for<'a> LendView<'a> {
 /// }
 /// ```
 ///
-/// To write two parts at the same time, call [`into_split_at`](PoolView::into_split_at) on a loan
-/// of the view.
+/// To write two parts of a view at the same time, call [`into_split_at`](PoolView::into_split_at)
+/// on a loan of the view.
 pub trait LendView<'a, Bound = &'a Self>: PoolView {
-    /// The shared view: a backend's [`ViewRef`](crate::PoolBackend::ViewRef).
+    /// The type of a shared view, which is the [`ViewRef`](crate::PoolBackend::ViewRef) of a
+    /// backend.
     type Shared: PoolView<Element = Self::Element, Error = Self::Error>;
 
-    /// A view with the same access: a backend's [`View`](crate::PoolBackend::View) if this view can
-    /// be written, and otherwise its [`ViewRef`](crate::PoolBackend::ViewRef).
+    /// The type of a view with the same access as this view, which is either the backend's
+    /// [`View`](crate::PoolBackend::View) or the backend's
+    /// [`ViewRef`](crate::PoolBackend::ViewRef).
     type Same: PoolView<Element = Self::Element, Error = Self::Error>;
 
-    /// Lends the elements for reading.
+    /// Lends the view's elements for reading.
     fn as_view(&'a self) -> Self::Shared;
 
-    /// Lends the elements with the same access as this view.
+    /// Lends the view's elements with the same access as this view.
     fn reborrow(&'a mut self) -> Self::Same;
 
-    /// Lends some of the elements for reading.
+    /// Lends a range of the elements for reading.
     ///
     /// # Errors
     ///
-    /// Same as [`into_part`](PoolView::into_part).
+    /// Returns the same errors as [`into_part`](PoolView::into_part).
     fn part(&'a self, range: impl RangeBounds<usize>) -> Result<Self::Shared, ShapeError> {
         self.as_view().into_part(range)
     }
 
-    /// Lends some of the elements with the same access as this view.
+    /// Lends a range of the elements with the same access as this view.
     ///
     /// # Errors
     ///
-    /// Same as [`into_part`](PoolView::into_part).
+    /// Returns the same errors as [`into_part`](PoolView::into_part).
     fn part_mut(&'a mut self, range: impl RangeBounds<usize>) -> Result<Self::Same, ShapeError> {
         self.reborrow().into_part(range)
     }
@@ -277,7 +282,7 @@ fn within(range: &impl RangeBounds<usize>, extent: usize) -> Result<(usize, usiz
         Bound::Excluded(&end) => Some(end),
         Bound::Unbounded => Some(extent),
     };
-    // A bound that exceeds `usize` is above every length.
+    // A bound that does not fit in a `usize` is greater than every length.
     let (start, end) = (start.unwrap_or(usize::MAX), end.unwrap_or(usize::MAX));
     if start <= end && end <= extent {
         Ok((start, end))
@@ -286,7 +291,7 @@ fn within(range: &impl RangeBounds<usize>, extent: usize) -> Result<(usize, usiz
     }
 }
 
-/// Implements the view traits for shared and exclusive slices.
+/// Implements the parts of the view traits that are the same for shared and exclusive slices.
 macro_rules! slice_view {
     () => {
         type Element = T;

@@ -1,43 +1,43 @@
-//! The warnings of debug builds about a pool that never stops growing. This crate cannot print to
-//! standard error, so it calls a hook that `pool-facade` sets.
+//! Defines the warnings that debug builds emit if a pool never stops growing. This crate cannot
+//! print to standard error, so it calls a hook that `pool-facade` sets.
 
 use core::fmt;
 use core::panic::Location;
 use core::ptr::null_mut;
 use core::sync::atomic::{AtomicPtr, Ordering};
 
-/// A warning about a pool that is probably used without a scope.
+/// A warning about a pool that is probably used without opening scopes.
 ///
-/// `Display` prints the warning as text. `location` is the call for which the pool last grew. It is
-/// `None` if the pool grew in a method that returns errors.
+/// The `Display` implementation prints the warning as text. The `location` field is the call that
+/// last made the pool grow. The location is `None` if the pool grew in a method that returns
+/// errors.
 #[derive(Clone, Copy, Debug)]
 #[non_exhaustive]
 pub enum PoolWarning {
-    /// A pool has handed out [`PoolConfig::REPORTED_SLOTS`](crate::PoolConfig::REPORTED_SLOTS)
+    /// The pool has handed out [`PoolConfig::REPORTED_SLOTS`](crate::PoolConfig::REPORTED_SLOTS)
     /// slots at the same time.
     #[non_exhaustive]
     ManySlots {
-        /// The pool's name.
+        /// The name of the pool.
         pool: &'static str,
-        /// The number of slots that are handed out.
+        /// The number of slots that are currently handed out.
         slots: usize,
-        /// Bytes that the pool's blocks hold.
+        /// The total size of the pool's blocks in bytes.
         reserved_bytes: usize,
-        /// The call that acquired the last slot.
+        /// The location of the call that acquired the last slot.
         location: Option<&'static Location<'static>>,
     },
-    /// A stack has allocated memory in each of
-    /// [`PoolConfig::REPORTED_PASSES`](crate::PoolConfig::REPORTED_PASSES)
-    /// consecutive passes.
+    /// The stack has allocated memory in each of
+    /// [`PoolConfig::REPORTED_PASSES`](crate::PoolConfig::REPORTED_PASSES) consecutive passes.
     #[non_exhaustive]
     GrowingStack {
-        /// The pool's name.
+        /// The name of the pool.
         pool: &'static str,
         /// The number of consecutive passes in which the stack grew.
         passes: usize,
-        /// Bytes that the pool's chunks hold.
+        /// The total size of the pool's chunks in bytes.
         reserved_bytes: usize,
-        /// The call for which the stack last allocated.
+        /// The location of the call that last made the stack allocate memory.
         location: Option<&'static Location<'static>>,
     },
 }
@@ -71,23 +71,23 @@ impl fmt::Display for PoolWarning {
     }
 }
 
-/// A function that receives the warnings.
+/// The type of a function that receives the warnings of all pools.
 pub type WarningHook = fn(&PoolWarning);
 
 static HOOK: AtomicPtr<WarningHook> = AtomicPtr::new(null_mut());
 
-/// Sets the hook that receives the warnings of all pools. Release builds never call it.
+/// Sets the function that receives the warnings of all pools. Release builds never call the hook.
 ///
-/// The hook runs inside an acquire. While the hook runs, the pool refuses acquires with
+/// The hook runs inside an acquire. While the hook runs, the pool rejects acquires with
 /// [`PoolError::Reentered`](crate::PoolError::Reentered).
 pub fn set_warning_hook(hook: &'static WarningHook) {
     HOOK.store(core::ptr::from_ref(hook).cast_mut(), Ordering::Release);
 }
 
-/// Calls the hook if one is set.
 #[cfg(debug_assertions)]
 pub(crate) fn report(warning: &PoolWarning) {
-    // SAFETY: the pointer is null or a reference that is valid forever (`set_warning_hook`).
+    // SAFETY: `set_warning_hook` only stores references that are valid forever, so the pointer is
+    // either null or valid.
     if let Some(hook) = unsafe { HOOK.load(Ordering::Acquire).as_ref() } {
         hook(warning);
     }

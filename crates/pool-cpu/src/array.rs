@@ -1,6 +1,6 @@
-//! Acquire methods that return `ndarray` views. Arrays of fixed rank are returned by value, in any
-//! shape that `ndarray` accepts. For a dynamic rank, the pool stores a header with the cached
-//! shape, so that a cache hit allocates nothing.
+//! Defines acquire methods that return `ndarray` views. Arrays of fixed rank are returned by value,
+//! in any shape that `ndarray` accepts. For a dynamic rank, the pool stores a header with each
+//! cached shape, so that a cache hit does not allocate any memory.
 
 use ndarray::{ArrayRef, ArrayViewMut, IxDyn, ShapeBuilder};
 use pool_core::{PodElement, PoolError, Scope};
@@ -9,17 +9,17 @@ use crate::error::CpuError;
 use crate::host_memory::HostMemory;
 use crate::shaped::{acquire_for, count_of, view_of};
 
-/// The result of a `try_` acquire of an `ndarray` view.
+/// The result of a `try_` acquire method that returns an `ndarray` view.
 pub type ArrayResult<'s, T, D> = Result<ArrayViewMut<'s, T, D>, PoolError<CpuError>>;
 
-/// Acquires that return `ndarray` views.
+/// Acquire methods that return `ndarray` views.
 ///
 /// # Shapes
 ///
-/// A shape is any argument of `ndarray`'s own constructors: `4`, `(3, 4)`, `[3, 4]`, `Dim([3, 4])`,
-/// or the `raw_dim()` of another array, even in code that is generic over `D: Dimension`. For a
-/// dynamic rank, it is `&[usize]` or `IxDyn`. `.f()` selects column-major (Fortran) order for each
-/// of these shapes.
+/// A shape is any argument that `ndarray`'s own constructors accept, such as `4`, `(3, 4)`, `[3,
+/// 4]`, `Dim([3, 4])`, or the `raw_dim()` of another array. All kinds of shapes can also be used in
+/// code that is generic over `D: Dimension`. For a dynamic rank, the shape is `&[usize]` or
+/// `IxDyn`. Calling `.f()` on a shape selects column-major (Fortran) order.
 ///
 /// ```
 /// use ndarray::{Array, ArrayRef, Dimension, ShapeBuilder};
@@ -41,8 +41,8 @@ pub type ArrayResult<'s, T, D> = Result<ArrayViewMut<'s, T, D>, PoolError<CpuErr
 /// assert_eq!(columns.strides(), [1, 3]);
 /// ```
 ///
-/// The compiler rejects other strides, because an array of a pool is contiguous. Slicing, reversing
-/// and transposing are methods of the view.
+/// The compiler rejects other strides, because the arrays of a pool are contiguous. Slicing,
+/// reversing and transposing are methods of the returned view.
 ///
 /// ```compile_fail,E0277
 /// use ndarray::ShapeBuilder;
@@ -52,7 +52,7 @@ pub type ArrayResult<'s, T, D> = Result<ArrayViewMut<'s, T, D>, PoolError<CpuErr
 /// scope.acquire_array::<f64, _>((3, 4).strides((8, 2)));
 /// ```
 ///
-/// An array lives as long as the memory that its scope borrows, like every view.
+/// Like every view, an array lives as long as the memory that its scope borrows.
 ///
 /// ```compile_fail,E0499
 /// use pool_cpu::AcquireArray;
@@ -69,9 +69,9 @@ pub type ArrayResult<'s, T, D> = Result<ArrayViewMut<'s, T, D>, PoolError<CpuErr
 ///
 /// # Other contents
 ///
-/// [`IntoNdarray::into_ndarray`](crate::IntoNdarray::into_ndarray) converts every array that a
-/// scope acquires with a shape: zeros, a repeated value, computed elements, or uninitialised
-/// memory.
+/// [`IntoNdarray::into_ndarray`](crate::IntoNdarray::into_ndarray) converts any array that a scope
+/// has acquired with a shape, whether it contains zeros, a repeated value, computed elements or
+/// uninitialised memory.
 ///
 /// ```
 /// use core::mem::MaybeUninit;
@@ -91,10 +91,11 @@ pub type ArrayResult<'s, T, D> = Result<ArrayViewMut<'s, T, D>, PoolError<CpuErr
 /// ndarray::Zip::from(&copy).map_assign_into(pairs, |&value| (1, value));
 /// ```
 pub trait AcquireArray<'s> {
-    /// Acquires an array with unspecified contents, such as the contents of the last use.
+    /// Acquires an array with unspecified contents, which may be left over from the last use of the
+    /// memory.
     ///
-    /// Allocates nothing, except the list of lengths that `ndarray` itself allocates for a dynamic
-    /// rank above 4.
+    /// The method does not allocate memory, except for the list of lengths that `ndarray` itself
+    /// allocates for a dynamic rank above 4.
     ///
     /// ```
     /// use ndarray::linalg::general_mat_mul;
@@ -117,7 +118,7 @@ pub trait AcquireArray<'s> {
         shape: Sh,
     ) -> ArrayViewMut<'s, T, Sh::Dim>;
 
-    /// Fallible version of [`acquire_array`](Self::acquire_array).
+    /// The fallible version of [`acquire_array`](Self::acquire_array).
     ///
     /// ```
     /// use pool_core::{Pool, PoolError, ShapeError};
@@ -133,8 +134,8 @@ pub trait AcquireArray<'s> {
     ///
     /// # Errors
     ///
-    /// [`PoolError::Shape`] if the product of the axis lengths overflows, and all errors of
-    /// [`Scope::try_acquire`]. No slot is taken in case of an error.
+    /// Returns [`PoolError::Shape`] if the product of the axis lengths overflows, and otherwise the
+    /// same errors as [`Scope::try_acquire`]. If the method fails, the slot remains available.
     fn try_acquire_array<T: PodElement, Sh: ShapeBuilder>(
         &self,
         shape: Sh,
@@ -142,10 +143,10 @@ pub trait AcquireArray<'s> {
 
     /// Acquires an array of dynamic rank with unspecified contents, in row-major order.
     ///
-    /// Allocates nothing if the slot has held the shape before, for any rank. The array is a
-    /// reference to a header that the pool stores: use the reference directly, or slice it.
-    /// `view_mut` creates a view by value, which copies the dims and allocates for more than 4
-    /// axes.
+    /// The method does not allocate memory if the slot has contained an array of the same shape
+    /// before, regardless of the rank. The returned array is a reference to a header that the pool
+    /// stores, and can be used directly or sliced. Calling `view_mut` on the array creates a view
+    /// by value, which copies the dimensions and allocates memory for more than 4 axes.
     ///
     /// ```
     /// use ndarray::{ArrayRef, IxDyn};
@@ -165,16 +166,17 @@ pub trait AcquireArray<'s> {
     /// # Panics
     ///
     /// Panics with the error that [`try_acquire_array_dyn`](Self::try_acquire_array_dyn) returns.
-    /// If the host has no memory for a new header, the slot stays taken until its scope ends.
+    /// If the host has no memory for a new header, the slot stays in use until its scope ends.
     fn acquire_array_dyn<T: PodElement>(&self, dims: &[usize]) -> &'s mut ArrayRef<T, IxDyn>;
 
-    /// Fallible version of [`acquire_array_dyn`](Self::acquire_array_dyn).
+    /// The fallible version of [`acquire_array_dyn`](Self::acquire_array_dyn).
     ///
     /// # Errors
     ///
-    /// Same as [`Scope::try_acquire`]. [`PoolError::Bookkeeping`] is also returned if the host has
-    /// no memory for a new header. For more than 4 axes, `ndarray` itself allocates the dims and
-    /// strides of a new header (`IxDyn`), and aborts the process if there is no memory.
+    /// Returns the same errors as [`Scope::try_acquire`]. The method returns
+    /// [`PoolError::Bookkeeping`] if the host has no memory for a new header. For more than 4 axes,
+    /// `ndarray` itself allocates the dimensions and strides of a new header, and aborts the
+    /// process if there is no memory for this allocation.
     fn try_acquire_array_dyn<T: PodElement>(
         &self,
         dims: &[usize],
@@ -190,7 +192,8 @@ impl<'s, B: HostMemory> AcquireArray<'s> for Scope<'s, B> {
     ) -> ArrayViewMut<'s, T, Sh::Dim> {
         let shape = shape.into_shape_with_order();
         let elements = acquire_for(self, shape.raw_dim());
-        // SAFETY: the elements were acquired for this shape.
+        // SAFETY: the elements were acquired for this shape, so their number is the product of the
+        // shape's lengths.
         unsafe { view_of(elements, shape) }
     }
 
@@ -201,7 +204,8 @@ impl<'s, B: HostMemory> AcquireArray<'s> for Scope<'s, B> {
     ) -> ArrayResult<'s, T, Sh::Dim> {
         let shape = shape.into_shape_with_order();
         let elements = B::elements(self.try_acquire::<T, _>(count_of::<T, _>(shape.raw_dim())?)?);
-        // SAFETY: the elements were acquired for this shape.
+        // SAFETY: the elements were acquired for this shape, so their number is the product of the
+        // shape's lengths.
         Ok(unsafe { view_of(elements, shape) })
     }
 
@@ -209,16 +213,17 @@ impl<'s, B: HostMemory> AcquireArray<'s> for Scope<'s, B> {
     #[track_caller]
     fn acquire_array_dyn<T: PodElement>(&self, dims: &[usize]) -> &'s mut ArrayRef<T, IxDyn> {
         // SAFETY: only one exclusive array is created from the block. Safe code receives an `&mut
-        // ArrayRef`, which is unsized and so cannot be swapped or replaced, and never receives the
-        // descriptor.
+        // ArrayRef`, which cannot be swapped or replaced because it is unsized, and never receives
+        // the descriptor.
         let parts = unsafe { self.acquire_described::<T>(dims) };
         let block = parts.block.cast();
-        // SAFETY: the pool stores one descriptor for each element type, and this is the descriptor
-        // for `T`.
+        // SAFETY: the pool stores one descriptor for each element type, and this descriptor belongs
+        // to `T`.
         match unsafe { parts.descriptor.as_made::<T>(block, parts.shape) } {
             Ok(array) => array,
-            // SAFETY: the block holds the product of the dims, which the acquire has checked, and
-            // is aligned for `T`. No reference into the old array is in use.
+            // SAFETY: the number of elements in the block is the product of the dimensions, which
+            // the acquire has checked, and the block is aligned for `T`. No reference into the
+            // previous array is in use.
             Err(header) => unsafe { header.make_or_panic(block, parts.shape) },
         }
     }
@@ -228,17 +233,20 @@ impl<'s, B: HostMemory> AcquireArray<'s> for Scope<'s, B> {
         &self,
         dims: &[usize],
     ) -> Result<&'s mut ArrayRef<T, IxDyn>, PoolError<CpuError>> {
-        // SAFETY: as in `acquire_array_dyn`.
+        // SAFETY: only one exclusive array is created from the block, and safe code cannot replace
+        // the array or access the descriptor.
         let parts = unsafe { self.try_acquire_described::<T>(dims) }?;
         let block = parts.block.cast();
-        // SAFETY: as in `acquire_array_dyn`.
+        // SAFETY: the pool stores one descriptor for each element type, and this descriptor belongs
+        // to `T`.
         match unsafe { parts.descriptor.as_made::<T>(block, parts.shape) } {
             Ok(array) => Ok(array),
             Err(header) => {
-                // SAFETY: as in `acquire_array_dyn`.
+                // SAFETY: the number of elements in the block is the product of the dimensions, the
+                // block is aligned for `T`, and no reference into the previous array is in use.
                 let made = unsafe { header.make(block, parts.shape.dims()) };
                 made.map_err(|requested| {
-                    // SAFETY: the block was just handed out, and no array was created from it.
+                    // SAFETY: the block was just handed out, and no array has been created from it.
                     unsafe { self.give_back_described(parts.taken) };
                     PoolError::Bookkeeping { requested }
                 })

@@ -1,4 +1,4 @@
-//! The backend: allocation, writes and views of host memory.
+//! Implements allocation, writes and views of blocks for the host memory backend.
 
 use core::ptr::NonNull;
 
@@ -11,22 +11,23 @@ use crate::barrier::barrier_on_all_threads;
 use crate::block;
 use crate::error::CpuError;
 
-/// Host memory. This type is a marker of size zero: name it as the backend of a pool.
+/// A backend for host memory. `Cpu` is a zero-sized marker type that names the backend of a pool.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Cpu;
 
-/// The alignment of a block, for a dangling pointer.
+/// A type with the alignment of a block, which is used to create a dangling pointer.
 #[repr(align(64))]
 struct BlockAlignment;
 
 const _: () = assert!(align_of::<BlockAlignment>() == Cpu::ALIGN);
 
-// SAFETY: `block::allocate` returns new, zeroed memory of the right alignment that does not move
-// and is not bound to a thread. `block::free` frees memory in the way that matches the allocation,
-// which depends only on the size. Host memory needs no ordering: a view's work ends with its use.
-// Views are slices of exactly the elements requested. No method keeps a reference to its arguments,
-// and no method calls a pool. An allocator's hook that `allocate` and `free` run may call a pool,
-// which refuses the call (`PoolError::Reentered`).
+// SAFETY: `block::allocate` returns new, zeroed and aligned memory that does not move and is not
+// bound to a thread. `block::free` frees a block in the same way in which it was allocated, because
+// the choice between mapping and the global allocator depends only on the size. Host memory needs
+// no ordering, because a view's work ends when the view is no longer used. Each view is a slice
+// that contains exactly the requested elements. No method keeps a reference to its arguments, and
+// no method calls a pool. If an allocator hook that runs inside `allocate` or `free` calls the
+// pool, the pool rejects the call with `PoolError::Reentered`.
 unsafe impl PoolBackend for Cpu {
     type Layout = Slots;
     type Context = ();
@@ -47,7 +48,8 @@ unsafe impl PoolBackend for Cpu {
     #[inline(always)]
     fn align_block(block: NonNull<u8>, align: usize) -> NonNull<u8> {
         let padding = block.addr().get().wrapping_neg() & (align - 1);
-        // At the end of the address space, the sum would be null, but no block is at that address.
+        // At the end of the address space, the sum would be null, but no block can be at that
+        // address.
         NonNull::new(block.as_ptr().wrapping_add(padding)).unwrap_or(block)
     }
 
@@ -70,9 +72,9 @@ unsafe impl PoolBackend for Cpu {
         _: SlotRef<Self>,
         length: usize,
     ) -> &'s mut [T] {
-        // SAFETY: the caller guarantees `length` valid elements at the block, exclusively for `'s`.
-        // The block is aligned for `T` (`align_block`), and a dangling block is passed only with
-        // zero bytes.
+        // SAFETY: the caller guarantees that the block holds `length` valid elements, and that
+        // nothing else accesses these elements during `'s`. `align_block` ensures that the block is
+        // aligned for `T`, and a dangling block is only passed for views with zero bytes.
         unsafe { core::slice::from_raw_parts_mut(block.cast().as_ptr(), length) }
     }
 
@@ -82,7 +84,8 @@ unsafe impl PoolBackend for Cpu {
         _: SlotRef<Self>,
         length: usize,
     ) -> &'s [T] {
-        // SAFETY: as in `view`, for a shared slice.
+        // SAFETY: the caller guarantees that the block holds `length` valid elements and is aligned
+        // for `T`, and that only shared views are used during `'s`.
         unsafe { core::slice::from_raw_parts(block.cast().as_ptr(), length) }
     }
 
@@ -97,7 +100,8 @@ unsafe impl PoolBackend for Cpu {
         value: u8,
         bytes: usize,
     ) -> Result<(), CpuError> {
-        // SAFETY: the block holds `bytes` bytes and nothing views it (caller).
+        // SAFETY: the caller guarantees that the block holds `bytes` bytes and that no view of it
+        // is in use.
         unsafe { block.write_bytes(value, bytes) };
         Ok(())
     }
@@ -111,10 +115,11 @@ unsafe impl PoolBackend for Cpu {
     ) -> Result<(), CpuError> {
         let start = block.cast::<T>();
         for index in 0..length {
-            // SAFETY: the block holds `length` elements (caller).
+            // SAFETY: the caller guarantees that the block holds `length` elements, and `index` is
+            // less than `length`.
             let place = unsafe { start.add(index) };
-            // SAFETY: the address is within the block and aligned for `T`, and nothing views the
-            // block (caller).
+            // SAFETY: the address is within the block and aligned for `T`, and the caller
+            // guarantees that no view of the block is in use.
             unsafe { place.write(value) };
         }
         Ok(())
@@ -127,15 +132,15 @@ unsafe impl PoolBackend for Cpu {
         source: &[T],
     ) -> Result<(), CpuError> {
         let from = NonNull::from(source).cast::<T>();
-        // SAFETY: the block holds `source.len()` elements (caller) and is aligned for `T`. A live
-        // slice cannot be part of a block without views.
+        // SAFETY: the caller guarantees that the block holds `source.len()` elements, and the block
+        // is aligned for `T`. A live slice cannot overlap a block that has no views.
         unsafe { block.cast::<T>().copy_from_nonoverlapping(from, source.len()) };
         Ok(())
     }
 }
 
-// SAFETY: a block is a pointer to host memory, valid for all of its bytes and aligned to `ALIGN`.
-// The dangling block is also aligned.
+// SAFETY: each block is a pointer to host memory that is aligned to `ALIGN` and valid for all bytes
+// of the block. The dangling block is also aligned to `ALIGN`.
 unsafe impl HostBackend for Cpu {
     #[inline(always)]
     fn host_pointer(block: NonNull<u8>) -> *mut u8 {
@@ -143,8 +148,8 @@ unsafe impl HostBackend for Cpu {
     }
 }
 
-// SAFETY: a block is a pointer whose address is a multiple of `ALIGN`. Every method except `free`
-// accepts a pointer within a block. Views are slices that store no slot.
+// SAFETY: each block is a pointer whose address is a multiple of `ALIGN`. Every method except
+// `free` accepts a pointer into a block. The views are slices and do not store a `SlotRef`.
 unsafe impl StackedBackend for Cpu {
     #[inline(always)]
     fn address(block: NonNull<u8>) -> NonNull<u8> {
@@ -162,7 +167,7 @@ unsafe impl StackedBackend for Cpu {
     }
 }
 
-// SAFETY: the barrier ran on all threads if it returns `true`.
+// SAFETY: `barrier_on_all_threads` returns `true` only if the barrier has run on all threads.
 unsafe impl SharedBackend for Cpu {
     type Memory = HostMemory<Self>;
     type Origin = ();

@@ -1,5 +1,5 @@
-//! A barrier on all threads: the expensive half of an asymmetric fence. The other half costs
-//! nothing.
+//! Implements a memory barrier on all threads, which is the expensive half of an asymmetric fence.
+//! The cheap half of the asymmetric fence does not execute any instructions.
 
 use core::sync::atomic::{AtomicU8, Ordering};
 
@@ -10,17 +10,18 @@ const MISSING: u8 = 2;
 /// The state of the process's registration for the barrier.
 static STATE: AtomicU8 = AtomicU8::new(UNKNOWN);
 
-/// Executes a full memory barrier on each thread of the process. Returns `true` if it did, and
-/// `false` if the system has no such call or refuses it.
+/// Executes a full memory barrier on each thread of the process. Returns `true` if the barrier was
+/// executed, and `false` if the system does not support the barrier or refuses to execute it.
 ///
-/// While the call runs, there is a moment in the program of each other thread with the following
-/// property. Writes of the thread before that moment are visible to the caller after the call.
-/// Writes of the caller before the call are visible to the thread after that moment. The other
-/// threads execute no instruction for the barrier.
+/// While this call runs, each other thread passes a point in its program at which the barrier takes
+/// effect. Writes that another thread makes before the barrier takes effect on that thread are
+/// visible to the caller after the call returns. Writes that the caller makes before the call are
+/// visible to every other thread after the barrier has taken effect on that thread. The other
+/// threads do not execute any instructions for the barrier.
 ///
-/// On Linux 4.14 and later, this is
+/// On Linux 4.14 and later, the barrier is the system call
 /// [`membarrier(2)`](https://man7.org/linux/man-pages/man2/membarrier.2.html), which takes a few
-/// microseconds. On other systems and under Miri, there is no such call.
+/// microseconds. Neither Miri nor any other system provides a system call like `membarrier`.
 #[must_use]
 pub fn barrier_on_all_threads() -> bool {
     if STATE.load(Ordering::Relaxed) == MISSING {
@@ -38,23 +39,23 @@ pub fn barrier_on_all_threads() -> bool {
 
 #[cfg(all(target_os = "linux", not(miri)))]
 mod system {
-    /// `MEMBARRIER_CMD_PRIVATE_EXPEDITED` of `linux/membarrier.h`. The `libc` version in a
-    /// dependent's lock file may lack this constant.
+    /// The constant `MEMBARRIER_CMD_PRIVATE_EXPEDITED` from `linux/membarrier.h`. The constant is
+    /// defined here because the `libc` version in a dependent's lock file may not include it.
     pub(super) const BARRIER: libc::c_int = 1 << 3;
-    /// `MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED`, from the same header.
+    /// The constant `MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED` from `linux/membarrier.h`.
     pub(super) const REGISTER: libc::c_int = 1 << 4;
 
     pub(super) fn call(command: libc::c_int) -> bool {
         let flags: libc::c_uint = 0;
         let processor: libc::c_int = 0;
-        // SAFETY: the call receives no pointer, and changes no memory.
+        // SAFETY: the system call receives no pointers and does not modify any memory.
         unsafe { libc::syscall(libc::SYS_membarrier, command, flags, processor) == 0 }
     }
 }
 
 #[cfg(not(all(target_os = "linux", not(miri))))]
 mod system {
-    //! A replacement for systems without such a call.
+    //! A replacement for systems that do not provide the system call.
 
     pub(super) const BARRIER: i32 = 0;
     pub(super) const REGISTER: i32 = 0;

@@ -1,6 +1,6 @@
-//! Blocks of host memory. The size alone determines whether a block is mapped or comes from the
-//! global allocator. `free` therefore matches `allocate`, even if the configuration has changed in
-//! between.
+//! Allocates and frees blocks of host memory. Whether a block is mapped or comes from the global
+//! allocator depends only on its size. `free` therefore always matches `allocate`, even if the
+//! configuration has changed since the allocation.
 
 use alloc::alloc::{Layout, alloc_zeroed, dealloc};
 use core::ptr::NonNull;
@@ -8,16 +8,16 @@ use core::ptr::NonNull;
 /// The alignment of every block, in bytes.
 pub(crate) const ALIGN: usize = 64;
 
-/// The size of a huge page, and the smallest size of mapped blocks, in bytes.
+/// The size of a huge page in bytes, which is also the size of the smallest block that is mapped.
 const HUGE_PAGE: usize = 2 << 20;
 
-/// Returns `true` if blocks of this many bytes are mapped rather than allocated with the global
+/// Returns `true` if blocks of this size are mapped rather than allocated with the global
 /// allocator.
 const fn is_mapped(bytes: usize) -> bool {
     cfg!(all(target_os = "linux", not(miri))) && bytes >= HUGE_PAGE
 }
 
-/// Allocates a zeroed block. Returns `None` if the system has no memory.
+/// Allocates a zeroed block. Returns `None` if the system has no memory for the block.
 pub(crate) fn allocate(bytes: usize, huge_pages: bool) -> Option<NonNull<u8>> {
     if is_mapped(bytes) {
         return mapped::allocate(bytes, huge_pages);
@@ -31,51 +31,55 @@ pub(crate) fn allocate(bytes: usize, huge_pages: bool) -> Option<NonNull<u8>> {
 ///
 /// # Safety
 ///
-/// `block` came from [`allocate`] with the same `bytes` and is no longer used.
+/// `block` must have been returned by [`allocate`] for the same `bytes` and must not be used again.
 pub(crate) unsafe fn free(block: NonNull<u8>, bytes: usize) {
     if is_mapped(bytes) {
-        // SAFETY: the caller upholds this contract. `allocate` made the same choice, which depends
-        // only on `bytes`.
+        // SAFETY: the caller upholds the contract of `mapped::free`. `allocate` mapped the block,
+        // because the choice between mapping and the global allocator depends only on `bytes`.
         unsafe { mapped::free(block, bytes) };
         return;
     }
-    // SAFETY: `allocate` created the same layout for this size, and it was valid.
+    // SAFETY: `allocate` created a valid layout with the same size and alignment.
     let layout = unsafe { Layout::from_size_align_unchecked(bytes, ALIGN) };
-    // SAFETY: the block was allocated by the global allocator with this layout (caller).
+    // SAFETY: the caller guarantees that `allocate` returned the block, so the global allocator
+    // allocated it with this layout.
     unsafe { dealloc(block.as_ptr(), layout) };
 }
 
-/// Returns the memory of a block from the byte `from` on to the system, in whole pages, and keeps
-/// its addresses. Returns the number of bytes. The pages then read as zeros. A block from the
-/// global allocator keeps its memory.
+/// Returns the memory of a block's whole pages at or after the byte offset `from` to the system,
+/// but keeps the addresses of these pages valid. Returns the number of bytes that were returned to
+/// the system. After the call, all bytes of the discarded pages are zero. A block that was
+/// allocated with the global allocator keeps all of its memory.
 ///
 /// # Safety
 ///
-/// `block` came from [`allocate`] with the same `bytes`, and nothing uses its bytes from `from` on.
+/// `block` must have been returned by [`allocate`] for the same `bytes`, and its bytes at or after
+/// `from` must not be in use.
 pub(crate) unsafe fn discard(block: NonNull<u8>, bytes: usize, from: usize) -> usize {
     if !is_mapped(bytes) {
         return 0;
     }
-    // SAFETY: the caller upholds this contract, and the block is mapped.
+    // SAFETY: the caller upholds the contract of `mapped::discard_from`, and the block is mapped.
     unsafe { mapped::discard_from(block, bytes, from) }
 }
 
 #[cfg(all(target_os = "linux", not(miri)))]
 mod mapped {
-    //! Anonymous mappings at a huge-page boundary.
+    //! Allocates blocks as anonymous mappings that start at a huge-page boundary.
 
     use super::HUGE_PAGE;
     use core::ptr::{NonNull, null_mut};
 
-    /// Returns the size of an ordinary page. Mappings are cut at multiples of this size.
+    /// Returns the size of an ordinary page in bytes. Mappings can be split only at multiples of
+    /// the page size.
     fn page() -> usize {
-        // SAFETY: the call receives no pointer.
+        // SAFETY: the call does not receive any pointers.
         let page = unsafe { libc::sysconf(libc::_SC_PAGESIZE) };
         usize::try_from(page).unwrap_or(4096)
     }
 
-    /// Returns the number of bytes that a mapping for `bytes` bytes covers, in whole pages. Returns
-    /// `None` if it is above `isize::MAX`.
+    /// Returns the number of bytes in the whole pages that a mapping of `bytes` bytes covers.
+    /// Returns `None` if the number exceeds `isize::MAX`.
     fn covered(bytes: usize) -> Option<usize> {
         bytes.checked_next_multiple_of(page()).filter(|&covered| isize::try_from(covered).is_ok())
     }
@@ -83,25 +87,28 @@ mod mapped {
     /// Maps zeroed memory at a multiple of [`HUGE_PAGE`].
     pub(super) fn allocate(bytes: usize, huge_pages: bool) -> Option<NonNull<u8>> {
         let covered = covered(bytes)?;
-        // Large enough to contain a boundary. The pages before and after the block are unmapped
-        // again.
+        // The mapping is large enough to contain a huge-page boundary and `covered` bytes after
+        // this boundary. The pages before and after the block are unmapped before the function
+        // returns.
         let mapped = covered.checked_add(HUGE_PAGE - page())?;
         let start = map(mapped)?;
         let before = start.as_ptr().align_offset(HUGE_PAGE);
         let after = mapped - covered - before;
-        // SAFETY: `before` is less than the number of bytes mapped in addition to `covered`.
+        // SAFETY: `before` is less than the number of bytes that are mapped in addition to
+        // `covered`.
         let block = unsafe { start.add(before) };
-        // SAFETY: `covered` bytes from the start of the block are mapped, and so are the `after`
-        // bytes that follow.
+        // SAFETY: the `covered` bytes from the start of the block are mapped, and so are the
+        // `after` bytes that follow them.
         let end = unsafe { block.add(covered) };
-        // SAFETY: these are whole pages of the new mapping, which nothing uses.
+        // SAFETY: the range consists of whole pages at the start of the new mapping, and nothing
+        // uses these pages.
         unsafe { unmap(start, before) };
-        // SAFETY: as above.
+        // SAFETY: the range consists of whole pages at the end of the new mapping, and nothing uses
+        // these pages.
         unsafe { unmap(end, after) };
         if huge_pages {
-            // This is only advice: if the system does not support or allow huge pages, ordinary
-            // pages are used.
-            // SAFETY: the range is mapped and belongs only to this block.
+            // `madvise` is only a hint, so the system uses ordinary pages if it does not support or
+            // allow huge pages. SAFETY: the range is mapped and belongs only to this block.
             unsafe { libc::madvise(block.as_ptr().cast(), covered, libc::MADV_HUGEPAGE) };
         }
         Some(block)
@@ -111,76 +118,82 @@ mod mapped {
     ///
     /// # Safety
     ///
-    /// `block` came from [`allocate`] with the same `bytes` and is no longer used.
+    /// `block` must have been returned by [`allocate`] for the same `bytes` and must not be used
+    /// again.
     pub(super) unsafe fn free(block: NonNull<u8>, bytes: usize) {
         let covered = bytes.next_multiple_of(page());
-        // SAFETY: exactly these pages of the block are mapped (`allocate`), and the caller gives
-        // them up.
+        // SAFETY: `allocate` left exactly these pages of the block mapped, and the caller does not
+        // use them again.
         unsafe { unmap(block, covered) };
     }
 
     fn map(bytes: usize) -> Option<NonNull<u8>> {
         let protection = libc::PROT_READ | libc::PROT_WRITE;
         let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS;
-        // SAFETY: a new anonymous mapping at an address that the system chooses affects no memory
-        // that is in use.
+        // SAFETY: the system chooses the address of the new anonymous mapping, so the mapping does
+        // not affect any memory that is in use.
         let start = unsafe { libc::mmap(null_mut(), bytes, protection, flags, -1, 0) };
         if start == libc::MAP_FAILED { None } else { NonNull::new(start.cast()) }
     }
 
     /// # Safety
     ///
-    /// The range consists of whole pages that this module mapped and that are no longer used. It
-    /// may be empty.
+    /// The range must consist of whole pages that this module has mapped and that are no longer in
+    /// use. The range may be empty.
     unsafe fn unmap(start: NonNull<u8>, bytes: usize) {
         if bytes == 0 {
             return;
         }
-        // SAFETY: the caller upholds the same contract.
+        // SAFETY: the caller guarantees that this module has mapped these pages and that they are
+        // no longer in use.
         if unsafe { libc::munmap(start.as_ptr().cast(), bytes) } != 0 {
-            // For whole mapped pages, the call fails only if the system cannot split another
-            // mapping. The addresses then stay taken.
-            // SAFETY: the caller upholds the same contract.
+            // For whole mapped pages, `munmap` fails only if the system cannot split another
+            // mapping. If `munmap` fails, the addresses remain mapped, but the memory of the pages
+            // is still returned to the system. SAFETY: the caller guarantees that this module has
+            // mapped these pages and that they are no longer in use.
             _ = unsafe { discard(start, bytes) };
         }
     }
 
-    /// Returns the memory of pages to the system, but keeps their addresses mapped. Returns `false`
-    /// if the system refuses, as it does for locked pages.
+    /// Returns the memory of the given pages to the system, but keeps their addresses mapped.
+    /// Returns `false` if the system refuses to discard the pages, for example because they are
+    /// locked.
     ///
     /// # Safety
     ///
-    /// Same as for [`unmap`].
+    /// The same requirements as for [`unmap`] apply.
     pub(super) unsafe fn discard(start: NonNull<u8>, bytes: usize) -> bool {
-        // SAFETY: the pages are private and anonymous, and nothing uses their contents (caller).
+        // SAFETY: the pages are private and anonymous, and the caller guarantees that their
+        // contents are not in use.
         unsafe { libc::madvise(start.as_ptr().cast(), bytes, libc::MADV_DONTNEED) == 0 }
     }
 
-    /// Discards the pages of a block that begin at or after its byte `from`. Returns the number of
-    /// discarded bytes of the block.
+    /// Discards the pages of a block that begin at or after the byte offset `from`. Returns the
+    /// number of bytes of the block that were discarded.
     ///
     /// # Safety
     ///
-    /// `block` came from [`allocate`] with the same `bytes`, and nothing uses its bytes from `from`
-    /// on.
+    /// `block` must have been returned by [`allocate`] for the same `bytes`, and its bytes at or
+    /// after `from` must not be in use.
     pub(super) unsafe fn discard_from(block: NonNull<u8>, bytes: usize, from: usize) -> usize {
-        // The block begins at a page boundary. Bytes of its last page beyond `bytes` are unused.
+        // The block begins at a page boundary. The bytes of the block's last page beyond `bytes`
+        // are unused.
         let (first, covered) = (from.next_multiple_of(page()), bytes.next_multiple_of(page()));
         if first >= covered {
             return 0;
         }
-        // SAFETY: the address is within the mapping.
+        // SAFETY: `first` is less than `covered`, so the address is within the mapping.
         let start = unsafe { block.add(first) };
-        // SAFETY: these are whole pages of the mapping, from `from` on, which nothing uses
-        // (caller).
+        // SAFETY: these are whole pages of the mapping at or after `from`, and the caller
+        // guarantees that their contents are not in use.
         if unsafe { discard(start, covered - first) } { bytes.saturating_sub(first) } else { 0 }
     }
 }
 
 #[cfg(not(all(target_os = "linux", not(miri))))]
 mod mapped {
-    //! A replacement for systems where no block is mapped. `is_mapped` is false for every size, so
-    //! no function of this module is called.
+    //! A replacement for systems on which blocks are never mapped. On systems other than Linux,
+    //! `is_mapped` returns `false` for every size, so no function of this module is ever called.
 
     use core::ptr::NonNull;
 
@@ -190,12 +203,12 @@ mod mapped {
 
     /// # Safety
     ///
-    /// Never called.
+    /// This function is never called.
     pub(super) unsafe fn free(_: NonNull<u8>, _: usize) {}
 
     /// # Safety
     ///
-    /// Never called.
+    /// This function is never called.
     pub(super) unsafe fn discard_from(_: NonNull<u8>, _: usize, _: usize) -> usize {
         0
     }
@@ -217,7 +230,8 @@ mod tests {
                 let block = allocate(bytes, huge_pages).unwrap();
                 let boundary = if is_mapped(bytes) { HUGE_PAGE } else { ALIGN };
                 assert_eq!(block.addr().get() % boundary, 0, "{bytes}");
-                // SAFETY: this is a new, initialised block of `bytes` bytes that nothing else uses.
+                // SAFETY: `block` is a new, initialised block of `bytes` bytes that nothing else
+                // uses.
                 let content = unsafe { core::slice::from_raw_parts_mut(block.as_ptr(), bytes) };
                 assert!(content.iter().all(|&byte| byte == 0), "{bytes}");
                 content.fill(0xAB);
@@ -233,15 +247,16 @@ mod tests {
     fn discarded_pages_are_back_with_the_system() {
         let bytes = 2 * HUGE_PAGE;
         let block = allocate(bytes, false).unwrap();
-        // SAFETY: this is a block of `bytes` bytes that nothing else uses. The same holds below.
+        // SAFETY: `block` is a block of `bytes` bytes that nothing else uses.
         unsafe { block.write_bytes(7, bytes) };
-        // SAFETY: as above.
+        // SAFETY: the block consists of whole mapped pages that nothing else uses.
         assert!(unsafe { mapped::discard(block, bytes) });
-        // SAFETY: the block is still mapped. Pages returned to the system read as zeros when they
-        // are accessed again.
+        // SAFETY: the block is still mapped. Pages that were returned to the system contain zeros
+        // when they are accessed again.
         let content = unsafe { core::slice::from_raw_parts(block.as_ptr(), bytes) };
         assert!(content.iter().all(|&byte| byte == 0));
-        // SAFETY: as above, and `content` is no longer used.
+        // SAFETY: the block was allocated above with the same size, and `content` is no longer
+        // used.
         unsafe { free(block, bytes) };
     }
 

@@ -1,13 +1,13 @@
-//! The error type of the backend.
+//! Defines the error type of the backend.
 
 use core::error::Error;
 use core::fmt;
 
-/// The system cannot allocate a block of host memory.
+/// The error that is returned if the system cannot allocate a block of host memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct CpuError {
-    /// Bytes requested.
+    /// The number of requested bytes.
     pub bytes: usize,
 }
 

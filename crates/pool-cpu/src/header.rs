@@ -1,4 +1,5 @@
-//! The `ndarray` header of an array of dynamic rank, which the pool stores with the cached shape.
+//! Defines the `ndarray` header of an array of dynamic rank, which the pool stores with the cached
+//! shape.
 
 use alloc::alloc::{Layout, alloc};
 use alloc::boxed::Box;
@@ -11,32 +12,32 @@ use pool_core::{DynamicShape, Element, PoolError};
 
 use crate::error::CpuError;
 
-/// An `ndarray` header of dynamic rank, stored with a cached shape.
+/// An `ndarray` header of dynamic rank that is stored with a cached shape.
 ///
-/// A header is created for one element type, one block and one shape. The shape cache is keyed by
-/// element type and dims, and its entries are dropped when the slot's block is replaced.
+/// Each header is created for one element type, one block and one shape. The shape cache looks up
+/// entries by element type and dimensions, and drops its entries when the slot's block is replaced.
 #[derive(Default)]
 pub struct Header(Option<ErasedView>);
 
-/// An `ArrayViewMut<'static, T, IxDyn>` on the heap, with its `T` erased.
+/// An `ArrayViewMut<'static, T, IxDyn>` on the heap, whose element type `T` is erased.
 struct ErasedView {
     element: TypeId,
     header: NonNull<()>,
     drop: unsafe fn(NonNull<()>),
 }
 
-// SAFETY: a header consists of an address and lengths. It is used only together with its block,
-// which moves to another thread with its pool (`PoolBackend`'s contract), and `Element`s are plain
-// data.
+// SAFETY: a header consists of an address and lengths. A header is only used together with its
+// block, which may move to other threads. Every `Element` is plain data.
 unsafe impl Send for Header {}
 
 impl Header {
-    /// Returns the array of the block, if a header exists and is unchanged since it was created.
-    /// Otherwise returns the header, so that the caller can call [`make`](Self::make).
+    /// Returns the array of the block if a header exists and has not been changed since it was
+    /// created. If there is no header or the header has been changed, the method returns `self`, so
+    /// that the caller can call [`make`](Self::make).
     ///
     /// # Safety
     ///
-    /// An existing header was created for elements of type `T`.
+    /// If a header exists, it must have been created for elements of type `T`.
     #[inline(always)]
     pub(crate) unsafe fn as_made<'s, T: Element>(
         &'s mut self,
@@ -44,18 +45,19 @@ impl Header {
         shape: DynamicShape<'s>,
     ) -> Result<&'s mut ArrayRef<T, IxDyn>, &'s mut Self> {
         let Some(erased) = &self.0 else { return Err(self) };
-        // SAFETY: the header was created for elements of type `T` (caller), and `self` is borrowed
-        // exclusively for `'s`.
+        // SAFETY: the caller guarantees that the header was created for elements of type `T`, and
+        // `self` is borrowed exclusively for `'s`.
         let view = unsafe { erased.view::<T>() };
         if is_as_made(view, block, shape) { Ok(view) } else { Err(self) }
     }
 
-    /// Creates the header. If the host has no memory, fails with the number of bytes requested.
+    /// Creates the header for a block. If the host has no memory for the header, the method fails
+    /// with the number of requested bytes.
     ///
     /// # Safety
     ///
-    /// An existing header was created for elements of type `T`, and nothing borrowed from it is in
-    /// use. The requirements of [`view_of`] also apply.
+    /// If a header exists, it must have been created for elements of type `T`, and nothing borrowed
+    /// from it may be in use. The requirements of [`view_of`] also apply.
     #[cold]
     #[inline(never)]
     pub(crate) unsafe fn make<'s, T: Element>(
@@ -63,26 +65,29 @@ impl Header {
         block: NonNull<T>,
         dims: &[usize],
     ) -> Result<&'s mut ArrayRef<T, IxDyn>, usize> {
-        // SAFETY: the caller upholds the same contract.
+        // SAFETY: the caller upholds the contract of `view_of`.
         let made = unsafe { view_of(block, dims) };
         let erased = match &self.0 {
             Some(erased) => {
-                // SAFETY: as in `as_made`.
+                // SAFETY: the caller guarantees that the header was created for elements of type
+                // `T`, and `self` is borrowed exclusively for `'s`.
                 *unsafe { erased.view::<T>() } = made;
                 erased
             }
             None => self.0.insert(ErasedView::new(made)?),
         };
-        // SAFETY: as in `as_made`.
+        // SAFETY: the header was created for elements of type `T`, and `self` is borrowed
+        // exclusively for `'s`.
         Ok(unsafe { erased.view::<T>() })
     }
 
-    /// Does the same as [`make`](Self::make), but panics instead of returning an error. The slot
-    /// stays taken after the panic: giving it back would cost the hot path a register.
+    /// Creates the header like [`make`](Self::make), but panics instead of returning an error.
+    /// After a panic, the slot stays in use, because returning the slot to the scope would cost the
+    /// hot path a register.
     ///
     /// # Safety
     ///
-    /// Same as for [`make`](Self::make).
+    /// The same requirements as for [`make`](Self::make) apply.
     #[cold]
     #[inline(never)]
     #[track_caller]
@@ -92,7 +97,7 @@ impl Header {
         block: NonNull<T>,
         shape: DynamicShape<'s>,
     ) -> &'s mut ArrayRef<T, IxDyn> {
-        // SAFETY: the caller upholds the same contract.
+        // SAFETY: the caller upholds the contract of `make`.
         match unsafe { self.make(block, shape.dims()) } {
             Ok(array) => array,
             Err(requested) => panic!("{}", PoolError::<CpuError>::Bookkeeping { requested }),
@@ -101,8 +106,8 @@ impl Header {
 }
 
 impl ErasedView {
-    /// Moves a view to the heap. If the host has no memory, fails with the number of bytes
-    /// requested.
+    /// Moves a view to the heap. If the host has no memory for the view, the function fails with
+    /// the number of requested bytes.
     fn new<T: Element>(view: ArrayViewMut<'static, T, IxDyn>) -> Result<Self, usize> {
         let layout = Layout::for_value(&view);
         // SAFETY: the size of a view is not zero.
@@ -113,46 +118,49 @@ impl ErasedView {
         Ok(Self { element: TypeId::of::<T>(), header: memory.cast(), drop: drop_header::<T> })
     }
 
-    /// Returns the view.
+    /// Returns the view that the header contains.
     ///
     /// # Safety
     ///
-    /// The view was created for elements of type `T`, and for `'s` nothing else refers to it.
+    /// The view must have been created for elements of type `T`, and nothing else may refer to it
+    /// during `'s`.
     #[inline(always)]
     unsafe fn view<'s, T: Element>(&self) -> &'s mut ArrayViewMut<'static, T, IxDyn> {
         debug_assert_eq!(self.element, TypeId::of::<T>(), "a header of another element type");
         let mut header = self.header.cast::<ArrayViewMut<'static, T, IxDyn>>();
-        // SAFETY: `new` created the view for this element type, and nothing else refers to it
-        // (caller).
+        // SAFETY: `new` created the view for this element type, and the caller guarantees that
+        // nothing else refers to it.
         unsafe { header.as_mut() }
     }
 }
 
-/// Creates the array of a block. The array is valid while only its user accesses the block.
+/// Creates the array of a block. The array is valid as long as the block is accessed only through
+/// the array.
 ///
 /// # Safety
 ///
-/// The block holds the product of `dims` elements, and is aligned for `T`.
+/// The block must be aligned for `T`, and the number of its elements must be the product of `dims`.
 #[cold]
 #[inline(never)]
 unsafe fn view_of<T: Element>(
     block: NonNull<T>,
     dims: &[usize],
 ) -> ArrayViewMut<'static, T, IxDyn> {
-    // SAFETY: the caller upholds this contract. Without explicit strides, the layout is row-major.
+    // SAFETY: the caller guarantees that the block is aligned and that the number of its elements
+    // is the product of `dims`. If no strides are specified, `ndarray` uses a row-major layout.
     let raw = unsafe { RawArrayViewMut::from_shape_ptr(IxDyn(dims), block.as_ptr()) };
     // SAFETY: while the header is lent, the block is allocated and belongs only to the borrower.
-    // Between loans, the header is not used.
+    // Between two loans, the header is not used.
     unsafe { raw.deref_into_view_mut() }
 }
 
-/// Returns `true` if a header still points to this block with this shape, after its last user may
-/// have changed it.
+/// Returns `true` if a header still refers to this block with this shape. The last user of the
+/// header may have changed it.
 ///
-/// With an `&mut ArrayRef`, safe code can change the header in place (`swap_axes`,
-/// `slice_collapse`), but cannot store an unrelated address in it: such methods derive addresses
-/// from the existing one. If the address equals the block's address, it is therefore the address
-/// that the header was created with.
+/// Safe code can change the header in place through an `&mut ArrayRef` (`swap_axes`,
+/// `slice_collapse`), but it cannot store an unrelated address in the header, because these methods
+/// derive each new address from the existing address. If the header's address equals the block's
+/// address, the header therefore still contains the address with which it was created.
 #[inline(always)]
 fn is_as_made<T>(header: &ArrayRef<T, IxDyn>, block: NonNull<T>, shape: DynamicShape<'_>) -> bool {
     let (dims, strides) = (header.shape(), as_lengths(header.strides()));
@@ -163,16 +171,18 @@ fn is_as_made<T>(header: &ArrayRef<T, IxDyn>, block: NonNull<T>, shape: DynamicS
     if !(PIECE..=2 * PIECE).contains(&rank) {
         return are_equal(dims, strides, shape);
     }
-    // Comparing the first four lengths and the last four, which may overlap, is cheaper than two
-    // calls into the C library.
+    // Comparing the first four lengths and the last four lengths, which may overlap, is cheaper
+    // than two calls into the C library.
     let different = |left: &[usize], right: &[usize], from: usize| {
         let left = left.as_ptr().wrapping_add(from).cast::<u128>();
         let right = right.as_ptr().wrapping_add(from).cast::<u128>();
         (0..size_of::<[usize; PIECE]>() / size_of::<u128>()).fold(0, |different, word| {
-            // SAFETY: a list of `rank` lengths contains four lengths that begin at 0, and four that
-            // end at the rank. This word is part of one of them.
+            // SAFETY: a list of `rank` lengths contains four lengths that begin at index 0, and
+            // four lengths that end at the rank. Each word that is read belongs to one of these two
+            // groups of four lengths.
             let left = unsafe { left.wrapping_add(word).read_unaligned() };
-            // SAFETY: as above.
+            // SAFETY: the word is part of the first four or the last four of the `rank` lengths in
+            // `right`.
             different | (left ^ unsafe { right.wrapping_add(word).read_unaligned() })
         })
     };
@@ -184,22 +194,25 @@ fn is_as_made<T>(header: &ArrayRef<T, IxDyn>, block: NonNull<T>, shape: DynamicS
         == 0
 }
 
-/// Returns `true` if the lengths are equal to the lengths of the shape. This is a separate function
-/// because two calls into the C library in its caller would cost the other ranks a register.
+/// Returns `true` if the dimensions and strides are equal to those of the shape. The comparison is
+/// a separate function, because two calls into the C library would cost the caller a register, even
+/// for ranks that do not need the calls.
 #[inline(never)]
 fn are_equal(dims: &[usize], strides: &[usize], shape: DynamicShape<'_>) -> bool {
     dims == shape.dims() && strides == shape.strides()
 }
 
-/// The number of lengths that are compared together.
+/// The number of lengths that are compared in one step.
 const PIECE: usize = 4;
 
 /// # Safety
 ///
-/// `header` came from `ErasedView::new` for the element type `T`, and is not used afterwards.
+/// `header` must have been created by `ErasedView::new` for the element type `T`, and must not be
+/// used after this call.
 unsafe fn drop_header<T: 'static>(header: NonNull<()>) {
-    // SAFETY: `new` created this value with this type, in memory of the global allocator with the
-    // type's layout, as for a `Box`. The caller gives it up.
+    // SAFETY: `ErasedView::new` wrote a value of this type to memory that the global allocator
+    // allocated with the type's layout, as `Box` requires. The caller guarantees that the value is
+    // not used again.
     drop(unsafe { Box::from_raw(header.cast::<ArrayViewMut<'static, T, IxDyn>>().as_ptr()) });
 }
 
@@ -216,11 +229,11 @@ impl fmt::Debug for Header {
     }
 }
 
-/// Returns strides as lengths. A row-major stride is never above `isize::MAX`, so the converted
-/// values are equal only if the original values are.
+/// Returns the strides as unsigned lengths. A row-major stride never exceeds `isize::MAX`, so two
+/// converted values are equal only if the original values are equal.
 #[inline]
 fn as_lengths(strides: &[isize]) -> &[usize] {
-    // SAFETY: both types have the same size and alignment, and any bytes are a valid value of
-    // either type.
+    // SAFETY: both types have the same size and alignment, and every byte pattern is a valid value
+    // of either type.
     unsafe { core::slice::from_raw_parts(strides.as_ptr().cast(), strides.len()) }
 }

@@ -1,4 +1,5 @@
-//! The backends of host memory for `ndarray` views: [`Cpu`], with either layout.
+//! Defines the trait of the host memory backends that support `ndarray` views, which are [`Cpu`]
+//! and `Stacked<Cpu>`.
 
 use core::ptr::NonNull;
 
@@ -8,7 +9,7 @@ use crate::backend::Cpu;
 use crate::error::CpuError;
 use crate::header::Header;
 
-/// `Cpu` or `Stacked<Cpu>`, whose views are slices.
+/// A backend for host memory whose views are slices, which is either `Cpu` or `Stacked<Cpu>`.
 #[diagnostic::on_unimplemented(
     message = "`ndarray`'s arrays are views of host memory, and `{Self}` has none",
     label = "not `Cpu` or `Stacked<Cpu>`"
@@ -16,7 +17,7 @@ use crate::header::Header;
 pub trait HostMemory:
     HostBackend<Block = NonNull<u8>, Descriptor = Header, Error = CpuError>
 {
-    /// Returns the elements of a view.
+    /// Returns the elements of a view as a slice.
     #[doc(hidden)]
     fn elements<'s, T: Element>(view: Self::View<'s, T>) -> &'s mut [T];
 }

@@ -1,4 +1,4 @@
-//! Conversions of `pool-core`'s arrays into `ndarray` views of the same elements.
+//! Converts the arrays of `pool-core` into `ndarray` views of the same elements.
 
 use ndarray::{ArrayViewMut, Dim, Dimension, IntoDimension, IxDyn};
 use pool_core::{DynamicShape, NdView};
@@ -16,10 +16,10 @@ use pool_core::{DynamicShape, NdView};
 /// assert_eq!(matrix.sum(), 8.0);
 /// ```
 pub trait IntoNdarray {
-    /// The `ndarray` view.
+    /// The type of the `ndarray` view.
     type View;
 
-    /// Converts into an `ndarray` view of the same elements.
+    /// Converts the array into an `ndarray` view of the same elements.
     fn into_ndarray(self) -> Self::View;
 }
 
@@ -33,20 +33,22 @@ where
     #[inline]
     fn into_ndarray(self) -> Self::View {
         let (view, dims) = self.into_parts();
-        // SAFETY: the slice has exactly the product of `dims` elements, which was checked when the
-        // array was created, and is borrowed exclusively for `'s`.
+        // SAFETY: the length of the slice is the product of `dims`, which was checked when the
+        // array was created, and the slice is borrowed exclusively for `'s`.
         unsafe { ArrayViewMut::from_shape_ptr(dims.into_dimension(), view.as_mut_ptr()) }
     }
 }
 
-/// The dims are copied into the view, which allocates for a rank above 4. For a view without this
-/// allocation, use [`AcquireArray::acquire_array_dyn`](crate::AcquireArray::acquire_array_dyn).
+/// The conversion copies the dimensions into the view, which allocates memory for more than 4 axes.
+/// To obtain an array of dynamic rank without an allocation, use
+/// [`AcquireArray::acquire_array_dyn`](crate::AcquireArray::acquire_array_dyn).
 impl<'s, T> IntoNdarray for NdView<&'s mut [T], DynamicShape<'_>> {
     type View = ArrayViewMut<'s, T, IxDyn>;
 
     fn into_ndarray(self) -> Self::View {
         let (view, dims) = self.into_parts();
-        // SAFETY: as for fixed ranks.
+        // SAFETY: the length of the slice is the product of `dims`, which was checked when the
+        // array was created, and the slice is borrowed exclusively for `'s`.
         unsafe { ArrayViewMut::from_shape_ptr(IxDyn(dims.dims()), view.as_mut_ptr()) }
     }
 }

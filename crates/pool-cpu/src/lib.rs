@@ -1,12 +1,12 @@
-//! Host memory for pools: the backend [`Cpu`].
+//! A backend for pools in host memory, called [`Cpu`].
 //!
 //! Blocks are aligned to 64 bytes, which is the size of a cache line and of the widest vector
-//! register. On Linux, blocks of 2 MiB and more are mapped at a 2 MiB boundary, and request huge
-//! pages from the system unless configured otherwise. On other systems and under Miri, all blocks
-//! come from the global allocator.
+//! register. On Linux, blocks of 2 MiB or more are mapped at a 2 MiB boundary and request huge
+//! pages from the system, unless the configuration disables this. On other systems and under Miri,
+//! all blocks are allocated with the global allocator.
 //!
-//! Views are plain slices. With the feature `ndarray`, a scope returns `ndarray` views of any shape
-//! that `ndarray` accepts: see `AcquireArray` and `IntoNdarray`.
+//! The views of this backend are plain slices. With the `ndarray` feature, a scope can return
+//! `ndarray` views of any shape that `ndarray` accepts (see `AcquireArray` and `IntoNdarray`).
 //!
 //! ```
 //! use pool_core::Pool;
@@ -21,33 +21,36 @@
 //!
 //! # Without an operating system
 //!
-//! The crate is `no_std` with `alloc`. It builds for 32-bit microcontrollers; the repository checks
-//! `thumbv7em-none-eabihf` and `riscv32imac-unknown-none-elf`. Blocks and slot tables come from the
-//! global allocator while a pool grows, and never afterwards. A loop on a fixed buffer without a
-//! heap therefore needs only a global allocator over a static. A bump allocator is enough: the test
-//! `static_memory` of this crate contains one in forty lines. There is no backend over a static,
-//! because it would provide only the blocks. The slot tables (2 KiB for 31 slots) would still be
-//! allocated. If the buffer is full, the error is `PoolError::OutOfMemory`, or `Bookkeeping` if the
-//! table does not fit.
+//! The crate is `no_std` and requires `alloc`. The crate supports 32-bit microcontrollers, and the
+//! repository's checks build it for `thumbv7em-none-eabihf` and `riscv32imac-unknown-none-elf`. A
+//! pool allocates blocks and slot tables with the global allocator while it grows, and does not
+//! allocate any memory afterwards. A loop that uses a fixed buffer on a system without a heap
+//! therefore only needs a global allocator that manages a static buffer. A bump allocator is
+//! sufficient, and this crate's `static_memory` test contains one in forty lines. The crate does
+//! not provide a backend that uses a static buffer, because a backend can only provide the blocks.
+//! The pool's slot tables (2 KiB for 31 slots) would still have to be allocated with the global
+//! allocator. If the static buffer is full, the error is `PoolError::OutOfMemory`, or
+//! `PoolError::Bookkeeping` if a slot table does not fit.
 //!
 //! # Features
 //!
 //! | feature | gives | costs |
 //! |---|---|---|
-//! | `ndarray` | `ndarray` views: a fixed rank uses the hot path, and a dynamic rank uses the shape cache without a heap allocation | ndarray |
+//! | `ndarray` | `ndarray` views, which use the hot path for a fixed rank, and the shape cache without a heap allocation for a dynamic rank | ndarray |
 //!
-//! The feature supports only `ndarray` 0.17. `acquire_array_dyn` lends a header that the pool
-//! stores as `&mut ArrayRef`, a type that 0.16 does not have. The header is a type of the backend
-//! (`PoolBackend::Descriptor`), so it can belong to only one version. For arrays by value, users of
-//! another version need no feature: pass an acquired slice to `ArrayViewMut::from_shape(shape,
-//! slice)` of that version.
+//! The `ndarray` feature supports only version 0.17 of `ndarray`. `acquire_array_dyn` lends a
+//! header that the pool stores as `&mut ArrayRef`, which is a type that version 0.16 of `ndarray`
+//! does not have. The header is an associated type of the backend (`PoolBackend::Descriptor`), so
+//! it can belong to only one version of `ndarray`. Other versions of `ndarray` can be used without
+//! the `ndarray` feature, by passing an acquired slice to `ArrayViewMut::from_shape(shape, slice)`.
 
 #![no_std]
 #![cfg_attr(docsrs, feature(doc_cfg))]
 
 extern crate alloc;
 
-// Layering: a module may import what follows its colon. `cargo xtask imports` checks it, `--list` prints it anew.
+// Layering: a module may import only the modules that are listed after its colon. The command
+// `cargo xtask imports` checks this list, and `cargo xtask imports --list` prints it.
 //
 // barrier, block, error, into_ndarray: nothing
 // header: error

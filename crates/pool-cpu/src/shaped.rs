@@ -1,5 +1,5 @@
-//! Conversions from a shape of `ndarray` to the elements of an array, and from the elements to the
-//! array.
+//! Acquires the elements for an `ndarray` shape, and converts these elements into an `ndarray`
+//! view.
 
 use core::marker::PhantomData;
 
@@ -9,8 +9,8 @@ use pool_core::{PodElement, PoolError, Scope, ShapeError, element_count, error_c
 use crate::error::CpuError;
 use crate::host_memory::HostMemory;
 
-/// Acquires the recycled elements of an array with these lengths. A fixed rank uses the hot path of
-/// that rank.
+/// Acquires the elements of an array with the given lengths, with recycled contents. For a fixed
+/// rank, the function uses the hot path for that rank.
 #[inline]
 #[track_caller]
 pub(crate) fn acquire_for<'s, B: HostMemory, T: PodElement, D: Dimension>(
@@ -29,7 +29,7 @@ pub(crate) fn acquire_for<'s, B: HostMemory, T: PodElement, D: Dimension>(
     B::elements(view)
 }
 
-/// Does the same as [`acquire_for`], if the rank is 0 or is known only at run time.
+/// Acquires the elements like [`acquire_for`], for a rank that is 0 or is only known at run time.
 #[inline]
 #[track_caller]
 fn acquire_for_any_rank<'s, B: HostMemory, T: PodElement, D: Dimension>(
@@ -48,47 +48,47 @@ fn lengths<const N: usize, D: Dimension>(dim: &D) -> [usize; N] {
     core::array::from_fn(|axis| dim[axis])
 }
 
-/// The rank of a dimension, as a constant. The compiler therefore generates code only for the
-/// branch that matches the rank.
+/// The rank of a dimension as a constant. Because the rank is a constant, the compiler generates
+/// code only for the branch that matches the rank.
 struct Rank<D>(PhantomData<D>);
 
 impl<D: Dimension> Rank<D> {
-    /// The number of axes. It is also 0 if the number is known only at run time.
+    /// The number of axes. `FIXED` is 0 if the number of axes is 0 or is only known at run time.
     const FIXED: usize = match D::NDIM {
         Some(rank) => rank,
         None => 0,
     };
 }
 
-/// Returns the number of elements of an array of these lengths.
+/// Returns the number of elements in an array with the given lengths.
 #[inline]
 pub(crate) fn count_of<T, D: Dimension>(dim: &D) -> Result<usize, PoolError<CpuError>> {
     let lengths = dim.as_array_view();
-    // The lengths of a dimension are contiguous. If they were not, no array would be created from
-    // them.
+    // The lengths of a dimension are always contiguous. If the lengths were not contiguous, the
+    // function would return an error, and no array would be created.
     let refused = ShapeError::Overflow { rank: dim.ndim(), element_size: size_of::<T>() };
     Ok(element_count(lengths.to_slice().ok_or(refused)?, size_of::<T>())?)
 }
 
-/// Returns the elements as an array of the shape.
+/// Returns the elements as an array of the given shape.
 ///
 /// # Safety
 ///
-/// The number of elements is the product of the shape's lengths, which was checked. `ndarray`
-/// ensures that a shape does not change after the check: `Shape` owns its data, and only `ndarray`
-/// can implement its `Dimension`.
+/// The number of elements must be the product of the shape's lengths, and must have been checked. A
+/// shape cannot change after the check, because `Shape` owns its data and only `ndarray` itself can
+/// implement `Dimension`.
 #[inline(always)]
 pub(crate) unsafe fn view_of<T, D: Dimension>(
     elements: &mut [T],
     shape: Shape<D>,
 ) -> ArrayViewMut<'_, T, D> {
-    // SAFETY: in row-major and in column-major order, an array of `elements.len()` elements covers
-    // the whole slice, and different indices refer to different elements. The slice is borrowed
-    // exclusively for as long as the view lives.
+    // SAFETY: in both row-major and column-major order, an array of `elements.len()` elements
+    // covers the whole slice, and different indices refer to different elements. The slice is
+    // borrowed exclusively for as long as the view is alive.
     unsafe { ArrayViewMut::from_shape_ptr(shape, elements.as_mut_ptr()) }
 }
 
-/// Panics for a method without `try_`.
+/// Panics with the message of an error, for methods whose names do not start with `try_`.
 #[cold]
 #[inline(never)]
 #[track_caller]

@@ -1,4 +1,4 @@
-//! The compiler errors that you may see, and how to fix them.
+//! Compiler errors that you may encounter when using pools, and how to fix them.
 //!
 #![cfg_attr(feature = "cpu", doc = include_str!("compiler_errors.md"))]
 #![cfg_attr(

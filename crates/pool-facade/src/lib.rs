@@ -1,8 +1,9 @@
-//! Adaptive memory pools: reuse the temporaries of an inner loop, checked by the compiler.
+//! Adaptive memory pools that reuse the temporaries of an inner loop and are checked by the
+//! compiler.
 //!
-//! A scope hands out memory, and frees all of it when it ends. In a loop, the second iteration
-//! reuses the blocks of the first, without allocating, zeroing or bookkeeping. An acquire then
-//! costs a handful of instructions.
+//! A scope hands out memory and frees all of it when the scope ends. In a loop, the second
+//! iteration reuses the blocks of the first iteration without allocating, zeroing or bookkeeping.
+//! From the second iteration on, each acquire costs only a handful of instructions.
 //!
 //! ```
 //! # #[cfg(feature = "cpu")] {
@@ -26,7 +27,7 @@
 //! # }
 //! ```
 //!
-//! The following example does the same on a device, with the feature `cuda`:
+//! With the `cuda` feature, scopes can also be used on a device:
 //!
 //! ```no_run
 //! # #[cfg(feature = "cuda")]
@@ -44,38 +45,41 @@
 //! # }
 //! ```
 //!
-//! - [`with_pool!`] opens a scope in a pool of this thread, and [`local()`] is its function form.
-//! - [`Pool`] is a pool that you own, store in a struct, and can send to another thread.
-//! - [`DynamicPool`] is for code whose lifetimes are not lexical: interpreters, tapes, foreign
-//!   callers.
-//! - [`SharedPool`] provides [`Owned`] arrays, which leave their scope and may be dropped on any
-//!   thread.
-//! - [`compiler_errors`] explains how to fix the compiler's errors.
+//! - [`with_pool!`] opens a scope in a pool of the current thread, and the function [`local()`]
+//!   returns a guard of such a pool.
+//! - [`Pool`] is a pool that you own, can store in a struct, and can send to another thread.
+//! - [`DynamicPool`] is intended for code whose lifetimes are not lexical, such as interpreters,
+//!   tapes and foreign callers.
+//! - [`SharedPool`] provides [`Owned`] arrays, which can leave their scope and can be dropped on
+//!   any thread.
+//! - [`compiler_errors`] explains how to fix common compiler errors.
 //!
-//! Each backend is a feature. The pools of `Cuda` use the device that the thread has chosen
-//! (`Cuda::set_device`, 0 by default). The pools of `Wgpu` use the thread's stream
-//! (`pool_wgpu::Stream::set_for_thread`, by default a stream of the first adapter).
+//! Each backend is enabled by a feature. The pools of `Cuda` use the device that the thread has
+//! selected with `Cuda::set_device`, which is device 0 by default. The pools of `Wgpu` use the
+//! stream that the thread has selected with `pool_wgpu::Stream::set_for_thread`, which is a stream
+//! of the first adapter by default.
 //!
 //! # Features
 //!
 //! | feature | gives | costs |
 //! |---|---|---|
 //! | `cpu` (default) | the host backend, `Cpu` | pool-cpu; libc on Linux |
-//! | `cuda` | the CUDA backend, `Cuda`, for drivers of CUDA 12.0 and newer, with any version and way of loading that another crate requests from cudarc | cudarc, and Rust 1.88 |
-//! | `graph` | memory of captured CUDA graphs, as `pool_graph`, for drivers of CUDA 12.3 and newer; turns on `cuda` | pool-graph, pool-plan and parking_lot |
-//! | `record` | exports the temporaries of captures and captured graphs to a file for `pool-plan`, with `pool_graph::GraphRecord`; turns on `graph` | serde and serde_json |
-//! | `wgpu` | the backend `Wgpu`: buffers of Vulkan, Metal and Direct3D 12, and of a browser's WebGPU | pool-wgpu, wgpu, and Rust 1.87 |
-//! | `dlpack` | owned arrays as DLPack tensors for numpy, torch and others, and their tensors as slices, as `pool_dlpack` | pool-dlpack, dlpark, and Rust 1.88 |
-//! | `ndarray` | arrays as `ndarray` views: `acquire_array((n, m))` for any shape that `ndarray` takes, `into_ndarray()`, and `acquire_array_dyn(&dims)` of dynamic rank | ndarray |
-//! | `allocator-api2` | [`Scope::allocator`]: `hashbrown` maps, vectors, boxes and strings in a scope | allocator-api2 0.2, which hashbrown also uses |
-//! | `nightly` | the same through the standard library's trait; turns on `allocator-api2` | a nightly compiler |
+//! | `cuda` | the CUDA backend, `Cuda`, for drivers of CUDA 12.0 and newer, with any version and linking mode that another crate selects for cudarc | cudarc, and Rust 1.88 |
+//! | `graph` | memory for captured CUDA graphs, as `pool_graph`, for drivers of CUDA 12.3 and newer; enables `cuda` | pool-graph, pool-plan and parking_lot |
+//! | `record` | exports the temporaries of captures and captured graphs to a file for `pool-plan`, with `pool_graph::GraphRecord`; enables `graph` | serde and serde_json |
+//! | `wgpu` | the backend `Wgpu` for buffers of Vulkan, Metal, Direct3D 12 and a browser's WebGPU | pool-wgpu, wgpu, and Rust 1.87 |
+//! | `dlpack` | owned arrays as DLPack tensors for numpy, torch and other libraries, and tensors of these libraries as slices, as `pool_dlpack` | pool-dlpack, dlpark, and Rust 1.88 |
+//! | `ndarray` | arrays as `ndarray` views: `acquire_array((n, m))` for any shape that `ndarray` accepts, `into_ndarray()`, and `acquire_array_dyn(&dims)` for a dynamic rank | ndarray |
+//! | `allocator-api2` | [`Scope::allocator`] for `hashbrown` maps, vectors, boxes and strings in a scope | allocator-api2 0.2, which hashbrown also uses |
+//! | `nightly` | `Scope::allocator` through the standard library's trait; enables `allocator-api2` | a nightly compiler |
 //! | `half` | `half::f16` and `half::bf16` are elements | half |
 //! | `complex` | `num_complex::Complex` is an element | num-complex |
-//! | `tracing` | spans for growth and trim, and a warning about a missing scope at 512, 1024, … slots | tracing; nothing on the hot path |
+//! | `tracing` | spans for growth and trimming, and a warning at 512, 1024, … slots, which often indicate a missing scope | tracing, without any cost on the hot path |
 
 #![cfg_attr(docsrs, feature(doc_cfg))]
 
-// Layering: a module may import what follows its colon. `cargo xtask imports` checks it, `--list` prints it anew.
+// Layering: a module may import only the modules that are listed after its colon. The command
+// `cargo xtask imports` checks this list, and `cargo xtask imports --list` prints it.
 //
 // compiler_errors, diagnostics, macros, markers: nothing
 // local: diagnostics
@@ -132,7 +136,7 @@ pub use pool_wgpu;
 pub use pool_wgpu::{BufferView, BufferViewMut, WgpuError};
 pub use trim_all::{stats_all, trim_all};
 
-/// Compiles the code of the crate's README.
+/// Compiles the code examples in the crate's README.
 #[cfg(all(doctest, feature = "cpu"))]
 #[doc = include_str!("../README.md")]
 struct CrateReadme;

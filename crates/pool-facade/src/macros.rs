@@ -1,8 +1,8 @@
-//! `with_pool!` and `try_with_pool!` open scopes in the pools of this thread. `local_pools!`
-//! provides thread-local pools for a backend.
+//! The macros `with_pool!` and `try_with_pool!` open scopes in the pools of the current thread. The
+//! macro `local_pools!` provides thread-local pools for a backend.
 
-/// Runs a block with a scope of one of this thread's pools. The macro evaluates to the block's
-/// value.
+/// Runs a block with a scope of one of the current thread's pools. The macro evaluates to the value
+/// of the block.
 ///
 /// ```
 /// # #[cfg(feature = "cpu")] {
@@ -25,24 +25,26 @@
 /// # }
 /// ```
 ///
-/// `|scope| { … }` looks like a closure, so that rustfmt formats it, but it is a block of your
-/// function. `return`, `?`, `break` with labels and `.await` work as usual, and panics propagate.
-/// In all cases, the pool goes back to its thread's list. `?` returns from the function, not from
-/// the macro. Views and scopes cannot leave the block.
+/// `|scope| { … }` looks like a closure, so that rustfmt formats it, but it is a block of the
+/// enclosing function. Inside the block, `return`, `?`, `break` with a label and `.await` work as
+/// usual, and panics propagate. Whichever way control leaves the block, the pool is returned to its
+/// thread's list. The `?` operator returns from the enclosing function, not from the macro. Views
+/// and scopes cannot leave the block of `with_pool!`.
 ///
-/// A `with_pool!` inside another one takes a different pool. With slots, that pool holds its own
-/// memory, so pass the scope to helper functions as an argument. Stacks share memory: a
-/// `with_pool!(Stacked<Cpu>, …)` inside another one borrows the unused rest of the outer chunk, and
-/// holds no memory itself.
+/// If a `with_pool!` block contains another `with_pool!` block, the two blocks use different pools.
+/// With slots, the pool of the inner block holds its own memory. To avoid a second pool, pass the
+/// outer scope to helper functions as an argument. With stacks, an inner `with_pool!(Stacked<Cpu>,
+/// …)` borrows the unused rest of the outer block's chunk, and its pool holds no memory of its own.
 ///
 /// # Panics
 ///
-/// If the pool cannot be created, panics with the error that
-/// [`try_with_pool!`](crate::try_with_pool) evaluates to.
+/// Panics with the error that [`try_with_pool!`](crate::try_with_pool) returns if the pool cannot
+/// be created.
 ///
 /// # What does not compile
 ///
-/// [`compiler_errors`](crate::compiler_errors) explains the alternatives.
+/// The following programs do not compile. The page [`compiler_errors`](crate::compiler_errors)
+/// explains how to change these programs.
 ///
 /// ```compile_fail,E0716
 /// # use pool_facade::prelude::*;
@@ -107,8 +109,8 @@ macro_rules! with_pool {
             #[allow(unused_mut, unused_variables)]
             let mut $scope = $crate::LocalGuard::scope(&mut __pool_guard);
         )+
-        // The statement before the body prevents a clippy warning about `let … = …` for a body that
-        // ends in `return` or `break`. The caller's own lints stay on in the body.
+        // The statement before the body prevents a clippy warning about `let … = …` if the body
+        // ends in `return` or `break`. The caller's own lints remain enabled in the body.
         let __pool_result = {
             let () = ();
             $body
@@ -130,7 +132,7 @@ macro_rules! with_pool {
     };
 }
 
-/// Does the same as [`with_pool!`], but evaluates to `Ok` with the block's value, or to the error
+/// Runs a block like [`with_pool!`], but evaluates to `Ok` with the block's value, or to an error
 /// if the pool cannot be created.
 ///
 /// ```
@@ -145,8 +147,8 @@ macro_rules! with_pool {
 /// # Ok::<(), pool_facade::PoolError<pool_facade::CpuError>>(())
 /// ```
 ///
-/// If several pools are given, they must share an error type. The result is then the error of the
-/// first pool that cannot be created.
+/// If `try_with_pool!` opens scopes in several pools, the backends of these pools must have the
+/// same error type. The macro evaluates to the error of the first pool that cannot be created.
 #[macro_export]
 macro_rules! try_with_pool {
     (|$scope:ident| $body:block $(,)?) => {
@@ -157,7 +159,7 @@ macro_rules! try_with_pool {
     };
     ($($backend:ty),+, |$($scope:ident),+| $body:block $(,)?) => {
         // The body is outside the labelled block, because a `break` in the body would be rejected
-        // there.
+        // inside a labelled block.
         match '__pool_guards: {
             ::core::result::Result::Ok(($(
                 match $crate::try_local::<$backend>() {
@@ -169,12 +171,12 @@ macro_rules! try_with_pool {
             )+))
         } {
             ::core::result::Result::Ok(($(mut $scope,)+)) => {
-                // Each scope shadows its guard, so the body cannot use the guard.
+                // Each scope shadows its guard, so that the body cannot use the guard.
                 $(
                     #[allow(unused_mut, unused_variables)]
                     let mut $scope = $crate::LocalGuard::scope(&mut $scope);
                 )+
-                // `with_pool!` explains the statement before the body.
+                // As in `with_pool!`, the statement before the body prevents a clippy warning.
                 let __pool_value = {
                     let () = ();
                     $body
@@ -198,13 +200,15 @@ macro_rules! try_with_pool {
     };
 }
 
-/// Implements thread-local pools for a backend, in the backend's own crate. [`with_pool!`] and
-/// [`local()`](crate::local()) then work with the backend.
+/// Implements thread-local pools for a backend in the backend's own crate. The macro makes it
+/// possible to use [`with_pool!`], [`try_with_pool!`] and [`local()`](crate::local()) with the
+/// backend.
 ///
-/// `context` creates the context of a new pool. It is a function without arguments that returns
-/// `Result<Context, Error>`. `is_for_thread` is optional, for devices among which a thread can
-/// choose. It receives an idle pool's context, and returns `true` if the calling thread may take
-/// that pool now.
+/// The `context` argument creates the context of a new pool. `context` must be a function without
+/// arguments that returns `Result<Context, Error>`. The optional `is_for_thread` argument is
+/// intended for backends with several devices among which a thread can choose. `is_for_thread`
+/// receives the context of an idle pool, and returns `true` if the calling thread may currently use
+/// that pool.
 ///
 /// ```text
 /// pool_facade::local_pools! {
@@ -212,10 +216,11 @@ macro_rules! try_with_pool {
 /// }
 /// ```
 ///
-/// The repository's example `10_own_backend` is a complete backend of this kind.
+/// The example `10_own_backend` in the repository contains a complete backend with thread-local
+/// pools.
 ///
-/// The backend is a type without parameters, because each backend needs its own thread-local, which
-/// cannot be generic.
+/// The backend must be a type without parameters, because each backend needs its own thread-local
+/// variable, and a thread-local variable cannot be generic.
 #[macro_export]
 macro_rules! local_pools {
     ($backend:ty, context: $context:expr $(, is_for_thread: $is_for_thread:expr)? $(,)?) => {
@@ -227,8 +232,9 @@ macro_rules! local_pools {
             }
         )? });
     };
-    // This rule also receives further items of the implementation. Each static is in the function
-    // that uses it, so that no name of the macro is in scope for the caller's expressions.
+    // This macro rule also accepts additional items for the implementation. Each static is declared
+    // inside the function that uses it, so that no name that the macro defines is in scope for the
+    // caller's expressions.
     (@ $backend:ty, $context:expr, { $($item:item)* }) => {
         impl $crate::LocalPool for $backend {
             #[inline]

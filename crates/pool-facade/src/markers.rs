@@ -1,10 +1,11 @@
-//! The markers that select a backend at compile time. A marker exists even if its backend is not
-//! compiled, so that the compiler's message can name the missing feature.
+//! Defines the marker types that select a backend at compile time. A marker type exists even if its
+//! backend is not enabled, so that the compiler's error message can name the missing feature.
 
 #[cfg(feature = "cpu")]
 pub use pool_cpu::Cpu;
 
-/// Host memory. To use it, enable the feature `cpu`, which is on by default.
+/// The backend for host memory. This backend requires the `cpu` feature, which is enabled by
+/// default.
 #[cfg(not(feature = "cpu"))]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Cpu;
@@ -12,8 +13,9 @@ pub struct Cpu;
 #[cfg(feature = "cuda")]
 pub use pool_cuda::Cuda;
 
-/// The memory of NVIDIA devices. To use it, enable the feature `cuda`. Without the feature, using
-/// this marker in [`with_pool!`](crate::with_pool) is a compile error that names the feature.
+/// The backend for the memory of NVIDIA devices. This backend requires the `cuda` feature. Without
+/// the `cuda` feature, using this marker in [`with_pool!`](crate::with_pool) is a compile error
+/// that names the feature.
 ///
 /// ```compile_fail,E0277
 /// pool_facade::with_pool!(pool_facade::Cuda, |scope| { scope.active_slots() });
@@ -25,9 +27,9 @@ pub struct Cuda;
 #[cfg(feature = "wgpu")]
 pub use pool_wgpu::Wgpu;
 
-/// The buffers of wgpu's devices (Vulkan, Metal, Direct3D 12). To use them, enable the feature
-/// `wgpu`. Without the feature, using this marker in [`with_pool!`](crate::with_pool) is a compile
-/// error that names the feature.
+/// The backend for buffers of wgpu devices (Vulkan, Metal, Direct3D 12). This backend requires the
+/// `wgpu` feature. Without the `wgpu` feature, using this marker in
+/// [`with_pool!`](crate::with_pool) is a compile error that names the feature.
 ///
 /// ```compile_fail,E0277
 /// pool_facade::with_pool!(pool_facade::Wgpu, |scope| { scope.active_slots() });

@@ -1,4 +1,5 @@
-//! The names that nearly every program needs. Import them with `use pool_facade::prelude::*;`.
+//! Re-exports the names that almost every program needs. All names of the prelude can be imported
+//! with `use pool_facade::prelude::*;`.
 
 #[cfg(all(feature = "cpu", feature = "ndarray"))]
 pub use crate::{AcquireArray, IntoNdarray};

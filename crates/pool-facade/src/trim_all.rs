@@ -1,4 +1,5 @@
-//! Control over the pools of all threads: releasing idle pools, and adding up statistics.
+//! Provides functions that act on the pools of all threads, which release idle pools and add up
+//! statistics.
 
 use pool_core::{PoolStats, ReleaseReport};
 
@@ -6,14 +7,14 @@ use pool_core::{PoolStats, ReleaseReport};
 use crate::local::cpu::{lists, stack_lists};
 use crate::local::requests::OF_DEVICES;
 
-/// Releases the memory of the idle pools of every thread, and returns a report of the memory
-/// released.
+/// Releases the memory of the idle pools of every thread, and returns a report of the released
+/// memory.
 ///
-/// A pool is idle while no guard of [`local()`](crate::local()) and no block of
-/// [`with_pool!`](crate::with_pool) uses it. Its thread may sleep, wait on a condition variable
-/// like the workers of rayon, or compute something else: no code runs on that thread. Pools in use
-/// keep their memory, and so do pools that you own ([`Pool`](crate::Pool)). After a release, the
-/// next acquire of each slot allocates.
+/// A pool is idle while it is not used by any guard of [`local()`](crate::local()) or any block of
+/// [`with_pool!`](crate::with_pool). The thread that owns an idle pool may be sleeping, waiting
+/// like an idle rayon worker, or computing something else, because no code has to run on that
+/// thread. Pools that are in use keep their memory, and so does every [`Pool`](crate::Pool) that
+/// you own. After a pool has been released, the next acquire of each of its slots allocates memory.
 ///
 /// ```
 /// # #[cfg(feature = "cpu")] {
@@ -41,30 +42,32 @@ use crate::local::requests::OF_DEVICES;
 ///
 /// # When each thread's memory is released
 ///
-/// | pools | released |
+/// | pools | time of release |
 /// |---|---|
 /// | idle pools of [`Cpu`](crate::Cpu) and `Stacked<Cpu>` | before this call returns |
-/// | pools of `Cpu` that their thread takes during the call | by the next call, or when the thread ends |
-/// | pools of `Cpu`, on systems other than Linux | on the calling thread, before this call returns; on another thread, when that thread next takes a pool, at a cost of a few instructions |
+/// | pools of `Cpu` that their thread starts to use during the call | during the next call, or when the thread ends |
+/// | pools of `Cpu`, on systems other than Linux | on the calling thread, before this call returns; on another thread, when that thread next acquires a pool, at a cost of a few instructions |
 /// | pools of `Cpu`, if Linux refuses `membarrier` | on the calling thread, before this call returns; on another thread, when that thread next calls `stats` or `configure` on a guard, or returns pools out of order |
 /// | pools of `Cuda`, `Stacked<Cuda>` and `Wgpu`, on the calling thread | before this call returns |
-/// | pools of `Cuda`, `Wgpu` and backends of other crates, on another thread | when that thread next takes a pool of the backend |
+/// | pools of `Cuda`, `Wgpu` and backends of other crates, on another thread | when that thread next acquires a pool of the same backend |
 ///
 /// The report includes only memory that was released before the call returned.
 ///
 /// # Cost on the hot path
 ///
-/// An acquire costs nothing extra. A thread takes and returns its pools without a lock, a fence or
-/// an atomic read-modify-write. Opening a thread-local scope costs at most one more instruction,
-/// because it loads the address of the pool instead of copying it. `trim_all` itself pays the
-/// price: `membarrier` makes each running thread execute a barrier, which takes a few microseconds.
-/// `pool_core::thread_list` describes the protocol and proves it correct.
+/// Support for `trim_all` does not make an acquire more expensive. A thread can acquire and return
+/// its pools without a lock, a fence or an atomic read-modify-write operation. Opening a
+/// thread-local scope costs at most one additional instruction, because it loads the address of the
+/// pool instead of copying it. `trim_all` itself takes a few microseconds longer, because
+/// `membarrier` makes each running thread execute a barrier. The documentation of
+/// `pool_core::thread_list` describes the protocol and proves that it is correct.
 ///
 /// The call needs memory for a new, empty table (about 4 KiB) for each pool that it releases. If
-/// the host has no such memory, the call releases only the idle pools of the calling thread.
+/// the host has no memory for these tables, the call releases only the idle pools of the calling
+/// thread.
 ///
-/// The function may be called from anywhere: inside a scope, from an allocator's hook, or from the
-/// destructor of a thread-local.
+/// The function may be called from anywhere, including from inside a scope, from an allocator's
+/// hook, or from the destructor of a thread-local variable.
 pub fn trim_all() -> ReleaseReport {
     OF_DEVICES.ask();
     #[cfg_attr(
@@ -91,11 +94,12 @@ pub fn trim_all() -> ReleaseReport {
 }
 
 /// Returns the combined statistics of all thread-local pools of [`Cpu`](crate::Cpu) and
-/// `Stacked<Cpu>`, including pools of other threads and pools in use.
+/// `Stacked<Cpu>`, including pools that are in use and pools of other threads.
 ///
-/// Other threads may use their pools during the call: each number is a value that its pool had at
-/// some moment during the call. The number of slots handed out now and the peaks of live bytes are
-/// not included. Pools that a thread creates while it is ending are not counted.
+/// Other threads may use their pools during the call, so the returned numbers may have been read at
+/// slightly different times. The statistics do not include the number of slots that are currently
+/// handed out or the peaks of live bytes. Pools that a thread creates while it is ending are not
+/// counted.
 #[must_use]
 pub fn stats_all() -> PoolStats {
     #[cfg(feature = "cpu")]
@@ -107,7 +111,7 @@ pub fn stats_all() -> PoolStats {
 
 #[cfg(feature = "cpu")]
 mod host {
-    //! The pools of `Cpu` and of `Stacked<Cpu>`.
+    //! Releases and counts the pools of `Cpu` and `Stacked<Cpu>`.
 
     use pool_core::reserve::list;
     use pool_core::{Pool, PoolStats, ReleaseReport};
@@ -120,23 +124,25 @@ mod host {
     use crate::local::idle_pools;
     use crate::local::requests::OF_HOST;
 
-    /// The number of times that a call starts again, because it found more idle pools than before
-    /// or because threads took some of them during the call.
+    /// The maximum number of attempts to release all idle pools, because other threads may create
+    /// or take pools during an attempt.
     const ROUNDS: usize = 4;
 
-    /// Locks the registry of a backend.
+    /// The type of a function that locks the registry of a backend.
     type Lock<B> = fn() -> MutexGuard<'static, ThreadLists<B>>;
 
     pub(super) fn release<B: LocalPool<Context = ()>>(lists: Lock<B>) -> ReleaseReport {
-        // The first call runs without pools, and shows whether the system supports the barrier.
+        // The first call of the barrier runs before any pool is accessed, and determines whether
+        // the system supports the barrier.
         if !barrier_on_all_threads() {
             OF_HOST.ask();
             return idle_pools::trim::<B>();
         }
         let mut released = ReleaseReport::default();
         for _ in 0..ROUNDS {
-            // SAFETY: the barrier is supported, hence this is Linux. On Linux, a registered list is
-            // in thread-local memory that stays valid until its thread has removed its record.
+            // SAFETY: the system supports the barrier, which only Linux provides. On Linux, a
+            // registered list is in thread-local memory that stays valid until its thread has
+            // removed its record.
             let idle = unsafe { lists().count_idle() };
             if idle == 0 {
                 break;
@@ -146,11 +152,13 @@ mod host {
             if spares.is_empty() {
                 break;
             }
-            // SAFETY: as above. In addition, the barrier runs on all threads of the process.
+            // SAFETY: the system is Linux, so every registered list stays valid until its thread
+            // has removed its record. The barrier passed to `release` runs on all threads of the
+            // process.
             let complete =
                 unsafe { lists().release(&mut spares, &mut old, barrier_on_all_threads) };
-            // The pools are dropped after the registry is unlocked, because foreign code that the
-            // allocator calls may use the registry.
+            // The pools are dropped after the registry has been unlocked, because foreign code that
+            // the allocator calls may use the registry.
             for mut pool in old {
                 released = released.plus(pool.trim());
             }
@@ -158,8 +166,8 @@ mod host {
                 return released;
             }
         }
-        // If there was no memory for new pools, the pools of this thread are emptied without being
-        // replaced.
+        // If there was no memory for new pools, the idle pools of this thread are emptied without
+        // being replaced.
         released.plus(idle_pools::trim::<B>())
     }
 

@@ -1,5 +1,5 @@
-//! The thread-local pools of `Cpu` and of `Stacked<Cpu>`, and the registries of all threads that
-//! use such pools.
+//! Defines the thread-local pools of `Cpu` and `Stacked<Cpu>`, and for each of these backends a
+//! registry of all threads that use its pools.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
@@ -11,7 +11,8 @@ use super::ListAccess;
 
 static LISTS: Mutex<ThreadLists<Cpu>> = Mutex::new(ThreadLists::new());
 
-/// Locks the registry. Nothing is allocated, freed or called back while the lock is held.
+/// Locks the registry of the threads that use pools of `Cpu`. While the lock is held, the code must
+/// not allocate or free memory or call foreign code.
 pub(crate) fn lists() -> MutexGuard<'static, ThreadLists<Cpu>> {
     LISTS.lock().unwrap_or_else(PoisonError::into_inner)
 }
@@ -22,7 +23,8 @@ crate::local_pools!(@ Cpu, || Ok(()), {
 
 static STACK_LISTS: Mutex<ThreadLists<Stacked<Cpu>>> = Mutex::new(ThreadLists::new());
 
-/// Does the same as [`lists`], for the registry of stacked pools.
+/// Locks the registry of the threads that use pools of `Stacked<Cpu>`, under the same rules as
+/// [`lists`].
 pub(crate) fn stack_lists() -> MutexGuard<'static, ThreadLists<Stacked<Cpu>>> {
     STACK_LISTS.lock().unwrap_or_else(PoisonError::into_inner)
 }

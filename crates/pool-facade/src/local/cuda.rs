@@ -1,6 +1,7 @@
-//! The thread-local pools of `Cuda` and of `Stacked<Cuda>`. One list for each of them contains the
-//! pools of all devices and streams that a thread chooses. A thread takes a pool whose stream
-//! matches.
+//! Defines the thread-local pools of `Cuda` and `Stacked<Cuda>`. For each backend, a thread has one
+//! list of idle pools, which contains pools for all devices and streams that the thread has
+//! selected. A thread uses an idle pool only if the pool's stream matches the stream that the
+//! thread has selected.
 
 use pool_core::Stacked;
 use pool_cuda::{Cuda, CudaError, DeviceStream, set_idle_pools_trim};
@@ -8,20 +9,20 @@ use pool_cuda::{Cuda, CudaError, DeviceStream, set_idle_pools_trim};
 use super::idle_pools;
 use super::requests::OF_DEVICES;
 
-// The pools share the thread's stream, and keep it alive as long as they need it.
+// The pools share the thread's stream and keep it alive as long as they need it.
 crate::local_pools!(Cuda, context: context, is_for_thread: DeviceStream::is_for_thread);
 
 crate::local_pools!(Stacked<Cuda>, context: context, is_for_thread: DeviceStream::is_for_thread);
 
-/// Creates the context of a new pool. Once the first pool exists, idle pools free their memory
-/// before an allocation is reported as failed.
+/// Creates the context of a new pool. After the first pool has been created, idle pools free their
+/// memory before an allocation is reported as failed.
 fn context() -> Result<DeviceStream, CudaError> {
     set_idle_pools_trim(trim_idle_pools);
     DeviceStream::for_thread()
 }
 
-/// Frees the memory of this thread's idle pools, and requests the other threads to do the same.
-/// Returns the number of bytes freed.
+/// Frees the memory of this thread's idle pools, and requests that all other threads do the same.
+/// Returns the number of bytes that were freed.
 fn trim_idle_pools() -> usize {
     OF_DEVICES.ask();
     idle_pools::trim::<Cuda>().plus(idle_pools::trim::<Stacked<Cuda>>()).bytes

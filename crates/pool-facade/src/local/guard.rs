@@ -1,4 +1,4 @@
-//! The guard that owns a pool of its thread, and the functions that create one.
+//! Defines the guard that owns a pool of its thread, and the functions that create a guard.
 
 use std::fmt;
 use std::marker::PhantomData;
@@ -12,11 +12,12 @@ use super::LocalPool;
 use super::held::Held;
 use super::idle_pools;
 
-/// A guard that owns a pool of this thread until it is dropped.
+/// A guard that owns one of the current thread's pools until the guard is dropped.
 ///
-/// Guards may be dropped in any order. A pool goes to the thread that drops the guard. Forgetting a
-/// guard leaks only the pool of that guard. The pool of a guard of `Stacked<Cpu>` may borrow its
-/// memory from the enclosing guard: see [`Stacked`](crate::Stacked).
+/// Guards may be dropped in any order. When a guard is dropped, its pool is returned to the idle
+/// pools of the thread that drops it. Forgetting a guard leaks only the pool that the guard owns.
+/// If the guard owns a pool of `Stacked<Cpu>`, that pool may borrow its memory from the enclosing
+/// guard (see [`Stacked`](crate::Stacked)).
 ///
 /// ```compile_fail,E0277
 /// fn is_send<T: Send>() {}
@@ -27,8 +28,8 @@ pub struct LocalGuard<B: LocalPool> {
     owned: PhantomData<Pool<B>>,
 }
 
-/// Not implemented for any type, which makes [`LocalGuard`] neither [`Send`] nor [`Sync`]: its
-/// methods use the idle pools of a single thread.
+/// A trait that no type implements, which prevents [`LocalGuard`] from being [`Send`] or [`Sync`].
+/// The methods of a guard use the idle pools of a single thread.
 #[diagnostic::on_unimplemented(
     message = "a guard of `local()` belongs to one thread, the one whose pool it has",
     label = "a guard, or a scope of `with_pool!`, is sent to another thread here",
@@ -38,14 +39,15 @@ pub struct LocalGuard<B: LocalPool> {
 )]
 pub trait GuardMayLeaveItsThread {}
 
-// SAFETY: no type meets the condition.
+// SAFETY: no type implements `GuardMayLeaveItsThread`, so this implementation never applies.
 unsafe impl<B: LocalPool + GuardMayLeaveItsThread> Send for LocalGuard<B> {}
 
-// SAFETY: as above.
+// SAFETY: no type implements `GuardMayLeaveItsThread`, so this implementation never applies.
 unsafe impl<B: LocalPool + GuardMayLeaveItsThread> Sync for LocalGuard<B> {}
 
-/// Takes a pool of this thread. This is the function form of [`with_pool!`](crate::with_pool), and
-/// gives access to statistics, trimming and configuration.
+/// Acquires one of the current thread's pools and returns a guard that owns it. This function is an
+/// alternative to [`with_pool!`](crate::with_pool) that also gives access to the pool's statistics,
+/// trimming and configuration.
 ///
 /// ```
 /// # #[cfg(feature = "cpu")] {
@@ -79,11 +81,11 @@ pub fn local<B: LocalPool>() -> LocalGuard<B> {
     LocalGuard::of(pool)
 }
 
-/// Fallible version of [`local()`].
+/// The fallible version of [`local()`].
 ///
 /// # Errors
 ///
-/// [`PoolError::Bookkeeping`] if the host has no memory for a new pool's slot table, and
+/// Returns [`PoolError::Bookkeeping`] if the host has no memory for a new pool's slot table, and
 /// [`PoolError::Backend`] if the backend cannot start.
 #[inline]
 pub fn try_local<B: LocalPool>() -> Result<LocalGuard<B>, PoolError<B::Error>> {
@@ -114,7 +116,7 @@ impl<B: LocalPool> LocalGuard<B> {
         self.pool.scope()
     }
 
-    /// Returns the combined statistics of this pool and of the thread's idle pools.
+    /// Returns the combined statistics of this pool and the thread's idle pools.
     #[must_use]
     pub fn stats(&self) -> PoolStats {
         idle_pools::add_stats::<B>(self.pool.stats())
@@ -125,27 +127,28 @@ impl<B: LocalPool> LocalGuard<B> {
         self.pool.trim().plus(idle_pools::trim::<B>())
     }
 
-    /// Replaces oversized blocks of this pool and of the thread's idle pools with smaller ones; see
-    /// [`Compaction`].
+    /// Replaces the oversized blocks of this pool and of the thread's idle pools with smaller
+    /// blocks (see [`Compaction`]).
     pub fn compact(&mut self, compaction: &Compaction) -> ReleaseReport {
         self.pool.compact(compaction).plus(idle_pools::compact::<B>(compaction))
     }
 
-    /// Frees every block of this pool and of the thread's idle pools, and resets their peaks. It
-    /// also drops idle pools that may own more than memory, such as the pools of
-    /// [`Cuda`](crate::Cuda) with their streams. Only idle pools of [`Cpu`](crate::Cpu) and
+    /// Frees every block of this pool and of the thread's idle pools, and resets their peak values.
+    /// The method also drops idle pools that may own more than memory, such as the pools of
+    /// [`Cuda`](crate::Cuda), which own streams. Only the idle pools of [`Cpu`](crate::Cpu) and
     /// `Stacked<Cpu>` are kept.
     pub fn clear(&mut self) -> ReleaseReport {
         self.pool.clear().plus(idle_pools::clear::<B>())
     }
 
     /// Replaces the configuration of this pool, of the thread's idle pools, and of every pool that
-    /// this thread creates from now on. Pools held by other guards stay unchanged. A byte limit
-    /// applies to each pool separately.
+    /// this thread creates after the call. Pools that are owned by other guards keep their
+    /// configuration. The byte limit applies to each pool separately.
     ///
     /// # Errors
     ///
-    /// [`PoolError::Config`] if a value is out of range. Nothing is changed in that case.
+    /// Returns [`PoolError::Config`] if a value is out of range. If the method fails, no
+    /// configuration is changed.
     pub fn configure(&mut self, config: PoolConfig) -> Result<(), PoolError<B::Error>> {
         self.pool.configure(config)?;
         idle_pools::configure::<B>(config)
@@ -155,7 +158,7 @@ impl<B: LocalPool> LocalGuard<B> {
 impl<B: LocalPool> Drop for LocalGuard<B> {
     #[inline]
     fn drop(&mut self) {
-        // SAFETY: the guard is being dropped, so the pool is not used through it again.
+        // SAFETY: the guard is being dropped, so the pool cannot be used through it again.
         let pool = unsafe { ManuallyDrop::take(&mut self.pool) };
         idle_pools::put(pool);
     }

@@ -1,5 +1,6 @@
-//! A pool that a guard holds: either an entry of a list that other threads can release, or a pool
-//! without an entry. The backend determines the kind at compile time, so the value is one word.
+//! Defines the pool that a guard owns, which is either an entry of a list that other threads can
+//! release, or a pool without an entry. The backend determines at compile time which kind of pool
+//! is stored, so the value is one word.
 
 use std::fmt;
 use std::mem::ManuallyDrop;
@@ -11,19 +12,19 @@ use pool_core::{
 
 use super::LocalPool;
 
-/// The pool of a guard. Dropping this value leaks the pool.
+/// The pool that a guard owns. Dropping this value leaks the pool.
 #[must_use = "dropping it leaks the pool"]
 pub(super) union Held<B: PoolBackend> {
-    /// The field for backends whose [`ACCESS`](LocalPool::ACCESS) is shared.
+    /// The field that is used if the backend's [`ACCESS`](LocalPool::ACCESS) is shared.
     listed: ManuallyDrop<HeldPool<B>>,
-    /// The field for all other backends.
+    /// The field that is used if the backend's [`ACCESS`](LocalPool::ACCESS) is not shared.
     alone: ManuallyDrop<Pool<B>>,
 }
 
 impl<B: LocalPool> Held<B> {
     /// # Safety
     ///
-    /// `B::ACCESS` is shared.
+    /// `B::ACCESS` must be shared.
     #[inline(always)]
     pub(super) unsafe fn listed(held: HeldPool<B>) -> Self {
         Self { listed: ManuallyDrop::new(held) }
@@ -31,20 +32,21 @@ impl<B: LocalPool> Held<B> {
 
     /// # Safety
     ///
-    /// `B::ACCESS` is not shared.
+    /// `B::ACCESS` must not be shared.
     #[inline(always)]
     pub(super) unsafe fn alone(pool: Pool<B>) -> Self {
         Self { alone: ManuallyDrop::new(pool) }
     }
 
-    /// Converts this value into the entry.
+    /// Converts this value into the entry of a list.
     ///
     /// # Safety
     ///
-    /// `B::ACCESS` is shared.
+    /// `B::ACCESS` must be shared.
     #[inline(always)]
     pub(super) unsafe fn into_listed(self) -> HeldPool<B> {
-        // SAFETY: this is the field that was written (caller).
+        // SAFETY: the caller guarantees that access is shared, so `listed` is the field that was
+        // written.
         ManuallyDrop::into_inner(unsafe { self.listed })
     }
 
@@ -52,68 +54,70 @@ impl<B: LocalPool> Held<B> {
     ///
     /// # Safety
     ///
-    /// `B::ACCESS` is not shared.
+    /// `B::ACCESS` must not be shared.
     #[inline(always)]
     pub(super) unsafe fn into_alone(self) -> Pool<B> {
-        // SAFETY: this is the field that was written (caller).
+        // SAFETY: the caller guarantees that access is not shared, so `alone` is the field that was
+        // written.
         ManuallyDrop::into_inner(unsafe { self.alone })
     }
 
     #[inline(always)]
     pub(super) fn scope(&mut self) -> Scope<'_, B> {
         if B::ACCESS.is_shared() {
-            // SAFETY: this is the field that was written (`listed`).
+            // SAFETY: access is shared, so `listed` is the field that was written.
             return unsafe { &mut self.listed }.scope();
         }
-        // SAFETY: this is the field that was written (`alone`).
+        // SAFETY: access is not shared, so `alone` is the field that was written.
         unsafe { &mut self.alone }.scope()
     }
 
     pub(super) fn stats(&self) -> PoolStats {
         if B::ACCESS.is_shared() {
-            // SAFETY: as in `scope`.
+            // SAFETY: access is shared, so `listed` is the field that was written.
             return unsafe { &self.listed }.stats();
         }
-        // SAFETY: as in `scope`.
+        // SAFETY: access is not shared, so `alone` is the field that was written.
         unsafe { &self.alone }.stats()
     }
 
     pub(super) fn trim(&mut self) -> ReleaseReport {
         if B::ACCESS.is_shared() {
-            // SAFETY: as in `scope`.
+            // SAFETY: access is shared, so `listed` is the field that was written.
             return unsafe { &mut self.listed }.trim();
         }
-        // SAFETY: as in `scope`.
+        // SAFETY: access is not shared, so `alone` is the field that was written.
         unsafe { &mut self.alone }.trim()
     }
 
     pub(super) fn compact(&mut self, compaction: &Compaction) -> ReleaseReport {
         if B::ACCESS.is_shared() {
-            // SAFETY: as in `scope`.
+            // SAFETY: access is shared, so `listed` is the field that was written.
             return unsafe { &mut self.listed }.compact(compaction);
         }
-        // SAFETY: as in `scope`.
+        // SAFETY: access is not shared, so `alone` is the field that was written.
         unsafe { &mut self.alone }.compact(compaction)
     }
 
     pub(super) fn clear(&mut self) -> ReleaseReport {
         if B::ACCESS.is_shared() {
-            // SAFETY: as in `scope`.
+            // SAFETY: access is shared, so `listed` is the field that was written.
             return unsafe { &mut self.listed }.clear();
         }
-        // SAFETY: as in `scope`.
+        // SAFETY: access is not shared, so `alone` is the field that was written.
         unsafe { &mut self.alone }.clear()
     }
 
     pub(super) fn configure(&mut self, config: PoolConfig) -> Result<(), PoolError<B::Error>> {
         if B::ACCESS.is_shared() {
-            // A call of `trim_all` that found this pool in the list may still replace the pool.
-            // After that call has ended, this pool is not replaced until the guard gives it back.
+            // A call of `trim_all` on another thread that found this pool in the list may still be
+            // replacing the pool. After that call of `trim_all` has ended, the pool is not replaced
+            // until the guard returns it to the list.
             B::ACCESS.wait_for_release();
-            // SAFETY: as in `scope`.
+            // SAFETY: access is shared, so `listed` is the field that was written.
             return unsafe { &mut self.listed }.configure(config);
         }
-        // SAFETY: as in `scope`.
+        // SAFETY: access is not shared, so `alone` is the field that was written.
         unsafe { &mut self.alone }.configure(config)
     }
 }

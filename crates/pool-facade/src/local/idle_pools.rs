@@ -1,4 +1,5 @@
-//! The list of a thread's idle pools, and the value that closes the list when the thread ends.
+//! Defines the list of a thread's idle pools, and a value that closes the list when the thread
+//! ends.
 
 use std::cell::Cell;
 use std::fmt;
@@ -17,21 +18,22 @@ use super::held::Held;
 use super::requests::{OF_DEVICES, OF_HOST};
 use crate::diagnostics;
 
-/// The idle pools of a thread for one backend, and the configuration of the pools that the thread
-/// creates.
+/// A list of a thread's idle pools for one backend, together with the configuration for new pools
+/// of this thread.
 ///
-/// [`local_pools!`](crate::local_pools) stores this value in a `const` thread-local. The value has
-/// no destructor, so no access has to check for one, and it can be used while the thread is ending.
-/// On systems that store thread-locals under keys, std frees the value at some point during that
-/// time. A later access then finds a new list with the default configuration, and pools that were
-/// still in the old list leak.
+/// The [`local_pools!`](crate::local_pools) macro stores an `IdlePools` in a `const` thread-local
+/// variable. `IdlePools` has no destructor, so it can be used while the thread is ending, and no
+/// access has to check whether the value has been dropped. On systems that store thread-local
+/// variables under keys, the standard library frees the value at some point while the thread is
+/// ending. If the thread accesses the value after it has been freed, the access creates a new list
+/// with the default configuration, and all pools in the old list are leaked.
 pub struct IdlePools<B: PoolBackend> {
-    /// The pools of a backend whose access is shared.
+    /// The list of idle pools that is used if the backend's access is shared.
     shared: ThreadList<B>,
-    /// The pools of all other backends.
+    /// The list of idle pools that is used if the backend's access is not shared.
     list: FreeList<B>,
     config: Cell<PoolConfig>,
-    /// The number of the last request to release idle pools that this thread has served.
+    /// The number of the latest request to release idle pools that this thread has handled.
     served: Cell<usize>,
 }
 
@@ -64,15 +66,15 @@ impl<B: PoolBackend> fmt::Debug for IdlePools<B> {
     }
 }
 
-/// Closes the list of a thread's idle pools when the thread ends. Pools that are returned later are
-/// dropped.
+/// Closes the list of a thread's idle pools when the thread ends. Pools that are returned to a
+/// closed list are dropped.
 ///
-/// The closer is a thread-local next to [`IdlePools`], and does nothing before the thread has
-/// created a pool.
+/// The closer is stored in a thread-local variable next to [`IdlePools`], and does nothing if the
+/// thread has never created a pool.
 pub struct IdlePoolsCloser<B: LocalPool> {
     armed: Cell<bool>,
-    /// This thread's record in the registry of all threads. It is `None` before the first pool, and
-    /// if access is not shared.
+    /// The record of this thread in the registry of all threads. The record is `None` if access is
+    /// not shared, or if the thread has not created a pool yet.
     record: Cell<Option<NonNull<ThreadRecord<B>>>>,
 }
 
@@ -104,21 +106,22 @@ impl<B: LocalPool> Drop for IdlePoolsCloser<B> {
         if let (Some(lists), Some(record)) = (B::ACCESS.lists, self.record.take()) {
             // SAFETY: `register` added the record to this registry.
             unsafe { lists().remove(record) };
-            // SAFETY: the record was just removed, and this is the last pointer to it.
+            // SAFETY: the record was just removed from the registry, and no other pointer to it
+            // exists.
             unsafe { ThreadRecord::free(record) };
         }
         B::with_idle_pools(|idle| {
             idle.list.close();
-            // SAFETY: the record was removed above, or never existed.
+            // SAFETY: the record was removed from the registry above, or never existed.
             unsafe { idle.shared.close() };
         });
     }
 }
 
-/// Locks the registry of a backend.
+/// The type of a function that locks the registry of a backend.
 type LockLists<B> = fn() -> MutexGuard<'static, ThreadLists<B>>;
 
-/// Determines how pools are taken from a thread's list and returned to it. Only this crate can
+/// Determines how pools are removed from a thread's list and returned to it. Only this crate can
 /// construct values other than [`CHECKED`](Self::CHECKED).
 #[doc(hidden)]
 pub struct ListAccess<B: PoolBackend> {
@@ -126,12 +129,14 @@ pub struct ListAccess<B: PoolBackend> {
 }
 
 impl<B: PoolBackend> ListAccess<B> {
-    /// A thread takes a pool if [`LocalPool::is_for_thread`] returns `true`, and links the pool to
-    /// the list when it is returned. Only the pool's own thread releases its memory.
+    /// The mode in which a thread uses an idle pool only if [`LocalPool::is_for_thread`] returns
+    /// `true`. A returned pool is always linked to the first pool in the list. In the `CHECKED`
+    /// mode, only the thread that owns a pool can release the pool's memory.
     pub const CHECKED: Self = Self { lists: None };
 
-    /// A thread takes any pool, and other threads can release idle pools through this registry. A
-    /// pool that is returned keeps its link if the link still leads to the first pool of the list.
+    /// The mode in which a thread may use any of its idle pools, and in which other threads can
+    /// release idle pools through the given registry. If a returned pool is still linked to the
+    /// first pool in the list, the link is not changed.
     #[cfg(feature = "cpu")]
     pub(super) const fn shared(lists: LockLists<B>) -> Self {
         Self { lists: Some(lists) }
@@ -157,12 +162,12 @@ impl<B: PoolBackend> fmt::Debug for ListAccess<B> {
     }
 }
 
-/// `true` if the system can execute a barrier on all threads, although it may still refuse. If it
-/// refuses, requests are served when a pool is returned out of order, and when a method of a guard
-/// reads the idle pools.
+/// `true` if the system can execute a barrier on all threads, although it may still refuse to do
+/// so. If the system refuses the barrier, a thread handles requests when a pool is returned out of
+/// order, and when a method of a guard reads the idle pools.
 const HAS_BARRIER: bool = cfg!(all(target_os = "linux", not(miri)));
 
-/// Takes an idle pool of the calling thread.
+/// Removes an idle pool from the calling thread's list and returns it.
 #[inline]
 pub(super) fn take<B: LocalPool>() -> Option<Held<B>> {
     if B::ACCESS.is_shared() {
@@ -170,17 +175,17 @@ pub(super) fn take<B: LocalPool>() -> Option<Held<B>> {
             serve_requests::<B>();
         }
         let held = B::with_idle_pools(|idle| idle.shared.take())?;
-        // SAFETY: access is shared.
+        // SAFETY: `B::ACCESS` is shared.
         return Some(unsafe { Held::listed(held) });
     }
     serve_requests::<B>();
     let pool =
         B::with_idle_pools(|idle| idle.list.take_where(|pool| B::is_for_thread(pool.context())))?;
-    // SAFETY: access is not shared.
+    // SAFETY: `B::ACCESS` is not shared.
     Some(unsafe { Held::alone(pool) })
 }
 
-/// Creates a pool, if no pool is idle.
+/// Creates a pool if the thread has no idle pools.
 #[cold]
 pub(super) fn make<B: LocalPool>() -> Result<Held<B>, PoolError<B::Error>> {
     diagnostics::set_up();
@@ -190,11 +195,11 @@ pub(super) fn make<B: LocalPool>() -> Result<Held<B>, PoolError<B::Error>> {
         .map_err(|source| PoolError::Backend { operation: "open the device", source })?;
     let config = B::with_idle_pools(|idle| idle.config.get());
     let pool = Pool::with_config(context, config)?;
-    // The pool is freed when the thread ends. If the closer has already run, the list is closed,
-    // and the pool belongs only to its guard.
+    // The closer is armed so that the pool is freed when the thread ends. If the closer has already
+    // run, the list is closed, and only the guard owns the pool.
     if !B::ACCESS.is_shared() {
         B::with_closer(|closer| closer.armed.set(true));
-        // SAFETY: access is not shared.
+        // SAFETY: `B::ACCESS` is not shared.
         return Ok(unsafe { Held::alone(pool) });
     }
     let no_memory = |lacking: NoHostMemory| PoolError::Bookkeeping { requested: lacking.requested };
@@ -205,17 +210,17 @@ pub(super) fn make<B: LocalPool>() -> Result<Held<B>, PoolError<B::Error>> {
         registered = register(closer, &held);
     });
     if let Err(lacking) = registered {
-        // SAFETY: `register` failed, so the entry is in no registry.
+        // SAFETY: `register` failed, so the entry is not in any registry.
         unsafe { held.free() };
         return Err(no_memory(lacking));
     }
     B::with_idle_pools(|idle| idle.shared.enter(&held));
-    // SAFETY: access is shared.
+    // SAFETY: `B::ACCESS` is shared.
     Ok(unsafe { Held::listed(held) })
 }
 
-/// Adds a new pool to the registry of all threads, and creates a record of its thread if there is
-/// none yet.
+/// Adds a new pool to the registry of all threads, and creates a record for its thread if the
+/// thread does not have one yet.
 fn register<B: LocalPool>(
     closer: &IdlePoolsCloser<B>,
     held: &HeldPool<B>,
@@ -223,27 +228,29 @@ fn register<B: LocalPool>(
     let Some(lists) = B::ACCESS.lists else { return Ok(()) };
     let new = match closer.record.get() {
         Some(_) => None,
-        // Foreign code that the allocator calls at this point may create a pool, and add a record.
+        // Foreign code that the allocator calls while the record is created may also create a pool
+        // and add a record.
         None => {
             Some(B::with_idle_pools(|idle| ThreadRecord::new(&idle.shared, idle.config.get()))?)
         }
     };
     match (closer.record.get(), new) {
-        // SAFETY: the record was just created, and is in no registry.
+        // SAFETY: the record was just created and is not in any registry.
         (Some(_), Some(new)) => unsafe { ThreadRecord::free(new) },
         (None, Some(new)) => {
             closer.record.set(Some(new));
-            // SAFETY: the record is new. The list is a thread-local, which stays at its address
-            // until its thread has run its destructors, and the closer's destructor removes the
-            // record. If the system stores thread-locals in another way, it has no barrier on all
-            // threads, and the list is not read.
+            // SAFETY: the record is new and not in any registry. The list is a thread-local
+            // variable, which stays at its address until its thread has run all destructors, and
+            // one of these destructors removes the record. If the system stores thread-local
+            // variables in another way, it has no barrier on all threads, and no other thread reads
+            // the list.
             unsafe { lists().add(new) };
         }
         (_, None) => {}
     }
     if let Some(record) = closer.record.get() {
-        // SAFETY: the record is in the registry, and the entry is new. Guards put the entry only
-        // into the list of their own thread, which is this thread.
+        // SAFETY: the record is in the registry, and the entry is new. Guards return the entry only
+        // to the list of their own thread, which is the current thread.
         unsafe { lists().add_entry(record, held) };
     }
     Ok(())
@@ -253,11 +260,11 @@ fn register<B: LocalPool>(
 #[inline]
 pub(super) fn put<B: LocalPool>(held: Held<B>) {
     if !B::ACCESS.is_shared() {
-        // SAFETY: access is not shared.
+        // SAFETY: `B::ACCESS` is not shared.
         let pool = unsafe { held.into_alone() };
         return B::with_idle_pools(|idle| idle.list.put(pool));
     }
-    // SAFETY: access is shared.
+    // SAFETY: `B::ACCESS` is shared.
     let held = unsafe { held.into_listed() };
     let not_next = B::with_idle_pools(|idle| idle.shared.put_back(held));
     if let Some(held) = not_next {
@@ -265,8 +272,9 @@ pub(super) fn put<B: LocalPool>(held: Held<B>) {
     }
 }
 
-/// Returns a pool if the list has changed since the pool was taken. The function looks up the list
-/// itself: if the list were an argument, the hot path would compute its address.
+/// Returns a pool to a list that has changed since the pool was removed from it. The function looks
+/// up the list itself, because if the list were an argument, the hot path would have to compute the
+/// list's address.
 #[cold]
 #[inline(never)]
 fn put_out_of_order<B: LocalPool>(held: HeldPool<B>) {
@@ -274,13 +282,14 @@ fn put_out_of_order<B: LocalPool>(held: HeldPool<B>) {
     B::with_idle_pools(|idle| idle.shared.put(held));
 }
 
-/// Runs `f` on each idle entry of this thread.
+/// Calls `f` for each idle entry of this thread.
 fn for_each_shared<B: LocalPool>(idle: &IdlePools<B>, f: impl FnMut(&mut HeldPool<B>)) {
-    // SAFETY: the callers, all below, call methods of the held pool and do not replace it.
+    // SAFETY: every caller is in this module, and only calls methods of the held pools without
+    // replacing the pools.
     unsafe { idle.shared.for_each(f) };
 }
 
-/// Releases the idle pools if another thread has requested this since the last call.
+/// Releases the idle pools of this thread if another thread has sent a request since the last call.
 #[inline]
 pub(super) fn serve_requests<B: LocalPool>() {
     let requests = if B::ACCESS.is_shared() { &OF_HOST } else { &OF_DEVICES };
@@ -289,7 +298,7 @@ pub(super) fn serve_requests<B: LocalPool>() {
     }
 }
 
-/// Frees every block of the idle pools of this thread.
+/// Frees every block of this thread's idle pools.
 #[cold]
 pub(crate) fn trim<B: LocalPool>() -> ReleaseReport {
     let mut released = ReleaseReport::default();
@@ -310,7 +319,7 @@ pub(super) fn add_stats<B: LocalPool>(mut stats: PoolStats) -> PoolStats {
     stats
 }
 
-/// Replaces oversized blocks of this thread's idle pools with smaller ones.
+/// Replaces the oversized blocks of this thread's idle pools with smaller blocks.
 pub(super) fn compact<B: LocalPool>(compaction: &Compaction) -> ReleaseReport {
     let mut released = ReleaseReport::default();
     B::with_idle_pools(|idle| {
@@ -320,8 +329,8 @@ pub(super) fn compact<B: LocalPool>(compaction: &Compaction) -> ReleaseReport {
     released
 }
 
-/// Frees every block of this thread's idle pools and resets their peaks. Drops pools that may own
-/// more than memory, such as a stream or a device.
+/// Frees every block of this thread's idle pools and resets their peak values. The function also
+/// drops pools that may own more than memory, such as a stream or a device.
 pub(super) fn clear<B: LocalPool>() -> ReleaseReport {
     let mut released = ReleaseReport::default();
     B::with_idle_pools(|idle| {
@@ -333,16 +342,17 @@ pub(super) fn clear<B: LocalPool>() -> ReleaseReport {
 }
 
 /// Replaces the configuration of this thread's idle pools, and of pools that the thread creates
-/// from now on.
+/// after the call.
 pub(super) fn configure<B: LocalPool>(config: PoolConfig) -> Result<(), PoolError<B::Error>> {
     serve_requests::<B>();
     let mut result = Ok(());
-    // This comes first, because code that is called back below may create pools.
+    // The configuration for new pools is set first, because foreign code that runs during the calls
+    // below may create pools.
     B::with_idle_pools(|idle| idle.config.set(config));
     if let Some(lists) = B::ACCESS.lists {
         B::with_closer(|closer| {
             if let Some(record) = closer.record.get() {
-                // SAFETY: the record is in this registry (`register`).
+                // SAFETY: `register` added the record to this registry.
                 unsafe { lists().configure(record, config) };
             }
         });

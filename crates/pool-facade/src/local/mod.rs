@@ -1,16 +1,18 @@
-//! The pools of a thread: the requirements on a backend, the list of idle pools, and the guard that
-//! takes a pool.
+//! Defines the thread-local pools, including the requirements on a backend, the list of idle pools,
+//! and the guard that owns a pool.
 //!
-//! The list of a thread and backend is a `const` thread-local without a destructor, so it can be
-//! used at any time. A second thread-local with a destructor closes the list when the thread ends;
-//! pools that are returned later are dropped. The pools of `Cpu` are stored in entries. A registry
-//! of all threads contains these entries, so that other threads can release them. If the list is
-//! unchanged when an entry is returned, as in nested blocks, the entry still links to the entry
-//! below it, and one store puts it back.
+//! The list of idle pools for a thread and a backend is a `const` thread-local variable without a
+//! destructor, so it can be used at any time. A second thread-local variable has a destructor that
+//! closes the list when the thread ends. Pools that are returned after the list has been closed are
+//! dropped. The pools of `Cpu` are stored in entries of a list. A registry of all threads contains
+//! the entries of all pools, so that other threads can release idle pools. If blocks of
+//! `with_pool!` are nested, each entry is still linked to the next entry of the list when the entry
+//! is returned, so a single store is sufficient.
 //!
-//! The list also links to the innermost pool in use. A stack that is taken borrows memory from that
-//! pool, and returns the memory when it is put back (`pool_core`'s `stack/nesting.rs`). For slots,
-//! none of this is compiled.
+//! The list of idle pools also links to the innermost pool that is in use. When a thread starts to
+//! use a stack, the stack borrows memory from the innermost pool, and returns this memory when the
+//! stack becomes idle again (see `stack/nesting.rs` in `pool_core`). For backends with slots, none
+//! of the code for borrowing memory is compiled.
 
 #[cfg(feature = "cpu")]
 pub(crate) mod cpu;
@@ -28,16 +30,16 @@ use pool_core::PoolBackend;
 pub use guard::{LocalGuard, local, try_local};
 pub use idle_pools::{IdlePools, IdlePoolsCloser, ListAccess};
 
-/// A backend that keeps pools for each thread. It is the bound of [`with_pool!`](crate::with_pool)
-/// and [`local()`].
+/// A backend that provides thread-local pools. This trait is required by
+/// [`with_pool!`](crate::with_pool) and [`local()`].
 ///
-/// The markers whose feature is enabled implement this trait. A backend of another crate implements
-/// it with [`local_pools!`](crate::local_pools), which generates the implementation without
-/// `unsafe`. The types that its functions pass have no methods for other crates. The idle pools of
-/// one backend are therefore out of reach of another backend's implementation, and of code that is
-/// generic over `B: LocalPool`.
+/// The marker types of all enabled backends implement this trait. A backend in another crate
+/// implements this trait with the [`local_pools!`](crate::local_pools) macro, which generates the
+/// implementation without `unsafe`. The types that the functions of this trait pass have no methods
+/// that other crates can call. The implementation of a backend, and code that is generic over `B:
+/// LocalPool`, therefore cannot access the idle pools of another backend.
 ///
-/// A manual implementation that keeps several lists for a thread is harmless, but reuses fewer
+/// A manual implementation that uses several lists for one thread is harmless, but reuses fewer
 /// pools.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` has no thread-local pools",
@@ -48,27 +50,28 @@ pub use idle_pools::{IdlePools, IdlePoolsCloser, ListAccess};
     note = "a backend of another crate gets them in that crate: `pool_facade::local_pools!(Backend, context: || …);`"
 )]
 pub trait LocalPool: PoolBackend {
-    /// The mode in which pools are taken from the list and returned to it.
+    /// Determines how pools are removed from the list and returned to it.
     #[doc(hidden)]
     const ACCESS: ListAccess<Self> = ListAccess::CHECKED;
 
-    /// Runs `f` on the idle pools of the calling thread.
+    /// Calls `f` with the idle pools of the calling thread.
     fn with_idle_pools<R>(f: impl FnOnce(&IdlePools<Self>) -> R) -> R;
 
-    /// Runs `f` on the closer of the calling thread's list of idle pools, unless the closer has
+    /// Calls `f` with the closer of the calling thread's list of idle pools, unless the closer has
     /// already run.
     fn with_closer(f: impl FnOnce(&IdlePoolsCloser<Self>));
 
-    /// Creates the context of a new pool of the calling thread.
+    /// Creates the context of a new pool for the calling thread.
     ///
     /// # Errors
     ///
-    /// The backend's error if its device cannot be opened; [`try_local`] returns it as
-    /// [`PoolError::Backend`](crate::PoolError::Backend).
+    /// Returns the backend's error if the device cannot be opened. [`try_local`] converts this
+    /// error into [`PoolError::Backend`](crate::PoolError::Backend).
     fn thread_context() -> Result<Self::Context, Self::Error>;
 
-    /// Returns `true` if the calling thread may take an idle pool of this context now. Always
-    /// `true`, unless a thread can choose between devices or streams.
+    /// Returns `true` if the calling thread may currently use an idle pool with this context. The
+    /// default implementation always returns `true`, which is correct if a thread cannot choose
+    /// between several devices or streams.
     fn is_for_thread(context: &Self::Context) -> bool {
         let _ = context;
         true

@@ -1,26 +1,27 @@
-//! Requests of `trim_all` to threads whose pools no other thread can release. Each thread serves
-//! requests at its next opportunity.
+//! Implements the requests that `trim_all` sends to threads whose pools cannot be released by
+//! another thread. Each thread handles requests at its next opportunity.
 
 use std::cell::Cell;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-/// The number of requests to the threads to release their idle pools.
+/// The number of requests to release idle pools that have been sent to the threads.
 pub(crate) struct Requests(AtomicUsize);
 
-/// Requests for pools whose memory only their own thread releases: pools of `Cuda`, `Wgpu`, and
-/// backends of other crates.
+/// Requests to release the idle pools of `Cuda`, `Wgpu` and backends in other crates, which can be
+/// released only by their own thread.
 pub(crate) static OF_DEVICES: Requests = Requests(AtomicUsize::new(0));
 
-/// Requests for the pools of `Cpu`, if the system has no barrier on all threads.
+/// Requests to release the idle pools of `Cpu`, which are only sent if the system has no barrier on
+/// all threads.
 pub(crate) static OF_HOST: Requests = Requests(AtomicUsize::new(0));
 
 impl Requests {
-    /// Sends a request to each thread.
+    /// Sends a request to every thread.
     pub(crate) fn ask(&self) {
         self.0.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// Returns `true` if a request was sent since the last call with `seen`.
+    /// Returns `true` if a request has been sent since the last call with the same `seen`.
     #[inline(always)]
     pub(super) fn is_new(&self, seen: &Cell<usize>) -> bool {
         let asked = self.0.load(Ordering::Relaxed);
