@@ -1,27 +1,28 @@
-//! The check for free markers that precede the alloc marker of their buffer. Every use of a buffer
-//! comes after the alloc marker and before a free marker, so such a buffer could never be used. The
-//! check refuses such a buffer, because it must be a mistake.
+//! Finds buffers with a free marker that precedes the alloc marker. Every use of a buffer comes
+//! after the alloc marker and before a free marker, so such a buffer could never be used. The
+//! problem is refused, because such a buffer must be a mistake.
 
 use crate::error::PlanError;
 use crate::graph::{Edge, GraphBuffer};
 use crate::limits;
 use crate::operations::Operations;
 
-/// A free marker and an alloc marker, as positions in the order of operations, and the buffer that
-/// they belong to.
+/// A free marker that may precede the alloc marker of the same buffer. Both markers are stored as
+/// positions in the order of operations.
 #[derive(Clone, Copy)]
 struct Doubt {
     free: usize,
     alloc: usize,
     buffer: usize,
-    /// The index of the free marker in the buffer's list.
+    /// The index of the free marker in the buffer's list of free markers.
     marker: usize,
 }
 
-/// Refuses buffers with a free marker from which edges of any kind lead to the alloc marker.
+/// Returns an error if edges of any kind lead from a free marker of a buffer to the buffer's alloc
+/// marker.
 ///
 /// # Errors
-/// Returns the first such buffer and its free marker.
+/// The error names the first such buffer and its free marker.
 pub(crate) fn check(
     operations: &Operations,
     order: &[u32],
@@ -39,8 +40,8 @@ pub(crate) fn check(
     let after = operations.after(edges.iter());
     doubts.sort_unstable_by_key(|doubt| (doubt.free, doubt.alloc));
     let mut worst: Option<(usize, usize)> = None;
-    // One bit for each of 64 free markers, set if the marker comes before the operation at this
-    // position.
+    // The entry of a position contains one bit for each of 64 free markers. A bit is set if the
+    // free marker precedes the operation at that position.
     let mut before: Vec<u64> = Vec::new();
     for some in doubts.chunks(64) {
         let first = some[0].free;
@@ -73,7 +74,8 @@ pub(crate) fn check(
     Err(PlanError::FreedBeforeAllocated { id, allocated_by, freed_by })
 }
 
-/// Returns the free markers at a lower position than their alloc marker. No others can precede it.
+/// Returns the free markers that come before their alloc markers in the order of operations. No
+/// other free marker can precede its alloc marker.
 fn doubts(operations: &Operations, places: &[usize], buffers: &[GraphBuffer]) -> Vec<Doubt> {
     let place = |operation| places[operations.index(operation)];
     let of_buffer = |(buffer, one): (usize, &GraphBuffer)| {
