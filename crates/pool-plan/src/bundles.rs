@@ -78,15 +78,16 @@ impl Bundles {
     }
 
     /// Returns the outermost bundles, and the items that belong to no bundle.
-    // Uncounted: the iterator makes one pass over the nodes, and there are at most two nodes per
-    // item.
+    // Uncounted: the loop needs no counter, because the iterator makes only one pass over the
+    // nodes, and there are at most two nodes per item.
     fn outermost(&self) -> impl Iterator<Item = (usize, &Node)> {
         let nodes = self.nodes.iter().enumerate();
         nodes.filter(|(_, node)| node.parent == NONE && node.size > 0)
     }
 
     /// Returns the problem of placing the outermost bundles, and the lifetime of each of them.
-    // Uncounted: the function makes one pass over the bundles.
+    // Uncounted: the loop needs no counter, because the function makes only one pass over the
+    // bundles.
     pub(crate) fn timeline(&self) -> (Timeline, Vec<(i64, i64)>) {
         let item = |node: &Node| Item { size: node.size, alignment: node.alignment, fixed: None };
         let items: Vec<Item> = self.outermost().map(|(_, node)| item(node)).collect();
@@ -101,7 +102,8 @@ impl Bundles {
     }
 
     /// Computes the offsets of all items from the offsets of the outermost bundles.
-    // Uncounted: the function makes one pass over the nodes.
+    // Uncounted: the loop needs no counter, because the function makes only one pass over the
+    // nodes.
     pub(crate) fn offsets(&self, outermost: &[u64]) -> Vec<u64> {
         let mut offsets = vec![0; self.nodes.len()];
         for ((node, _), &offset) in self.outermost().zip(outermost) {
@@ -119,7 +121,7 @@ impl Bundles {
 
     /// Forms chains. If a node ends when another node of the same size begins, both nodes share an
     /// offset.
-    // Uncounted: the calling function `of` counts the passes.
+    // Uncounted: the loop needs no counter, because the calling function `of` counts the passes.
     fn chain(&mut self, whole: &mut Vec<u32>) {
         // Each edge contains the time at which a node ends or begins, the node's size, and `true`
         // if the node begins.
@@ -158,7 +160,7 @@ impl Bundles {
     }
 
     /// Forms piles of nodes that are live in the same sections.
-    // Uncounted: the calling function `of` counts the passes.
+    // Uncounted: the loop needs no counter, because the calling function `of` counts the passes.
     fn pile(&mut self, whole: &mut Vec<u32>) {
         // Nodes with larger alignments come first, because this order needs less padding.
         let key = |one: &u32| {
@@ -188,7 +190,7 @@ impl Bundles {
     }
 
     /// Adds a bundle that contains the given nodes at the given offsets.
-    // Uncounted: the calling function `of` counts the passes.
+    // Uncounted: the loop needs no counter, because the calling function `of` counts the passes.
     fn bundle(&mut self, parts: &[(u32, u64)]) -> u32 {
         let number = index(self.nodes.len());
         let mut bundle =

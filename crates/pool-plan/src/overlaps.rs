@@ -35,8 +35,8 @@ pub(crate) struct Overlaps<'a> {
 
 impl<'a> Overlaps<'a> {
     /// Builds the data structure for the spans of a timeline.
-    // Uncounted: the function makes a few passes over the spans, which take 30 milliseconds for a
-    // million spans.
+    // Uncounted: the loop needs no counter, because the function makes only a few passes over the
+    // spans, which take 30 milliseconds for a million spans.
     pub(crate) fn new(timeline: &'a Timeline) -> Self {
         let count = timeline.items.len();
         let mut first = vec![0_u32; timeline.sections + 1];
@@ -139,7 +139,7 @@ impl<'a> Overlaps<'a> {
     }
 
     /// Appends the items that overlap an item. An overlapping item may be appended twice.
-    // Uncounted: a repair counts the items that are found.
+    // Uncounted: the loop needs no counter, because a repair counts the items that are found.
     pub(crate) fn collect(&self, item: usize, into: &mut Vec<u32>) {
         for &span in self.timeline.spans(item) {
             self.lasting(span.0, |place| into.push(self.owners[place]));

@@ -31,7 +31,8 @@ pub(crate) struct Timeline {
 
 impl Timeline {
     /// Divides the time of a problem into sections.
-    // Uncounted: a few passes over the buffers are made before the first plan.
+    // Uncounted: the loop needs no counter, because a few passes over the buffers are made before
+    // the first plan.
     pub(crate) fn new(problem: &IntervalProblem) -> Self {
         let buffers = problem.buffers();
         let items = buffers
@@ -58,7 +59,8 @@ impl Timeline {
     }
 
     /// Creates a timeline in which each item has a single lifetime.
-    // Uncounted: the function makes a few passes over at most 92,672 buffers.
+    // Uncounted: the loop needs no counter, because the function makes only a few passes over at
+    // most 92,672 buffers.
     pub(crate) fn of_lifetimes(items: &[Item], lifetimes: &[(i64, i64)]) -> Self {
         let lowers: Vec<u64> = lifetimes.iter().map(|lifetime| unsigned(lifetime.0)).collect();
         let uppers: Vec<u64> = lifetimes.iter().map(|lifetime| unsigned(lifetime.1)).collect();
@@ -77,7 +79,8 @@ impl Timeline {
 
     /// For each item, returns the number of live spans of other items that overlap its own live
     /// spans.
-    // Uncounted: a few passes over the spans are made before the first plan.
+    // Uncounted: the loop needs no counter, because a few passes over the spans are made before the
+    // first plan.
     pub(crate) fn degrees(&self) -> Vec<u64> {
         let mut begun = vec![0_u64; self.sections + 1];
         let mut ended = vec![0_u64; self.sections + 1];
@@ -96,8 +99,8 @@ impl Timeline {
     }
 
     /// For each section, returns the total weight of the items that are live in it.
-    // Uncounted: the function makes one pass over the spans, which takes 10 milliseconds for a
-    // million spans.
+    // Uncounted: the loop needs no counter, because the function makes only one pass over the
+    // spans, which takes 10 milliseconds for a million spans.
     pub(crate) fn totals(&self, weights: &[u64]) -> Vec<u64> {
         let mut totals = vec![0_u64; self.sections + 1];
         for (item, &weight) in weights.iter().enumerate() {
@@ -159,7 +162,8 @@ impl Timeline {
     }
 
     /// Returns the items that are live in a section.
-    // Uncounted: one pass over the spans is made before the first plan.
+    // Uncounted: the loop needs no counter, because one pass over the spans is made before the
+    // first plan.
     pub(crate) fn live_at(&self, section: usize) -> impl Iterator<Item = usize> + '_ {
         let is_live = move |&(lower, upper): &(u32, u32)| {
             lower as usize <= section && section < upper as usize

@@ -1,5 +1,5 @@
-//! Comparisons of views with their expected contents. A comparison is made immediately. If a read
-//! waits for a device, the comparisons are deferred until many can be made after a single wait.
+//! Comparisons of views with their expected contents. A comparison is usually made immediately. If
+//! reads wait for a device, the comparisons are deferred, so that many of them need only one wait.
 
 use std::cell::RefCell;
 
@@ -7,7 +7,7 @@ use pool_core::Element;
 
 use crate::probe::{Probe, SharedView};
 
-/// The comparisons of one program.
+/// The deferred comparisons of one program.
 pub(super) struct Checks<'p, P: Probe> {
     probe: &'p P,
     open: RefCell<Vec<Box<dyn FnOnce() + 'p>>>,
@@ -24,7 +24,7 @@ impl<'p, P: Probe> Checks<'p, P> {
         self.probe
     }
 
-    /// Calls `check` with the current contents of the view.
+    /// Calls `check` with the contents that the view has at the time of this call.
     pub(super) fn compare<T: Element>(
         &self,
         view: &SharedView<'_, P, T>,
@@ -44,7 +44,7 @@ impl<'p, P: Probe> Checks<'p, P> {
         }
     }
 
-    /// Makes all deferred comparisons.
+    /// Makes all comparisons that were deferred.
     pub(super) fn finish(&self) {
         self.open.take().into_iter().for_each(|check| check());
     }

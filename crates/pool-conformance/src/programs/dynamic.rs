@@ -1,5 +1,5 @@
-//! The interpreter of dynamic programs. It keeps a checkpoint stack and handles, and a model of
-//! every array that was ever named.
+//! The interpreter of dynamic programs. It maintains a checkpoint stack, the handles, and a model
+//! of every array that was ever named.
 
 use pool_core::{DynamicPool, PoolError};
 
@@ -13,23 +13,23 @@ use crate::ledger::Refusal;
 use crate::panics::{catch_planned, catch_quietly, panic_as_planned};
 use crate::probe::{Probe, Watching};
 
-/// The maximum number of slots, because the model would take too long with more.
+/// The maximum number of slots. With more slots, the model would take too long.
 const MOST_SLOTS: usize = 160;
 
-/// The number of stale handles that are looked up after each step. All live handles are looked up
-/// as well.
+/// The number of stale handles that are looked up after each step. In addition, all live handles
+/// are looked up.
 const STALE_LOOKED_UP: usize = 12;
 
-/// A dynamic pool, together with the arrays and checkpoints that it should have.
+/// A dynamic pool, together with the arrays and checkpoints that it should contain.
 pub(super) struct Subject<P: Probe> {
     pub(super) pool: DynamicPool<P::Backend>,
     pub(super) entries: Vec<Entry>,
-    /// The number of active slots at each checkpoint, starting with 0 for the root.
+    /// The number of active slots at each checkpoint. The first entry belongs to the root and is 0.
     checkpoints: Vec<usize>,
 }
 
 impl<P: Probe> Machine<'_, P> {
-    /// Runs a whole program. The refusals set on the backend stay in effect.
+    /// Runs a whole program. If the backend already refuses allocations, it continues to do so.
     pub(super) fn run_dynamic(mut self, program: &DynamicProgram) -> Tally {
         self.probe.forget_peak();
         self.model.open(program.setting, self.probe.held());
@@ -114,7 +114,7 @@ impl<P: Probe> Machine<'_, P> {
         }
     }
 
-    /// Checks the counters, all live arrays and the newest stale handles after every step.
+    /// After each step, checks the counters, all live arrays and the most recent stale handles.
     fn check_subject(&mut self, subject: &Subject<P>) {
         let active = subject.pool.active_slots();
         assert_eq!(active, self.model.account().active, "active slots of a dynamic pool");
@@ -128,8 +128,8 @@ impl<P: Probe> Machine<'_, P> {
         }
     }
 
-    /// Rewinds to an existing depth with a call that may panic in an allocation: a stack merges its
-    /// chunks once none of its memory is handed out.
+    /// Rewinds to an existing depth with a call that may panic during an allocation. A stack
+    /// allocates in this call, because it merges its chunks if none of its memory is handed out.
     fn rewind(
         &mut self,
         subject: &mut Subject<P>,
@@ -144,7 +144,8 @@ impl<P: Probe> Machine<'_, P> {
         }
     }
 
-    /// Rewinds to an existing depth, or to the depth above the top, which is refused.
+    /// Rewinds to an existing depth, or tries to rewind to the depth above the top, which the pool
+    /// must refuse.
     fn rewind_to(&mut self, subject: &mut Subject<P>, pick: usize) {
         let top = subject.checkpoints.len() - 1;
         let asked = pick % (top + 2);
@@ -162,8 +163,8 @@ impl<P: Probe> Machine<'_, P> {
         }
     }
 
-    /// Records that the pool was rewound to the checkpoint at `depth`, which was popped unless it
-    /// is the root.
+    /// Records that the pool was rewound to the checkpoint at `depth`. The checkpoint was popped
+    /// unless it is the root.
     fn rewound(&mut self, subject: &mut Subject<P>, depth: usize) {
         let popped = subject.checkpoints.split_off(depth.max(1).min(subject.checkpoints.len()));
         let lowest = popped.into_iter().min().unwrap_or(0);
@@ -174,8 +175,8 @@ impl<P: Probe> Machine<'_, P> {
         }
     }
 
-    /// Checks, at the end of a program, that acquires still work and that the arrays can be written
-    /// and read.
+    /// After a program, checks that acquires still work and that the arrays can be written and
+    /// read.
     fn check_dynamic_usable(&mut self, subject: &mut Subject<P>) {
         let room = Setting { byte_limit: None, ..self.model.account().setting };
         self.run_dynamic_step(subject, &DynamicStep::Configure(room));

@@ -25,7 +25,8 @@ pub(super) fn heaviest(
 /// heaviest antichain. The function builds two antichains and returns the heavier one. The first
 /// contains `start`, which must be an antichain. Both are extended with further elements in
 /// descending order of weight.
-// Uncounted: the function handles each element once, after the budget of the flow has ended.
+// Uncounted: the loop needs no counter, because the function only handles each element once, after
+// the budget of the flow has ended.
 pub(super) fn maximal(precedes: &BitMatrix, weights: &[u64], start: &[usize]) -> Vec<usize> {
     let mut heavy: Vec<usize> = (0..weights.len()).filter(|&one| weights[one] > 0).collect();
     heavy.sort_by_key(|&one| Reverse(weights[one]));
@@ -53,7 +54,7 @@ impl<'a> Antichain<'a> {
     }
 
     /// Adds an element, unless it comes before or after an element of the antichain.
-    // Uncounted: each call reads the words of one row.
+    // Uncounted: the loop needs no counter, because each call reads the words of one row.
     fn add(&mut self, one: usize) {
         let later = self.precedes.row(one);
         let is_before = || later.iter().zip(&self.kept).any(|(later, kept)| later & kept != 0);

@@ -42,7 +42,8 @@ impl IntervalProblem {
 
 impl Bound {
     /// Computes the lower bound for a timeline.
-    // Uncounted: before the first plan, a few passes over the buffers are made for each alignment.
+    // Uncounted: the loop needs no counter, because only a few passes over the buffers are made for
+    // each alignment, before the first plan.
     pub(crate) fn on(timeline: &Timeline) -> Self {
         let mut granules: Vec<u64> = timeline.items.iter().map(|item| item.alignment).collect();
         granules.sort_unstable();
@@ -94,7 +95,8 @@ impl HappensBeforeProblem {
 }
 
 /// Returns the highest bound that sets of conflicting buffers and fixed offsets prove.
-// Uncounted: a few passes over the buffers are made before the first plan.
+// Uncounted: the loop needs no counter, because a few passes over the buffers are made before the
+// first plan.
 fn best(sizes: &[Item], granules: &[u64], heaviest: impl Fn(&[u64]) -> Vec<usize>) -> Bound {
     let weights: Vec<u64> = sizes.iter().map(|one| one.size).collect();
     let witness = heaviest(&weights);

@@ -5,7 +5,8 @@ use crate::timeline::Timeline;
 
 /// Returns the items that are live in the section with the largest sum of `weights`, without items
 /// of weight 0. If several sections have the same sum, the function selects the first one.
-// Uncounted: one pass over the sections is made before the first plan.
+// Uncounted: the loop needs no counter, because one pass over the sections is made before the first
+// plan.
 pub(super) fn heaviest_section(timeline: &Timeline, weights: &[u64]) -> Vec<usize> {
     let totals = timeline.totals(weights);
     let most = totals.iter().copied().max().unwrap_or(0);
@@ -16,7 +17,7 @@ pub(super) fn heaviest_section(timeline: &Timeline, weights: &[u64]) -> Vec<usiz
 /// Returns the buffers that are live at the time with the largest sum of `weights`. If several
 /// times have the same sum, the function selects the first one. `live_spans` returns the spans
 /// during which a buffer is live.
-// Uncounted: the events are sorted once, before the first plan.
+// Uncounted: the loop needs no counter, because the events are sorted once, before the first plan.
 pub(super) fn heaviest<S>(live_spans: impl Fn(usize) -> S, weights: &[u64]) -> Vec<usize>
 where
     S: IntoIterator<Item = (i64, i64)>,

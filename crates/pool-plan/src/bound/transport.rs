@@ -35,7 +35,8 @@ struct Levels {
 
 impl<'a> Transport<'a> {
     /// Creates an empty flow.
-    // Uncounted: the function makes one pass over the elements.
+    // Uncounted: the loop needs no counter, because the function makes only one pass over the
+    // elements.
     pub(super) fn new(precedes: &'a BitMatrix, weights: &[u64]) -> Self {
         let (supply, demand) = (weights.to_vec(), weights.to_vec());
         Self { precedes, supply, demand, taken: vec![Vec::new(); weights.len()] }
@@ -71,8 +72,8 @@ impl<'a> Transport<'a> {
     }
 
     /// Returns the levels up to the first level on which a receiver has remaining demand.
-    // Uncounted: the function makes one pass over the rows, and `maximise` checks the clock before
-    // each call.
+    // Uncounted: the loop needs no counter, because the function makes only one pass over the rows,
+    // and `maximise` checks the clock before each call.
     fn levels(&self) -> Levels {
         let count = self.supply.len();
         let has_some = |&sender: &usize| self.supply[sender] > 0;
@@ -159,8 +160,8 @@ impl<'a> Transport<'a> {
 
     /// Extends the path through a receiver to one of the receiver's givers, or marks the receiver
     /// as a dead end.
-    // Uncounted: the function reads the givers of one receiver, and `maximise` checks the clock
-    // regularly.
+    // Uncounted: the loop needs no counter, because the function only reads the givers of one
+    // receiver, and `maximise` checks the clock regularly.
     fn go_on(
         &self,
         receiver: usize,
@@ -184,8 +185,8 @@ impl<'a> Transport<'a> {
 
     /// Sends as much flow as possible along a path from `first` to `last`, and truncates the path
     /// at the first step that cannot carry more.
-    // Uncounted: the function reads the steps of one path, and `maximise` checks the clock
-    // regularly.
+    // Uncounted: the loop needs no counter, because the function only reads the steps of one path,
+    // and `maximise` checks the clock regularly.
     fn send(&mut self, first: usize, last: usize, path: &mut Vec<Step>) {
         let on_path = path.iter().map(|step| self.taken[step.receiver][step.at].1);
         let amount = on_path.fold(self.supply[first].min(self.demand[last]), u64::min);
@@ -205,7 +206,8 @@ impl<'a> Transport<'a> {
     /// Returns the weight that each element sends and the weight that it receives. Returns `None`
     /// if flow uses an edge that is not in the relation.
     #[cfg(test)]
-    // Uncounted: the function makes one pass over the elements.
+    // Uncounted: the loop needs no counter, because the function makes only one pass over the
+    // elements.
     pub(super) fn sums(&self) -> Option<(Vec<u64>, Vec<u64>)> {
         let (mut sent, mut taken) = (vec![0; self.supply.len()], vec![0; self.demand.len()]);
         for (receiver, givers) in self.taken.iter().enumerate() {
@@ -220,7 +222,8 @@ impl<'a> Transport<'a> {
         Some((sent, taken))
     }
 
-    // Uncounted: the function reads the givers of one receiver.
+    // Uncounted: the loop needs no counter, because the function only reads the givers of one
+    // receiver.
     fn give(&mut self, sender: usize, receiver: usize, amount: u64) {
         let taken = &mut self.taken[receiver];
         match taken.iter_mut().find(|(giver, _)| *giver == sender) {
@@ -242,7 +245,7 @@ struct Step {
 
 /// Returns the first bit that is set in both rows, starting the search at `word`, and advances
 /// `word` to the word that contains the bit.
-// Uncounted: the function reads the words of one row.
+// Uncounted: the loop needs no counter, because the function only reads the words of one row.
 fn next(row: &[u64], set: &[u64], word: &mut usize) -> Option<usize> {
     while *word < row.len() {
         let both = row[*word] & set[*word];

@@ -89,7 +89,8 @@ impl<'a> NeighbourPlacer<'a> {
     }
 
     /// Records an item's addresses for all spans of the item.
-    // Uncounted: the function reads the spans of one item, which `gather` has already counted.
+    // Uncounted: the loop needs no counter, because the function only reads the spans of one item,
+    // which `gather` has already counted.
     fn note(&mut self, index: usize, offset: u64) {
         let size = self.timeline.items[index].size;
         if size > 0 {

@@ -66,7 +66,7 @@ pub(super) fn place_by_start(
 
 /// Sorts the items of an order by the first section in which each of them is live. If an item's
 /// lifetime starts with a gap, this section is later than the start of the lifetime.
-// Uncounted: the items are sorted once, before the first plan.
+// Uncounted: the loop needs no counter, because the items are sorted once, before the first plan.
 fn by_first_section<'a>(timeline: &Timeline, order: &'a Order) -> Cow<'a, [u32]> {
     let first = |&item: &u32| hull(timeline, item as usize).0;
     if !order.is_rough {
@@ -103,7 +103,8 @@ struct FreeRanges {
 impl FreeRanges {
     /// Returns the free ranges for a time at which only the given ranges are occupied. The given
     /// ranges are never freed.
-    // Uncounted: the ranges are sorted once, before the first plan.
+    // Uncounted: the loop needs no counter, because the ranges are sorted once, before the first
+    // plan.
     fn beside(never: impl Iterator<Item = (u64, u64)>) -> Self {
         let mut never: Vec<(u64, u64)> = never.collect();
         never.sort_unstable();
@@ -122,7 +123,8 @@ impl FreeRanges {
     }
 
     /// Removes `size` bytes from a free range.
-    // Uncounted: the function reads only ranges that `looked_at` has counted.
+    // Uncounted: the loop needs no counter, because the function reads only ranges that `looked_at`
+    // has counted.
     fn take(&mut self, size: u64, alignment: u64, fit: GreedyFit) -> u64 {
         let Some((start, end)) = self.find(size, alignment, fit) else {
             let offset = self.top.next_multiple_of(alignment);
@@ -139,7 +141,8 @@ impl FreeRanges {
 
     /// Returns the free range below `top` that the rule selects for `size` bytes, or `None` if no
     /// such range exists.
-    // Uncounted: the function reads only ranges that `looked_at` has counted.
+    // Uncounted: the loop needs no counter, because the function reads only ranges that `looked_at`
+    // has counted.
     fn find(&self, size: u64, alignment: u64, fit: GreedyFit) -> Option<(u64, u64)> {
         let fits = |&(start, end): &(u64, u64)| start.next_multiple_of(alignment) + size <= end;
         match fit {

@@ -99,7 +99,7 @@ impl Recipe {
 impl Measures<'_> {
     /// Returns the recipes of a portfolio. The fastest recipe comes first. The textbook heuristics
     /// follow, sorted by their success on most problems, and all other recipes come last.
-    // Uncounted: a portfolio contains only a few dozen recipes.
+    // Uncounted: the loop needs no counter, because a portfolio contains only a few dozen recipes.
     pub(crate) fn recipes(&self) -> Vec<Recipe> {
         use GreedyFit::{Best, First};
         use GreedyOrder::{Area, Breadth, Conflicts, End, Lifetime, Size, Start};
@@ -189,7 +189,8 @@ impl Measures<'_> {
     /// plan. The items placed before it are no higher than they were, and each of those items that
     /// conflicts with it was below it in the earlier plan. Unless there are new items, the plan is
     /// therefore no worse than the earlier plan.
-    // Uncounted: the function makes one pass over a plan that the caller may supply.
+    // Uncounted: the loop needs no counter, because the function makes only one pass over a plan
+    // that the caller may supply.
     pub(crate) fn last_order(&self) -> Option<Order> {
         let last = |item: usize| self.last.get(item).copied().flatten();
         let is_any = self.last.iter().any(Option::is_some);
@@ -199,7 +200,8 @@ impl Measures<'_> {
     /// Returns the items in the order of their offsets in a plan. If several items have the same
     /// offset, the largest comes first. A placer that uses this order returns a plan that is no
     /// worse than the given plan.
-    // Uncounted: the function sorts twice, and it runs only if the caller supplies a plan.
+    // Uncounted: the loop needs no counter, because the function only sorts twice, and it runs only
+    // if the caller supplies a plan.
     pub(crate) fn order_by(&self, offset: &dyn Fn(usize) -> u64) -> Order {
         let mut items = self.by_begin.clone();
         let watch = Watch::new(&|| true);
@@ -218,7 +220,7 @@ impl Measures<'_> {
 
 /// Returns the position of each name in sorted order, unless this order is the same as the given
 /// order. Returns `None` if there are too many names for a second plan of each heuristic.
-// Uncounted: the function sorts at most 4,096 names.
+// Uncounted: the loop needs no counter, because the function sorts at most 4,096 names.
 pub(crate) fn places_by_name<'a>(
     names: impl ExactSizeIterator<Item = &'a str>,
 ) -> Option<Vec<u32>> {

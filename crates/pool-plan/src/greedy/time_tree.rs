@@ -34,16 +34,16 @@ impl TimeTree {
     }
 
     /// Removes all addresses from the tree.
-    // Uncounted: the function makes one pass over the vertices, which takes 20 milliseconds for a
-    // million sections.
+    // Uncounted: the loop needs no counter, because the function makes only one pass over the
+    // vertices, which takes 20 milliseconds for a million sections.
     pub(crate) fn clear(&mut self) {
         self.spanning.iter_mut().for_each(Ranges::clear);
         self.within.iter_mut().for_each(Ranges::clear);
     }
 
     /// Marks the addresses `[start, end)` as occupied during the sections `[lower, upper)`.
-    // Uncounted: the function visits the vertices of one span, and the placer counts the depth of
-    // the tree.
+    // Uncounted: the loop needs no counter, because the function only visits the vertices of one
+    // span, and the placer counts the depth of the tree.
     pub(crate) fn occupy(&mut self, (lower, upper): (u32, u32), start: u64, end: u64) {
         let (lower, upper) = (lower as usize, upper as usize);
         let (mut left, mut right) = (lower + self.leaves, upper + self.leaves);
@@ -81,8 +81,8 @@ impl TimeTree {
     }
 
     /// Appends the ranges that are occupied during at least one of the sections `[lower, upper)`.
-    // Uncounted: the function visits the vertices of one span, and the placer counts the depth of
-    // the tree.
+    // Uncounted: the loop needs no counter, because the function only visits the vertices of one
+    // span, and the placer counts the depth of the tree.
     pub(crate) fn occupied(&self, (lower, upper): (u32, u32), into: &mut Union) {
         let (lower, upper) = (lower as usize, upper as usize);
         let (mut left, mut right) = (lower + self.leaves, upper + self.leaves);

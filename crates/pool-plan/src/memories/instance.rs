@@ -20,7 +20,8 @@ pub(super) struct Instance<'a> {
 
 impl<'a> Instance<'a> {
     /// Divides the time of a problem into sections.
-    // Uncounted: a few passes over the buffers are made before the first plan.
+    // Uncounted: the loop needs no counter, because a few passes over the buffers are made before
+    // the first plan.
     pub(super) fn new(problem: &'a MemoryProblem) -> Self {
         let live = || problem.buffers().iter().flat_map(|one| one.buffer.live_spans());
         let mut times: Vec<i64> = live().map(|span| span.0).collect();

@@ -35,7 +35,8 @@ pub(super) struct Proof {
 
 impl Proof {
     /// For each buffer, returns the memory in which the buffer costs least at these prices.
-    // Uncounted: the function makes one pass over the buffers.
+    // Uncounted: the loop needs no counter, because the function makes only one pass over the
+    // buffers.
     pub(super) fn cheapest(&self, instance: &Instance<'_>) -> Vec<usize> {
         let least = |(buffer, asked): (usize, &Vec<i128>)| {
             let choices = instance.choices(buffer);
@@ -58,7 +59,7 @@ impl Proof {
 
 /// Computes the best lower bound that the method finds. `cost` is the cost of a known plan, which
 /// no lower bound can exceed.
-// Uncounted: the function checks the clock after each step.
+// Uncounted: the loop needs no counter, because the function checks the clock after each step.
 pub(super) fn proof(instance: &Instance<'_>, cost: Option<u64>, limit: Limit<'_>) -> Proof {
     let mut best = prove(instance, &round(instance, &first(instance)));
     let (count, sections) = (instance.len(), instance.times.len());

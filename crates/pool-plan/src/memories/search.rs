@@ -48,7 +48,8 @@ impl<'a> Assignment<'a> {
 
     /// Creates a greedy assignment. Starting with the largest buffer, each buffer is assigned to
     /// the memory that gives the best result.
-    // Uncounted: one pass over the buffers is made before the first plan.
+    // Uncounted: the loop needs no counter, because one pass over the buffers is made before the
+    // first plan.
     pub(super) fn greedy(instance: &'a Instance<'a>, caps: Vec<Option<u64>>) -> Self {
         let memory_of: Vec<usize> =
             (0..instance.len()).map(|buffer| instance.choices(buffer)[0]).collect();

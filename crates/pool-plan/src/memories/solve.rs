@@ -84,8 +84,8 @@ impl MemoryProblem {
 
 /// Returns an error if buffers that are live at the same time exceed the total capacity of the
 /// memories that they allow.
-// Uncounted: before the first plan, a few passes over the buffers are made for each set of
-// memories.
+// Uncounted: the loop needs no counter, because before the first plan, a few passes over the
+// buffers are made for each set of memories.
 fn check_room(instance: &Instance<'_>) -> Result<(), PlanError> {
     let memories = instance.memories();
     let mut sets: Vec<u64> = if memories.len() <= MOST_IN_SETS {

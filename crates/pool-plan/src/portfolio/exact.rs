@@ -119,7 +119,8 @@ impl<'a> Exact<'a> {
 
     /// Prepares a round. The longer the searches find no plan, the closer the easier capacity moves
     /// to the best peak.
-    // Uncounted: the function creates three searches without starting them.
+    // Uncounted: the loop needs no counter, because the function only creates three searches
+    // without starting them.
     pub(super) fn begin(
         &mut self,
         goal: u64,
@@ -145,7 +146,8 @@ impl<'a> Exact<'a> {
     }
 
     /// Reduces all counts of failures by a tenth.
-    // Uncounted: the function makes one pass over the sections.
+    // Uncounted: the loop needs no counter, because the function makes only one pass over the
+    // sections.
     pub(super) fn fade(&mut self) {
         for failures in &mut self.failures {
             *failures = *failures * 9 / 10;
@@ -153,7 +155,8 @@ impl<'a> Exact<'a> {
     }
 
     /// Adds the failures that a search has counted.
-    // Uncounted: the function makes one pass over the sections.
+    // Uncounted: the loop needs no counter, because the function makes only one pass over the
+    // sections.
     pub(super) fn add(&mut self, counts: &[u64]) {
         self.failures.iter_mut().zip(counts).for_each(|(sum, count)| *sum += count);
     }
@@ -254,7 +257,7 @@ pub(super) fn warm_up(number: u64) -> u64 {
 
 /// Returns a term of Luby's sequence of restart lengths: 1, 1, 2, 1, 1, 2, 4, … (Luby, Sinclair and
 /// Zuckerman 1993).
-// Uncounted: the function reads the bits of one number.
+// Uncounted: the loop needs no counter, because the function only reads the bits of one number.
 fn luby(mut term: u64) -> u64 {
     while !(term + 1).is_power_of_two() {
         term -= (1 << term.ilog2()) - 1;

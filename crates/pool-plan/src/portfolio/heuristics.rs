@@ -74,7 +74,7 @@ impl<'a, P: Place, M: Fn() -> P + Sync> Heuristics<'a, M> {
     }
 
     /// Tries all remaining recipes of textbook heuristics. See [`advance`](Self::advance).
-    // Uncounted: a portfolio contains only a few dozen recipes.
+    // Uncounted: the loop needs no counter, because a portfolio contains only a few dozen recipes.
     pub(super) fn advance_textbooks(&mut self, standing: &mut Standing) {
         let last = self.recipes.iter().rposition(Recipe::is_textbook).map_or(0, |last| last + 1);
         self.advance(last.saturating_sub(self.tried), standing);
@@ -125,7 +125,7 @@ impl<'a, P: Place, M: Fn() -> P + Sync> Heuristics<'a, M> {
 
     /// Returns the textbook heuristics that were not tried, or were tried with only one of the two
     /// rules for the last tie.
-    // Uncounted: a portfolio contains only a few dozen recipes.
+    // Uncounted: the loop needs no counter, because a portfolio contains only a few dozen recipes.
     pub(super) fn untried(&self) -> Vec<GreedyHeuristic> {
         let left = &self.recipes[self.tried..];
         let is_left = |one: &GreedyHeuristic| left.iter().any(|recipe| recipe.is_of(*one));

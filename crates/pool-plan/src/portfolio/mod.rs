@@ -187,7 +187,7 @@ fn stop_reason(certificate: &Certificate, target: u64, limit: Limit<'_>) -> Stop
 /// Returns the proof that a plan is optimal, or an estimate of whether such a proof can be found.
 ///
 /// If alignments require padding, the lower bound is below the optimum for most problems.
-// Uncounted: one pass over the items is made after planning.
+// Uncounted: the loop needs no counter, because one pass over the items is made after planning.
 fn proof(certificate: &Certificate, items: &[Item]) -> Proof {
     let is_padded = |item: &Item| item.size % item.alignment != 0;
     if certificate.peak == certificate.bound {

@@ -161,7 +161,7 @@ impl<'a> Repair<'a> {
 
     /// Collects the bottoms and tops of all placed items that conflict with the item that is being
     /// placed.
-    // Uncounted: `put_back` counts the conflicting items.
+    // Uncounted: the loop needs no counter, because `put_back` counts the conflicting items.
     fn find_edges(&mut self, rivals: &[u32]) {
         self.bottoms.clear();
         self.tops.clear();
@@ -178,7 +178,7 @@ impl<'a> Repair<'a> {
     /// good, the function selects the lowest one. Returns `None` if the item would displace an item
     /// that must not move. The candidates are offset 0, the tops of other items, and the offsets at
     /// which the item ends at the bottom of another item or at the capacity.
-    // Uncounted: `put_back` counts the conflicting items.
+    // Uncounted: the loop needs no counter, because `put_back` counts the conflicting items.
     fn cheapest(&self, item: Item) -> Option<u64> {
         let highest = self.capacity.checked_sub(item.size)?;
         let above = self.tops.iter().map(|top| top.0.next_multiple_of(item.alignment));
@@ -193,7 +193,7 @@ impl<'a> Repair<'a> {
 
     /// Returns the cheapest of the given offsets, with its cost. The offsets must be sorted in
     /// ascending order.
-    // Uncounted: `put_back` counts the conflicting items.
+    // Uncounted: the loop needs no counter, because `put_back` counts the conflicting items.
     fn cheapest_of(&self, offsets: impl Iterator<Item = u64>, size: u64) -> Option<(u128, u64)> {
         let (mut tops, mut bottoms) = (self.tops.iter().peekable(), self.bottoms.iter().peekable());
         let (mut ended, mut begun) = (0_u128, 0_u128);
@@ -215,7 +215,7 @@ impl<'a> Repair<'a> {
 }
 
 /// Returns the initial cost of displacing each item.
-// Uncounted: the function makes one pass over the items.
+// Uncounted: the loop needs no counter, because the function makes only one pass over the items.
 fn costs(problem: Conflicted<'_>, dearness: Dearness) -> Vec<u64> {
     let measure = |index: usize| {
         let area = as_float(problem.items[index].size) * as_float(problem.durations[index]);

@@ -85,7 +85,8 @@ struct Progress<'a> {
 impl<P: Place, M: Fn() -> P + Sync> Rounds<'_, M> {
     /// Improves `standing` until it meets the target, no improvement is possible, or the limit is
     /// reached.
-    // Uncounted: the function checks the clock before each round.
+    // Uncounted: the loop needs no counter, because the function checks the clock before each
+    // round.
     pub(super) fn run(&self, standing: &mut Standing, heuristics: &mut Heuristics<'_, M>) {
         let mut progress = Progress {
             repairs: self.repairs(),
@@ -106,7 +107,8 @@ impl<P: Place, M: Fn() -> P + Sync> Rounds<'_, M> {
     }
 
     /// Creates one series of repairs for each cost measure.
-    // Uncounted: the function creates two series of repairs.
+    // Uncounted: the loop needs no counter, because the function only creates two series of
+    // repairs.
     fn repairs(&self) -> Vec<Mutex<Repairs<'_>>> {
         let each = self.conflicted.into_iter().flat_map(|conflicted| {
             [Dearness::Area, Dearness::Side].map(|dearness| (conflicted, dearness))
@@ -274,7 +276,7 @@ impl From<Option<Searched>> for Finding {
 /// Returns the granule of all offsets in canonical plans, which is also the granule of their peaks.
 /// For every plan, there is a canonical plan with the same or a lower peak. If a peak is
 /// impossible, all peaks below the next multiple of the granule are therefore impossible too.
-// Uncounted: the function makes one pass over the items.
+// Uncounted: the loop needs no counter, because the function makes only one pass over the items.
 fn granule(items: &[Item]) -> u64 {
     let numbers = items.iter().flat_map(|item| {
         // An alignment of 1 has no effect on offsets.
@@ -284,7 +286,8 @@ fn granule(items: &[Item]) -> u64 {
     numbers.fold(0, greatest_common_divisor).max(1)
 }
 
-// Uncounted: the number of iterations is at most proportional to the number of bits.
+// Uncounted: the loop needs no counter, because the number of iterations is at most proportional to
+// the number of bits.
 fn greatest_common_divisor(mut one: u64, mut other: u64) -> u64 {
     while other > 0 {
         (one, other) = (other, one % other);

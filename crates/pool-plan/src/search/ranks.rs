@@ -39,8 +39,8 @@ pub(crate) struct Ranker<'a> {
 
 impl<'a> Ranker<'a> {
     /// Creates a ranker for the items of an instance.
-    // Uncounted: the function makes one pass over the instance, which contains up to 4,000,000
-    // pairs.
+    // Uncounted: the loop needs no counter, because the function makes only one pass over the
+    // instance, which contains up to 4,000,000 pairs.
     pub(crate) fn new(instance: &'a Instance) -> Self {
         let size = |&item: &u32| instance.items[item as usize].size;
         let total = |section| instance.sections.row(section).iter().map(size).sum();
@@ -72,7 +72,7 @@ impl<'a> Ranker<'a> {
         Ranks { shapes: None, ..self.sorted(heuristic, failures.unwrap_or(&self.totals), blur) }
     }
 
-    // Uncounted: the function sorts the items once.
+    // Uncounted: the loop needs no counter, because the function only sorts the items once.
     fn sorted(
         &self,
         heuristic: Heuristic,
@@ -111,7 +111,8 @@ fn by_total(total: u128, shape: (u128, u128)) -> ((u128, u128, u128), (u128, u12
 }
 
 /// Returns the maximum of the given numbers over all sections of an item.
-// Uncounted: `renew` counts the sections, and all other callers make one pass over the instance.
+// Uncounted: the loop needs no counter, because `renew` counts the sections, and all other callers
+// make one pass over the instance.
 fn crowd(instance: &Instance, numbers: &[u64], item: usize) -> u64 {
     let sections = instance.sections_of.row(item).iter();
     sections.map(|&section| numbers[section as usize]).max().unwrap_or(0)
@@ -158,8 +159,8 @@ impl Ranks {
     }
 
     /// Restores the former ranks of items.
-    // Uncounted: restoring the ranks takes as long as changing them, which has already been
-    // counted.
+    // Uncounted: the loop needs no counter, because restoring the ranks takes as long as changing
+    // them, which has already been counted.
     pub(super) fn restore(&mut self, before: impl DoubleEndedIterator<Item = (u32, u32)>) {
         for (item, rank) in before.rev() {
             self.ranks[item as usize] = rank;

@@ -189,7 +189,8 @@ impl<'a> Skyline<'a> {
     }
 
     /// Undoes all changes except the first `kept`.
-    // Uncounted: undoing a change takes as long as making it, which has already been counted.
+    // Uncounted: the loop needs no counter, because undoing a change takes as long as making it,
+    // which has already been counted.
     pub(super) fn undo(&mut self, kept: usize) {
         for change in self.changes.drain(kept..).rev() {
             match change {
@@ -202,7 +203,8 @@ impl<'a> Skyline<'a> {
 
     /// Checks all sections that have changed. Returns `true` if `is_possible` is `true` and the
     /// open items of these sections may still fit.
-    // Uncounted: the function reads sections that were counted when they changed.
+    // Uncounted: the loop needs no counter, because the function only reads sections that were
+    // counted when they changed.
     pub(super) fn check(&mut self, mut is_possible: bool) -> bool {
         if is_possible && self.is_dirty.get(self.suspect) == Some(&true) {
             self.is_dirty[self.suspect] = false;
@@ -218,7 +220,8 @@ impl<'a> Skyline<'a> {
     }
 
     /// Increases the weight of future failures relative to past failures.
-    // Uncounted: the function makes one pass over the sections per 460,000 dead ends.
+    // Uncounted: the loop needs no counter, because the function makes only one pass over the
+    // sections per 460,000 dead ends.
     pub(super) fn age(&mut self) {
         self.increment *= GROWTH;
         if self.increment > MOST_WEIGHT {
@@ -228,7 +231,8 @@ impl<'a> Skyline<'a> {
     }
 
     /// Resets the weights of all failures.
-    // Uncounted: the function makes one pass over the sections per 64 restarts.
+    // Uncounted: the loop needs no counter, because the function makes only one pass over the
+    // sections per 64 restarts.
     pub(super) fn forget(&mut self) {
         self.weights.fill(1.0);
         self.increment = 1.0;

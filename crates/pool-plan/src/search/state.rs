@@ -105,8 +105,8 @@ impl<'a> State<'a> {
     }
 
     /// Returns `true` if the empty plan may lead to a plan within the capacity.
-    // Uncounted: the function makes one pass over the instance, which contains up to 4,000,000
-    // pairs.
+    // Uncounted: the loop needs no counter, because the function makes only one pass over the
+    // instance, which contains up to 4,000,000 pairs.
     pub(super) fn is_possible(&self) -> bool {
         let fits =
             |item: usize| self.lowest[item] + self.instance.items[item].size <= self.capacity;
@@ -140,7 +140,8 @@ impl<'a> State<'a> {
     }
 
     /// Undoes the most recent placement.
-    // Uncounted: undoing the changes takes as long as making them, which has already been counted.
+    // Uncounted: the loop needs no counter, because undoing the changes takes as long as making
+    // them, which has already been counted.
     pub(super) fn undo(&mut self, item: u32, mark: Mark) {
         for (other, lowest) in self.changed_lowest.drain(mark.lowest..).rev() {
             self.lowest[other as usize] = lowest;

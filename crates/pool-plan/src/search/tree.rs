@@ -74,8 +74,8 @@ pub(crate) struct Search<'a> {
 
 impl<'a> Search<'a> {
     /// Creates a search that prefers items with low ranks.
-    // Uncounted: the function makes one pass over the instance, which contains up to 4,000,000
-    // pairs.
+    // Uncounted: the loop needs no counter, because the function makes only one pass over the
+    // instance, which contains up to 4,000,000 pairs.
     pub(crate) fn new(instance: &'a Instance, capacity: u64, ranks: Ranks) -> Self {
         let count = instance.items.len();
         let mut search = Self {
@@ -238,7 +238,8 @@ impl<'a> Search<'a> {
     }
 
     /// Backtracks from a choice without candidates to the last choice with untried candidates.
-    // Uncounted: the function visits vertices of the path, which were counted when they were added.
+    // Uncounted: the loop needs no counter, because the function only visits vertices of the path,
+    // which were counted when they were added.
     fn fail(&mut self) {
         while let Some(vertex) = self.path.pop() {
             match vertex {
@@ -261,7 +262,8 @@ impl<'a> Search<'a> {
 
     /// Keeps the placements of a part whose items have all been placed, and continues with the next
     /// part.
-    // Uncounted: the function visits vertices of the path, which were counted when they were added.
+    // Uncounted: the loop needs no counter, because the function only visits vertices of the path,
+    // which were counted when they were added.
     fn succeed(&mut self) {
         while let Some(vertex) = self.path.last_mut() {
             match vertex {

@@ -129,8 +129,8 @@ pub(crate) struct NicheSearch<'a> {
 
 impl<'a> NicheSearch<'a> {
     /// Creates a search. The sections of the instance must be ordered.
-    // Uncounted: the function makes one pass over the instance, which contains up to 4,000,000
-    // pairs.
+    // Uncounted: the loop needs no counter, because the function makes only one pass over the
+    // instance, which contains up to 4,000,000 pairs.
     pub(crate) fn new(instance: &'a Instance, capacity: u64, focus: Focus, random: Random) -> Self {
         let mut skyline = Skyline::new(instance, capacity);
         let fits = |(item, &lowest): (usize, &u64)| lowest + instance.items[item].size <= capacity;
@@ -259,7 +259,8 @@ impl<'a> NicheSearch<'a> {
     }
 
     /// Selects a section of a part, and lists the items that can be placed at its floor.
-    // Uncounted: the candidates are counted when they are listed.
+    // Uncounted: the loop needs no counter, because the candidates are counted when they are
+    // listed.
     fn enter(&mut self, part: Range) {
         let Some(section) = self.section(part) else {
             self.succeed();
@@ -326,7 +327,8 @@ impl<'a> NicheSearch<'a> {
     }
 
     /// Backtracks from an exhausted choice to the last choice with untried options.
-    // Uncounted: the function visits vertices of the path, which were counted when they were added.
+    // Uncounted: the loop needs no counter, because the function only visits vertices of the path,
+    // which were counted when they were added.
     fn fail(&mut self, lists: usize) {
         self.dead_ends += 1.0;
         self.skyline.age();
@@ -340,7 +342,8 @@ impl<'a> NicheSearch<'a> {
 
     /// Keeps the placements of a part whose items have all been placed, and continues with the next
     /// part.
-    // Uncounted: the function visits vertices of the path, which were counted when they were added.
+    // Uncounted: the loop needs no counter, because the function only visits vertices of the path,
+    // which were counted when they were added.
     fn succeed(&mut self) {
         while let Some(vertex) = self.path.last_mut() {
             match vertex {
