@@ -53,8 +53,8 @@ pub unsafe trait Adaptor: Sized + 'static {
     /// The inner backend.
     type Inner: PoolBackend;
 
-    /// The descriptor that is stored with a cached shape. It is the inner backend's descriptor, or
-    /// a type that contains the inner backend's descriptor.
+    /// The descriptor that is stored with a cached shape, which is the inner backend's descriptor
+    /// or a type that contains it.
     type Descriptor: Default + 'static + BorrowMut<<Self::Inner as PoolBackend>::Descriptor>;
 
     /// Returns the inner backend's context.

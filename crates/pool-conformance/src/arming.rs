@@ -23,7 +23,8 @@ impl<B> fmt::Debug for ArmingBackend<B> {
 }
 
 thread_local! {
-    /// The first byte of each block that was passed to `reuse`, while a test records these bytes.
+    /// The first byte of each block that was passed to `reuse`, or `None` if no test records these
+    /// bytes.
     static ORDERED: RefCell<Option<Vec<u8>>> = const { RefCell::new(None) };
 }
 
@@ -242,7 +243,7 @@ unsafe impl<B: HostBackend> PoolBackend for ArmingBackend<B> {
 
     unsafe fn reuse(context: &B::Context, block: B::Block, why: Reuse) -> Result<(), B::Error> {
         ORDERED.with_borrow_mut(|ordered| {
-            // SAFETY: a block that had a view contains at least one byte. The first byte is
+            // SAFETY: a block that had a view contains at least one byte. The block's first byte is
             // initialised, as `first_bytes_at_reuse` requires, and the caller promises that no view
             // of the block exists.
             ordered.as_mut().map(|bytes| bytes.push(unsafe { B::host_pointer(block).read() }))

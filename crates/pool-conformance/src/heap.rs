@@ -37,10 +37,10 @@ fn layout(bytes: usize) -> Layout {
 }
 
 // SAFETY: blocks come from the global allocator, are aligned to `ALIGN`, and are initialised with
-// zeros. They do not move, and any thread may free them. `free` returns a block with the layout
+// zeros. Blocks do not move, and any thread may free them. `free` returns a block with the layout
 // with which it was allocated, which the ledger checks. `free` panics only if the pool violated its
-// own side of the contract. Such a panic makes a test fail, but does not abort the process. Views
-// are slices of exactly the requested elements.
+// own side of the contract. A panic in `free` makes a test fail, but does not abort the process.
+// Views are slices of exactly the requested elements.
 unsafe impl PoolBackend for HeapBackend {
     type Layout = Slots;
     type Context = Ledger;
@@ -58,8 +58,8 @@ unsafe impl PoolBackend for HeapBackend {
     #[inline(always)]
     fn align_block(block: NonNull<u8>, align: usize) -> NonNull<u8> {
         let padding = block.addr().get().wrapping_neg() & (align - 1);
-        // An address at the top of the address space would wrap around to null. Such a block is
-        // therefore not moved.
+        // A block at the top of the address space is not moved, because its address would wrap
+        // around to null.
         NonNull::new(block.as_ptr().wrapping_add(padding)).unwrap_or(block)
     }
 

@@ -1,4 +1,4 @@
-//! A ledger of a backend's blocks. It records the blocks that were allocated and freed, and
+//! A ledger of a backend's blocks, which records the blocks that were allocated and freed, and
 //! determines which future allocations the test refuses. A backend under test reports every block
 //! to the ledger when memory is allocated and freed, and asks the ledger before each allocation.
 
@@ -69,7 +69,8 @@ struct BlockEntry {
 // tracks the block any longer.
 unsafe impl Send for BlockEntry {}
 
-/// The numbers of blocks that a backend has allocated. They are counted independently of the pools.
+/// The numbers of blocks that a backend has allocated, which are counted independently of the
+/// pools.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct BlockCounts {
     /// The number of blocks that are currently allocated.
@@ -116,8 +117,8 @@ pub struct RefusalError {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Fault {
-    /// A block was freed that was not allocated. Either the block was freed twice, or its address
-    /// never belonged to a block.
+    /// A block was freed that was not allocated. The block was freed twice, or its address never
+    /// belonged to a block.
     NotAllocated {
         /// The address of the memory that was freed.
         address: usize,
@@ -235,8 +236,8 @@ impl Ledger {
     }
 
     /// Records that a backend frees a block. Returns `false` if no such block exists, or if the
-    /// block has a different size. In this case, the ledger records a [`Fault`], and the backend
-    /// must not free the memory.
+    /// block has a different size. If the result is `false`, the ledger records a [`Fault`], and
+    /// the backend must not free the memory.
     #[must_use = "memory that is not a block's must not be given back"]
     pub fn freed(&self, address: usize, bytes: usize) -> bool {
         let may = self.freeing(address, bytes);
@@ -247,8 +248,8 @@ impl Ledger {
     }
 
     /// Records that a pool has freed a block whose memory the backend returns later, in queue
-    /// order. Apart from this, the method is the same as [`freed`](Self::freed). After the memory
-    /// has been returned, the backend must call [`returned`](Self::returned).
+    /// order. The method returns the same result as [`freed`](Self::freed). After the memory has
+    /// been returned, the backend must call [`returned`](Self::returned).
     #[must_use = "memory that is not a block's must not be given back"]
     pub fn freeing(&self, address: usize, bytes: usize) -> bool {
         let entries = &mut *self.entries();

@@ -1,5 +1,5 @@
 //! An adaptor that counts and refuses allocations, for backends that have no ledger of their own.
-//! It reports every block that the pool allocates and frees to a [`Ledger`].
+//! The adaptor reports every block that the pool allocates and frees to a [`Ledger`].
 
 use std::fmt;
 
@@ -72,5 +72,5 @@ unsafe impl<B: HostBackend> Adaptor for LedgeredContext<B> {
 }
 
 // SAFETY: the adaptor passes blocks and parts of blocks to the inner backend without changing them.
-// Its views are the views of the inner backend, which ignore their slot.
+// The adaptor's views are the views of the inner backend, which ignore their slot.
 unsafe impl<B: HostBackend + StackedBackend> StackedAdaptor for LedgeredContext<B> {}

@@ -45,10 +45,11 @@
 //! ```
 //!
 //! The probe of a backend with a work queue needs two more kinds of methods, as in
-//! [`DeferredProbe`]. The first kind enqueues work without waiting for it ([`Probe::write_later`],
-//! [`Probe::read_later`]), which tests the order of work. The second kind enqueues work that the
-//! pool cannot see ([`Probe::write_elsewhere`]). If a probe does not support a method, the cases
-//! that need this method are printed as `SKIPPED`. To see them, run `cargo test -- --nocapture`.
+//! [`DeferredProbe`]. Methods of the first kind enqueue work without waiting for it
+//! ([`Probe::write_later`], [`Probe::read_later`]), which tests the order of work. Methods of the
+//! second kind enqueue work that the pool cannot see ([`Probe::write_elsewhere`]). If a probe does
+//! not support a method, the cases that need the method are printed as `SKIPPED`. To see the
+//! skipped cases, run `cargo test -- --nocapture`.
 //!
 //! | starting point | description |
 //! |---|---|

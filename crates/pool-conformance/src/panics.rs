@@ -33,7 +33,7 @@ const IN_ALLOCATION: &str = "the test panics instead of allocating";
 ///
 /// # Panics
 ///
-/// This function always panics, with a message that [`is_in_allocation`] recognises.
+/// The function always panics, with a message that [`is_in_allocation`] recognises.
 pub fn panic_in_allocation(bytes: usize) -> ! {
     panic!("{IN_ALLOCATION} {bytes} bytes");
 }

@@ -49,8 +49,8 @@ pub trait Probe: 'static {
     fn context(&self) -> <Self::Backend as PoolBackend>::Context;
 
     /// Returns the address at which a view starts. If blocks have no addresses, returns a number
-    /// that identifies the bytes of the view. Such numbers must count bytes like addresses,
-    /// starting at a multiple of the backend's alignment.
+    /// that identifies the bytes of the view. The numbers must count bytes like addresses, starting
+    /// at a multiple of the backend's alignment.
     fn address<T: Element>(&self, view: &View<'_, Self, T>) -> usize {
         self.shared_address::<T>(&view.as_view())
     }
@@ -65,7 +65,7 @@ pub trait Probe: 'static {
 
     /// Waits until all earlier work is done, and returns the elements of a shared view.
     /// [`PoolView`](pool_core::PoolView) does not read elements of types that have invalid byte
-    /// patterns. This method may read them, because the tests have written valid elements.
+    /// patterns. `read_shared` may read them, because the tests have written valid elements.
     fn read_shared<T: Element>(&self, view: &SharedView<'_, Self, T>) -> Vec<T>;
 
     /// Overwrites a view with `elements`, whose number equals the view's length.
@@ -79,17 +79,17 @@ pub trait Probe: 'static {
     /// a user of the backend enqueues. The work may run at any time before the next wait, on the
     /// queue of the view's pool.
     ///
-    /// If views are host memory, the work is complete when the call returns, and this method is the
-    /// same as [`write`](Self::write). Both methods may also be the same if copies from the host
-    /// are enqueued like other work.
+    /// If views are host memory, the work is complete when the call returns, and `write_later` is
+    /// the same as [`write`](Self::write). The two methods may also be the same if copies from the
+    /// host are enqueued like other work.
     fn write_later<T: Element>(&self, view: &mut View<'_, Self, T>, elements: &[T]) {
         self.write::<T>(view, elements);
     }
 
-    /// Enqueues *work* that reads a view, without waiting for the work. This method is the
+    /// Enqueues *work* that reads a view, without waiting for the work. `read_later` is the
     /// counterpart of [`write_later`](Self::write_later). The returned function may be called after
-    /// the view has been dropped. It returns the elements that the view contains after all work
-    /// that was enqueued before this call, and before all work that is enqueued later.
+    /// the view has been dropped. The function returns the elements that the view contains after
+    /// all work that was enqueued before this call, and before all work that is enqueued later.
     fn read_later<T: Element>(&self, view: &SharedView<'_, Self, T>) -> Later<'_, T>;
 
     /// Returns the number of views that [random programs](crate::programs) read with
@@ -101,9 +101,9 @@ pub trait Probe: 'static {
     }
 
     /// Enqueues a write in such a way that the pool cannot see it, for example on another stream.
-    /// Apart from this, the method is the same as [`write_later`](Self::write_later). The backend's
-    /// views must then [arm](pool_core::SlotRef::arm) their slot. The write runs after all work on
-    /// the pool's queue.
+    /// The arguments are the same as for [`write_later`](Self::write_later). The backend's views
+    /// must [arm](pool_core::SlotRef::arm) their slot during such a write. The write runs after all
+    /// work on the pool's queue.
     ///
     /// # Errors
     ///
@@ -183,16 +183,16 @@ pub trait Probe: 'static {
     /// ledger identifies a block by the [`address`](Self::address) of a view at the start of the
     /// block.
     ///
-    /// Either the backend itself reports its blocks ([`HeapBackend`](crate::HeapBackend)), or an
-    /// adaptor reports the calls of the pool ([`LedgeredBackend`](crate::LedgeredBackend)). A use
-    /// of a freed block is detected only if the backend keeps freed memory and records the use
-    /// ([`Ledger::note_fault`]). In all other backends, only a sanitizer or Miri detects such a
+    /// The blocks are reported by the backend itself ([`HeapBackend`](crate::HeapBackend)), or by
+    /// an adaptor that sees the calls of the pool ([`LedgeredBackend`](crate::LedgeredBackend)). A
+    /// use of a freed block is detected only if the backend keeps freed memory and records the use
+    /// ([`Ledger::note_fault`]). For all other backends, only a sanitizer or Miri detects such a
     /// use.
     ///
     /// # Errors
     ///
-    /// Returns [`SkipReason`] if the blocks cannot be counted. In this case, the tests do not
-    /// detect leaks, overlaps or double frees.
+    /// Returns [`SkipReason`] if the blocks cannot be counted, so that leaks, overlaps and double
+    /// frees are not detected.
     fn accounting(&self) -> Result<&Ledger, SkipReason>;
 
     /// Returns the ledger that the backend [asks](Ledger::ask) before every allocation. With this
@@ -202,8 +202,8 @@ pub trait Probe: 'static {
     ///
     /// # Errors
     ///
-    /// Returns [`SkipReason`] if the backend cannot be made to fail. In this case, failing
-    /// allocations are not tested.
+    /// Returns [`SkipReason`] if the backend cannot be made to fail, so that failing allocations
+    /// are not tested.
     fn refusal(&self) -> Result<&Ledger, SkipReason>;
 }
 

@@ -1,5 +1,6 @@
-//! The smallest backend that passes all tests. It shows what a new backend must implement. It
-//! allocates words on the heap, never fails, needs no ordering, and stores nothing with a shape.
+//! The smallest backend that passes all tests, which shows what a new backend must implement. The
+//! toy allocates words on the heap, never fails, needs no ordering, and stores nothing with a
+//! shape.
 
 use std::convert::Infallible;
 use std::mem::MaybeUninit;
@@ -14,7 +15,7 @@ use pool_core::{
 #[derive(Debug)]
 pub struct Toy;
 
-// SAFETY: a block is a leaked boxed slice of zeroed words. It is aligned to 8 and not shared.
+// SAFETY: a block is a leaked boxed slice of zeroed words, which is aligned to 8 and not shared.
 // `free` restores the box with the same number of words. Any thread may own a block. Host views
 // need no ordering.
 unsafe impl PoolBackend for Toy {

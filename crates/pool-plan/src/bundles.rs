@@ -3,9 +3,9 @@
 //! Items of equal size with consecutive lifetimes form a chain, and all items of a chain lie at the
 //! same offset. Items that are live in the same sections form a pile, in which each item lies on
 //! top of the previous one. Bundles are combined into larger chains and piles until no more can be
-//! combined. Bundles exclude some plans. However, bundles undo any number of straight cuts of a
-//! rectangle, and the tensors of a neural network form chains. Chains are formed first, because
-//! equal sizes are a stronger hint than equal lifetimes.
+//! combined. Bundles exclude some plans. Nevertheless, bundles are useful, because they undo any
+//! number of straight cuts of a rectangle, and because the tensors of a neural network form chains.
+//! Chains are formed before piles, because equal sizes are a stronger hint than equal lifetimes.
 
 use crate::adjacency::{index, indices};
 use crate::item::Item;

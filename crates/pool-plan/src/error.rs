@@ -184,9 +184,9 @@ pub enum PlanError {
         /// The index of the second memory.
         second: usize,
     },
-    /// The memories that a buffer allows are invalid. Either there are none, or one is listed
-    /// twice, or the buffer is fixed in a memory that it does not allow, or it has a fixed offset
-    /// but allows several memories.
+    /// The memories that a buffer allows are invalid. The list of memories is empty, a memory is
+    /// listed twice, the buffer is fixed in a memory that it does not allow, or the buffer has a
+    /// fixed offset but allows several memories.
     #[error("buffer {id}: {what}")]
     BadMemories {
         /// The name of the buffer.
@@ -237,8 +237,8 @@ pub enum PlanError {
         /// The indices of the buffers.
         witness: Vec<usize>,
     },
-    /// The planner found no plan within the capacities of all memories. Either an exhaustive search
-    /// proved that no such plan exists, or the budget ended.
+    /// The planner found no plan within the capacities of all memories. An exhaustive search proved
+    /// that no such plan exists, or the budget ended.
     #[error(
         "no plan of {buffers} buffers within the capacities of {memories} memories {}",
         if *proved { "exists: every assignment was tried" } else { "was found in the budget: give it more time" }

@@ -9,7 +9,7 @@ pub enum EdgeKind {
     #[default]
     Full,
     /// The second operation may begin while the first is still running (programmatic dependent
-    /// launch, launch order). Such an edge does not order memory accesses.
+    /// launch, launch order). An edge of this kind does not order memory accesses.
     Programmatic,
 }
 
@@ -40,7 +40,7 @@ impl Edge {
 #[cfg_attr(feature = "serde", derive(serde::Deserialize, serde::Serialize))]
 #[cfg_attr(feature = "serde", serde(rename_all = "snake_case"))]
 pub enum Role {
-    /// The buffer is live only within the graph. It may share bytes with buffers that are ordered
+    /// The buffer is live only within the graph, and may share bytes with buffers that are ordered
     /// before or after it.
     #[default]
     Temporary,
@@ -78,9 +78,9 @@ pub struct GraphBuffer {
     /// The free markers. Every use of the buffer is either one of these operations or precedes one
     /// of them.
     ///
-    /// A buffer without free markers is in use until the graph ends. It may reuse the bytes of
-    /// earlier buffers, but no later buffer can reuse its bytes. If edges lead from a free marker
-    /// to the alloc marker, the problem is refused, because no use could lie between the two
+    /// A buffer without free markers is in use until the graph ends. Such a buffer may reuse the
+    /// bytes of earlier buffers, but no later buffer can reuse its bytes. If edges lead from a free
+    /// marker to the alloc marker, the problem is refused, because no use could lie between the two
     /// markers.
     #[cfg_attr(feature = "serde", serde(default, deserialize_with = "crate::lists::markers"))]
     pub freed_by: Vec<usize>,

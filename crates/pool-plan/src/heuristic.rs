@@ -3,8 +3,8 @@
 
 use std::fmt;
 
-/// A textbook greedy heuristic. It places the buffers one by one in a fixed order. Each buffer is
-/// placed in a free range between the buffers that it must not share bytes with, or above all of
+/// A textbook greedy heuristic, which places the buffers one by one in a fixed order. Each buffer
+/// is placed in a free range between the buffers that it must not share bytes with, or above all of
 /// them.
 ///
 /// Ties in the order are broken by the starts of the buffers, and then by their positions in the
@@ -38,8 +38,8 @@ pub enum GreedyOrder {
     /// The buffer with the most conflicts comes first. Two buffers conflict if they must not share
     /// bytes. If buffers have gaps, each pair of overlapping live spans counts as a conflict.
     Conflicts,
-    /// The buffer that ends last comes first. This order is the reverse, in time, of the order by
-    /// starts.
+    /// The buffer that ends last comes first. If time were reversed, this order would be the order
+    /// by starts.
     End,
     /// The time with the most live bytes comes first, and of the buffers that are live at that
     /// time, the largest comes first (greedy by breadth, as in `TFLite`).

@@ -1,5 +1,5 @@
-//! The size, alignment and fixed offset of a buffer. Apart from these values, the solvers only need
-//! the conflicts between buffers.
+//! The size, alignment and fixed offset of a buffer. The only other input of the solvers is the
+//! list of conflicts between buffers.
 
 /// The size of a buffer, and the constraints on its offset.
 #[derive(Clone, Copy, Debug)]

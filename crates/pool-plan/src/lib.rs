@@ -1,4 +1,4 @@
-//! An offline memory planner. It places buffers whose lifetimes are known in advance, so that
+//! An offline memory planner, which places buffers whose lifetimes are known in advance, so that
 //! together they need as few bytes as possible. Each plan contains a certificate that states a
 //! lower bound.
 //!

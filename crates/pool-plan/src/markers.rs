@@ -7,8 +7,8 @@ use crate::graph::{Edge, GraphBuffer};
 use crate::limits;
 use crate::operations::Operations;
 
-/// A free marker that may precede the alloc marker of the same buffer. Both markers are stored as
-/// positions in the order of operations.
+/// A free marker that may precede the alloc marker of the same buffer. The positions of both
+/// markers refer to the order of operations.
 #[derive(Clone, Copy)]
 struct Doubt {
     free: usize,

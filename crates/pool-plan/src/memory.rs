@@ -21,7 +21,7 @@ pub struct Memory {
 }
 
 impl Memory {
-    /// Creates a memory without a capacity. Its cost per byte is 1, and its traffic costs nothing.
+    /// Creates a memory without a capacity. The memory costs 1 per byte, and nothing for traffic.
     #[must_use]
     pub fn new(name: impl Into<String>) -> Self {
         Self { name: name.into(), capacity: None, cost: 1, traffic_cost: 0 }

@@ -74,8 +74,8 @@ impl Operations {
 
     /// Returns a cycle among the operations that still have pending predecessors.
     fn cycle(&self, edges: &[Edge], pending: &[u32]) -> Vec<usize> {
-        // Each of these operations waits for another of them, so following the edges backwards must
-        // reach some operation twice.
+        // Each operation in `waits_for` waits for another operation in it, so following the edges
+        // backwards must reach some operation twice.
         let mut waits_for = vec![None; pending.len()];
         for edge in edges {
             let (from, to) = (self.index(edge.from), self.index(edge.to));

@@ -276,7 +276,7 @@ impl HappensBeforeProblem {
 
 impl HappensBeforeProblem {
     /// Computes the lower bound in at most half of the budget that remains after the first plan.
-    /// The other half of the budget is reserved for planning.
+    /// The remaining budget is reserved for planning.
     fn bound_in_budget(
         &self,
         precedes: &BitMatrix,
@@ -293,15 +293,15 @@ impl HappensBeforeProblem {
     }
 }
 
-/// A topological order of a graph's operations. It stores the position of each operation.
+/// A topological order of a graph's operations, which stores the position of each operation.
 struct Positions {
     operations: Operations,
     places: Vec<i64>,
 }
 
 impl Positions {
-    /// Computes a topological order of the operations. Such an order exists, because the problem
-    /// was checked for cycles when it was created.
+    /// Computes a topological order of the operations. A topological order exists, because the
+    /// problem was checked for cycles when it was created.
     fn of(problem: &HappensBeforeProblem) -> Result<Self, PlanError> {
         let operations = Operations::of(problem.edges(), problem.buffers());
         let order = operations.in_order(problem.edges());

@@ -2,17 +2,16 @@
 //!
 //! Every loop whose length depends on the input counts its passes with one of two counters. A
 //! [`Watch`] belongs to one task, and checks the deadline and the stop flag after every few
-//! thousand passes. A [`Work`] belongs to a search that runs in slices of fixed length. Its results
-//! depend only on the count, and never on the clock. The test `every_loop_is_counted` in `xtask`
-//! finds loops that use neither counter.
+//! thousand passes. A [`Work`] belongs to a search that runs in slices of fixed length, so that the
+//! result of the search depends only on the count, and never on the clock. The test
+//! `every_loop_is_counted` in `xtask` finds loops that use neither counter.
 
 use std::cell::Cell;
 use std::time::Instant;
 
 use crate::options::Monitor;
 
-/// The number of passes between two checks of the clock. This number of passes takes about 50
-/// microseconds.
+/// The number of passes between two checks of the clock, which take about 50 microseconds.
 const UNWATCHED: u64 = 1 << 14;
 
 /// The conditions under which the planner stops.

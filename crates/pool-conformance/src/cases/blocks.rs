@@ -192,8 +192,8 @@ fn neighbours<P: Probe>(world: &World<'_, P>, pool: &mut Pool<P::Backend>) -> Ou
     for &length in LENGTHS {
         for given in InitialContent::ALL {
             let mut inner = scope.scope();
-            // This acquire allocates the block in advance, so that the other blocks of this round
-            // may be adjacent.
+            // Acquiring the array once in advance allocates its block, so that the other blocks of
+            // this round may be adjacent.
             inner.scope().try_acquire::<u8, _>(length)?;
             let mut before = inner.try_acquire::<u8, _>(length)?;
             world.write(&mut before, 2);

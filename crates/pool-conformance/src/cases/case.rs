@@ -115,8 +115,8 @@ fn judge<P: Probe>(body: impl FnOnce() -> Outcome<P>) -> Result<Ending, String> 
     }
 }
 
-/// Checks a pool after its case, and drops the pool. Only the first failure is reported. Otherwise,
-/// a backend that panics when its pool is dropped would hide the failure of the case.
+/// Checks a pool after its case, and drops the pool. Only the first failure is reported, because a
+/// backend that panics when its pool is dropped would hide the failure of the case.
 fn conclude<T>(mut pool: T, ended: Result<Ending, String>, check: impl FnOnce(&mut T)) -> Ending {
     let told = |payload: Box<dyn Any + Send>| format!("{AFTERWARDS}{}", text(payload.as_ref()));
     let checked =

@@ -1,4 +1,4 @@
-//! Cases about counters and disjoint memory. They use nested scopes, helper functions that acquire
+//! Cases about counters and disjoint memory, with nested scopes, helper functions that acquire
 //! while an outer scope holds arrays, and plain functions in between.
 
 use pool_core::{Pool, Scope};

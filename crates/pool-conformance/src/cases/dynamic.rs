@@ -1,4 +1,4 @@
-//! Cases about dynamic pools. They test checkpoints, rewinding at the root, depths without a
+//! Cases about dynamic pools. The cases test checkpoints, rewinding at the root, depths without a
 //! checkpoint, stale and foreign handles, and a scope that is used together with the handles.
 
 use pool_core::{DynamicPool, PoolError};
@@ -120,7 +120,7 @@ fn value_survives<P: Probe>(
     let lengths: &[usize] = if cfg!(miri) { &[0, 65] } else { &[0, 1, 64, 1_000, 3] };
     for &length in lengths {
         let depth = pool.try_checkpoint()?;
-        // These acquires need more than one slot table.
+        // The number of acquires is large enough to need more than one slot table.
         for _ in 0..40 {
             let handle = pool.try_acquire::<f32>(length)?;
             world.write(&mut pool.get_mut(handle)?, 7);

@@ -1,6 +1,6 @@
 //! Cases about work that the pool cannot see. After a view has armed its slot, `reuse` must order
-//! such work before the slot's block is handed out again or freed. These cases are skipped if the
-//! views have no such work.
+//! such work before the slot's block is handed out again or freed. A case is skipped if the views
+//! of the backend have no such work.
 
 use pool_core::{PodElement, Pool, PoolBackend};
 

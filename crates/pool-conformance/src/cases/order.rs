@@ -1,6 +1,6 @@
 //! Cases about the order of work. An acquire fills a block after all work that earlier views of the
-//! block enqueued, and before all work that later views enqueue. These cases wait only at their
-//! end. If a view is read, a queue has therefore not run any work yet.
+//! block enqueued, and before all work that later views enqueue. A case waits only at its end, so
+//! that a queue has not run any work when a view is first read.
 
 use pool_core::{DynamicPool, Pool, PoolConfig, PoolView};
 
@@ -73,7 +73,7 @@ fn after_work_of<P: Probe, T: Sample, U: Sample>(
     given: InitialContent,
     length: usize,
 ) -> Outcome<P> {
-    // Both views use the same block, whose size is the size of the larger view.
+    // The two views use the same block, whose size is the size of the larger view.
     let most = length * size_of::<T>().max(size_of::<U>());
     pool.scope().try_acquire_zeroed::<u8, _>(most)?;
     let mut scope = pool.scope();
@@ -217,8 +217,8 @@ fn enter<'p, P: Probe, T: Sample>(
     Ok(())
 }
 
-/// The number of commands that are enqueued without a wait. This number exceeds the number of
-/// commands that a backend might buffer.
+/// The number of commands that are enqueued without a wait, which exceeds the number of commands
+/// that a backend might buffer.
 const LONG: usize = if cfg!(miri) { 30 } else { 4_000 };
 
 fn long_queue<P: Probe>(world: &World<'_, P>, pool: &mut Pool<P::Backend>) -> Outcome<P> {

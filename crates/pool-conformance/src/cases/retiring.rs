@@ -1,6 +1,6 @@
-//! Cases about blocks that are freed while work on them is still enqueued. Such a block may be
-//! freed by growth, `trim`, `compact` or `clear`, or when its pool is dropped. The work must still
-//! find the memory. The memory must be handed out again only after the work has run.
+//! Cases about blocks that are freed while work on them is still enqueued. A block may be freed by
+//! growth, `trim`, `compact` or `clear`, or when its pool is dropped. The enqueued work must still
+//! find the memory of the block. The memory must be handed out again only after the work has run.
 
 use pool_core::{Compaction, DynamicPool, Pool, PoolView};
 

@@ -1,6 +1,6 @@
 //! Cases about the descriptor that a backend stores with a cached shape. The descriptor must match
-//! its shape, even after other shapes have been cached or evicted, or have lost their block. These
-//! cases are skipped if the probe cannot inspect descriptors.
+//! its shape, even after other shapes have been cached or evicted, or have lost their block. A case
+//! is skipped if the probe cannot inspect descriptors.
 
 use pool_core::{DescribedBlock, PodElement, Pool, Scope};
 

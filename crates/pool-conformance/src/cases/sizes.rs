@@ -1,4 +1,4 @@
-//! Cases about sizes. They test acquires without elements, acquires that exceed any memory, growth,
+//! Cases about sizes, such as acquires without elements, acquires that exceed any memory, growth,
 //! and capacity that is kept.
 
 use pool_core::{Pool, PoolBackend, PoolConfig, PoolError, PoolView, ShapeError};

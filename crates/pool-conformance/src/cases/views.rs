@@ -1,4 +1,4 @@
-//! Cases about views in generic code. They test the pointers and parts of views, and filling,
+//! Cases about views in generic code. The cases test the pointers and parts of views, and filling,
 //! zeroing, copying and reading through views. Each operation must run in queue order.
 
 use std::ops::Range;
@@ -30,8 +30,8 @@ pub(super) fn cases<P: Probe>() -> Vec<Case<P>> {
 /// The number of elements in each view.
 const LENGTH: usize = 40;
 
-/// The tested parts of a view. They lie at the ends of the view or inside it, and some are empty.
-/// Their offsets and lengths are not multiples of a word.
+/// The tested parts of a view, which lie at the ends of the view or inside it. Some parts are
+/// empty. The offsets and lengths of the parts are not multiples of a word.
 const PARTS: [Range<usize>; 6] = [0..LENGTH, 0..7, 33..LENGTH, 3..8, 5..6, 11..11];
 
 fn lent<P: Probe>(world: &World<'_, P>, pool: &mut Pool<P::Backend>) -> Outcome<P> {
@@ -181,7 +181,7 @@ fn copied<P: Probe>(world: &World<'_, P>, pool: &mut Pool<P::Backend>) -> Outcom
     let held = world.read_later(&copy);
     world.assert_holds(&source, 2);
     assert_eq!(held(), samples::<u16>(1, LENGTH));
-    // This block copies between parts of the same array.
+    // Contents can be copied between parts of the same array.
     {
         let (mut left, right) = source.reborrow().into_split_at(LENGTH / 2).expect("half of it");
         left.copy_from(right.as_view()).unwrap_or_else(|error| panic!("{error}"));

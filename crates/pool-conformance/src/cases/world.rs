@@ -1,6 +1,6 @@
-//! The environment of a case. It contains a probe, and creates contents that identify views. It
-//! also states if a test makes allocations fail. In this case, a pool frees its idle blocks and may
-//! allocate more often than usual.
+//! The environment of a case, which contains a probe and creates contents that identify views. The
+//! environment also knows if a test makes allocations fail. If a test does, a pool frees its idle
+//! blocks and may allocate more often than usual.
 
 use std::cell::Cell;
 use std::fmt::Debug;

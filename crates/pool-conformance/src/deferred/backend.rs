@@ -1,5 +1,5 @@
-//! The deferred backend. Its blocks are only identities, and every access to their contents is a
-//! command.
+//! The deferred backend, whose blocks are only identities. Every access to the contents of a block
+//! is a command.
 
 use pool_core::{Advice, Device, Element, PoolBackend, Reuse, SlotRef, Slots, ViewError, bytemuck};
 

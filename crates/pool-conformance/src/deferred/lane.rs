@@ -1,4 +1,4 @@
-//! Commands, the blocks that they access, and the lane that stores commands until a wait. These
+//! Commands, the blocks that they access, and the lane that stores commands until a wait. All three
 //! types are in one file because they refer to each other. A buffer refers to its lane, a lane
 //! refers to its commands, and a command refers to its block.
 
@@ -34,7 +34,7 @@ impl Buffer {
     }
 }
 
-/// A block. It refers to a buffer of its queue, but does not own the buffer. A driver's
+/// A block, which refers to a buffer of its queue but does not own the buffer. A driver's
 /// reference-counted handle can be converted into a `Copy` block in the same way, if a table in the
 /// context owns the handle and the block refers to it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

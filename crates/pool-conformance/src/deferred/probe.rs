@@ -1,4 +1,4 @@
-//! The probe of the deferred backend. It is an example of a probe for a backend with a command
+//! The probe of the deferred backend, which is an example of a probe for a backend with a command
 //! queue.
 
 use pool_core::{Element, PodElement};

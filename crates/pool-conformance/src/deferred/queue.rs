@@ -9,8 +9,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use super::lane::{Buffer, DeferredBlock, Lane};
 use crate::ledger::Ledger;
 
-/// The context of a pool with [`DeferredBackend`](super::DeferredBackend) memory. It consists of a
-/// queue and the table that owns the buffers of all blocks.
+/// The context of a pool with [`DeferredBackend`](super::DeferredBackend) memory, which consists of
+/// a queue and the table that owns the buffers of all blocks.
 pub struct Queue {
     lane: Rc<Lane>,
     /// All buffers that were ever created. A buffer remains an identity until the queue is dropped,
@@ -54,8 +54,8 @@ impl Queue {
         self.make_moved(bytes, 0)
     }
 
-    /// Creates a block that starts `by` bytes after an aligned address. Apart from this offset, the
-    /// method is the same as [`make`](Self::make). Only faulty backends pass a nonzero offset.
+    /// Creates a block that starts `by` bytes after an aligned address. If `by` is 0, the method is
+    /// the same as [`make`](Self::make). Only faulty backends pass a nonzero offset.
     pub(crate) fn make_moved(&self, bytes: usize, by: usize) -> DeferredBlock {
         let apart = (by + bytes).next_multiple_of(DeferredBlock::ALIGN) + DeferredBlock::ALIGN;
         let address = NEXT.fetch_add(apart, Ordering::Relaxed) + by;

@@ -28,7 +28,7 @@ pub struct DeferredViewRef<'s, T> {
     elements: PhantomData<&'s [T]>,
 }
 
-/// A range of elements in a block. Both kinds of views contain such a range.
+/// A range of elements in a block, which both kinds of views contain.
 struct Part<T> {
     block: DeferredBlock,
     /// The offset of the first element in the block, in bytes.
@@ -69,7 +69,7 @@ impl<'s, T: Element> DeferredView<'s, T> {
         self.part.address()
     }
 
-    /// Enqueues a write of `elements`. Their number must equal the view's length.
+    /// Enqueues a write of `elements`. The number of elements must equal the view's length.
     pub fn write(&mut self, elements: &[T]) {
         self.part.enqueue(|block, offset| Command::Write {
             block,
@@ -78,8 +78,8 @@ impl<'s, T: Element> DeferredView<'s, T> {
         });
     }
 
-    /// Writes `elements` immediately, before all enqueued work. Their number must equal the view's
-    /// length. Only faulty backends call this method.
+    /// Writes `elements` immediately, before all enqueued work. The number of elements must equal
+    /// the view's length. Only faulty backends call this method.
     pub(crate) fn write_at_once(&mut self, elements: &[T]) {
         let Some(buffer) = self.part.block.buffer() else { return };
         let Part { block, offset, .. } = self.part;

@@ -11,7 +11,7 @@ use super::slice::{Extent, HeldSlice};
 
 /// Code that runs in an inner scope from which a slice is kept.
 pub(crate) trait KeepBody<B: PoolBackend> {
-    /// Runs before the slice is acquired. If this method returns `false`, no slice is acquired or
+    /// Runs before the slice is acquired. If the method returns `false`, no slice is acquired or
     /// kept.
     fn before(&mut self, inner: &mut Scope<'_, B>) -> bool;
 

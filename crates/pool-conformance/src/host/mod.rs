@@ -1,5 +1,6 @@
-//! Operations that random programs use only with scopes of host backends. They use elements of any
-//! `Copy` type, uninitialised room, vectors, and slices that are kept when their scope ends.
+//! Operations that random programs use only with scopes of host backends. The operations use
+//! elements of any `Copy` type, uninitialised room, vectors, and slices that are kept when their
+//! scope ends.
 
 mod calls;
 mod element;

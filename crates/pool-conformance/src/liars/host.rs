@@ -1,6 +1,6 @@
-//! Faulty backends with host memory. They wrap the heap backend and the toy with a ledger. Slices
-//! can make the same mistakes as queues. These backends never access memory outside the bytes of a
-//! block.
+//! Faulty backends with host memory, which wrap the heap backend and the toy with a ledger. Slices
+//! can make the same mistakes as queues. The faulty backends never access memory outside the bytes
+//! of a block.
 
 use std::cell::Cell;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};

@@ -1,4 +1,4 @@
-//! A faulty backend that treats its queue as host memory. It writes elements from the host
+//! A faulty backend that treats its queue as host memory. Elements from the host are written
 //! immediately, before earlier work on the block has run.
 
 use pool_core::{AcquireResult, DynamicPool, Element, Handle, PodElement, Scope};
@@ -10,8 +10,8 @@ use crate::probe::{Failure, Later, Probe, SharedView, SkipReason, View};
 
 type Backend = AdaptedBackend<DeferredLiar>;
 
-/// The probe of the faulty backend that treats its queue as host memory. It is the same as the
-/// probe for faulty backends with deferred memory, except for writes by the host.
+/// The probe of the faulty backend that treats its queue as host memory. Except for writes by the
+/// host, the probe is the same as the probe for faulty backends with deferred memory.
 pub(super) struct HostQueueProbe(pub(super) DeferredLiarProbe);
 
 impl Probe for HostQueueProbe {

@@ -5,9 +5,10 @@
 //! cargo test -p pool-conformance --test liars -- --nocapture
 //! ```
 //!
-//! This command prints each faulty backend with the case that detected its mistake. No faulty
-//! backend misuses memory. Each of them either wraps [`DeferredBackend`](crate::DeferredBackend),
-//! whose memory only its own commands access, or stays within a block of host memory.
+//! The command above prints each faulty backend with the case that detected its mistake. No faulty
+//! backend misuses memory. Each faulty backend either wraps
+//! [`DeferredBackend`](crate::DeferredBackend), whose memory only its own commands access, or stays
+//! within a block of host memory.
 //!
 //! After changing a case, run it against the faulty backends to check that it still detects their
 //! mistakes. For a new kind of mistake, first add a faulty backend. Check that no case detects the
@@ -58,7 +59,7 @@ impl fmt::Display for Liar {
 
 /// Runs the cases on every faulty backend until one of them fails, and calls `tell` with each
 /// result.
-// This function is generic, so that the cases for four more backends are compiled only by its
+// `run_liars` is generic, so that the cases for four more backends are compiled only by its
 // callers.
 pub fn run_liars(mut tell: impl FnMut(&Liar)) {
     for &lie in Lie::OF_QUEUES {
@@ -90,8 +91,8 @@ fn deferred_probe(lie: Lie) -> DeferredLiarProbe {
 }
 
 /// Runs the cases until one of them fails. Checks that run after every case often fail first, but
-/// their messages are the least informative. In this situation, the function continues until a case
-/// fails because of its own checks.
+/// their messages are the least informative. After such a failure, the function continues until a
+/// case fails because of its own checks.
 fn run<P: Probe>(base: &'static str, lie: Lie, probe: &P) -> Liar {
     let mut liar = Liar { lie, base, caught_by: None, said: String::new() };
     for case in all::<P>() {

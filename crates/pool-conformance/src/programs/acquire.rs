@@ -191,8 +191,8 @@ impl<P: Probe> Machine<'_, P> {
     }
 
     /// Checks a view that was handed out with recycled contents, at `offset` of a block that
-    /// contained `remains`. If the pool poisons memory, the view must contain poison. If it does
-    /// not, the bytes that a marking use wrote must be zero.
+    /// contained `remains`. If the pool poisons memory, the view must contain poison. If the pool
+    /// does not, the bytes that a marking use wrote must be zero.
     pub(super) fn check_recycled<T: Sample>(
         &mut self,
         remains: &Remains,

@@ -1,5 +1,5 @@
-//! The interpreter of dynamic programs. It maintains a checkpoint stack, the handles, and a model
-//! of every array that was ever named.
+//! The interpreter of dynamic programs, which maintains a checkpoint stack, the handles, and a
+//! model of every array that was ever named.
 
 use pool_core::{DynamicPool, PoolError};
 
@@ -16,15 +16,14 @@ use crate::probe::{Probe, Watching};
 /// The maximum number of slots. With more slots, the model would take too long.
 const MOST_SLOTS: usize = 160;
 
-/// The number of stale handles that are looked up after each step. In addition, all live handles
-/// are looked up.
+/// The number of stale handles that are looked up after each step, in addition to all live handles.
 const STALE_LOOKED_UP: usize = 12;
 
 /// A dynamic pool, together with the arrays and checkpoints that it should contain.
 pub(super) struct Subject<P: Probe> {
     pub(super) pool: DynamicPool<P::Backend>,
     pub(super) entries: Vec<Entry>,
-    /// The number of active slots at each checkpoint. The first entry belongs to the root and is 0.
+    /// The number of active slots at each checkpoint. The root has the first entry, which is 0.
     checkpoints: Vec<usize>,
 }
 

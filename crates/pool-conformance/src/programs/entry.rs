@@ -135,8 +135,8 @@ impl Entry {
     }
 }
 
-/// The arrays of a dynamic pool that lie below a split-off scope. They can be looked up while the
-/// scope is in use.
+/// The arrays of a dynamic pool that lie below a split-off scope, and that can be looked up while
+/// the scope is in use.
 pub(super) struct ArraysBelowScope<'e, 'p, B: PoolBackend> {
     pub(super) handles: Handles<'p, B>,
     pub(super) entries: &'e mut [Entry],

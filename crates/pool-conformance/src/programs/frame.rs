@@ -1,5 +1,5 @@
-//! The views of one scope. They are stored in the Rust stack frame that interprets the scope, and
-//! are linked to the views of the enclosing scopes. All views can therefore be read and written
+//! The views of one scope, which are stored in the Rust stack frame that interprets the scope. The
+//! frame is linked to the views of the enclosing scopes, so that all views can be read and written
 //! while an inner scope is open.
 
 use std::mem::forget;

@@ -22,7 +22,7 @@ struct Written {
     written: usize,
 }
 
-/// The events of an acquire. They are recorded so that the model can be updated later.
+/// The events of an acquire, which are recorded so that the model can be updated later.
 #[derive(Default)]
 pub(super) struct Happenings {
     /// `true` if code that creates elements was called.

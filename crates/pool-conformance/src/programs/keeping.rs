@@ -126,8 +126,8 @@ impl<P: Probe> Machine<'_, P> {
         }
     }
 
-    /// Runs the steps with a backend that cannot keep slices. In this case, the slice is acquired
-    /// after the inner scope.
+    /// Runs the steps with a backend that cannot keep slices, and acquires the slice after the
+    /// inner scope.
     fn run_without_keeping<'s>(
         &mut self,
         scope: &mut Scope<'s, P::Backend>,

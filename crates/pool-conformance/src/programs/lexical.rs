@@ -1,4 +1,4 @@
-//! The interpreter of lexical programs. It uses one Rust stack frame for each scope.
+//! The interpreter of lexical programs, which uses one Rust stack frame for each scope.
 
 use std::mem::forget;
 
@@ -18,7 +18,7 @@ use crate::probe::{Probe, Watching};
 pub(super) enum Flow {
     /// The scope ended after its last step.
     Done,
-    /// The scope was left early. This number of its enclosing scopes must also be left.
+    /// The scope was left early, and this number of its enclosing scopes must also be left.
     Leave(usize),
 }
 

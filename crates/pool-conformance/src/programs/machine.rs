@@ -1,5 +1,5 @@
-//! The code that all interpreters share. It calls the library, which may refuse a request or panic,
-//! and performs the checks after each call.
+//! The code that all interpreters share. The shared code calls the library, which may refuse a
+//! request or panic, and performs the checks after each call.
 
 use std::any::Any;
 use std::panic::resume_unwind;
@@ -55,7 +55,7 @@ impl<'p, P: Probe> Machine<'p, P> {
     }
 
     /// Checks that a panic was planned, or that its message belongs to an error that the model
-    /// expects. Afterwards, the function resumes the panic.
+    /// expects, and resumes the panic.
     pub(super) fn unwind(&self, payload: Box<dyn Any + Send>, before: Option<BlockCounts>) -> ! {
         if is_planned(payload.as_ref()) {
             resume_unwind(payload);

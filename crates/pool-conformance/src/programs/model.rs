@@ -1,5 +1,5 @@
-//! The naive model. It records every byte range that is handed out, and the account of every open
-//! pool.
+//! The naive model, which records every byte range that is handed out, and the account of every
+//! open pool.
 
 use super::account::Account;
 use super::contents::{Contents, Remains};
@@ -123,7 +123,7 @@ impl Model {
     }
 
     /// Records a host slice that was handed out for writing, in the same way as
-    /// [`write`](Self::write). Such a slice may mark its slot.
+    /// [`write`](Self::write). A host slice may mark its slot.
     pub(super) fn write_host<P: Probe>(&mut self, probe: &P, extent: Extent, marks: bool) {
         let Some((block, offset)) = probe.place_of(extent.start) else { return };
         if marks {

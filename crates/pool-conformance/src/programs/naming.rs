@@ -179,8 +179,8 @@ impl<P: Probe> Machine<'_, P> {
         subject.entries.push(Entry::new(kind, handle, slot, (start, length), seed));
     }
 
-    /// Borrows two arrays of the same element type at the same time. If both are live and
-    /// different, writes to them. If they are not, checks the error.
+    /// Borrows two arrays of the same element type at the same time. If both arrays are live and
+    /// different, writes to them. If they are stale or the same, checks the error.
     pub(super) fn rewrite_pair(&mut self, subject: &mut Subject<P>, first: usize, second: usize) {
         if subject.entries.is_empty() {
             return;

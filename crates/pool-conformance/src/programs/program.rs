@@ -127,8 +127,8 @@ pub struct Keep {
     pub acquire: HostAcquire,
     /// The acquires that run after the slice has been acquired.
     pub after: Vec<Acquire>,
-    /// The range of the slice that is kept. Both indices are taken modulo the length plus one. An
-    /// array is always kept as a whole.
+    /// The range of the slice that is kept. The start and the end of the range are taken modulo the
+    /// length plus one. An array is always kept as a whole.
     pub part: [usize; 2],
 }
 
@@ -185,8 +185,8 @@ pub enum Form {
     Shaped(Fill, Vec<usize>),
     /// An array with a shape of dynamic rank.
     Dynamic(Fill, Vec<usize>),
-    /// A matrix with this number of rows and columns. It is split into two views at a row, which is
-    /// taken modulo the number of rows.
+    /// A matrix with this number of rows and columns, which is split into two views at a row. The
+    /// row is taken modulo the number of rows.
     Split(usize, usize, usize),
     /// A copy that receives a shape with one element less. The library must refuse the shape, and
     /// the copy must not change.

@@ -2,8 +2,8 @@
 //! rare, and how deeply scopes are nested.
 //!
 //! A program is generated from a list of random numbers, which are called choices. After the end of
-//! the list, all choices are zero. This method generates programs quickly, and a program shrinks
-//! together with its list. If the list is shorter, the program ends earlier. If a choice is
+//! the list, all choices are zero. A list of choices generates programs quickly, and a program
+//! shrinks together with its list. If the list is shorter, the program ends earlier. If a choice is
 //! smaller, the program contains a step that is listed earlier in this file.
 
 use pool_core::Compaction;
@@ -29,7 +29,7 @@ const DYNAMIC_STEPS: usize = if cfg!(miri) { 12 } else { 40 };
 const ROUNDS: usize = if cfg!(miri) { 2 } else { 4 };
 /// The maximum number of times that a scope is opened, one after another.
 const TIMES: usize = if cfg!(miri) { 2 } else { 3 };
-/// The maximum number of acquires in a burst. This number exceeds the number of slots in a table.
+/// The maximum number of acquires in a burst, which exceeds the number of slots in a table.
 const BURST: usize = if cfg!(miri) { 34 } else { 70 };
 
 /// Generates lexical programs. If `refusals` is `true`, some allocations fail.

@@ -21,10 +21,10 @@ pub(super) fn heaviest(
     Some((0..weights.len()).filter(kept).collect())
 }
 
-/// Returns an antichain to which no further element can be added. The result is not always the
-/// heaviest antichain. The function builds two antichains and returns the heavier one. The first
-/// contains `start`, which must be an antichain. Both are extended with further elements in
-/// descending order of weight.
+/// Returns an antichain to which no further element can be added. The returned antichain is not
+/// always the heaviest one. The function builds one antichain from the elements of `start` and
+/// another one from scratch, and returns the heavier one. `start` must be an antichain. Further
+/// elements are added to an antichain in descending order of weight.
 // Uncounted: the loop needs no counter, because the function only handles each element once, after
 // the budget of the flow has ended.
 pub(super) fn maximal(precedes: &BitMatrix, weights: &[u64], start: &[usize]) -> Vec<usize> {
@@ -98,7 +98,7 @@ mod tests {
         #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(500) })]
 
         /// No flow of the network can exceed the total weight of the elements outside the
-        /// antichain. If both are equal, the flow and the antichain are optimal.
+        /// antichain. If the flow equals this weight, the flow and the antichain are optimal.
         #[test]
         fn the_antichain_weighs_what_the_flow_leaves((precedes, weights) in orders()) {
             prop_assert_eq!(heaviest(&precedes, &weights, &|| false), None);

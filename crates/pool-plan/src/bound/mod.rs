@@ -53,9 +53,9 @@ impl Bound {
 }
 
 impl HappensBeforeProblem {
-    /// Returns the maximum total size of mutually unordered buffers. These buffers are a
-    /// maximum-weight antichain: their size equals the size of all buffers minus the maximum flow
-    /// on the comparability relation (Dilworth 1950, in its weighted form).
+    /// Returns the maximum total size of mutually unordered buffers, which form a maximum-weight
+    /// antichain. This maximum equals the size of all buffers minus the maximum flow on the
+    /// comparability relation (Dilworth 1950, in its weighted form).
     #[must_use]
     pub fn lower_bound(&self) -> Bound {
         self.bound_while(&crate::order::precedence(self, 1), &[], &|| true)
@@ -66,11 +66,10 @@ impl HappensBeforeProblem {
     /// buffer.
     ///
     /// If `is_needed` returns `false` before the bound is found, the result may be lower than the
-    /// exact bound. In this case, the result is the weight of a set of buffers that are live at the
-    /// same time in one order of the operations, extended with other buffers that are unordered
-    /// with them. `lifetimes` contains the lifetimes of the buffers in that order of the
-    /// operations. If two buffers are live at the same time in some order, neither of them precedes
-    /// the other.
+    /// exact bound. The approximate result is the weight of buffers that are live at the same time
+    /// in one order of the operations, plus the weight of other buffers that are unordered with
+    /// them. `lifetimes` contains the lifetimes of the buffers in that order of the operations. If
+    /// two buffers are live at the same time in some order, neither of them precedes the other.
     pub(crate) fn bound_while(
         &self,
         precedes: &BitMatrix,

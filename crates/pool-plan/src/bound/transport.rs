@@ -48,10 +48,10 @@ impl<'a> Transport<'a> {
     /// Dinic's argument, paths get longer in each round, so the number of rounds never exceeds the
     /// number of elements.)
     ///
-    /// Returns two values for each element. The first is `true` if the element could send more flow
-    /// to a receiver with demand. The second is `true` if the element could receive more flow from
-    /// a sender with supply. Returns `None` if `is_needed` returned `false` before the computation
-    /// ended.
+    /// For each element, returns `true` in the first list if the element could send more flow to a
+    /// receiver with demand, and `true` in the second list if the element could receive more flow
+    /// from a sender with supply. Returns `None` if `is_needed` returned `false` before the
+    /// computation ended.
     pub(super) fn maximise(
         &mut self,
         is_needed: &dyn Fn() -> bool,
@@ -113,7 +113,7 @@ impl<'a> Transport<'a> {
     /// The loop terminates. Each iteration does one of the following three things. Each of them can
     /// happen only finitely often before the next one in the list must happen:
     ///
-    /// - The path grows. Its length never exceeds the number of levels.
+    /// - The path grows, but its length never exceeds the number of levels.
     /// - A receiver is cleared, or moves on to its next giver. Neither change is ever undone.
     /// - Flow is sent. The supply of flow is finite.
     ///
@@ -233,8 +233,8 @@ impl<'a> Transport<'a> {
     }
 }
 
-/// A step of a path. It leads from a receiver to one of the receiver's givers, whose flow may be
-/// redirected.
+/// A step of a path, which leads from a receiver to one of the receiver's givers. The flow from
+/// this giver may be redirected.
 #[derive(Clone, Copy, Debug)]
 struct Step {
     receiver: usize,

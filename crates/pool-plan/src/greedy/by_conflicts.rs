@@ -4,9 +4,9 @@
 //! method reads the new item's row of the matrix, and sorts the conflicting items by address. The
 //! second method scans a list of placed items in address order, and tests each of them against the
 //! new item's row. An item is removed from this list after all items that conflict with it have
-//! been placed. The list is therefore short if items are placed in order of their starts, because
-//! few of them are live at the same time. If most items conflict, the list is no longer than the
-//! set of conflicts that the first method would have to sort.
+//! been placed. The list is short if items are placed in order of their starts, because few items
+//! are live at the same time. If most items conflict, the list is no longer than the set of
+//! conflicts that the first method would have to sort.
 
 use super::orders::Order;
 use super::place::{Place, Placement};
@@ -31,7 +31,7 @@ const ITEMS_A_STRIKE: usize = 64;
 /// cost.
 const PASSES_BESIDE: usize = 32;
 
-/// A greedy placer for items with conflicts. It reuses its memory for each plan.
+/// A greedy placer for items with conflicts, which reuses its memory for each plan.
 #[derive(Debug)]
 pub(crate) struct ConflictPlacer<'a> {
     items: &'a [Item],
@@ -52,8 +52,8 @@ struct Listed {
     start: u64,
     end: u64,
     item: u32,
-    /// The first word of the item's row that may contain unplaced items. All items in the preceding
-    /// words have been placed.
+    /// The first word of the item's row that may contain unplaced items. All items in the words
+    /// before this word have been placed.
     word: u32,
 }
 

@@ -16,8 +16,8 @@ use crate::work::Watch;
 /// added to this cost.
 const PASSES_BESIDE: usize = 32;
 
-/// A greedy placer for a timeline in which each buffer overlaps only a few others. It reuses its
-/// memory for each plan.
+/// A greedy placer for a timeline in which each buffer overlaps only a few others. The placer
+/// reuses its memory for each plan.
 #[derive(Debug)]
 pub(super) struct NeighbourPlacer<'a> {
     timeline: &'a Timeline,

@@ -15,15 +15,16 @@ use crate::work::Watch;
 /// using a tree.
 const FEW_NEIGHBOURS: u64 = 1_024;
 
-/// A greedy placer for one timeline. It reuses its memory for each plan.
+/// A greedy placer for one timeline, which reuses its memory for each plan.
 #[derive(Debug)]
 pub(crate) struct TimelinePlacer<'a> {
     timeline: &'a Timeline,
     overlaps: &'a LazyOverlaps<'a>,
     is_sparse: bool,
-    /// The placer for sparse timelines. It is created when an order first needs it.
+    /// The placer for sparse timelines, which is created when an order first needs it.
     neighbours: Option<NeighbourPlacer<'a>>,
-    /// The addresses that are currently occupied. The tree is created when an order first needs it.
+    /// The addresses that are currently occupied, as a tree that is created when an order first
+    /// needs it.
     tree: Option<TimeTree>,
     occupied: Union,
 }

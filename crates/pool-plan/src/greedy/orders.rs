@@ -69,8 +69,8 @@ pub(crate) struct Measures<'a> {
     /// The position of each item if the items are sorted by name. The value is `None` if this order
     /// is the same as the order of the problem.
     pub(crate) named: Option<Vec<u32>>,
-    /// `true` if some lifetimes contain gaps or some offsets are fixed. In this case, a rough plan
-    /// is computed first.
+    /// `true` if some lifetimes contain gaps or some offsets are fixed. If the value is `true`, a
+    /// rough plan is computed before all other plans.
     pub(crate) has_rough_plan: bool,
     /// The offset of each item in an earlier plan, if there was such a plan. The list may contain
     /// fewer entries than there are items.
@@ -108,13 +108,14 @@ impl Measures<'_> {
             |(order, fit, ties)| Recipe { heuristic: GreedyHeuristic { order, fit }, ties };
         let rough = self.has_rough_plan.then_some((Start, Best, Rough));
         let by_place = [
-            // This order is the fastest, because the placer needs the free ranges at only one time.
+            // `Start` is the fastest order, because the placer needs the free ranges at only one
+            // time.
             (Start, Best, Place),
-            // Each of these recipes was chosen because it lowers the mean peak of 149 problems from
-            // 30 families the most, if all recipes before it have already been tried.
+            // Each recipe below was chosen because it lowers the mean peak of 149 problems from 30
+            // families the most, if all recipes before it have already been tried.
             (Size, First, Place),
-            // This order appears in no textbook, but on most problems its plan is better than the
-            // plan of each textbook heuristic.
+            // The order `Large` appears in no textbook, but on most problems its plan is better
+            // than the plan of each textbook heuristic.
             (Size, Best, Large),
             (End, First, Place),
             (Area, First, Place),
@@ -186,8 +187,8 @@ impl Measures<'_> {
     /// given. New items come last, in descending order of size.
     ///
     /// If each item is placed in the lowest free range, no item ends up higher than in the earlier
-    /// plan. The items placed before it are no higher than they were, and each of those items that
-    /// conflicts with it was below it in the earlier plan. Unless there are new items, the plan is
+    /// plan. All items that are placed before an item are no higher than in the earlier plan, and
+    /// those that conflict with it were below it. Unless there are new items, the new plan is
     /// therefore no worse than the earlier plan.
     // Uncounted: the loop needs no counter, because the function makes only one pass over a plan
     // that the caller may supply.

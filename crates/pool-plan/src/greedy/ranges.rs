@@ -10,7 +10,7 @@ use crate::heuristic::GreedyFit;
 /// When every set allocated memory, these allocations took a fifth of the planning time.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Ranges {
-    /// The only range of the set, if `many` is empty. This range is empty if the set is empty.
+    /// The only range of the set, if `many` is empty. For an empty set, the range is also empty.
     one: (u64, u64),
     /// All ranges of the set, if there are several.
     many: Vec<(u64, u64)>,

@@ -3,7 +3,7 @@
 
 /// Several sorted lists of disjoint ranges, and the union of these lists.
 ///
-/// The lists are merged in pairs, and ranges that touch are joined during the merge. This method is
+/// The lists are merged in pairs, and ranges that touch are joined during the merge. Merging is
 /// faster than sorting all ranges.
 #[derive(Debug, Default)]
 pub(crate) struct Union {

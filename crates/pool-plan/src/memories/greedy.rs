@@ -7,8 +7,8 @@ use crate::work::Watch;
 use super::instance::Instance;
 use super::packing::Standing;
 
-/// The maximum number of buffers for which greedy placement is used. Its running time grows with
-/// the square of the number of buffers.
+/// The maximum number of buffers for which greedy placement is used. The running time of greedy
+/// placement grows with the square of the number of buffers.
 pub(super) const MOST_BUFFERS: usize = 4_096;
 
 /// The order in which buffers are placed.
@@ -40,8 +40,8 @@ pub(super) enum Rule {
     /// Selects the memory in which the plan's cost grows least, or the first of several such
     /// memories.
     Least,
-    /// Selects the memory in which the plan's cost grows least. Of several such memories, the rule
-    /// selects the one in which the buffer ends lowest.
+    /// Selects the memory in which the plan's cost grows least. If several memories are equally
+    /// good, the rule selects the one in which the buffer ends lowest.
     Lowest,
 }
 

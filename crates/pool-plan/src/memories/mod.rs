@@ -1,10 +1,9 @@
 //! Planning for several memories. Each buffer is assigned to one of the memories that it allows and
 //! placed in this memory. The plan with the lowest cost is the best.
 //!
-//! There are three methods of finding a plan. The first is joint greedy placement. The second is a
-//! local search over assignments, in which each memory is planned separately. The third is an
-//! exhaustive search, for up to 64 buffers. Prices per byte prove a lower bound on the cost of
-//! every plan.
+//! There are three methods of finding a plan: joint greedy placement, a local search over
+//! assignments in which each memory is planned separately, and an exhaustive search for up to 64
+//! buffers. Prices per byte prove a lower bound on the cost of every plan.
 
 mod exhaustive;
 mod greedy;

@@ -3,7 +3,7 @@
 //! buffers to memories.
 //!
 //! Any prices prove a lower bound, so the method may stop after any step. The method computes
-//! prices as floating-point numbers. They are rounded to integers before the bound is computed.
+//! prices as floating-point numbers, which are rounded to integers before the bound is computed.
 
 use crate::memory::Price;
 use crate::work::Limit;
@@ -179,8 +179,8 @@ fn relaxed(instance: &Instance<'_>, prices: &[Vec<f64>]) -> (f64, Vec<Vec<f64>>)
 
 /// Raises the prices of full sections, lowers all other prices, and makes the result valid.
 fn step(instance: &Instance<'_>, prices: &mut [Vec<f64>], loads: &[Vec<f64>], gain: f64) {
-    // This closure computes how many bytes a memory holds in addition to its live bytes. The
-    // sections are weighted by their prices.
+    // The closure computes the number of bytes that a memory holds in addition to its live bytes.
+    // It weights each section by the price of the section.
     let excess = |memory: usize| {
         let (row, load) = (&prices[memory], &loads[memory]);
         let sum: f64 = row.iter().sum();
@@ -244,7 +244,7 @@ fn round(instance: &Instance<'_>, prices: &[Vec<f64>]) -> Vec<Vec<u64>> {
     let rows = prices.iter().zip(instance.memories()).map(|(row, memory)| {
         let sections = row.len() as u64;
         let unit = as_number(Price::UNIT);
-        // This limit keeps the sum of the prices below the allowed maximum.
+        // The limit keeps the sum of the prices below the allowed maximum.
         let most = Price::MOST / sections.max(1);
         let mut row: Vec<u64> = row.iter().map(|price| ((price * unit) as u64).min(most)).collect();
         let cost = memory.cost.saturating_mul(Price::UNIT).min(Price::MOST);

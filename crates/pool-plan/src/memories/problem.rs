@@ -78,8 +78,8 @@ impl MemoryProblem {
     }
 
     /// Checks a plan, and returns its cost. The function checks the placements against the
-    /// lifetimes, memories and capacities. It also checks the stated cost and peaks, and the bound
-    /// that the prices prove.
+    /// lifetimes, memories and capacities. The function also checks the stated cost and peaks, and
+    /// the bound that the prices prove.
     ///
     /// # Errors
     /// Returns the first violation of the problem or the certificate.
@@ -100,8 +100,8 @@ impl MemoryProblem {
     /// Returns the cost of the plan that places buffer `i` at `placements[i]`.
     ///
     /// # Errors
-    /// Returns the first violation that is found. Either a buffer is in a memory that it does not
-    /// allow, or a memory's capacity is exceeded, or the plan of one memory is not valid for an
+    /// Returns the first violation that is found. A buffer is in a memory that it does not allow, a
+    /// memory's capacity is exceeded, or the plan of one memory is not valid for an
     /// [`IntervalProblem`](crate::IntervalProblem).
     pub fn cost(&self, placements: &[Placement]) -> Result<u64, Violation> {
         let peaks = validate::peaks(&self.memories, &self.buffers, placements)?;

@@ -17,14 +17,14 @@ pub(super) struct Assignment<'a> {
     pub(super) memory_of: Vec<usize>,
     loads: Vec<Loads>,
     traffic: u64,
-    /// The number of bytes that may be live in each memory. This limit is the capacity, or less if
+    /// The number of bytes that may be live in each memory. The number equals the capacity, unless
     /// packing needs a margin.
     caps: Vec<Option<u64>>,
     /// The buffers that may be placed in more than one memory.
     movable: Vec<usize>,
 }
 
-/// The key by which assignments are compared. It consists of the bytes beyond capacities and the
+/// The key by which assignments are compared, which consists of the bytes beyond capacities and the
 /// cost.
 type Badness = (u64, u64);
 

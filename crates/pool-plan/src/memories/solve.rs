@@ -1,5 +1,5 @@
-//! The solver for problems with several memories. It computes greedy plans and the lower bound, and
-//! runs rounds of search until the budget ends.
+//! The solver for problems with several memories. The solver computes greedy plans and a lower
+//! bound, and runs rounds of search until the budget ends.
 
 use std::time::{Duration, Instant};
 
@@ -273,7 +273,7 @@ impl<'a> Solver<'a> {
     fn exhaust(&mut self) -> Result<(), PlanError> {
         let (deadline, steps) = match self.options.rounds {
             Some(rounds) => (self.limit.deadline, STEPS_A_ROUND.saturating_mul(rounds.into())),
-            // The other half of the remaining time is reserved for local search.
+            // Half of the remaining time is reserved for local search.
             None => {
                 let left = self.time_left() / 2;
                 (self.limit.deadline.and_then(|end| end.checked_sub(left)), u64::MAX)

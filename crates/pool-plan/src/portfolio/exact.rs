@@ -20,15 +20,15 @@ const NICHE_DOUBLINGS: [u64; 2] = [4, 6];
 /// The maximum work of a niche search in a round, in items and sections: [without a capacity, with
 /// a capacity].
 const NICHE_WORK: [u64; 2] = [MOST_WORK, MOST_WORK << 2];
-/// The number of steps of a search that restarts in each round. This number is multiplied by the
+/// The number of steps of a search that restarts in each round. The number is multiplied by the
 /// round's term of Luby's sequence.
 const RESTART_STEPS: u64 = 2_000;
 /// The number of searches that restart in each round: [for the goal, for an easier capacity].
 const RESTARTS: [usize; 2] = [3, 3];
 /// The number of steps of a search between two checks of the clock.
 const STEPS_UNWATCHED: u64 = 256;
-/// The work of a search between two checks of the clock, in items and sections. This amount of work
-/// takes about a millisecond.
+/// The work of a search between two checks of the clock, in items and sections. A search does this
+/// amount of work in about a millisecond.
 const WORK_UNWATCHED: u64 = 1 << 18;
 /// The maximum work of a search in a round, in items and sections, if there are at most
 /// [`MANY_ITEMS`] items.
@@ -86,8 +86,8 @@ pub(super) struct Exact<'a> {
     /// runs, because creating it takes milliseconds if there are many items.
     lasting: [Mutex<Option<Search<'a>>>; LASTING],
     failures: Vec<u64>,
-    /// The easier capacity lies between the goal and the best peak. This is the number of times
-    /// that the distance between them is halved.
+    /// The number of times that the distance between the goal and the best peak is halved. The
+    /// easier capacity lies at this distance below the best peak.
     easier: u32,
 }
 

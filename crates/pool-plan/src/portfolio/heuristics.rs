@@ -82,8 +82,8 @@ impl<'a, P: Place, M: Fn() -> P + Sync> Heuristics<'a, M> {
 
     /// Tries up to `count` further recipes, until a plan meets the target or the limit is reached.
     ///
-    /// A plan is aborted as soon as it is certain to be no better than the best plan. For this
-    /// reason, the best plan does not depend on how many plans are computed at the same time.
+    /// A plan is aborted as soon as it is certain to be no better than the best plan. The best plan
+    /// therefore does not depend on how many plans are computed at the same time.
     pub(super) fn advance(&mut self, count: usize, standing: &mut Standing) {
         let end = self.recipes.len().min(self.tried.saturating_add(count));
         while self.tried < end && self.is_worth_more(standing) && !self.limit.is_reached() {

@@ -2,8 +2,8 @@
 //! portfolio runs rounds of exact search and local search until the budget ends.
 //!
 //! A round is a fixed list of tasks of fixed length, which do not depend on the number of threads
-//! or on their speed. The results are processed in the order of the tasks. Therefore, the available
-//! time only affects the number of rounds.
+//! or on their speed. The results are processed in the order of the tasks. The available time only
+//! affects the number of rounds.
 
 mod exact;
 mod heuristics;
@@ -43,7 +43,7 @@ const COARSE_ROUNDS: u32 = 16;
 const COARSE_PART: u32 = 4;
 
 /// A function that plans a reduced problem, which is derived from the given problem and has fewer
-/// items. It returns `None` if there is no such problem.
+/// items. The function returns `None` if there is no such problem.
 pub(crate) type Coarse<'a> = &'a dyn Fn(&Options) -> Option<Vec<u64>>;
 
 /// A problem in the form that the portfolio needs.
@@ -59,8 +59,8 @@ pub(crate) struct Portfolio<'a, M, I> {
     /// A function that plans a reduced problem, which is derived from this problem and has fewer
     /// items.
     pub(crate) coarse: Option<Coarse<'a>>,
-    /// The overlaps of an interval problem. They are used to find conflicts if there is no instance
-    /// that lists them.
+    /// The overlaps of an interval problem. A repair uses the overlaps to find conflicts if there
+    /// is no instance that lists the conflicts.
     pub(crate) overlaps: Option<&'a LazyOverlaps<'a>>,
     /// The exact lower bound of the problem.
     pub(crate) bound: Bound,
@@ -86,8 +86,8 @@ where
         let left = self.options.budget.saturating_sub(first_plan);
         // If the number of rounds is limited, the result must not depend on the running time.
         let budget = if rounds.is_some() { left } else { left / COARSE_PART };
-        // The first plan of the reduced problem is always completed. It takes less time than the
-        // first plan of this problem.
+        // The first plan of the reduced problem is always completed, because it takes less time
+        // than the first plan of the whole problem.
         if budget < first_plan {
             return;
         }

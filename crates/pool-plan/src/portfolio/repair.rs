@@ -3,9 +3,9 @@
 //! displaces the least, until no removed item is left.
 //!
 //! The cost of placing an item depends on the number of its conflicts, not on the number of items.
-//! For this reason, this search is suitable for large problems. Displacing an item becomes more
-//! expensive each time it happens, so that the search escapes from cycles (dynamic weights, as in
-//! Morris's breakout method, 1993).
+//! Repair is therefore suitable for large problems. Displacing an item becomes more expensive each
+//! time it happens, so that the search escapes from cycles (dynamic weights, as in Morris's
+//! breakout method, 1993).
 
 use std::collections::BinaryHeap;
 
@@ -19,8 +19,8 @@ use crate::search::Neighbours;
 const MEAN_COST: f64 = 65_536.0;
 /// The maximum cost of displacing an item. The limit prevents overflow when costs are added.
 const MOST_COST: u64 = 1 << 40;
-/// The cost of displacing an item that must not move. This cost exceeds the total cost of
-/// displacing all other items.
+/// The cost of displacing an item that must not move, which exceeds the total cost of displacing
+/// all other items.
 const FIXED: u128 = 1 << 100;
 /// The fixed amount of work for placing an item. The number of checked conflicts is added to this
 /// amount.
@@ -31,8 +31,8 @@ const WORK_BESIDE: u64 = 16;
 pub(super) enum Dearness {
     /// The product of the item's size and lifetime.
     Area,
-    /// The square root of the product of the item's size and lifetime. This measure gives small
-    /// items more weight.
+    /// The square root of the product of the item's size and lifetime. Compared with `Area`, the
+    /// square root gives small items more weight.
     Side,
 }
 
@@ -92,7 +92,7 @@ impl<'a> Repair<'a> {
         }
     }
 
-    /// Returns the offsets. They form a valid plan after all items have been put back.
+    /// Returns the offsets, which form a valid plan after all items have been put back.
     pub(super) fn offsets(&self) -> &[u64] {
         &self.offsets
     }

@@ -39,7 +39,8 @@ const FIRST_REPAIR_WORK: [u64; 2] = [1 << 15, 1 << 20];
 /// of `FIRST_REPAIR_WORK`.
 const FIRST_REPAIR_WORK_PER_ITEM: u64 = 1 << 5;
 /// The number of initial rounds that only continue searches, if a capacity is set and there are
-/// niche searches. These rounds find most of the tight packings that can be found quickly.
+/// niche searches. The continued searches find most of the tight packings that can be found
+/// quickly.
 const CONTINUED_ROUNDS: u64 = 3;
 /// The number of local searches in a round that modify the orders of greedy plans.
 const CLIMBS: usize = 2;

@@ -1,11 +1,11 @@
-//! A problem in the form that the exact searches need. It contains the conflicts between items, and
-//! the sections of each item.
+//! A problem in the form that the exact searches need, with the conflicts between items and the
+//! sections of each item.
 //!
 //! A section is a set of items that must not share bytes with each other. In an interval problem,
-//! the sections are ranges of time. They are ordered, and a search may split the problem at the
-//! boundary between two sections. In a graph, the sections are antichains, which are unordered. An
-//! item of size 0 blocks no other item. It has no conflicts, belongs to no section, and is ignored
-//! by the searches.
+//! the sections are ordered ranges of time, and a search may split the problem at the boundary
+//! between two sections. In a graph, the sections are antichains, which are unordered. An item of
+//! size 0 blocks no other item, has no conflicts, belongs to no section, and is ignored by the
+//! searches.
 
 use crate::adjacency::{Lists, adjacency, index};
 use crate::bits::{BitMatrix, ones};
@@ -21,8 +21,8 @@ pub(crate) struct Instance {
     pub(crate) conflicts: Lists,
     /// For each section, the items that belong to it.
     pub(crate) sections: Lists,
-    /// `true` if the sections are ordered. In this case, all sections of an item lie within its
-    /// hull.
+    /// `true` if the sections are ordered. If the sections are ordered, all sections of an item lie
+    /// within its hull.
     pub(crate) is_linear: bool,
     /// The number of sections.
     pub(crate) section_count: usize,
@@ -89,8 +89,8 @@ impl Instance {
     /// Creates the instance for items whose conflicts are stored in a matrix. Returns `None` if
     /// there are more than `limit` conflicts, or if the instance is no longer needed.
     ///
-    /// The first section is `witness`. In addition, there is one section for each item, which
-    /// contains the item and a heavy set of items that all conflict with each other.
+    /// The first section is `witness`. For each item, there is one more section, which contains the
+    /// item and a heavy set of items that all conflict with each other.
     pub(crate) fn of_conflicts(
         items: &[Item],
         matrix: &BitMatrix,

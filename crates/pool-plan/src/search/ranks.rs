@@ -7,8 +7,8 @@ use crate::adjacency::{index, indices};
 use crate::random::Random;
 use crate::work::Work;
 
-/// The keys by which items are sorted. These are the three orders that `MiniMalloc` tries one after
-/// the other.
+/// The keys by which items are sorted. `MiniMalloc` tries the same three orders one after the
+/// other.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) enum Heuristic {
     /// Sorts items by lifetime, then by area, then by crowded sections.
@@ -47,9 +47,9 @@ impl<'a> Ranker<'a> {
         Self { instance, totals: (0..instance.section_count).map(total).collect() }
     }
 
-    /// Returns one of the [`LASTING`] orders for searches without random choices. The first orders
-    /// are those of all heuristics. The remaining orders are recomputed for each part of the
-    /// problem.
+    /// Returns one of the [`LASTING`] orders for searches without random choices. The orders of all
+    /// heuristics come first, and are followed by the orders that are recomputed for each part of
+    /// the problem.
     pub(crate) fn lasting(&self, number: usize) -> Ranks {
         let sorted = |heuristic| self.sorted(heuristic, &self.totals, |key| key);
         match HEURISTICS.get(number) {

@@ -1,11 +1,11 @@
-//! A partial plan for the search by niches. It contains the offsets of the placed items, and the
-//! lowest possible offset of each open item.
+//! A partial plan for the search by niches. The plan contains the offsets of the placed items, and
+//! the lowest possible offset of each open item.
 //!
-//! An item is placed only if no open item that conflicts with it can end below it. All open items
-//! that conflict with it are therefore above it. The floor of a section is the lowest offset of its
-//! open items. Stacking the open items in order of their lowest offsets gives the lowest possible
-//! top of the section (one machine with release dates, Jackson 1955). If this top exceeds the
-//! capacity, the section has failed, and its weight increases.
+//! An item is placed only if no open item that conflicts with it can end below it. All conflicting
+//! open items are therefore above it. The floor of a section is the lowest offset of its open
+//! items. Stacking the open items in order of their lowest offsets gives the lowest possible top of
+//! the section (one machine with release dates, Jackson 1955). If this top exceeds the capacity,
+//! the section has failed, and its weight increases.
 
 use super::book::Book;
 use super::instance::Instance;
@@ -132,8 +132,8 @@ impl<'a> Skyline<'a> {
         items.filter(move |&item| !self.book.is_placed(item) && self.lowest[item as usize] == floor)
     }
 
-    /// Returns `true` if all items that conflict with the given item have been placed. In this
-    /// case, the item blocks no other item at its lowest offset.
+    /// Returns `true` if all items that conflict with the given item have been placed, so that the
+    /// item blocks no other item at its lowest offset.
     pub(super) fn is_uncovered(&self, item: u32) -> bool {
         self.work.count(self.instance.conflicts.row(item as usize).len());
         self.book.is_uncovered(item)

@@ -1,8 +1,9 @@
 //! A partial plan with the lower bounds that it implies. The last placement can be undone.
 //!
 //! Items are placed in order of their offsets. Each item is placed at its lowest offset, which is 0
-//! or the top of a conflicting item below it. Every plan can be pushed down into such a canonical
-//! plan (`MiniMalloc`, ASPLOS 2023), so it is sufficient to try canonical plans.
+//! or the top of a conflicting item below it. A plan with this property is called canonical. Every
+//! plan can be pushed down into a canonical plan (`MiniMalloc`, ASPLOS 2023), so it is sufficient
+//! to try canonical plans.
 //!
 //! A partial plan implies a lower bound for each section. The open items of a section lie above its
 //! floor, so the floor plus the open bytes must fit within the capacity. If an item of the section

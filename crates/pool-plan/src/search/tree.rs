@@ -18,8 +18,8 @@ const MOST_WORDS: usize = 1 << 25;
 /// The number of words that are stored for each number that a placement has changed.
 const WORDS_KEPT: usize = 4;
 
-/// A part of the problem. It consists of open items in order of rank, stored as a range of indices
-/// in `lists`, and of their sections.
+/// A part of the problem, which consists of open items in order of rank, stored as a range of
+/// indices in `lists`, and of the sections of these items.
 #[derive(Clone, Copy, Debug)]
 struct Part {
     items: (usize, usize),

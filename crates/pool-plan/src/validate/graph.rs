@@ -3,9 +3,10 @@
 //! of them must reach all uses of the other.
 //!
 //! If two buffers share bytes, at most one of them is finished before the other begins, because the
-//! graph has no cycles. Therefore, it is sufficient to count. If the number of buffers that are
-//! ordered with a buffer equals the number of buffers that share bytes with it, all of them are
-//! ordered. The validator stores no pairs, so its memory use grows linearly with the problem.
+//! graph has no cycles. It is therefore sufficient to count pairs of buffers. If the number of
+//! buffers that are ordered with a buffer equals the number of buffers that share bytes with it,
+//! all of them are ordered. The validator stores no pairs, so its memory use grows linearly with
+//! the problem.
 
 use super::ends::{PlacedBuffer, ends};
 use super::witness::{self, Witnessed};
@@ -38,8 +39,8 @@ pub(crate) fn peak(
     Ok(ends.into_iter().max().unwrap_or(0))
 }
 
-/// Returns the total bytes of the given buffers. This number is a lower bound on the peak of every
-/// plan, because no two of these buffers may share bytes.
+/// Returns the total bytes of the given buffers, which are a lower bound on the peak of every plan,
+/// because no two of these buffers may share bytes.
 ///
 /// # Errors
 /// Fails if an index belongs to no buffer, or if two of the buffers may share bytes because one is

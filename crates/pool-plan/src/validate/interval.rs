@@ -30,8 +30,8 @@ pub(crate) fn peak(buffers: &[Buffer], offsets: &[u64]) -> Result<u64, Violation
     Ok(ends.into_iter().max().unwrap_or(0))
 }
 
-/// Returns the total bytes of the given buffers. This number is a lower bound on the peak of every
-/// plan, because all of these buffers are live at one time.
+/// Returns the total bytes of the given buffers, which are a lower bound on the peak of every plan,
+/// because all of these buffers are live at one time.
 ///
 /// # Errors
 /// Fails if an index belongs to no buffer or is listed twice, or if a buffer is not live at the

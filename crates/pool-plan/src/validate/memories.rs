@@ -1,5 +1,6 @@
 //! Validation of a plan for several memories. The validator checks each memory as an interval
-//! problem, the cost, and the lower bound that the prices prove. It shares no code with the solver.
+//! problem, the cost, and the lower bound that the prices prove. The validator shares no code with
+//! the solver.
 
 use super::interval;
 use crate::buffer::Buffer;

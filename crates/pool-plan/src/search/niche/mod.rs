@@ -2,24 +2,24 @@
 //! floor of one section.
 //!
 //! At each vertex of the search tree, the search selects one section and its floor, which is the
-//! lowest offset of the section's open items. This floor is a niche of the skyline, as in the
-//! checks of vertical positions in strip packing (Côté, Dell'Amico and Iori 2014). The search tries
-//! to place each of the items that can begin at the floor. As a last option, it leaves the floor
-//! empty. In this case, each of these items must rest on another open item.
+//! lowest offset of the section's open items. The floor is a niche of the skyline, as in the checks
+//! of vertical positions in strip packing (Côté, Dell'Amico and Iori 2014). The search tries to
+//! place each of the items that can begin at the floor. As a last option, the search leaves the
+//! floor empty, so that each of these items must rest on another open item.
 //!
 //! The search never misses a plan. Consider, among all plans that are consistent with a vertex, the
 //! plan with the smallest sum of offsets. If none of the items that can begin at the floor is at
-//! the floor, each of them rests on another item, because it could otherwise be moved down.
-//! Therefore, if a plan is consistent with a vertex, a plan is also consistent with one of the
-//! vertex's children.
+//! the floor, each of them rests on another item, because it could otherwise be moved down. If a
+//! plan is consistent with a vertex, a plan is therefore also consistent with one of the vertex's
+//! children.
 //!
 //! A section may only be selected if no open item fits below the items that can begin at its floor.
-//! A section with the lowest floor always satisfies this condition. Apart from this condition, the
-//! search may select any section, which is its advantage over a search that places items in order
-//! of their offsets. The search focuses on the sections that failed most often (weighted degrees,
-//! Boussemart et al. 2004), and does not repeat their failures for each arrangement of distant
-//! sections. It restarts with other preferences after an increasing number of dead ends. The
-//! weights are kept for a number of restarts, and are then reset.
+//! A section with the lowest floor always satisfies this condition. Among the sections that satisfy
+//! it, the search may select any section, which is its advantage over a search that places items in
+//! order of their offsets. The search focuses on the sections that failed most often (weighted
+//! degrees, Boussemart et al. 2004), and does not repeat their failures for each arrangement of
+//! distant sections. After an increasing number of dead ends, the search restarts with other
+//! preferences. The weights of failures are kept for a number of restarts, and are then reset.
 
 use super::instance::Instance;
 use super::skyline::Skyline;
@@ -50,13 +50,13 @@ const MOST_CHANGES: usize = 1 << 22;
 /// The rule that selects a section at each vertex.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) enum Focus {
-    /// Selects a section with little slack and many failures. Its floor must be below the ends of
-    /// all open items.
+    /// Selects a section with little slack and many failures, whose floor is below the ends of all
+    /// open items.
     Failures,
     /// Selects the section with the lowest floor.
     Floor,
-    /// Selects a section with little slack and many failures. Its floor must be below the ends of
-    /// the open items around it.
+    /// Selects a section with little slack and many failures, whose floor is below the ends of the
+    /// open items around it.
     Neighbourhood,
 }
 
@@ -81,7 +81,8 @@ type Range = (u32, u32);
 /// A vertex on the path from the root.
 #[derive(Debug)]
 enum Vertex {
-    /// A choice. Either one of the candidates is placed at the floor of the section, or none is.
+    /// A choice between placing one of the candidates at the floor of the section and leaving the
+    /// floor empty.
     Choice {
         part: Range,
         section: u32,
