@@ -15,7 +15,8 @@ use thiserror::Error;
 
 use crate::ledger::RefusalError;
 
-/// The backend that an adaptor defines. The contexts of this backend are values of the adaptor.
+/// The backend that an adaptor defines. Values of the adaptor are the contexts of the adapted
+/// backend.
 pub struct AdaptedBackend<A>(PhantomData<A>);
 
 impl<A> fmt::Debug for AdaptedBackend<A> {
@@ -205,19 +206,20 @@ impl<A: Adaptor> fmt::Debug for AdaptedError<A> {
     }
 }
 
-/// Converts a slot to the slot type of another backend. The result may only be passed to views that
-/// do not use their slot.
+/// Converts a slot to the slot type of another backend. The converted slot may only be passed to
+/// views that do not use their slot.
 pub(crate) fn unused_slot<B: PoolBackend, I: PoolBackend>(slot: SlotRef<B>) -> SlotRef<I> {
     const { assert!(size_of::<SlotRef<B>>() == size_of::<*const ()>()) };
     const { assert!(size_of::<SlotRef<I>>() == size_of::<*const ()>()) };
     // SAFETY: the assertions check that both types consist of a single pointer. The converted slot
-    // may not be valid for its new type, but callers pass it only to views that do not use it.
+    // may not be valid for its new type, but callers pass it only to views that do not use their
+    // slot.
     unsafe { transmute_copy(&slot) }
 }
 
-// SAFETY: an adaptor promises that its own methods uphold the contract. All other methods call the
-// inner backend, which upholds the contract, and they pass it the inner backend's context, blocks
-// and views.
+// SAFETY: an adaptor promises that its own methods uphold the contract. All methods that are not
+// overridden call the inner backend, which upholds the contract, and pass it the inner backend's
+// context, blocks and views.
 unsafe impl<A: Adaptor> PoolBackend for AdaptedBackend<A> {
     type Layout = Slots;
     type Context = A;

@@ -1,5 +1,6 @@
 //! A host backend whose views can arm their slot. A device's views arm their slot when they are
-//! used in a way that the pool cannot see. The backend records the calls of `reuse` that follow.
+//! used in a way that the pool cannot see. After a view has armed its slot, the backend records the
+//! calls of `reuse`.
 
 use std::cell::RefCell;
 use std::fmt;
@@ -12,8 +13,8 @@ use pool_core::{
     Reuse, ShapeError, SlotRef, Slots, ViewError,
 };
 
-/// A host backend with [`ArmingView`]s. The memory belongs to `B`, but the views of `B` are not
-/// used.
+/// A host backend with [`ArmingView`]s. Memory comes from the backend `B`, but the views of `B` are
+/// not used.
 pub struct ArmingBackend<B>(PhantomData<B>);
 
 impl<B> fmt::Debug for ArmingBackend<B> {
@@ -31,8 +32,8 @@ thread_local! {
 /// Runs `body`. Returns the result of `body`, and the first byte of each block at the time at which
 /// `reuse` was called for the block, in call order.
 ///
-/// `body` must call `reuse` only for blocks of an [`ArmingBackend`] whose first byte is
-/// initialised.
+/// If `body` causes a call of `reuse`, the block must belong to an [`ArmingBackend`], and its first
+/// byte must be initialised.
 pub fn first_bytes_at_reuse<R>(body: impl FnOnce() -> R) -> (R, Vec<u8>) {
     ORDERED.set(Some(Vec::new()));
     let result = body();
@@ -63,12 +64,12 @@ impl<B: HostBackend, E> ArmingView<B, E> {
     /// Arms the slot, in the same way as a use on another stream.
     pub fn arm(&self) {
         // SAFETY: the view is in use, because its elements are borrowed for the view's `'s`, which
-        // outlives the borrow of `self`. A `SlotRef` is not `Send`, so the current thread owns the
-        // pool.
+        // outlives the borrow of `self`. The current thread owns the pool, because a `SlotRef` is
+        // not `Send`.
         unsafe { self.slot.arm() };
     }
 
-    /// Returns the context of the view's pool, which is found through the slot.
+    /// Returns the context of the view's pool, which the slot refers to.
     #[must_use]
     pub fn context(&self) -> &B::Context {
         // SAFETY: the view is in use, and the current thread owns the pool, because a `SlotRef` is
@@ -187,8 +188,8 @@ impl<'a, B: HostBackend, T> LendView<'a> for ArmingView<B, &mut [T]> {
 }
 
 // SAFETY: the memory comes from a backend that upholds the contract. A view consists of the slot
-// and a slice of this memory. The slice is created from the pointer that a `HostBackend`
-// guarantees.
+// and a slice of the block's memory. The slice of a view is created from the pointer that a
+// `HostBackend` guarantees.
 unsafe impl<B: HostBackend> PoolBackend for ArmingBackend<B> {
     type Layout = Slots;
     type Context = B::Context;

@@ -11,7 +11,7 @@ use pool_core::{
 /// An element type whose contents can be recognised in a test.
 pub trait Sample: Element + PartialEq + Debug {
     /// `true` if arrays of this type may contain recycled contents. The methods of this trait
-    /// return recycled contents only for such types.
+    /// return recycled contents only if `RECYCLES` is `true`.
     const RECYCLES: bool;
 
     /// Returns element number `index` of the contents that are generated from `seed`.
@@ -64,7 +64,7 @@ pub trait Sample: Element + PartialEq + Debug {
 }
 
 /// The number of elements after which contents repeat. Under Miri, each element takes at least a
-/// microsecond, so contents repeat after 61 elements. No block has this length.
+/// microsecond, so contents repeat after 61 elements, which is not the length of any block.
 const PERIOD: usize = if cfg!(miri) { 61 } else { isize::MAX as usize };
 
 /// Returns the first `length` elements of the contents that are generated from `seed`.
@@ -79,7 +79,7 @@ pub fn samples<T: Sample>(seed: u64, length: usize) -> Vec<T> {
     content
 }
 
-/// Returns eight bytes that are different for each seed and index.
+/// Returns eight bytes that depend on the seed and the index.
 fn bytes(seed: u64, index: usize) -> [u8; 8] {
     let place = (index % PERIOD) as u64;
     let mixed = (seed.wrapping_mul(0x9E37_79B9_7F4A_7C15)).wrapping_add(place);

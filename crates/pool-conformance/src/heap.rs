@@ -17,7 +17,7 @@ use crate::ledger::{Ledger, RefusalError};
 pub struct HeapBackend;
 
 impl Ledger {
-    /// Frees the memory of all [`HeapBackend`] blocks that their pool leaked. The pool must have
+    /// Frees the memory of all [`HeapBackend`] blocks that a pool has leaked. The pool must have
     /// been dropped.
     pub fn free_leaked(&self) {
         for (block, bytes) in self.take_heap_blocks() {
@@ -39,8 +39,8 @@ fn layout(bytes: usize) -> Layout {
 // SAFETY: blocks come from the global allocator, are aligned to `ALIGN`, and are initialised with
 // zeros. Blocks do not move, and any thread may free them. `free` returns a block with the layout
 // with which it was allocated, which the ledger checks. `free` panics only if the pool violated its
-// own side of the contract. A panic in `free` makes a test fail, but does not abort the process.
-// Views are slices of exactly the requested elements.
+// side of the contract. A panic in `free` makes a test fail, but does not abort the process. Views
+// are slices that contain exactly the requested elements.
 unsafe impl PoolBackend for HeapBackend {
     type Layout = Slots;
     type Context = Ledger;
@@ -150,7 +150,7 @@ unsafe impl PoolBackend for HeapBackend {
         source: &[T],
     ) -> Result<(), RefusalError> {
         let from = NonNull::from(source).cast::<T>();
-        // SAFETY: the caller promises that the block contains this number of elements. A live slice
+        // SAFETY: the caller promises that the block contains `source.len()` elements. A live slice
         // never overlaps the block.
         unsafe { block.cast::<T>().copy_from_nonoverlapping(from, source.len()) };
         Ok(())
@@ -170,7 +170,7 @@ unsafe impl HostBackend for HeapBackend {
 }
 
 // SAFETY: a block is a pointer whose address is a multiple of `ALIGN`. Every method except `free`
-// accepts a pointer into a block, and views are slices that do not store their slot.
+// accepts a pointer into a block. Views are slices, which do not store their slot.
 unsafe impl StackedBackend for HeapBackend {
     fn address(block: NonNull<u8>) -> NonNull<u8> {
         block
@@ -186,7 +186,7 @@ unsafe impl StackedBackend for HeapBackend {
     }
 }
 
-// SAFETY: the backend does not provide a barrier, so there is nothing to uphold.
+// SAFETY: the backend does not provide a barrier, so no barrier can be wrong.
 unsafe impl SharedBackend for HeapBackend {
     type Memory = HostMemory<Self>;
     type Origin = Ledger;

@@ -1,4 +1,4 @@
-//! A ledger of a backend's blocks, which records the blocks that were allocated and freed, and
+//! A ledger of a backend's blocks. It records the blocks that were allocated and freed, and
 //! determines which future allocations the test refuses. A backend under test reports every block
 //! to the ledger when memory is allocated and freed, and asks the ledger before each allocation.
 
@@ -43,10 +43,10 @@ impl Ledger {
 
 #[derive(Debug, Default)]
 struct Entries {
-    /// All allocated blocks, with their addresses as keys.
+    /// All allocated blocks. The keys are the addresses of the blocks.
     live: BTreeMap<usize, BlockEntry>,
-    /// The sizes of blocks that pools have freed but whose memory has not been returned, with their
-    /// addresses as keys.
+    /// The sizes of blocks that pools have freed but whose memory has not been returned. The keys
+    /// are the addresses of the blocks.
     returning: BTreeMap<usize, usize>,
     held: BlockCounts,
     refuse: Refusal,
@@ -65,12 +65,12 @@ struct BlockEntry {
     block: Option<NonNull<u8>>,
 }
 
-// SAFETY: an entry consists of an address and numbers. The address is used only after no pool
-// tracks the block any longer.
+// SAFETY: an entry consists of an address and numbers. The address is used only after all pools
+// have stopped tracking the block.
 unsafe impl Send for BlockEntry {}
 
-/// The numbers of blocks that a backend has allocated, which are counted independently of the
-/// pools.
+/// The number of blocks that a backend has allocated, and related numbers. They are counted
+/// independently of the pools.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct BlockCounts {
     /// The number of blocks that are currently allocated.
@@ -105,7 +105,7 @@ pub enum Refusal {
 }
 
 /// The error that [`Ledger::ask`] returns if the test refuses an allocation. A backend that refuses
-/// allocations on request returns this error.
+/// allocations on request also returns this error.
 #[derive(Clone, Copy, Debug, Error, PartialEq, Eq)]
 #[error("the test refused {bytes} bytes")]
 pub struct RefusalError {
@@ -113,7 +113,7 @@ pub struct RefusalError {
     pub bytes: usize,
 }
 
-/// A misuse of a block. The code that runs the cases checks that no fault was recorded.
+/// A misuse of a block. The code that runs a case checks that no fault was recorded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Fault {
@@ -166,13 +166,13 @@ impl Ledger {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Asks if the test permits an allocation. A backend must call this method before it allocates
+    /// Asks if the test permits an allocation. A backend must call `ask` before it allocates
     /// memory.
     ///
     /// # Errors
     ///
-    /// Returns [`RefusalError`] if the test refuses the allocation. The backend returns this error,
-    /// or converts it into its own error.
+    /// Returns [`RefusalError`] if the test refuses the allocation. The backend returns this error
+    /// from `allocate`, or converts it into its own error.
     ///
     /// # Panics
     ///
@@ -204,14 +204,14 @@ impl Ledger {
         if refused { Err(RefusalError { bytes }) } else { Ok(()) }
     }
 
-    /// Records that a backend has allocated a block. `address` is the block's address, or another
-    /// number that identifies the block.
+    /// Records that a backend has allocated a block. `address` is the address of the block, or
+    /// another number that identifies the block.
     pub fn given(&self, address: usize, bytes: usize) {
         self.note(address, bytes, None);
     }
 
-    /// Records a block in the same way as [`given`](Self::given). The memory must come from the
-    /// global allocator.
+    /// Records a block that was allocated by the global allocator, in the same way as
+    /// [`given`](Self::given).
     pub(crate) fn given_on_heap(&self, block: NonNull<u8>, bytes: usize) {
         self.note(block.addr().get(), bytes, Some(block));
     }
@@ -248,7 +248,7 @@ impl Ledger {
     }
 
     /// Records that a pool has freed a block whose memory the backend returns later, in queue
-    /// order. The method returns the same result as [`freed`](Self::freed). After the memory has
+    /// order. `freeing` returns the same result as [`freed`](Self::freed). After the memory has
     /// been returned, the backend must call [`returned`](Self::returned).
     #[must_use = "memory that is not a block's must not be given back"]
     pub fn freeing(&self, address: usize, bytes: usize) -> bool {
@@ -291,7 +291,8 @@ impl Ledger {
         self.entries().faults.clone()
     }
 
-    /// Returns the numbers of currently allocated blocks and of requests.
+    /// Returns the number of currently allocated blocks, and the other numbers that the ledger
+    /// counts.
     #[must_use]
     pub fn held(&self) -> BlockCounts {
         self.entries().held
@@ -310,7 +311,7 @@ impl Ledger {
     }
 
     /// Returns the largest number of bytes that were allocated at any time since
-    /// [`forget_peak`](Self::forget_peak) was called, including times during a call.
+    /// [`forget_peak`](Self::forget_peak) was called, including the time during a call.
     #[must_use]
     pub fn peak_bytes(&self) -> usize {
         self.held().peak_bytes
@@ -343,7 +344,7 @@ impl Ledger {
     }
 
     /// Returns the number of the block that contains an address, and the offset of the address in
-    /// the block. Each block has a unique number, even if an earlier block had the same address.
+    /// the block. The number of a block is unique, even if an earlier block had the same address.
     pub(crate) fn place_of(&self, address: usize) -> Option<(usize, usize)> {
         let entries = self.entries();
         let (&start, &BlockEntry { bytes, number, .. }) =
@@ -362,7 +363,7 @@ impl Ledger {
         self.entries().refuse
     }
 
-    /// Records that the pool called `settle`, because it needs freed memory immediately.
+    /// Records that the pool called `settle`, because it needed freed memory immediately.
     pub fn note_settled(&self) {
         self.entries().settled += 1;
     }

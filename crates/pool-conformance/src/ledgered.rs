@@ -1,5 +1,5 @@
 //! An adaptor that counts and refuses allocations, for backends that have no ledger of their own.
-//! The adaptor reports every block that the pool allocates and frees to a [`Ledger`].
+//! The ledger adaptor reports every block that the pool allocates and frees to a [`Ledger`].
 
 use std::fmt;
 
@@ -11,8 +11,8 @@ use crate::ledger::Ledger;
 /// A host backend with a [`Ledger`]. Create a pool with `Pool::<LedgeredBackend<B>>::new(unsafe {
 /// LedgeredContext::new(context, ledger) })`.
 ///
-/// The ledger only sees the calls of the pool. To check that `free` really frees the memory, use a
-/// leak checker.
+/// The ledger can only see the calls of the pool. To check that `free` really frees the memory, use
+/// a leak checker.
 pub type LedgeredBackend<B> = AdaptedBackend<LedgeredContext<B>>;
 
 /// The context of a [`LedgeredBackend`].
@@ -72,5 +72,5 @@ unsafe impl<B: HostBackend> Adaptor for LedgeredContext<B> {
 }
 
 // SAFETY: the adaptor passes blocks and parts of blocks to the inner backend without changing them.
-// The adaptor's views are the views of the inner backend, which ignore their slot.
+// The adaptor's views are those of the inner backend, which ignore their slot.
 unsafe impl<B: HostBackend + StackedBackend> StackedAdaptor for LedgeredContext<B> {}

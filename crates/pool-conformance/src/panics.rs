@@ -1,5 +1,6 @@
-//! Panics that the tests raise deliberately. These panics print nothing. The code that catches them
-//! propagates every other panic, so a failed check is never mistaken for a planned panic.
+//! Panics that the tests raise deliberately. These panics print nothing. The code that catches
+//! planned panics propagates every other panic, so that a failed check is never mistaken for a
+//! planned panic.
 
 use std::any::Any;
 use std::cell::Cell;
@@ -28,12 +29,12 @@ pub fn is_planned(payload: &(dyn Any + Send)) -> bool {
 /// The prefix of the message of [`panic_in_allocation`].
 const IN_ALLOCATION: &str = "the test panics instead of allocating";
 
-/// Panics during an allocation, like a backend that panics on request.
+/// Panics during an allocation, in the same way as a backend that panics on request.
 /// [`Ledger::ask`](crate::Ledger::ask) calls this function.
 ///
 /// # Panics
 ///
-/// The function always panics, with a message that [`is_in_allocation`] recognises.
+/// `panic_in_allocation` always panics, with a message that [`is_in_allocation`] recognises.
 pub fn panic_in_allocation(bytes: usize) -> ! {
     panic!("{IN_ALLOCATION} {bytes} bytes");
 }
@@ -53,7 +54,8 @@ pub fn catch_planned<R>(code: impl FnOnce() -> R) -> Option<R> {
     }
 }
 
-/// Runs library code that is sometimes expected to panic. The panic message is not printed.
+/// Runs library code that is sometimes expected to panic. If the code panics, the panic message is
+/// not printed.
 ///
 /// # Errors
 ///

@@ -23,11 +23,11 @@ pub type SharedView<'s, P, T> = <<P as Probe>::Backend as PoolBackend>::ViewRef<
 pub type Failure<P> = PoolError<<<P as Probe>::Backend as PoolBackend>::Error>;
 
 /// A function that returns the contents of a view at a certain point in the queue. Calling the
-/// function waits until the queue reaches this point.
+/// function waits until the queue has reached this point.
 pub type Later<'p, T> = Box<dyn FnOnce() -> Vec<T> + 'p>;
 
-/// The reason why a probe does not support an operation. Cases that need the operation are skipped,
-/// and the reason is printed.
+/// The reason why a probe does not support an operation. Cases that need the unsupported operation
+/// are skipped, and the reason is printed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SkipReason(pub &'static str);
 
@@ -49,8 +49,8 @@ pub trait Probe: 'static {
     fn context(&self) -> <Self::Backend as PoolBackend>::Context;
 
     /// Returns the address at which a view starts. If blocks have no addresses, returns a number
-    /// that identifies the bytes of the view. The numbers must count bytes like addresses, starting
-    /// at a multiple of the backend's alignment.
+    /// that identifies the bytes of the view. Like addresses, these numbers must count bytes,
+    /// starting at a multiple of the backend's alignment.
     fn address<T: Element>(&self, view: &View<'_, Self, T>) -> usize {
         self.shared_address::<T>(&view.as_view())
     }
@@ -65,45 +65,48 @@ pub trait Probe: 'static {
 
     /// Waits until all earlier work is done, and returns the elements of a shared view.
     /// [`PoolView`](pool_core::PoolView) does not read elements of types that have invalid byte
-    /// patterns. `read_shared` may read them, because the tests have written valid elements.
+    /// patterns. `read_shared` may read elements of such types, because the tests have written
+    /// valid elements.
     fn read_shared<T: Element>(&self, view: &SharedView<'_, Self, T>) -> Vec<T>;
 
-    /// Overwrites a view with `elements`, whose number equals the view's length.
+    /// Overwrites a view with `elements`. The number of elements must equal the view's length.
     fn write<T: Element>(&self, view: &mut View<'_, Self, T>, elements: &[T]) {
         let copied = view.copy_from_host(elements);
         copied.unwrap_or_else(|error| panic!("a view cannot be written: {error}"));
     }
 
-    /// Enqueues *work* that overwrites a view with `elements`, whose number equals the view's
-    /// length. The method does not wait for this work, which is similar to a kernel or a copy that
-    /// a user of the backend enqueues. The work may run at any time before the next wait, on the
-    /// queue of the view's pool.
+    /// Enqueues *work* that overwrites a view with `elements`. The number of elements must equal
+    /// the view's length. Like a kernel or a copy that a user of the backend enqueues, the work is
+    /// not waited for. The work may run at any time before the next wait, on the queue of the
+    /// view's pool.
     ///
     /// If views are host memory, the work is complete when the call returns, and `write_later` is
-    /// the same as [`write`](Self::write). The two methods may also be the same if copies from the
-    /// host are enqueued like other work.
+    /// the same as [`write`](Self::write). `write_later` may also be the same as `write` if copies
+    /// from the host are enqueued like other work.
     fn write_later<T: Element>(&self, view: &mut View<'_, Self, T>, elements: &[T]) {
         self.write::<T>(view, elements);
     }
 
     /// Enqueues *work* that reads a view, without waiting for the work. `read_later` is the
     /// counterpart of [`write_later`](Self::write_later). The returned function may be called after
-    /// the view has been dropped. The function returns the elements that the view contains after
-    /// all work that was enqueued before this call, and before all work that is enqueued later.
+    /// the view has been dropped. The returned function returns the elements that the view contains
+    /// after all work that was enqueued before this call, and before all work that is enqueued
+    /// later.
     fn read_later<T: Element>(&self, view: &SharedView<'_, Self, T>) -> Later<'_, T>;
 
     /// Returns the number of views that [random programs](crate::programs) read with
     /// [`read_later`](Self::read_later) before they compare the results. If the number is 0, a
-    /// program compares each view immediately. Override this method if reads wait for a device and
-    /// `read_later` can batch them. Programs then run faster and check the same properties.
+    /// program compares each view immediately. Override `open_reads` if reads wait for a device and
+    /// `read_later` can batch them. With batched reads, programs run faster and check the same
+    /// properties.
     fn open_reads(&self) -> usize {
         0
     }
 
     /// Enqueues a write in such a way that the pool cannot see it, for example on another stream.
-    /// The arguments are the same as for [`write_later`](Self::write_later). The backend's views
-    /// must [arm](pool_core::SlotRef::arm) their slot during such a write. The write runs after all
-    /// work on the pool's queue.
+    /// `write_elsewhere` accepts the same arguments as [`write_later`](Self::write_later). The
+    /// backend's views must [arm](pool_core::SlotRef::arm) their slot during a write that the pool
+    /// cannot see. The write runs after all work on the pool's queue.
     ///
     /// # Errors
     ///
@@ -135,8 +138,9 @@ pub trait Probe: 'static {
     }
 
     /// Acquires elements that are created one at a time, by code that may acquire from the same
-    /// scope. If the backend supports `try_acquire_with`, this method should call it. By default,
-    /// the host writes the elements after creating them in the same order.
+    /// scope. If the backend supports `try_acquire_with`, `acquire_with` should call it. By
+    /// default, the elements are created in the same order, and the host then writes them to a
+    /// view.
     ///
     /// # Errors
     ///
@@ -172,8 +176,8 @@ pub trait Probe: 'static {
 
     /// Returns the acquire methods for elements of any `Copy` type, which only host backends
     /// provide. If the backend is a [`HostBackend`](crate::HostBackend), return
-    /// `Some(HostForms::new())`. Random programs then mix these methods, which mark slots, with all
-    /// other methods. If the result is `None`, random programs use only methods that every backend
+    /// `Some(HostForms::new())`. Random programs mix host methods, which mark slots, with all other
+    /// methods. If the result is `None`, random programs use only methods that every backend
     /// supports.
     fn host_forms(&self) -> Option<HostForms<Self::Backend>> {
         None
@@ -195,10 +199,10 @@ pub trait Probe: 'static {
     /// frees are not detected.
     fn accounting(&self) -> Result<&Ledger, SkipReason>;
 
-    /// Returns the ledger that the backend [asks](Ledger::ask) before every allocation. With this
-    /// ledger, the tests choose which allocations fail. A refused allocation either makes
-    /// `allocate` return an error, which the pool reports as [`PoolError::OutOfMemory`], or panics
-    /// in `allocate`.
+    /// Returns the ledger that the backend [asks](Ledger::ask) before every allocation. The tests
+    /// use this ledger to choose which allocations fail. A refused allocation either makes
+    /// `allocate` return an error, which the pool reports as [`PoolError::OutOfMemory`], or makes
+    /// it panic.
     ///
     /// # Errors
     ///
@@ -207,7 +211,7 @@ pub trait Probe: 'static {
     fn refusal(&self) -> Result<&Ledger, SkipReason>;
 }
 
-/// Calls that the tests make to a probe's backend and ledgers.
+/// Calls of the tests to a probe's backend and ledgers.
 pub(crate) trait Watching: Probe {
     /// `true` if the backend's pools have slots.
     const HAS_SLOTS: bool =
@@ -239,8 +243,8 @@ pub(crate) trait Watching: Probe {
         }
     }
 
-    /// Sets which future allocations fail. The call has no effect if the probe provides no ledger
-    /// that refuses allocations.
+    /// Sets which future allocations fail. If the probe provides no ledger that refuses
+    /// allocations, the call has no effect.
     fn refuse(&self, refusal: Refusal) {
         if let Ok(ledger) = self.refusal() {
             ledger.refuse(refusal);
@@ -264,7 +268,7 @@ pub(crate) trait Watching: Probe {
 impl<P: Probe> Watching for P {}
 
 /// Implements the methods of [`Probe`] that concern views, for a
-/// [`HostBackend`](crate::HostBackend) whose views are slices. Invoke this macro inside the `impl`
+/// [`HostBackend`](crate::HostBackend) whose views are slices. Invoke the macro inside the `impl`
 /// block.
 #[macro_export]
 macro_rules! slice_access {

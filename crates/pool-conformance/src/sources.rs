@@ -1,5 +1,6 @@
 //! Host memory that an upload reads and that changes afterwards. If a faulty backend reads the
-//! memory too late, it finds the changed bytes, without an access that Rust forbids.
+//! memory too late, it finds the changed bytes. This access is allowed in Rust, because the bytes
+//! are atomic.
 
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -23,7 +24,7 @@ impl Source {
     pub(crate) fn lend<R>(&self, upload: impl FnOnce(&[u8]) -> R) -> R {
         let (start, length) = (self.0.as_ptr().cast::<u8>(), self.0.len());
         // SAFETY: an `AtomicU8` has the same memory representation as a `u8`. Writing to the bytes
-        // requires this value, which is borrowed while the bytes are lent and stays on this thread.
+        // requires `self`, which is borrowed while the bytes are lent and stays on this thread.
         upload(unsafe { std::slice::from_raw_parts(start, length) })
     }
 

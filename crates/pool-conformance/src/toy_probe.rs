@@ -1,12 +1,12 @@
-//! The probe of the [`Toy`], which is wrapped in a ledger. The probe contains everything that a
-//! backend with slices needs.
+//! The probe of the [`Toy`] backend, which is wrapped in a ledger. Backends whose views are slices
+//! need a probe of exactly this kind.
 
 use crate::ledger::Ledger;
 use crate::ledgered::{LedgeredBackend, LedgeredContext};
 use crate::probe::{Probe, SkipReason};
 use crate::toy::Toy;
 
-/// The probe of the [`Toy`], which is wrapped in a ledger.
+/// The probe of the [`Toy`] backend, which is wrapped in a ledger.
 #[derive(Clone, Debug, Default)]
 pub struct ToyProbe {
     /// The ledger that records the blocks that pools allocate and free.

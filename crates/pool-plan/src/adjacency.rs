@@ -1,4 +1,4 @@
-//! Lists of 32-bit indices. Pairs of indices can be grouped into such lists.
+//! Lists of 32-bit indices. Pairs of indices can be grouped into lists by their first members.
 
 /// Several lists of 32-bit indices, stored one after the other in a single vector.
 #[derive(Clone, Debug)]
@@ -8,7 +8,7 @@ pub(crate) struct Lists {
 }
 
 impl Lists {
-    /// Creates a value that contains no finished list.
+    /// Creates an empty value, in which the first list is open.
     pub(crate) fn new() -> Self {
         Self { starts: vec![0], items: Vec::new() }
     }
@@ -57,7 +57,7 @@ pub(crate) fn adjacency(
 }
 
 /// Converts an index to 32 bits. The conversion never truncates, because
-/// [`limits::check`](crate::limits::check) refuses problems with more entries.
+/// [`limits::check`](crate::limits::check) refuses problems that are too large.
 #[expect(
     clippy::cast_possible_truncation,
     reason = "the number of buffers and operations is checked"

@@ -2,7 +2,7 @@
 
 use crate::transposed::merge_transposed;
 
-/// The number of words below which a second thread would start too late to be useful.
+/// The number of words in a matrix below which a second thread would start too late to be useful.
 const FEWEST_WORDS_SHARED: usize = 1 << 16;
 
 /// The maximum number of threads. More threads would only wait for the memory bus.
@@ -22,8 +22,8 @@ impl BitMatrix {
         Self { words_per_row, words: vec![0; rows * words_per_row] }
     }
 
-    /// Resets the matrix to zeros, and reuses its memory if the memory is large enough. All zeros
-    /// are written explicitly, because a page that is read before it is written costs a second page
+    /// Resets the matrix to zeros, and reuses its allocation if that is large enough. All zeros are
+    /// written explicitly, because a page that is read before it is written costs a second page
     /// fault, for which all threads wait.
     pub(crate) fn clear(&mut self, rows: usize, columns: usize) {
         self.words_per_row = columns.div_ceil(64);
@@ -92,7 +92,7 @@ impl BitMatrix {
 /// A range of columns of a matrix.
 #[derive(Debug)]
 pub(crate) struct Columns<'a> {
-    /// The index, within each row, of the first word that belongs to the part.
+    /// The index of the part's first word within each row.
     first: usize,
     rows: Vec<&'a mut [u64]>,
 }

@@ -3,8 +3,8 @@
 use crate::error::PlanError;
 use crate::limits;
 
-/// A time span `[lower, upper)` within a buffer's lifetime, during which other buffers may use its
-/// bytes.
+/// A time span `[lower, upper)` within a buffer's lifetime, during which other buffers may use the
+/// buffer's bytes.
 ///
 /// The buffer's contents are lost during a gap. After the gap, the buffer is at the same offset,
 /// but its bytes may have changed.
@@ -14,7 +14,7 @@ use crate::limits;
 pub struct Gap {
     /// The time at which the gap begins.
     pub lower: i64,
-    /// The time at which the gap ends, exclusive.
+    /// The exclusive end of the gap.
     pub upper: i64,
 }
 
@@ -65,7 +65,7 @@ impl Buffer {
         Self { id: id.into(), lower, upper, size, alignment: 1, offset: None, gaps: Vec::new() }
     }
 
-    /// Creates a buffer without a name. Unlike [`new`](Self::new), this function allocates no heap
+    /// Creates a buffer without a name. Unlike [`new`](Self::new), `unnamed` allocates no heap
     /// memory.
     #[must_use]
     pub const fn unnamed(lower: i64, upper: i64, size: u64) -> Self {

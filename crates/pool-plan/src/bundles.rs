@@ -1,4 +1,5 @@
-//! Bundles of items. A bundle is placed as a unit, which makes the remaining problem smaller.
+//! Bundles of items. All items of a bundle are placed together, which makes the remaining problem
+//! smaller.
 //!
 //! Items of equal size with consecutive lifetimes form a chain, and all items of a chain lie at the
 //! same offset. Items that are live in the same sections form a pile, in which each item lies on
@@ -12,11 +13,11 @@ use crate::item::Item;
 use crate::timeline::Timeline;
 use crate::work::Watch;
 
-/// The maximum number of passes over all items. Deeply nested bundles need more passes, but each of
-/// these passes visits only a few items.
+/// The maximum number of passes over all items. Deeply nested bundles need more passes, but most of
+/// these passes visit only a few items.
 const MOST_PASSES: usize = 24;
-/// The maximum number of items for which bundles are formed. A pass over this number of items,
-/// including the first plan of their bundles, takes a few milliseconds.
+/// The maximum number of items for which bundles are formed. For this number of items, a pass and
+/// the first plan of the bundles take a few milliseconds.
 const MOST_ITEMS: usize = 1 << 15;
 /// The number that stands for "no bundle".
 const NONE: u32 = u32::MAX;
@@ -37,14 +38,15 @@ struct Node {
     span: (u32, u32),
     size: u64,
     alignment: u64,
-    /// The bundle that contains the node, and the node's offset in that bundle.
+    /// The bundle that contains the node, and the node's offset within that bundle.
     parent: u32,
     offset: u64,
 }
 
 impl Bundles {
-    /// Combines the items of a plain timeline into bundles. Returns `None` if there are too many
-    /// items, if the timeline is not plain, or if `watch` stopped the computation.
+    /// Combines the items of a timeline into bundles. The timeline must not contain gaps or fixed
+    /// offsets. Returns `None` if there are too many items, if the timeline contains gaps or fixed
+    /// offsets, or if `watch` stopped the computation.
     pub(crate) fn of(timeline: &Timeline, watch: &Watch<'_>) -> Option<Self> {
         let items = timeline.items.len();
         if items > MOST_ITEMS || !timeline.is_plain() || !watch.count(items) {
@@ -77,7 +79,7 @@ impl Bundles {
         Some(bundles)
     }
 
-    /// Returns the outermost bundles, and the items that belong to no bundle.
+    /// Returns the outermost bundles, and the items that do not belong to a bundle.
     // Uncounted: the loop needs no counter, because the iterator makes only one pass over the
     // nodes, and there are at most two nodes per item.
     fn outermost(&self) -> impl Iterator<Item = (usize, &Node)> {
@@ -85,7 +87,7 @@ impl Bundles {
         nodes.filter(|(_, node)| node.parent == NONE && node.size > 0)
     }
 
-    /// Returns the problem of placing the outermost bundles, and the lifetime of each of them.
+    /// Returns the problem of placing the outermost bundles, and the lifetimes of these bundles.
     // Uncounted: the loop needs no counter, because the function makes only one pass over the
     // bundles.
     pub(crate) fn timeline(&self) -> (Timeline, Vec<(i64, i64)>) {
@@ -222,8 +224,7 @@ mod tests {
         Bundles::of(&Timeline::new(problem), &Watch::new(&|| true)).unwrap()
     }
 
-    /// Returns the pieces of a rectangle that is repeatedly divided by straight cuts through random
-    /// pieces.
+    /// Cuts a rectangle into pieces with repeated straight cuts through random pieces.
     fn cut(count: usize, random: &mut Random) -> Vec<Buffer> {
         let mut pieces = vec![(0_u64, 1_u64 << 20, 1_u64 << 30)];
         while pieces.len() < count {
@@ -257,8 +258,8 @@ mod tests {
         }
     }
 
-    /// If any bundles are stacked on top of each other, the result is a valid plan, even with
-    /// alignments and buffers of size 0.
+    /// Bundles that are stacked on top of each other are a valid plan, even with alignments and
+    /// buffers of size 0.
     #[test]
     fn bundles_above_each_other_are_a_plan() {
         for seed in 0..if cfg!(miri) { 3 } else { 300 } {

@@ -22,7 +22,7 @@ pub enum PlanError {
         id: String,
         /// The time at which the buffer's lifetime begins.
         lower: i64,
-        /// The time at which the buffer's lifetime ends, exclusive.
+        /// The exclusive end of the buffer's lifetime.
         upper: i64,
     },
     /// A gap is empty, overlaps the previous gap or extends beyond the buffer's lifetime, or the
@@ -36,7 +36,7 @@ pub enum PlanError {
         id: String,
         /// The time at which the gap begins.
         lower: i64,
-        /// The time at which the gap ends, exclusive.
+        /// The exclusive end of the gap.
         upper: i64,
     },
     /// An alignment is not a power of two.
@@ -77,15 +77,15 @@ pub enum PlanError {
         /// The index of the second buffer.
         second: usize,
     },
-    /// The problem contains more buffers, edges, markers or gaps than the planner accepts. The
-    /// limit bounds the planner's own memory use.
+    /// The problem contains more buffers, edges, markers or gaps than the planner accepts. Without
+    /// this limit, the memory use of the planner itself would be unbounded.
     #[error("{count} {what} are more than {limit}, the most that is planned")]
     TooMany {
         /// The name of the list that is too long.
         what: &'static str,
-        /// The number of entries in the problem.
+        /// The number of entries in the problem's list.
         count: usize,
-        /// The maximum number that the planner accepts.
+        /// The maximum number of entries that the planner accepts.
         limit: usize,
     },
     /// An edge or a buffer names an operation that does not exist.
@@ -98,7 +98,7 @@ pub enum PlanError {
         /// The number of operations in the graph.
         operations: usize,
     },
-    /// A list of a record has the wrong length. A record must contain one stream for each operation
+    /// A list in a record has the wrong length. A record must contain one stream for each operation
     /// and one caller for each buffer, and replacing the buffers must not change their number.
     #[error("the number of {what} is {count}, but must be {expected}")]
     WrongCount {
@@ -110,7 +110,7 @@ pub enum PlanError {
         expected: usize,
     },
     /// Edges lead from a free marker of a buffer to the buffer's alloc marker. No operation could
-    /// use such a buffer.
+    /// use a buffer that is freed before it is allocated.
     #[error(
         "buffer {id}: it is freed by operation {freed_by}, which comes before operation {allocated_by}, \
          which allocates it"
@@ -132,7 +132,8 @@ pub enum PlanError {
     /// Two buffers with fixed offsets share bytes although both are live at the same time.
     #[error("fixed offsets collide")]
     FixedOverlap(#[source] Violation),
-    /// No plan can fit, because some buffers that are needed at the same time exceed the capacity.
+    /// No plan fits, because some buffers that are live at the same time need more bytes than the
+    /// capacity.
     #[error(
         "no plan fits {capacity} bytes: {} buffers need {bound} bytes at once", witness.len()
     )]
@@ -141,7 +142,7 @@ pub enum PlanError {
         capacity: u64,
         /// The minimum number of bytes that every plan needs.
         bound: u64,
-        /// The indices of the buffers that together need these bytes.
+        /// The indices of the buffers that together exceed the capacity.
         witness: Vec<usize>,
     },
     /// An exhaustive search proved that no plan fits, although the lower bound does not exceed the
@@ -228,17 +229,17 @@ pub enum PlanError {
     MemoriesTooSmall {
         /// The indices of the memories.
         memories: Vec<usize>,
-        /// The total capacity of these memories, in bytes.
+        /// The total capacity of the memories, in bytes.
         capacity: u64,
         /// The minimum number of bytes that the buffers need.
         bound: u64,
-        /// The time at which the buffers are live.
+        /// A time at which all of the buffers are live.
         time: i64,
         /// The indices of the buffers.
         witness: Vec<usize>,
     },
-    /// The planner found no plan within the capacities of all memories. An exhaustive search proved
-    /// that no such plan exists, or the budget ended.
+    /// The planner found no plan within the capacities of all memories. Either an exhaustive search
+    /// proved that no such plan exists, or the budget ended before the search.
     #[error(
         "no plan of {buffers} buffers within the capacities of {memories} memories {}",
         if *proved { "exists: every assignment was tried" } else { "was found in the budget: give it more time" }
@@ -257,14 +258,14 @@ pub enum PlanError {
         /// The tolerance that was given.
         tolerance: f64,
     },
-    /// A record does not follow its format.
+    /// The text of a record does not follow the format of records.
     #[error("line {line}, column {column}: {message}")]
     Parse {
         /// The line number, starting at 1.
         line: usize,
         /// The column in characters, starting at 1.
         column: usize,
-        /// A description of the mistake at this position.
+        /// A description of the mistake at this line and column.
         message: String,
     },
     /// The planner computed a plan that the validator rejects, which is a bug in this crate.
@@ -278,8 +279,8 @@ pub enum PlanError {
     },
 }
 
-/// Returns an error and its sources in one line: `error: source: source`. The `Display` output of
-/// this crate's errors does not include their sources.
+/// Returns an error and its sources in one line: `error: source: source`. The `Display`
+/// implementations of this crate's errors do not print the sources of an error.
 ///
 /// ```
 /// use pool_plan::{Buffer, IntervalProblem, error_chain};

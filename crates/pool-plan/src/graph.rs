@@ -13,7 +13,7 @@ pub enum EdgeKind {
     Programmatic,
 }
 
-/// An edge of the graph, which states that one operation precedes another.
+/// An edge of the graph, which orders one operation before another.
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Deserialize, serde::Serialize))]
 #[cfg_attr(feature = "serde", serde(deny_unknown_fields))]
@@ -28,14 +28,14 @@ pub struct Edge {
 }
 
 impl Edge {
-    /// Creates an edge that orders the second operation after the completion of the first.
+    /// Creates an edge that makes the second operation wait until the first is complete.
     #[must_use]
     pub const fn full(from: usize, to: usize) -> Self {
         Self { from, to, kind: EdgeKind::Full }
     }
 }
 
-/// The rule that determines which buffers may share bytes with a buffer.
+/// The role of a buffer, which determines if the buffer may share bytes with other buffers.
 #[derive(Clone, Copy, Debug, Default, Eq, Hash, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Deserialize, serde::Serialize))]
 #[cfg_attr(feature = "serde", serde(rename_all = "snake_case"))]
@@ -78,13 +78,13 @@ pub struct GraphBuffer {
     /// The free markers. Every use of the buffer is either one of these operations or precedes one
     /// of them.
     ///
-    /// A buffer without free markers is in use until the graph ends. Such a buffer may reuse the
-    /// bytes of earlier buffers, but no later buffer can reuse its bytes. If edges lead from a free
-    /// marker to the alloc marker, the problem is refused, because no use could lie between the two
-    /// markers.
+    /// A buffer without free markers is in use until the graph ends. A buffer without free markers
+    /// may reuse the bytes of earlier buffers, but no later buffer can reuse its bytes. If edges
+    /// lead from a free marker to the alloc marker, the problem is refused, because no use could
+    /// lie between the two markers.
     #[cfg_attr(feature = "serde", serde(default, deserialize_with = "crate::lists::markers"))]
     pub freed_by: Vec<usize>,
-    /// The rule that determines which buffers may share bytes with the buffer.
+    /// The role of the buffer, which determines if it may share bytes with other buffers.
     #[cfg_attr(feature = "serde", serde(default))]
     pub role: Role,
 }

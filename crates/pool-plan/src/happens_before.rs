@@ -12,8 +12,7 @@ use crate::validate::graph;
 use crate::violation::Violation;
 
 /// The operations of a graph and the buffers that they use. Two buffers may share bytes only if
-/// every use of one buffer is an ancestor of the other buffer's alloc marker, along edges of full
-/// completion.
+/// edges of full completion lead from every use of one buffer to the alloc marker of the other.
 ///
 /// ```
 /// use pool_plan::{Edge, GraphBuffer, HappensBeforeProblem, Options};
@@ -82,14 +81,15 @@ impl HappensBeforeProblem {
     /// the highest byte.
     ///
     /// # Errors
-    /// Returns the first violation that is found. Two buffers share bytes although neither is
-    /// ordered before the other, or an offset is not aligned or differs from the fixed offset.
+    /// Returns the first violation that is found. A violation is a pair of buffers that share bytes
+    /// although neither is ordered before the other, an offset that is not aligned, or an offset
+    /// that differs from the fixed offset.
     pub fn validate(&self, offsets: &[u64]) -> Result<u64, Violation> {
         graph::peak(&self.edges, &self.buffers, offsets)
     }
 
-    /// Returns a lower bound, in bytes, on the peak of every plan. The bound holds because no two
-    /// buffers of `witness` may share bytes.
+    /// Returns a lower bound, in bytes, on the peak of every plan. The lower bound holds because no
+    /// two buffers of `witness` may share bytes.
     ///
     /// If `witness` comes from a certificate, the result equals the certificate's bound. The
     /// validator computes the bound independently of the solver, from the sizes, the padding that
@@ -102,8 +102,8 @@ impl HappensBeforeProblem {
         graph::witnessed(&self.edges, &self.buffers, witness)
     }
 
-    /// Returns the problem without fixed offsets. Use this method to plan again if the offsets come
-    /// from an older plan.
+    /// Returns the problem without fixed offsets. This method is useful for planning again if the
+    /// offsets come from an older plan.
     #[must_use]
     pub fn without_offsets(mut self) -> Self {
         self.buffers.iter_mut().for_each(|buffer| buffer.offset = None);
@@ -122,14 +122,14 @@ impl HappensBeforeProblem {
         &self.edges
     }
 
-    /// Returns the buffers. A plan lists its offsets in the order of this slice.
+    /// Returns the buffers. A plan lists its offsets in the order of the returned slice.
     #[must_use]
     pub fn buffers(&self) -> &[GraphBuffer] {
         &self.buffers
     }
 }
 
-/// The contents of a problem file before they are validated.
+/// The contents of a problem file before validation.
 #[cfg(feature = "serde")]
 #[derive(serde::Deserialize, serde::Serialize)]
 #[serde(deny_unknown_fields)]
@@ -143,7 +143,8 @@ struct ProblemFile {
 
 #[cfg(feature = "serde")]
 impl TryFrom<ProblemFile> for HappensBeforeProblem {
-    /// The text of an error and all its sources, because serde formats can only report a text.
+    /// The error text of this type contains all sources of an error, because serde formats can only
+    /// report a text.
     type Error = String;
 
     fn try_from(unchecked: ProblemFile) -> Result<Self, String> {

@@ -4,20 +4,20 @@
 use std::fmt;
 
 /// A textbook greedy heuristic, which places the buffers one by one in a fixed order. Each buffer
-/// is placed in a free range between the buffers that it must not share bytes with, or above all of
-/// them.
+/// is placed in a free range between the buffers with which it must not share bytes, or above all
+/// of them.
 ///
-/// Ties in the order are broken by the starts of the buffers, and then by their positions in the
-/// problem. In problems of up to 4,096 buffers, a second plan breaks the last ties by name. If an
-/// interval problem is solved with a tolerance of 1 and without a capacity, the plan is at least as
-/// good as the plan of every heuristic, except for those listed in
+/// If two buffers are tied in the order, their starts decide, followed by their positions in the
+/// problem. In problems of up to 4,096 buffers, a second plan breaks the last ties by the names of
+/// the buffers. If an interval problem is solved with a tolerance of 1 and without a capacity, the
+/// plan is at least as good as the plan of every heuristic, except for those listed in
 /// [`Plan::untried`](crate::Plan::untried).
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 pub struct GreedyHeuristic {
     /// The order in which buffers are placed.
     pub order: GreedyOrder,
-    /// The rule that selects one of the free ranges.
+    /// The rule that selects one of the free ranges for a buffer.
     pub fit: GreedyFit,
 }
 
@@ -38,22 +38,22 @@ pub enum GreedyOrder {
     /// The buffer with the most conflicts comes first. Two buffers conflict if they must not share
     /// bytes. If buffers have gaps, each pair of overlapping live spans counts as a conflict.
     Conflicts,
-    /// The buffer that ends last comes first. If time were reversed, this order would be the order
-    /// by starts.
+    /// The buffer that ends last comes first. The order by end is the same as the order by start,
+    /// with time reversed.
     End,
-    /// The time with the most live bytes comes first, and of the buffers that are live at that
-    /// time, the largest comes first (greedy by breadth, as in `TFLite`).
+    /// The buffers that are live at the time with the most live bytes come first, in descending
+    /// order of size (greedy by breadth, as in `TFLite`).
     Breadth,
 }
 
-/// The rule that selects one of the free ranges that are large enough.
+/// The rule that selects one of the free ranges that are large enough for a buffer.
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize), serde(rename_all = "snake_case"))]
 pub enum GreedyFit {
     /// Selects the lowest range.
     First,
-    /// Selects the smallest range. If several ranges are equally small, the rule selects the lowest
-    /// one.
+    /// Selects the smallest range. If several ranges are equally small, this rule selects the
+    /// lowest one.
     Best,
 }
 

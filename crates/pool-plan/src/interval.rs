@@ -32,8 +32,8 @@ pub struct IntervalProblem {
 }
 
 impl IntervalProblem {
-    /// The maximum number of buffers and gaps in a problem. A program that reads files may stop at
-    /// this limit.
+    /// The maximum number of buffers and gaps in a problem. A program that reads a file may stop
+    /// reading at this limit.
     pub const MOST_SPANS: usize = limits::MOST_SPANS;
 
     /// Creates the problem of placing `buffers`.
@@ -62,14 +62,15 @@ impl IntervalProblem {
     /// the highest byte.
     ///
     /// # Errors
-    /// Returns the first violation that is found. Two buffers share bytes while both are live, or
-    /// an offset is not aligned or differs from the fixed offset.
+    /// Returns the first violation that is found. A violation is a pair of buffers that share bytes
+    /// while both are live, an offset that is not aligned, or an offset that differs from the fixed
+    /// offset.
     pub fn validate(&self, offsets: &[u64]) -> Result<u64, Violation> {
         interval::peak(&self.buffers, offsets)
     }
 
-    /// Returns a lower bound, in bytes, on the peak of every plan. The bound holds because all
-    /// buffers of `witness` are live at the same time, so no two of them may share bytes.
+    /// Returns a lower bound, in bytes, on the peak of every plan. The lower bound holds because
+    /// all buffers of `witness` are live at the same time, so that no two of them may share bytes.
     ///
     /// If `witness` comes from a certificate, the result equals the certificate's bound. The
     /// validator computes the bound independently of the solver, from the sizes, the padding that
@@ -93,7 +94,7 @@ impl IntervalProblem {
         interval::witnessed(&self.buffers, witness)
     }
 
-    /// Returns the buffers. A plan lists its offsets in the order of this slice.
+    /// Returns the buffers. A plan lists its offsets in the order of the returned slice.
     #[must_use]
     pub fn buffers(&self) -> &[Buffer] {
         &self.buffers
@@ -103,7 +104,8 @@ impl IntervalProblem {
 #[cfg(feature = "serde")]
 impl IntervalProblem {
     /// Deserialises a problem, and passes each buffer to a closure that may change the buffer
-    /// before it is validated. For example, the closure may increase alignments or remove offsets.
+    /// before it is validated. For example, the closure may increase alignments or remove fixed
+    /// offsets.
     ///
     /// # Errors
     /// Fails if the input is not a serialised problem, or if [`new`](Self::new) refuses the
@@ -118,7 +120,7 @@ impl IntervalProblem {
     }
 }
 
-/// The contents of a problem file before they are validated.
+/// The contents of a problem file before validation.
 #[cfg(feature = "serde")]
 #[derive(serde::Deserialize, serde::Serialize)]
 #[serde(deny_unknown_fields)]
@@ -129,7 +131,8 @@ struct ProblemFile {
 
 #[cfg(feature = "serde")]
 impl TryFrom<ProblemFile> for IntervalProblem {
-    /// The text of an error and all its sources, because serde formats can only report a text.
+    /// The error text of this type contains all sources of an error, because serde formats can only
+    /// report a text.
     type Error = String;
 
     fn try_from(unchecked: ProblemFile) -> Result<Self, String> {

@@ -3,15 +3,15 @@
 //! lower bound.
 //!
 //! The crate solves three kinds of problem. In an [`IntervalProblem`], each buffer is live from one
-//! time to another, as on a single stream. In a [`HappensBeforeProblem`], the operations of an
-//! acyclic graph use the buffers, as on several streams. Two buffers may share bytes only if every
-//! use of one buffer comes before the other buffer is allocated. The solution of either problem is
-//! a [`Plan`], which contains an offset for each buffer, the peak, an exact lower bound, and the
-//! buffers that prove the bound.
+//! time to another, as if all buffers were used on a single stream. In a [`HappensBeforeProblem`],
+//! the operations of an acyclic graph use the buffers, on one or several streams. Two buffers may
+//! share bytes only if every use of one buffer comes before the other buffer is allocated. The
+//! solution of an interval or happens-before problem is a [`Plan`], which contains an offset for
+//! each buffer, the peak, an exact lower bound, and the buffers that prove the bound.
 //!
 //! In a [`MemoryProblem`], buffers with lifetimes are distributed over several memories, each with
-//! a capacity and a cost. The solution is a [`MemoryPlan`], whose lower bound is proved by prices
-//! per byte.
+//! a capacity and a cost. The solution of a memory problem is a [`MemoryPlan`], whose lower bound
+//! is proved by prices per byte.
 //!
 //! ```
 //! use pool_plan::{Buffer, IntervalProblem, Options};
@@ -32,7 +32,7 @@
 //! The file `docs/planner.md` in the repository describes the algorithms and their sources, and
 //! compares the results with those of other planners.
 //!
-//! No feature is enabled by default, and `thiserror` is then the only dependency. The crate
+//! No feature is enabled by default, so that `thiserror` is the only dependency. The crate
 //! `pool-plan-cli` provides the command `pool-plan`, and the crate `pool-replay` reads CSV files
 //! and allocator logs.
 //!
@@ -46,7 +46,8 @@
 #![cfg_attr(docsrs, feature(doc_cfg))]
 #![forbid(unsafe_code)]
 
-// Layering: a module may import what follows its colon. `cargo xtask imports` checks it, `--list` prints it anew.
+// Layering: each module may import only the modules that are listed after its colon.
+// `cargo xtask imports` checks this list, and `cargo xtask imports --list` prints it.
 //
 // adjacency, graph, heuristic, item, random, tasks, violation: nothing
 // error: violation

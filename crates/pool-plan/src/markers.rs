@@ -1,6 +1,6 @@
 //! Finds buffers with a free marker that precedes the alloc marker. Every use of a buffer comes
-//! after the alloc marker and before a free marker, so such a buffer could never be used. The
-//! problem is refused, because such a buffer must be a mistake.
+//! after the alloc marker and before a free marker, so a buffer with reversed markers could never
+//! be used. A problem with reversed markers is refused, because the markers must be a mistake.
 
 use crate::error::PlanError;
 use crate::graph::{Edge, GraphBuffer};
@@ -8,7 +8,7 @@ use crate::limits;
 use crate::operations::Operations;
 
 /// A free marker that may precede the alloc marker of the same buffer. The positions of both
-/// markers refer to the order of operations.
+/// markers are positions in the order of operations.
 #[derive(Clone, Copy)]
 struct Doubt {
     free: usize,
@@ -22,7 +22,7 @@ struct Doubt {
 /// marker.
 ///
 /// # Errors
-/// The error names the first such buffer and its free marker.
+/// The error contains the first buffer with such a free marker, and the marker.
 pub(crate) fn check(
     operations: &Operations,
     order: &[u32],
@@ -40,8 +40,8 @@ pub(crate) fn check(
     let after = operations.after(edges.iter());
     doubts.sort_unstable_by_key(|doubt| (doubt.free, doubt.alloc));
     let mut worst: Option<(usize, usize)> = None;
-    // The entry of a position contains one bit for each of 64 free markers. A bit is set if the
-    // free marker precedes the operation at that position.
+    // For each position in the order of operations, one bit for each of 64 free markers. A bit is
+    // set if its free marker precedes the operation at the position.
     let mut before: Vec<u64> = Vec::new();
     for some in doubts.chunks(64) {
         let first = some[0].free;
@@ -74,8 +74,9 @@ pub(crate) fn check(
     Err(PlanError::FreedBeforeAllocated { id, allocated_by, freed_by })
 }
 
-/// Returns the free markers that come before their alloc markers in the order of operations. No
-/// other free marker can precede its alloc marker.
+/// Returns the free markers that come before their alloc markers in the order of operations. A free
+/// marker that comes after its alloc marker in the order of operations cannot precede it in the
+/// graph.
 fn doubts(operations: &Operations, places: &[usize], buffers: &[GraphBuffer]) -> Vec<Doubt> {
     let place = |operation| places[operations.index(operation)];
     let of_buffer = |(buffer, one): (usize, &GraphBuffer)| {

@@ -56,8 +56,8 @@ impl MemoryBuffer {
         Self { buffer, memories: memories.into_iter().collect(), traffic, memory: None }
     }
 
-    /// Returns the memories in which the buffer may be placed. If `memory` is set, it is the only
-    /// one.
+    /// Returns the memories in which the buffer may be placed. If `memory` is set, the buffer may
+    /// only be placed in that memory.
     pub(crate) fn choices(&self) -> &[usize] {
         self.memory.as_ref().map_or(&self.memories, std::slice::from_ref)
     }
@@ -77,17 +77,17 @@ pub struct Placement {
 /// of a bound.
 ///
 /// For any prices, the cost of a plan is at least the sum of the minimum costs of all buffers. The
-/// minimum cost of a buffer is the lowest cost among its memories. In each memory, this is the cost
-/// of the buffer's traffic plus its size times the sum of the prices over its lifetime. If the
-/// prices of a memory add up to more than its cost per byte, the difference times the memory's
-/// capacity is subtracted from the bound. A memory without a capacity must not have such prices.
-/// (The prices solve the dual of the linear program that assigns buffers to memories.)
+/// minimum cost of a buffer is the lowest cost among its memories. The cost of a buffer in a memory
+/// is the cost of its traffic plus its size times the sum of the prices over its lifetime. If the
+/// prices of a memory add up to more than its cost per byte, the bound is reduced by the difference
+/// times the memory's capacity. The prices of a memory without a capacity must not exceed its cost
+/// per byte. (The prices solve the dual of the linear program that assigns buffers to memories.)
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 pub struct Price {
     /// The index of the memory.
     pub memory: usize,
-    /// The time to which the price applies.
+    /// The time to which this price applies.
     pub time: i64,
     /// The price of a byte. A price of [`Price::UNIT`] corresponds to a cost of 1.
     pub price: u64,

@@ -1,14 +1,15 @@
 //! The operations of a graph that edges or buffers name. A graph may contain more operations than
-//! fit in memory. Operations that no edge and no buffer names are unordered, and are not stored.
+//! fit in memory. Operations that no edge and no buffer names are unordered, so they are not
+//! stored.
 
 use crate::adjacency::{Lists, adjacency, index};
 use crate::graph::{Edge, GraphBuffer};
 
 /// The operations that edges or buffers name. The solver represents an operation by its index in
-/// this list.
+/// the list.
 #[derive(Clone, Debug)]
 pub(crate) struct Operations {
-    /// The numbers of the named operations, in ascending order.
+    /// The numbers of the operations that edges or buffers name, in ascending order.
     named: Vec<usize>,
 }
 
@@ -25,22 +26,22 @@ impl Operations {
         Self { named }
     }
 
-    /// Returns the number of named operations.
+    /// Returns the number of operations that edges or buffers name.
     pub(crate) fn len(&self) -> usize {
         self.named.len()
     }
 
-    /// Returns the index of a named operation.
+    /// Returns the index of an operation that edges or buffers name.
     pub(crate) fn index(&self, operation: usize) -> usize {
         self.named.partition_point(|&other| other < operation)
     }
 
-    /// Returns the number of the operation that is stored at an index.
+    /// Returns the number of the operation with the given index.
     pub(crate) fn number(&self, index: usize) -> usize {
         self.named[index]
     }
 
-    /// For each index, returns the indices to which the given edges lead.
+    /// Returns the indices to which the given edges lead from each index.
     pub(crate) fn after<'e>(&self, edges: impl Iterator<Item = &'e Edge> + Clone) -> Lists {
         adjacency(self.len(), edges.map(|edge| (self.index(edge.from), self.index(edge.to))))
     }
@@ -49,8 +50,7 @@ impl Operations {
     /// order).
     ///
     /// # Errors
-    /// If no such order exists, the error contains the numbers of the operations that form one
-    /// cycle.
+    /// If the edges form a cycle, the error contains the numbers of the operations on one cycle.
     pub(crate) fn in_order(&self, edges: &[Edge]) -> Result<Vec<u32>, Vec<usize>> {
         let mut pending = vec![0_u32; self.len()];
         for edge in edges {
@@ -74,8 +74,8 @@ impl Operations {
 
     /// Returns a cycle among the operations that still have pending predecessors.
     fn cycle(&self, edges: &[Edge], pending: &[u32]) -> Vec<usize> {
-        // Each operation in `waits_for` waits for another operation in it, so following the edges
-        // backwards must reach some operation twice.
+        // Each of these operations waits for another operation in `waits_for`, so following the
+        // edges backwards must reach some operation twice.
         let mut waits_for = vec![None; pending.len()];
         for edge in edges {
             let (from, to) = (self.index(edge.from), self.index(edge.to));

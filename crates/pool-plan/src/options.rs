@@ -10,8 +10,8 @@ use crate::error::PlanError;
 #[cfg_attr(feature = "serde", derive(serde::Deserialize, serde::Serialize))]
 #[cfg_attr(feature = "serde", serde(default))]
 pub struct Options {
-    /// If a capacity is set, the solver returns the first plan that fits in this many bytes, and
-    /// does not minimise the peak.
+    /// The capacity in bytes, if there is one. The solver then returns the first plan that fits,
+    /// without minimising the peak.
     pub capacity: Option<u64>,
     /// The time limit for planning. The solver always completes the first greedy plan, even if this
     /// takes longer.
@@ -20,7 +20,7 @@ pub struct Options {
     /// the number of rounds is fixed and the budget is large enough, the plan depends only on the
     /// problem and the seed.
     pub rounds: Option<u32>,
-    /// The solver stops if the peak is at most this many times the lower bound.
+    /// The solver stops if the peak is at most `tolerance` times the lower bound.
     pub tolerance: f64,
     /// The seed for all random choices.
     pub seed: u64,
@@ -66,7 +66,7 @@ impl Options {
     }
 }
 
-/// Lets another thread observe a planner and stop it.
+/// A monitor with which another thread observes a planner and can stop it.
 #[derive(Debug)]
 pub struct Monitor {
     cancelled: AtomicBool,

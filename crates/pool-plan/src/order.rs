@@ -1,5 +1,5 @@
-//! The order relation between the buffers of a graph, which states for each buffer which other
-//! buffers begin after all of its uses.
+//! The order relation between the buffers of a graph. For each buffer, the relation lists the
+//! buffers that begin after all of its uses.
 
 use std::ops::Range;
 use std::sync::Mutex;
@@ -11,15 +11,15 @@ use crate::happens_before::HappensBeforeProblem;
 use crate::operations::Operations;
 use crate::tasks;
 
-/// The maximum size, in words, of a matrix of operations and buffers that is built at a time. This
-/// size equals 32 MiB.
+/// The maximum size, in words, of the matrix of operations and buffers that is built at one time.
+/// This size equals 32 MiB.
 const WORDS_AT_A_TIME: usize = 1 << 22;
 
 /// Returns the order relation as a matrix. The row of each buffer contains the buffers that begin
 /// after all of its uses.
 ///
 /// The relation is a strict partial order, because a buffer's own alloc marker counts as one of its
-/// uses. The columns are distributed over up to `threads` threads.
+/// uses. Up to `threads` threads compute the columns of the relation.
 pub(crate) fn precedence(problem: &HappensBeforeProblem, threads: usize) -> BitMatrix {
     let buffers = problem.buffers();
     let operations = Operations::of(problem.edges(), buffers);
@@ -47,7 +47,7 @@ struct Relation<'a> {
     /// The operations in topological order, so that no operation comes after an operation that
     /// depends on it.
     order: Vec<u32>,
-    /// For each operation, the operations that wait until it is complete.
+    /// The operations that wait until an operation is complete, listed for each operation.
     after: Lists,
 }
 
@@ -105,7 +105,7 @@ mod tests {
     #[test]
     fn threads_make_the_same_relation() {
         let mut random = Random::new(1, 0, 0);
-        // There are enough buffers for several threads, and their number is not a multiple of the
+        // The number of buffers is large enough for several threads, and is not a multiple of the
         // word size.
         let count = 2_500;
         let edges = (1..count).flat_map(|to| {

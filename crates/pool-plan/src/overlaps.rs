@@ -1,9 +1,9 @@
 //! Finds overlapping spans in a timeline, on demand.
 //!
 //! Spans are sorted by the sections in which they begin. Spans that begin within another span are
-//! therefore adjacent in the list. Spans that began earlier and are still live are found with the
-//! help of maxima, which store the latest end of each block of spans, of each block of blocks, and
-//! so on. A query reads memory sequentially, and the data structure needs only 16 bytes per span.
+//! adjacent in the sorted list. Spans that began earlier and are still live are found with the help
+//! of the latest end of each block of spans, of each block of blocks, and so on. A query reads
+//! memory sequentially, and the data structure needs only 16 bytes per span.
 
 use std::ops::Range;
 use std::sync::OnceLock;
@@ -18,15 +18,15 @@ const BLOCK: usize = 16;
 #[derive(Debug)]
 pub(crate) struct Overlaps<'a> {
     timeline: &'a Timeline,
-    /// For each section, the first span that begins in that section or later. The last entry is the
+    /// The first span that begins in each section or later. The last entry of the list is the
     /// number of spans.
     first: Vec<u32>,
     /// The item of each span.
     owners: Vec<u32>,
-    /// For each span of the timeline, its position in this list. The position of a span of size 0
-    /// is 0.
+    /// The position of each span of the timeline in the sorted list of spans. The position of a
+    /// span of size 0 is 0.
     places: Vec<u32>,
-    /// For each span, the section in which it ends, exclusive.
+    /// The section in which each span ends, exclusive.
     uppers: Vec<u32>,
     /// The latest end of each block, of each block of blocks, and so on, up to the level that
     /// consists of a single block.
@@ -87,16 +87,16 @@ impl<'a> Overlaps<'a> {
         self.first[lower as usize] as usize..self.first[upper as usize] as usize
     }
 
-    /// Visits all spans that begin before a section and are still live in it. Returns the number of
-    /// entries read.
+    /// Visits all spans that begin before a section and are still live in that section. Returns the
+    /// number of entries read.
     #[inline]
     pub(crate) fn lasting(&self, section: u32, mut visit: impl FnMut(usize)) -> usize {
         let mut end = self.first[section as usize] as usize;
         let mut looked = 0;
         for level in 0..=self.latest.len() {
             let below = self.below(level);
-            // The remaining entries of the block are searched one level below, and the preceding
-            // blocks are searched one level above.
+            // The remaining entries of the block are searched one level below, and the blocks
+            // before it are searched one level above.
             let begin = end / BLOCK * BLOCK;
             looked += end - begin;
             for (place, &latest) in (begin..end).zip(&below[begin..end]) {
@@ -150,7 +150,7 @@ impl<'a> Overlaps<'a> {
     }
 }
 
-/// The overlaps of a timeline, which are computed when they are first needed.
+/// The overlaps of a timeline, which are computed on first use.
 #[derive(Debug)]
 pub(crate) struct LazyOverlaps<'a> {
     timeline: &'a Timeline,
@@ -158,7 +158,7 @@ pub(crate) struct LazyOverlaps<'a> {
 }
 
 impl<'a> LazyOverlaps<'a> {
-    /// Creates a value without computing the overlaps.
+    /// Creates the value without computing the overlaps.
     pub(crate) const fn new(timeline: &'a Timeline) -> Self {
         Self { timeline, made: OnceLock::new() }
     }

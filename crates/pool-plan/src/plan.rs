@@ -15,8 +15,8 @@ pub struct Plan {
     /// The proof that the plan is optimal, or an estimate of whether such a proof can be found.
     pub proof: Proof,
     /// The textbook heuristics that were not tried, because the budget ended or the plan was
-    /// already good enough. The plan of such a heuristic may be better than this plan. The list is
-    /// empty if no plan can be better.
+    /// already good enough. The plan of an untried heuristic may be better than this plan. The list
+    /// is empty if no plan can be better.
     pub untried: Vec<GreedyHeuristic>,
 }
 
@@ -44,8 +44,8 @@ pub enum StopReason {
 #[cfg_attr(feature = "serde", serde(rename_all = "snake_case"))]
 #[non_exhaustive]
 pub enum Proof {
-    /// The peak equals the lower bound. The witness of the certificate proves this, and is easy to
-    /// verify.
+    /// The peak equals the lower bound. The witness of the certificate proves that the peak equals
+    /// the bound, and is easy to verify.
     Witness,
     /// An exhaustive search found no plan with a lower peak. The only method of verifying this
     /// proof is to repeat the search.
@@ -62,17 +62,18 @@ pub enum Proof {
 #[derive(Clone, Debug, Eq, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 pub struct Certificate {
-    /// The end of the highest byte that is used. An arena for the plan needs this number of bytes.
+    /// The end of the highest byte that the plan uses. An arena for the plan needs this number of
+    /// bytes.
     pub peak: u64,
     /// The exact lower bound (see [`Bound`](crate::Bound)). For a graph, the stated bound may be
     /// lower than the exact bound, if computing the exact bound takes more than half of the budget.
     pub bound: u64,
     /// The indices of the buffers that prove the lower bound.
     pub witness: Vec<usize>,
-    /// An exhaustive search proved that no plan has a peak below this number. The number is at
-    /// least `bound`.
+    /// A number of bytes below which no plan exists, which an exhaustive search proved. The number
+    /// is never lower than `bound`.
     ///
-    /// Unlike `bound`, this number can only be verified by repeating the search.
+    /// Unlike `bound`, `searched_bound` can only be verified by repeating the search.
     pub searched_bound: u64,
 }
 

@@ -1,5 +1,6 @@
 //! The record of a captured graph, stored in a file. A record contains a graph problem, the offsets
-//! of a plan, and information for people. `pool-plan solve`, `replay` and `export` read such files.
+//! of a plan, and information for people. `pool-plan solve`, `pool-plan replay` and
+//! `pool-plan export` read record files.
 
 use std::io::{self, Write};
 
@@ -13,7 +14,7 @@ use crate::happens_before::HappensBeforeProblem;
 pub struct Caller {
     /// The source file.
     pub filename: String,
-    /// The line in the file, starting at 1. The value is 0 if the line is unknown.
+    /// The line in the file, starting at 1. The line is 0 if it is unknown.
     pub line: u32,
     /// The function that contains the location.
     pub name: String,
@@ -55,8 +56,8 @@ impl GraphRecord {
         Self { problem, capacity: None, streams: Vec::new(), callers: Vec::new() }
     }
 
-    /// Returns the record with its buffers placed at the given offsets in bytes. There must be one
-    /// offset for each buffer.
+    /// Returns the record with its buffers placed at the given offsets in bytes. There must be
+    /// exactly one offset for each buffer.
     ///
     /// # Errors
     ///
@@ -162,7 +163,7 @@ impl GraphRecord {
     }
 
     /// Reads a record, and passes each buffer to a closure that may change the buffer before it is
-    /// validated. For example, the closure may increase alignments or remove offsets.
+    /// validated. For example, the closure may increase alignments or remove fixed offsets.
     ///
     /// # Errors
     ///
@@ -227,7 +228,8 @@ struct RecordFile {
 }
 
 impl TryFrom<RecordFile> for GraphRecord {
-    /// The text of an error and all its sources, because serde formats can only report a text.
+    /// The error text of this type contains all sources of an error, because serde formats can only
+    /// report a text.
     type Error = String;
 
     fn try_from(file: RecordFile) -> Result<Self, String> {

@@ -24,20 +24,20 @@ use crate::timeline::Timeline;
 use crate::violation::Violation;
 use crate::work::{Limit, Watch};
 
-/// The maximum number of pairs of conflicting items for which a timeline is searched exactly. With
-/// more pairs, a single step would take a millisecond. Repairs do not need a list of these pairs,
-/// because they find conflicts on demand.
+/// The maximum number of pairs of conflicting items for which a timeline is searched exactly. If
+/// there were more pairs, a single step of the search would take a millisecond. Repairs do not need
+/// a list of pairs, because they find conflicts on demand.
 const TIMELINE_CONFLICT_LIMIT: usize = 4_000_000;
 /// The maximum number of pairs of conflicting items for which a graph is searched exactly or
 /// repaired.
 const GRAPH_CONFLICT_LIMIT: usize = 20_000_000;
 
-/// The time until the first plan of a graph, as a multiple of the time for computing the order
-/// relation, which is included: [without conflicts, additional time if all buffers conflict]. If
-/// there are many conflicts, they take most of the time.
+/// The estimated time until the first plan of a graph, as a multiple of the time for computing the
+/// order relation: [without conflicts, additional time if all buffers conflict]. If there are many
+/// conflicts, most of the time is spent on them.
 const FIRST_PLAN_COST: [u64; 2] = [4, 16];
-/// To estimate the share of conflicting pairs, one of this many rows of the order relation is
-/// sampled.
+/// The number of rows of the order relation for each row that is sampled to estimate the share of
+/// conflicting pairs.
 const ROWS_A_SAMPLE: usize = 64;
 
 impl IntervalProblem {
@@ -110,8 +110,8 @@ impl IntervalProblem {
     }
 }
 
-/// Plans bundles of items, if the number of bundles is at most half the number of items. Returns
-/// the offsets of the items.
+/// Plans bundles of items. Returns `None` if the number of bundles is more than half the number of
+/// items. Returns the offsets of the items.
 fn solve_bundles(timeline: &Timeline, options: &Options, monitor: &Monitor) -> Option<Vec<u64>> {
     let start = Instant::now();
     let limit = Limit { deadline: start.checked_add(options.budget), monitor };
@@ -211,9 +211,9 @@ impl HappensBeforeProblem {
     /// if the buffer is new. `last` may contain fewer entries than there are buffers.
     ///
     /// The first plan places the buffers in the order of their earlier offsets, and is always
-    /// completed. The first plan is no worse than the earlier plan under three conditions. Every
-    /// buffer must have an offset in `last`. No buffer may have become larger, live longer or need
-    /// a larger alignment. No ordering between operations may have been removed.
+    /// completed. The first plan is no worse than the earlier plan if three conditions are met.
+    /// Every buffer must have an offset in `last`. No buffer may have become larger, live longer or
+    /// need a larger alignment. No ordering between operations may have been removed.
     ///
     /// # Errors
     /// Returns the same errors as [`solve`](Self::solve).
@@ -236,7 +236,7 @@ impl HappensBeforeProblem {
         let breadth = |watch: &Watch<'_>| Timeline::of_lifetimes(&items, &lifetimes).breadth(watch);
         let begins: Vec<i64> =
             self.buffers().iter().map(|buffer| positions.at(buffer.allocated_by)).collect();
-        // A graph has no lifetimes, so each duration is the number of conflicts.
+        // In a graph, the number of an item's conflicts is used in place of its duration.
         let measures = Measures {
             sizes: items.iter().map(|item| item.size).collect(),
             durations: degrees.clone(),
@@ -319,7 +319,7 @@ impl Positions {
         self.places[self.operations.index(operation)]
     }
 
-    /// For each buffer, returns the positions at which its lifetime begins and ends.
+    /// Returns the positions at which each buffer's lifetime begins and ends.
     fn lifetimes(&self, buffers: &[GraphBuffer]) -> Vec<(i64, i64)> {
         let lifetime = |buffer: &GraphBuffer| {
             if buffer.role != Role::Temporary {
@@ -343,25 +343,26 @@ fn items(buffers: &[GraphBuffer]) -> Vec<Item> {
 /// Returns the indices of the given numbers, sorted by number.
 fn by_number(numbers: &[i64]) -> Vec<u32> {
     let mut items: Vec<u32> = indices(numbers.len()).collect();
-    // The first plan needs this order, so the sort must not be stopped.
+    // The first plan needs the sorted items, so the sort must not be stopped.
     sort_by_number(&mut items, |item| unsigned(numbers[item as usize]), &Watch::new(&|| true));
     items
 }
 
-/// Returns an upper bound on the time until the first plan, as a multiple of the time for computing
-/// the order relation.
+/// Returns an upper bound on the time until the first plan. The bound is a multiple of the time for
+/// computing the order relation.
 fn first_plan_cost(precedes: &BitMatrix, count: usize) -> u32 {
     let rows = (0..count).step_by(ROWS_A_SAMPLE);
     let pairs = (rows.len() * count).max(1) as u64;
-    // The relation contains each ordered pair only once, in the row of the earlier item.
+    // The relation contains each ordered pair of buffers only once, in the row of the earlier
+    // buffer.
     let in_order = 2 * rows.map(|row| precedes.count(row)).sum::<u64>();
     let [least, more] = FIRST_PLAN_COST;
     let cost = least + (more * pairs.saturating_sub(in_order)).div_ceil(pairs);
     u32::try_from(cost).unwrap_or(u32::MAX)
 }
 
-/// Returns the pairs of mutually unordered items, stored in the memory of the order relation. For
-/// each item, also returns the number of such pairs that contain it, including the pair of the item
+/// Returns the pairs of mutually unordered items. The result reuses the memory of the order
+/// relation. Also returns the number of such pairs for each item, including the pair of the item
 /// with itself.
 fn conflicts(precedes: BitMatrix, count: usize, threads: usize) -> (BitMatrix, Vec<u64>) {
     let mut matrix = precedes;

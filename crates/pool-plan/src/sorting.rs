@@ -13,7 +13,7 @@ const DIGIT: u32 = 11;
 const VALUES: usize = 1 << DIGIT;
 /// The mask of the lowest digit.
 const MASK: u64 = VALUES as u64 - 1;
-/// For at most this many items, a comparison sort is faster.
+/// The number of items up to which a comparison sort is faster.
 const FEW: usize = 1 << 9;
 
 /// Maps a signed number to an unsigned one, preserving the order.

@@ -6,7 +6,7 @@ use std::thread::Builder;
 
 /// Runs the tasks `0..count`, and returns their results in the same order. The tasks run on up to
 /// `threads` threads. A thread that has finished a task starts the next one. If a thread cannot be
-/// started, the remaining threads run its tasks.
+/// started, the other threads run its tasks.
 pub(crate) fn run<T: Send>(
     threads: usize,
     count: usize,

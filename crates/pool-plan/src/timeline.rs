@@ -20,9 +20,9 @@ pub(crate) struct Timeline {
     pub(crate) sections: usize,
     /// The spans of sections in which the items are live, grouped by item.
     spans: Vec<(u32, u32)>,
-    /// For each item, the index of its first span.
+    /// The index of the first span of each item.
     starts: Vec<u32>,
-    /// For each item, the total time for which it is live.
+    /// The total time for which each item is live.
     pub(crate) durations: Vec<u64>,
     /// `true` if each item is live from its lower time to its upper time without a gap, and no item
     /// has a fixed offset.
@@ -71,13 +71,13 @@ impl Timeline {
     }
 
     /// Returns `true` if each item is live from its lower time to its upper time without a gap, and
-    /// no item has a fixed offset. An item whose gap is at either end of its lifetime has only one
-    /// span, but it is not plain, because the span is shorter than the lifetime.
+    /// no item has a fixed offset. If an item has a gap at either end of its lifetime, it has a
+    /// single span, but the span is shorter than the lifetime.
     pub(crate) fn is_plain(&self) -> bool {
         self.is_plain
     }
 
-    /// For each item, returns the number of live spans of other items that overlap its own live
+    /// Returns, for each item, the number of live spans of other items that overlap the item's live
     /// spans.
     // Uncounted: the loop needs no counter, because a few passes over the spans are made before the
     // first plan.
@@ -92,13 +92,13 @@ impl Timeline {
             begun[section + 1] += begun[section];
             ended[section + 1] += ended[section];
         }
-        // Subtracting the spans that end before this span begins, and the span itself, from the
-        // spans that begin before this span ends gives the number of overlapping spans.
+        // The number of overlapping spans equals the number of spans that begin before this span
+        // ends, minus the spans that end before it begins, minus the span itself.
         let met = |&(lower, upper): &(u32, u32)| begun[upper as usize] - ended[lower as usize] - 1;
         (0..self.items.len()).map(|item| self.spans(item).iter().map(met).sum()).collect()
     }
 
-    /// For each section, returns the total weight of the items that are live in it.
+    /// Returns the total weight of the items that are live in each section.
     // Uncounted: the loop needs no counter, because the function makes only one pass over the
     // spans, which takes 10 milliseconds for a million spans.
     pub(crate) fn totals(&self, weights: &[u64]) -> Vec<u64> {
@@ -118,9 +118,9 @@ impl Timeline {
         totals
     }
 
-    /// For each item, returns the rank of the broadest section in which the item is live. The
-    /// broadest section of all has rank 0. An item without spans is ranked last. Returns `None` if
-    /// `watch` stopped the computation.
+    /// Returns the rank of the broadest section in which each item is live. The broadest of all
+    /// sections has rank 0. An item without spans is ranked last. Returns `None` if `watch` stopped
+    /// the computation.
     pub(crate) fn breadth(&self, watch: &Watch<'_>) -> Option<Vec<u32>> {
         let sizes: Vec<u64> = self.items.iter().map(|item| item.size).collect();
         let totals = self.totals(&sizes);
@@ -189,7 +189,7 @@ impl Timeline {
 
 /// Converts time spans to spans of sections. Also returns the number of sections.
 fn sections(lowers: &[u64], uppers: &[u64]) -> (Vec<(u32, u32)>, usize) {
-    // The conversion must not be stopped, because there is no plan yet that could be returned.
+    // The conversion must not be stopped, because there is no earlier plan that could be returned.
     let watch = Watch::new(&|| true);
     let in_order = |times: &[u64]| {
         let mut order: Vec<u32> = indices(times.len()).collect();

@@ -7,8 +7,8 @@
 
 use crate::tasks;
 
-/// The number of squares below which the rows are not halved further. The words of these squares
-/// fill one cache line.
+/// The number of squares below which the rows are not halved further. The words of this number of
+/// squares fill one cache line.
 const SQUARES_TOGETHER: usize = 8;
 
 /// A range of rows of a square matrix.
@@ -20,8 +20,8 @@ struct Rows<'a> {
 }
 
 /// Mirrors each set bit of a square matrix across the diagonal, on up to `threads` threads. Each
-/// row consists of `words_per_row` words. There are 64 rows for each word, except that there may be
-/// fewer for the last word.
+/// row consists of `words_per_row` words. There are 64 rows for each word of a row, or fewer for
+/// the last word.
 pub(crate) fn merge_transposed(words: &mut [u64], words_per_row: usize, threads: usize) {
     merge_diagonal(Rows { words, words_per_row, first: 0 }, threads);
 }
@@ -48,8 +48,7 @@ fn merge_diagonal(mut rows: Rows<'_>, threads: usize) {
     }
 }
 
-/// Mirrors the bits that lie in the rows of one part and in the columns of the other part, in both
-/// directions.
+/// Mirrors the bits in the rows of one part and the columns of the other part, in both directions.
 fn merge_across(mut one: Rows<'_>, mut other: Rows<'_>, threads: usize) {
     if one.squares().max(other.squares()) > SQUARES_TOGETHER {
         let (mut one, mut two) = one.halves();
@@ -77,8 +76,8 @@ fn merge_across(mut one: Rows<'_>, mut other: Rows<'_>, threads: usize) {
     }
 }
 
-/// Runs two functions, each with half of the threads. If there are several threads, the functions
-/// run concurrently.
+/// Runs two functions, each with half of the given threads. If there are several threads, the
+/// functions run concurrently.
 fn both(threads: usize, one: impl FnOnce(usize) + Send, other: impl FnOnce(usize) + Send) {
     if threads <= 1 {
         one(1);
@@ -109,7 +108,7 @@ impl Rows<'_> {
         )
     }
 
-    /// Returns one word from each of 64 rows. The word is 0 for each row past the last row.
+    /// Returns one word from each of 64 rows. For rows past the last row, the word is 0.
     fn square(&self, number: usize, word: usize) -> [u64; 64] {
         let rows = self.words[number * 64 * self.words_per_row..].chunks_exact(self.words_per_row);
         let mut square = [0; 64];

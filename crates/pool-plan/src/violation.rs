@@ -44,7 +44,7 @@ pub enum Violation {
         buffer: usize,
         /// The offset at which the plan places the buffer.
         offset: u64,
-        /// The fixed offset that the problem requires.
+        /// The fixed offset that the problem requires for the buffer.
         fixed: u64,
     },
     /// A buffer ends beyond the address space.
@@ -102,7 +102,7 @@ pub enum Violation {
     OverCapacity {
         /// The index of the memory.
         memory: usize,
-        /// The number of bytes that the buffers in the memory need.
+        /// The number of bytes that the buffers need in this memory.
         peak: u64,
         /// The capacity of the memory in bytes.
         capacity: u64,
@@ -123,7 +123,7 @@ pub enum Violation {
         /// The bound that the prices prove.
         found: u64,
     },
-    /// The prices of a memory are too high to prove a bound.
+    /// The prices of a memory are too high, so they do not prove a bound.
     #[error("memory #{memory}: the prices add up to {price}, and may to {most}")]
     PricedTooHigh {
         /// The index of the memory.

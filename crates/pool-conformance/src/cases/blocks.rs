@@ -1,6 +1,6 @@
 //! Cases about blocks and their views. Blocks must not overlap, and their addresses and lengths
-//! must match the ledger. Every view must lie within its block and have the requested length. A
-//! write to one view must not change another view.
+//! must match the ledger. Every view must lie within its block, and must have the requested length.
+//! A write to one view must not change another view.
 
 use pool_core::{DynamicPool, Pool, PoolBackend, PoolView};
 
@@ -66,7 +66,7 @@ fn places<P: Probe>(world: &World<'_, P>, pool: &mut Pool<P::Backend>) -> Outcom
 }
 
 /// Returns the start and the minimum length of the block that contains a view of the whole block.
-/// In a stack, returns the start and the length of the view.
+/// In a stack, returns the start and the length of the view itself.
 fn place<P: Probe, T: Sample>(
     world: &World<'_, P>,
     view: &crate::probe::View<'_, P, T>,
@@ -192,7 +192,7 @@ fn neighbours<P: Probe>(world: &World<'_, P>, pool: &mut Pool<P::Backend>) -> Ou
     for &length in LENGTHS {
         for given in InitialContent::ALL {
             let mut inner = scope.scope();
-            // Acquiring the array once in advance allocates its block, so that the other blocks of
+            // Acquiring the array once allocates its block in advance, so that the other blocks of
             // this round may be adjacent.
             inner.scope().try_acquire::<u8, _>(length)?;
             let mut before = inner.try_acquire::<u8, _>(length)?;

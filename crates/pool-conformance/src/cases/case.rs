@@ -1,5 +1,5 @@
-//! An acceptance case. The module runs a case on a new pool, and checks what must hold after the
-//! case, whatever its result.
+//! An acceptance case. After each case, the module checks the pool and the ledger, whatever the
+//! result of the case.
 
 use std::any::Any;
 
@@ -63,16 +63,16 @@ impl<P: Probe> Case<P> {
     }
 
     /// Returns `true` if the case moves hundreds of mebibytes. Callers that run all cases many
-    /// times should skip such a case.
+    /// times should skip long cases.
     #[must_use]
     pub fn is_long(&self) -> bool {
         self.is_long
     }
 
     /// Runs the case with a new pool. After the case, the ledger no longer refuses allocations.
-    /// Whatever the result of the case, the pool must then be usable, and no block may be leaked or
-    /// misused. If allocations are already being refused, a case that would refuse allocations
-    /// itself ends immediately.
+    /// After the case, the pool must be usable, and no block may be leaked or misused, whatever the
+    /// result of the case. If a test is already refusing allocations, a case that would refuse
+    /// allocations itself ends immediately.
     ///
     /// # Panics
     ///
@@ -116,7 +116,7 @@ fn judge<P: Probe>(body: impl FnOnce() -> Outcome<P>) -> Result<Ending, String> 
 }
 
 /// Checks a pool after its case, and drops the pool. Only the first failure is reported, because a
-/// backend that panics when its pool is dropped would hide the failure of the case.
+/// panic while the pool is dropped would otherwise hide the failure of the case.
 fn conclude<T>(mut pool: T, ended: Result<Ending, String>, check: impl FnOnce(&mut T)) -> Ending {
     let told = |payload: Box<dyn Any + Send>| format!("{AFTERWARDS}{}", text(payload.as_ref()));
     let checked =
@@ -125,8 +125,8 @@ fn conclude<T>(mut pool: T, ended: Result<Ending, String>, check: impl FnOnce(&m
     checked.and_then(|ending| dropped.map(|()| ending)).unwrap_or_else(|text| panic!("{text}"))
 }
 
-/// The prefix of messages from checks that run after every case. The messages of the case's own
-/// checks have no prefix.
+/// The prefix of messages from checks that run after every case. Messages from a case's own checks
+/// do not have this prefix.
 pub(crate) const AFTERWARDS: &str = "afterwards: ";
 
 /// Checks that no block was misused, and that no block remains allocated.

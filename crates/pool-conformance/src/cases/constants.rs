@@ -44,7 +44,7 @@ impl Constants {
         world: &World<'_, P>,
         constants: &Handles<'_, P::Backend>,
     ) -> Result<[usize; 2], Failure<P>> {
-        // Several shared views may be in use at the same time.
+        // Several shared views of constants may be in use at the same time.
         let (weights, table) = (constants.get(self.weights)?, constants.get(self.table)?);
         assert_eq!(world.probe.read_shared(&table), samples::<u16>(2, LENGTH));
         assert_eq!(world.probe.read_shared(&weights), samples::<f32>(1, LENGTH));
@@ -77,7 +77,7 @@ fn stay<P: Probe>(world: &World<'_, P>, pool: &mut DynamicPool<P::Backend>) -> O
     pool.trim();
     assert!(places.iter().all(|place| *place == places[0]), "a constant has moved: {places:?}");
     let grown = [growths[1] - growths[0], growths[2] - growths[1]];
-    // The trim freed only the large temporary.
+    // Trimming the scope freed only the large temporary.
     world.assert_economy(grown, [1, 1], "blocks for what was there");
     Ok(())
 }
@@ -86,7 +86,7 @@ fn read_beside<P: Probe>(world: &World<'_, P>, pool: &mut DynamicPool<P::Backend
     let weights = pool.try_acquire::<f32>(LENGTH)?;
     let mut reads = Vec::new();
     for seed in 1..4 {
-        // The new value of the constant is written before any work of the scope.
+        // The new value of the constant is written before the scope enqueues any work.
         world.write_later(&mut pool.get_mut(weights)?, seed);
         let (constants, scope) = pool.split();
         let shared = constants.get(weights)?;
@@ -99,7 +99,7 @@ fn read_beside<P: Probe>(world: &World<'_, P>, pool: &mut DynamicPool<P::Backend
         reads.push((seed, world.read_later(&copy), world.read_later(&part)));
         world.write_later(&mut copy, 9);
     }
-    // None of the preceding calls waits for the queue.
+    // No call before this line waits for the queue.
     for (seed, copy, part) in reads {
         let content = samples::<f32>(seed, LENGTH);
         assert_eq!((copy(), part()), (content.clone(), content[3..10].to_vec()));

@@ -49,7 +49,8 @@ fn at_the_root<P: Probe>(world: &World<'_, P>, pool: &mut DynamicPool<P::Backend
         pool.reset();
         assert_eq!((pool.active_slots(), pool.depth()), (0, 0));
     }
-    // The sentinel is intact if the next checkpoint is the first one and records no active slots.
+    // If the sentinel is intact, the next checkpoint is the first one, and it records no active
+    // slots.
     assert_eq!(pool.try_checkpoint()?, 1);
     pool.try_acquire::<f64>(1)?;
     pool.rewind();
@@ -87,8 +88,8 @@ fn rewind_to<P: Probe>(_: &World<'_, P>, pool: &mut DynamicPool<P::Backend>) -> 
 }
 
 /// Checks that a rewind never raises the number of active slots. A checkpoint can record more slots
-/// than are active only after a reset, which truncates the checkpoint stack, or after a rewind past
-/// the checkpoint, which pops the checkpoint.
+/// than are active only after a reset or after a rewind past the checkpoint. Both remove the
+/// checkpoint from the stack.
 fn never_raises<P: Probe>(_: &World<'_, P>, pool: &mut DynamicPool<P::Backend>) -> Outcome<P> {
     for _ in 0..4 {
         pool.try_acquire::<u8>(9)?;

@@ -1,6 +1,6 @@
 //! Cases about work that the pool cannot see. After a view has armed its slot, `reuse` must order
-//! such work before the slot's block is handed out again or freed. A case is skipped if the views
-//! of the backend have no such work.
+//! work that the pool cannot see before the slot's block is handed out again or freed. A case is
+//! skipped if the backend's views have no work that the pool cannot see.
 
 use pool_core::{PodElement, Pool, PoolBackend};
 
@@ -88,13 +88,13 @@ fn other_slots<P: Probe>(world: &World<'_, P>, pool: &mut Pool<P::Backend>) -> O
         world.write_later(&mut view, seed);
         world.assert_holds(&view, seed);
     }
-    // When the view is used again, it contains the elements that were written from the other queue.
+    // When the view is used again, it contains the elements that another queue wrote.
     world.assert_holds(&held, 1);
     Ok(())
 }
 
-/// Checks pools of a wrapping backend whose views arm their slots, even if the views of the tested
-/// backend do not.
+/// Checks pools of an `ArmingBackend` that wraps the tested backend, so that views arm their slots
+/// even if the views of the tested backend do not.
 fn ordered_once<P: Probe>(world: &World<'_, P>, _: &mut Pool<P::Backend>) -> Outcome<P> {
     let forms = world.probe.host_forms().ok_or(NO_HOST_FORMS);
     match world.offered(forms) {

@@ -14,20 +14,21 @@ pub(super) enum InitialContent {
     Value,
     /// The elements are copied from host memory.
     Copy,
-    /// The elements are created by host code, one at a time. A queue may have to be synchronized
-    /// for this, but a host backend does nothing.
+    /// The elements are created by host code, one at a time. A queue may have to be synchronized so
+    /// that host code can write elements, but a host backend does nothing.
     EachByHost,
 }
 
 impl InitialContent {
-    /// The contents that the backend itself writes to a block. A queue can write these contents
-    /// without being synchronized.
+    /// The contents that the backend itself writes to a block. Such contents can be written without
+    /// synchronizing the queue.
     pub(super) const OF_BACKEND: [Self; 3] = [Self::Zeros, Self::Value, Self::Copy];
 
-    /// All kinds of contents. New variants must be added here as well.
+    /// All kinds of contents. New variants of the enum must be added to this list as well.
     pub(super) const ALL: [Self; 4] = [Self::Zeros, Self::Value, Self::Copy, Self::EachByHost];
 
-    /// Acquires elements with these contents. `seed` determines the value, or the elements to copy.
+    /// Acquires elements with these contents. `seed` determines the value of all elements, or the
+    /// elements to copy.
     pub(super) fn acquire<'s, P: Probe, T: Sample>(
         self,
         probe: &P,
@@ -43,7 +44,7 @@ impl InitialContent {
         }
     }
 
-    /// Returns the elements that [`acquire`](Self::acquire) should have written.
+    /// Returns the elements that [`acquire`](Self::acquire) should write.
     pub(super) fn content<T: Sample>(self, length: usize, seed: u64) -> Vec<T> {
         match self {
             Self::Zeros => vec![T::zeroed(); length],

@@ -1,6 +1,6 @@
 //! Cases about every method of leaving a scope. A scope can be left with a panic, an early return,
-//! `?`, a break out of two levels, or by forgetting it. The outer scope's cursor must be restored
-//! in all cases.
+//! `?`, or a break out of two levels, and it can be forgotten. However a scope is left, the outer
+//! scope's cursor must be restored.
 
 use std::mem::forget;
 
@@ -61,7 +61,7 @@ fn every_way<P: Probe>(world: &World<'_, P>, pool: &mut Pool<P::Backend>) -> Out
     Ok(())
 }
 
-/// Acquires an array in a scope and in a nested scope, and then runs `end`.
+/// Acquires an array in a scope and another one in a nested scope, and then runs `end`.
 fn take_two_levels<P: Probe>(
     world: &World<'_, P>,
     scope: &mut Scope<'_, P::Backend>,

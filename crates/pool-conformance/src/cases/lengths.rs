@@ -1,6 +1,6 @@
 //! Cases about long arrays. Filling, zeroing, copying, writing and reading must reach the last
-//! element. The lengths lie around every power of two, up to one element more than a mebibyte. The
-//! elements have 1, 2, 4, 8, 12 or 16 bytes.
+//! element of a long array. The lengths of the arrays lie around every power of two, up to one
+//! element more than a mebibyte. The elements of the arrays have 1, 2, 4, 8, 12 or 16 bytes.
 
 use pool_core::Pool;
 
@@ -24,11 +24,10 @@ pub(super) fn cases<P: Probe>() -> Vec<Case<P>> {
     ]
 }
 
-/// The base-2 logarithm of the longest array's size in bytes, without its last element.
+/// The base-2 logarithm of the size of the longest array in bytes, not counting its last element.
 const MOST: u32 = if cfg!(miri) { 9 } else { 20 };
 
-/// The base-2 logarithm of the longest array's size in bytes, for runs that repeat a case once for
-/// every allocation of the case.
+/// The value that replaces `MOST` in runs that repeat a case once for every allocation of the case.
 const MOST_SWEPT: u32 = 8;
 
 fn of_all_sizes<P: Probe>(
@@ -55,8 +54,8 @@ fn of_size<P: Probe, T: Sample>(
     let most = if world.is_swept() { MOST_SWEPT } else { MOST };
     let size = size_of::<T>();
     let longest = (1 << most) / size + 1;
-    // All views use the same block. The previous contents of the block differ from everything that
-    // is written to it.
+    // All views of this case use the same block. The previous contents of the block differ from
+    // everything that the case writes to it.
     pool.scope().try_acquire_zeroed::<T, _>(longest)?;
     let junk = samples::<T>(1, longest);
     for length in lengths(most, size) {
@@ -75,7 +74,7 @@ fn of_size<P: Probe, T: Sample>(
     Ok(())
 }
 
-/// Returns lengths around each power of two bytes, in elements.
+/// Returns the lengths, in elements, that are nearest to each power of two bytes.
 fn lengths(most: u32, size: usize) -> Vec<usize> {
     let around = |power: u32| {
         let length = (1_usize << power) / size;

@@ -1,6 +1,6 @@
 //! Cases about the order of work. An acquire fills a block after all work that earlier views of the
 //! block enqueued, and before all work that later views enqueue. A case waits only at its end, so
-//! that a queue has not run any work when a view is first read.
+//! that no work has run on a queue when a view is first read.
 
 use pool_core::{DynamicPool, Pool, PoolConfig, PoolView};
 
@@ -73,7 +73,7 @@ fn after_work_of<P: Probe, T: Sample, U: Sample>(
     given: InitialContent,
     length: usize,
 ) -> Outcome<P> {
-    // The two views use the same block, whose size is the size of the larger view.
+    // Both views use the same block, which is large enough for the larger view.
     let most = length * size_of::<T>().max(size_of::<U>());
     pool.scope().try_acquire_zeroed::<u8, _>(most)?;
     let mut scope = pool.scope();
@@ -92,7 +92,7 @@ fn after_work_of<P: Probe, T: Sample, U: Sample>(
     Ok(())
 }
 
-/// Checks work that reads and writes a view immediately after it was filled.
+/// Checks work that reads and writes a view immediately after the view was filled.
 fn before_later<P: Probe>(
     world: &World<'_, P>,
     pool: &mut Pool<P::Backend>,
@@ -175,7 +175,7 @@ impl<'p> Reads<'p> {
     }
 }
 
-/// The number of rounds that run without a wait.
+/// The number of rounds that a case runs before it waits.
 const ROUNDS: usize = if cfg!(miri) { 6 } else { 40 };
 
 fn history<P: Probe>(world: &World<'_, P>, pool: &mut Pool<P::Backend>) -> Outcome<P> {
@@ -217,8 +217,8 @@ fn enter<'p, P: Probe, T: Sample>(
     Ok(())
 }
 
-/// The number of commands that are enqueued without a wait, which exceeds the number of commands
-/// that a backend might buffer.
+/// The number of commands that a case enqueues before it waits. This number exceeds the number of
+/// commands that a backend might buffer.
 const LONG: usize = if cfg!(miri) { 30 } else { 4_000 };
 
 fn long_queue<P: Probe>(world: &World<'_, P>, pool: &mut Pool<P::Backend>) -> Outcome<P> {
@@ -267,7 +267,7 @@ fn dynamic_history<P: Probe>(
     Ok(())
 }
 
-/// Checks that waiting for one pool neither loses the work of another pool nor runs it too early.
+/// Checks that waiting for one pool neither loses another pool's work nor runs that work too early.
 fn beside<P: Probe>(world: &World<'_, P>, pool: &mut Pool<P::Backend>) -> Outcome<P> {
     let mut other: Pool<P::Backend> = Pool::new(world.probe.context());
     for round in 0..3 {

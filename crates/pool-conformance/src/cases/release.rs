@@ -109,7 +109,7 @@ fn compact<P: Probe>(world: &World<'_, P>, pool: &mut Pool<P::Backend>) -> Outco
     let mut view = scope.try_acquire::<f64, _>(150)?;
     world.write(&mut view, 3);
     world.assert_economy(scope.stats().growths, growths, "what was used does not fit any more");
-    // No block is far too large any more, and compacting never replaces a block that is in use.
+    // No block is far too large now, and compacting never replaces a block that is in use.
     assert_eq!(scope.compact(&Compaction::default()), ReleaseReport::default());
     world.assert_holds(&held, 1);
     world.assert_holds(&view, 3);

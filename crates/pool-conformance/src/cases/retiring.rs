@@ -41,7 +41,7 @@ fn work<'p, P: Probe>(
     Ok(reads)
 }
 
-/// Overwrites all memory that was returned to the backend and is handed out again.
+/// Overwrites all memory that was returned to the backend, by acquiring and writing it again.
 fn scribble<P: Probe>(world: &World<'_, P>, pool: &mut Pool<P::Backend>) -> Outcome<P> {
     let scope = pool.scope();
     for seed in 0..4 {
@@ -154,8 +154,8 @@ fn dynamic<P: Probe>(world: &World<'_, P>, pool: &mut DynamicPool<P::Backend>) -
     Ok(())
 }
 
-/// Checks that a block has really been freed when the pool reports it as freed, even if some work
-/// on the block had not run (`settle`).
+/// Checks that a block is really freed when the pool reports it as freed, even if work on the block
+/// has not run (`settle`).
 fn is_back<P: Probe>(world: &World<'_, P>, pool: &mut Pool<P::Backend>) -> Outcome<P> {
     if world.offered(world.probe.accounting()).is_none() {
         return Ok(());

@@ -31,8 +31,8 @@ fn descriptors<P: Probe>(world: &World<'_, P>, pool: &mut Pool<P::Backend>) -> O
     Ok(())
 }
 
-/// Checks the descriptor of a shape in the next slot of the scope. Returns `false` if the probe
-/// cannot inspect descriptors.
+/// Checks the descriptor of a shape that is acquired in the next slot of the scope. Returns `false`
+/// if the probe cannot inspect descriptors.
 fn describes<P: Probe, T: PodElement>(
     world: &World<'_, P>,
     scope: &Scope<'_, P::Backend>,

@@ -1,6 +1,6 @@
-//! Cases about the steady state. If the same sequence of acquires is repeated, it must always
-//! return the same addresses. After the first pass, nothing may be allocated, and the hot path must
-//! serve every acquire.
+//! Cases about the steady state. If the same sequence of acquires is repeated, the acquires must
+//! always return the same addresses. After the first pass, no memory may be allocated, and the hot
+//! path must serve every acquire.
 
 use pool_core::{DynamicPool, Pool, PoolConfig, Scope};
 
@@ -22,8 +22,8 @@ pub(super) fn cases<P: Probe>() -> Vec<Case<P>> {
 /// The number of times that the sequence of acquires is repeated.
 const TIMES: usize = if cfg!(miri) { 8 } else { 10_000 };
 
-/// Runs one pass over nested scopes, with several element types and shapes. Returns the addresses
-/// of all arrays.
+/// Acquires arrays of several types and shapes in nested scopes. Returns the addresses of all
+/// arrays.
 fn pass<P: Probe>(
     world: &World<'_, P>,
     scope: &mut Scope<'_, P::Backend>,
@@ -43,8 +43,8 @@ fn pass<P: Probe>(
 }
 
 fn addresses<P: Probe>(world: &World<'_, P>, pool: &mut Pool<P::Backend>) -> Outcome<P> {
-    // Two scopes use slot 1 one after the other, so the first two passes may both grow the block of
-    // this slot.
+    // Two scopes use slot 1 one after the other, so both of the first two passes may grow the block
+    // of slot 1.
     pass(world, &mut pool.scope())?;
     let right = pass(world, &mut pool.scope())?;
     let before = (pool.stats(), world.probe.held());

@@ -1,5 +1,5 @@
 //! Cases about views in generic code. The cases test the pointers and parts of views, and filling,
-//! zeroing, copying and reading through views. Each operation must run in queue order.
+//! zeroing, copying and reading through views. Each operation on a view must run in queue order.
 
 use std::ops::Range;
 
@@ -30,7 +30,7 @@ pub(super) fn cases<P: Probe>() -> Vec<Case<P>> {
 /// The number of elements in each view.
 const LENGTH: usize = 40;
 
-/// The tested parts of a view, which lie at the ends of the view or inside it. Some parts are
+/// The tested parts of a view. Each part lies at an end of the view or inside it. Some parts are
 /// empty. The offsets and lengths of the parts are not multiples of a word.
 const PARTS: [Range<usize>; 6] = [0..LENGTH, 0..7, 33..LENGTH, 3..8, 5..6, 11..11];
 
@@ -42,7 +42,7 @@ fn lent<P: Probe>(world: &World<'_, P>, pool: &mut Pool<P::Backend>) -> Outcome<
     let start = world.probe.address(&view);
     for part in PARTS {
         let shared = view.part(part.clone()).expect("the part is within the view");
-        // Several shared parts of a view, and parts of these parts, may be in use at the same time.
+        // Several shared parts of a view, and parts of such parts, may be in use at the same time.
         let (again, inner) = (shared, shared.part(..part.len() / 2).expect("half of it"));
         assert_eq!(world.probe.read_shared(&again), content[part.clone()]);
         assert_eq!(world.probe.read_shared(&inner), content[part.start..][..part.len() / 2]);
@@ -58,7 +58,7 @@ fn lent<P: Probe>(world: &World<'_, P>, pool: &mut Pool<P::Backend>) -> Outcome<
         world.write(&mut right, 2);
         assert_eq!(world.probe.read(&left), content[..15]);
     }
-    // All loans have ended, so the whole view can be used again.
+    // All borrows have ended, so the whole view can be used again.
     let last = view.into_part(LENGTH - 5..).expect("the last five");
     assert_eq!(world.probe.read(&last), samples::<u32>(2, 25)[20..]);
     Ok(())
@@ -94,7 +94,8 @@ enum Given {
 const ALL_GIVEN: [Given; 4] = [Given::Value, Given::Zeros, Given::FromHost, Given::Copy];
 
 impl Given {
-    /// Writes these contents to a view. If the contents are a copy, they are read from `source`.
+    /// Writes contents of this kind to a view. If the contents are copied from a view, they are
+    /// copied from `source`.
     fn give<P: Probe, T: Sample>(
         self,
         view: &mut View<'_, P, T>,
@@ -162,7 +163,7 @@ fn in_order<P: Probe>(world: &World<'_, P>, pool: &mut Pool<P::Backend>) -> Outc
         world.write_later(&mut view, 2);
         reads.push((given, before, between, content, world.read_later(&view)));
     }
-    // None of the preceding calls waits for the queue.
+    // No call before this line waits for the queue.
     for (given, before, between, content, after) in reads {
         assert_eq!(before(), samples::<f64>(1, LENGTH), "{given:?} before older work");
         assert_eq!(between(), content, "{given:?}");
@@ -181,7 +182,7 @@ fn copied<P: Probe>(world: &World<'_, P>, pool: &mut Pool<P::Backend>) -> Outcom
     let held = world.read_later(&copy);
     world.assert_holds(&source, 2);
     assert_eq!(held(), samples::<u16>(1, LENGTH));
-    // Contents can be copied between parts of the same array.
+    // Elements can be copied between parts of the same array.
     {
         let (mut left, right) = source.reborrow().into_split_at(LENGTH / 2).expect("half of it");
         left.copy_from(right.as_view()).unwrap_or_else(|error| panic!("{error}"));

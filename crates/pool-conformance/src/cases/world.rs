@@ -1,6 +1,6 @@
 //! The environment of a case, which contains a probe and creates contents that identify views. The
-//! environment also knows if a test makes allocations fail. If a test does, a pool frees its idle
-//! blocks and may allocate more often than usual.
+//! environment also records if a test makes allocations fail. If allocations fail, a pool frees its
+//! idle blocks and may allocate more often than usual.
 
 use std::cell::Cell;
 use std::fmt::Debug;
@@ -36,8 +36,8 @@ impl<'p, P: Probe> World<'p, P> {
         self.is_swept
     }
 
-    /// Returns the value that the probe provides. If the probe does not provide it, returns `None`,
-    /// and the case counts as skipped.
+    /// Returns the value that the probe provides, if it provides one. If the probe provides no
+    /// value, returns `None`, and the case counts as skipped.
     pub(super) fn offered<T>(&self, offer: Result<T, SkipReason>) -> Option<T> {
         offer.map_err(|why| self.declined.set(Some(why))).ok()
     }
@@ -47,13 +47,13 @@ impl<'p, P: Probe> World<'p, P> {
         self.declined.get()
     }
 
-    /// Returns `true` if no allocation has been refused since the case began. Only in this case
-    /// does a pool guarantee that it does not allocate again.
+    /// Returns `true` if no allocation has been refused since the case began. After a refused
+    /// allocation, a pool does not guarantee that it stops allocating.
     pub(super) fn is_undisturbed(&self) -> bool {
         refused(self.probe) == self.refused_before
     }
 
-    /// Checks that two numbers are equal, unless an allocation was refused.
+    /// Checks that two values are equal, unless an allocation was refused.
     #[track_caller]
     pub(super) fn assert_economy<T: Copy + PartialEq + Debug>(
         &self,
@@ -92,7 +92,8 @@ impl<'p, P: Probe> World<'p, P> {
         self.probe.write_later(view, &samples(seed, view.len()));
     }
 
-    /// Enqueues work that reads the view. The returned function waits for the result.
+    /// Enqueues work that reads the view. The returned function waits for the work, and returns the
+    /// elements.
     pub(super) fn read_later<T: Sample>(&self, view: &View<'_, P, T>) -> Later<'p, T> {
         self.probe.read_later::<T>(&view.as_view())
     }
@@ -110,7 +111,7 @@ impl<'p, P: Probe> World<'p, P> {
         assert!(end <= other || other_end <= start, "two live views overlap");
     }
 
-    /// After a case, checks that none of the pool's slots are active and that acquires still work.
+    /// Checks, after a case, that none of the pool's slots are active and that acquires still work.
     pub(super) fn check_usable(&self, pool: &mut Pool<P::Backend>) {
         assert_eq!(pool.stats().active_slots, 0);
         let scope = pool.scope();
@@ -124,7 +125,7 @@ impl<'p, P: Probe> World<'p, P> {
         self.assert_holds(&second, 2);
     }
 
-    /// After a case, checks that a dynamic pool can still acquire, rewind and reset.
+    /// Checks, after a case, that a dynamic pool can still acquire, rewind and reset.
     pub(super) fn check_dynamic_usable(&self, pool: &mut DynamicPool<P::Backend>) {
         let depth = pool.checkpoint();
         let handle = pool.acquire_zeroed::<f64>(33);

@@ -9,18 +9,19 @@ use super::view::{AnySlot, DeferredView, DeferredViewRef, elements_bytes};
 use crate::ledger::RefusalError;
 
 /// A backend with host memory behind a queue. Enqueued commands run only during a wait. A wait
-/// happens when a view is read, when the pool calls [`settle`](PoolBackend::settle), or when the
+/// occurs when a view is read, when the pool calls [`settle`](PoolBackend::settle), or when the
 /// queue is dropped.
 #[derive(Debug)]
 pub struct DeferredBackend;
 
 /// The descriptor that is stored with a cached shape. The descriptor contains a copy of the shape's
-/// lengths, like a device that keeps a copy in its own memory.
+/// lengths, in the same way as a device that stores a copy in its own memory.
 #[derive(Clone, Debug, Default)]
 pub struct KeptShape(Option<Vec<usize>>);
 
 impl KeptShape {
-    /// Returns the lengths that the descriptor contains. A new descriptor first stores `dims`.
+    /// Returns the lengths that the descriptor contains. If the descriptor is new, it first stores
+    /// `dims`.
     pub fn lengths(&mut self, dims: &[usize]) -> &[usize] {
         self.0.get_or_insert_with(|| dims.to_vec())
     }
@@ -28,11 +29,11 @@ impl KeptShape {
 
 // SAFETY: a block refers to a buffer that its context owns until the context is dropped, so a
 // block's identity is never dangling and never moves. The memory is zeroed, and only commands
-// access it. The command `Free` frees the memory after all commands that were enqueued before it. A
-// queue is not `Send`. Views store offsets within their block, and a command that would access
-// bytes outside its block does nothing. No method re-enters the pool, because commands run only
-// code from this module. `free` and `settle` do not unwind, because none of their state is borrowed
-// while they run.
+// access the memory. The command `Free` frees the memory after all commands that were enqueued
+// before it. A queue is not `Send`. Views store offsets within their block, and a command that
+// would access bytes outside its block does nothing. No method re-enters the pool, because commands
+// run only code from this module. `free` and `settle` do not unwind, because the state that they
+// borrow is not borrowed elsewhere while they run.
 unsafe impl PoolBackend for DeferredBackend {
     type Layout = Slots;
     type Context = Queue;

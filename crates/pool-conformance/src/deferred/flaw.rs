@@ -10,7 +10,7 @@ pub(crate) enum ViewFlaw {
     PartsLate,
     /// A shared part exposes a pointer to the start of its block.
     LendsStart,
-    /// If a view is split past its end, the first part is the whole view.
+    /// The first part of a view that is split past its end is the whole view.
     SplitsAnywhere,
     /// A fill runs before work that was enqueued earlier.
     FillsEarly,
@@ -22,6 +22,6 @@ pub(crate) enum ViewFlaw {
     CopiesWhenRead,
     /// A copy from a view of another queue does not wait for that queue.
     CopiesAcrossEarly,
-    /// A copy between views of different lengths is performed.
+    /// A copy between views of different lengths is performed, and should be refused.
     CopiesAnyLength,
 }

@@ -1,6 +1,6 @@
-//! Commands, the blocks that they access, and the lane that stores commands until a wait. All three
-//! types are in one file because they refer to each other. A buffer refers to its lane, a lane
-//! refers to its commands, and a command refers to its block.
+//! Commands, the blocks that they access, and the lane that stores commands until a wait. Buffers,
+//! lanes and commands are in one file because they refer to each other. A buffer refers to its
+//! lane, a lane refers to its commands, and a command refers to its block.
 
 use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;
@@ -17,7 +17,8 @@ use crate::ledger::{Fault, Ledger};
 pub(crate) struct Buffer {
     address: usize,
     pub(crate) bytes: usize,
-    /// The bytes of the block, stored in words. The value is `None` after the block has been freed.
+    /// The bytes of the block, stored in words. After the block has been freed, the value is
+    /// `None`.
     pub(crate) memory: RefCell<Option<Vec<u64>>>,
     pub(crate) lane: Rc<Lane>,
 }
@@ -34,9 +35,9 @@ impl Buffer {
     }
 }
 
-/// A block, which refers to a buffer of its queue but does not own the buffer. A driver's
-/// reference-counted handle can be converted into a `Copy` block in the same way, if a table in the
-/// context owns the handle and the block refers to it.
+/// A block, which refers to a buffer of its queue but does not own the buffer. A `Copy` block can
+/// represent a driver's reference-counted handle in the same way, if a table in the context owns
+/// the handle and the block refers to it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct DeferredBlock(Option<NonNull<Buffer>>);
 
@@ -68,8 +69,8 @@ impl DeferredBlock {
         self.0.map(|buffer| unsafe { buffer.as_ref() })
     }
 
-    /// Returns a number that identifies the bytes of the block. For the block of an empty slot,
-    /// this number is also aligned.
+    /// Returns a number that identifies the bytes of the block. The number for the block of an
+    /// empty slot is also aligned.
     #[must_use]
     pub fn address(self) -> usize {
         self.buffer().map_or(Self::ALIGN, |buffer| buffer.address)
@@ -85,11 +86,11 @@ impl DeferredBlock {
 /// The commands that have been enqueued but have not run.
 pub(crate) struct Lane {
     commands: RefCell<VecDeque<Command>>,
-    /// Commands from other queues. Only [`join`](Self::join) orders them relative to the commands
-    /// of this queue.
+    /// Commands from other queues. Only [`join`](Self::join) orders commands from other queues
+    /// relative to the commands of this queue.
     elsewhere: RefCell<VecDeque<Command>>,
-    /// Copies that are not enqueued until the next read, because of the flaw
-    /// [`ViewFlaw::CopiesWhenRead`].
+    /// Copies that a faulty backend does not enqueue until the next read
+    /// ([`ViewFlaw::CopiesWhenRead`]).
     postponed: RefCell<VecDeque<Command>>,
     is_running: Cell<bool>,
     pub(crate) flaw: Cell<ViewFlaw>,
@@ -100,12 +101,12 @@ pub(crate) struct Lane {
 pub(crate) enum Command {
     /// Writes bytes to the block, starting at an offset.
     Write { block: DeferredBlock, offset: usize, bytes: Vec<u8> },
-    /// Writes the bytes that an earlier read command has read.
+    /// Writes the bytes that an earlier read command has returned.
     WriteFound { block: DeferredBlock, offset: usize, found: Rc<RefCell<Vec<u8>>> },
     /// Repeats a pattern from the start of the block until `bytes` bytes are written.
     Repeat { block: DeferredBlock, pattern: Vec<u8>, bytes: usize },
-    /// Copies a source when the command runs. Only faulty backends use this command, because it
-    /// reads the source too late.
+    /// Copies the bytes of a source at the time at which the command runs. Only faulty backends
+    /// enqueue this command, because it reads the source too late.
     WriteFrom { block: DeferredBlock, source: Rc<[AtomicU8]> },
     /// Reads bytes from the block, starting at an offset.
     Read { block: DeferredBlock, offset: usize, bytes: usize, into: Rc<RefCell<Vec<u8>>> },
@@ -144,7 +145,7 @@ impl Lane {
         }
     }
 
-    /// Returns the number of commands in this queue that have not run.
+    /// Returns the number of commands in this queue that have not run yet.
     pub(crate) fn waiting(&self) -> usize {
         self.commands.borrow().len()
     }
@@ -209,7 +210,7 @@ impl Lane {
         next.or_else(|| self.elsewhere.borrow_mut().pop_front())
     }
 
-    /// Runs a command immediately, without regard to the order of the queue.
+    /// Runs a command immediately, before all enqueued commands.
     pub(crate) fn run(&self, command: Command) {
         match command {
             Command::Write { block, offset, bytes } => {
@@ -243,8 +244,8 @@ impl Lane {
         }
     }
 
-    /// Runs `code` with a range of a block's bytes. If the range does not lie within the block, the
-    /// function records a fault and does not run `code`.
+    /// Calls `code` with a range of a block's bytes. If the range does not lie within the block,
+    /// the function records a fault and does not call `code`.
     fn with_bytes(
         &self,
         block: DeferredBlock,

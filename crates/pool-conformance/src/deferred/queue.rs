@@ -1,5 +1,6 @@
 //! A queue that stores commands until a wait. During a wait, the commands run one by one, in the
-//! order in which they were enqueued. Work of other queues on a block runs as late as possible.
+//! order in which they were enqueued. Work that other queues enqueue on a block runs as late as
+//! possible.
 
 use std::cell::RefCell;
 use std::fmt;
@@ -13,9 +14,9 @@ use crate::ledger::Ledger;
 /// a queue and the table that owns the buffers of all blocks.
 pub struct Queue {
     lane: Rc<Lane>,
-    /// All buffers that were ever created. A buffer remains an identity until the queue is dropped,
-    /// even after its memory has been freed. Work on a freed block is therefore detected, and has
-    /// no other effect.
+    /// All buffers that the queue has ever created. A buffer remains an identity until the queue is
+    /// dropped, even after its memory has been freed. Work on a freed block is detected for this
+    /// reason, and has no other effect.
     buffers: RefCell<Vec<DeferredBlock>>,
 }
 
@@ -29,7 +30,7 @@ impl Queue {
         Self { lane: Rc::new(Lane::new(ledger)), buffers: RefCell::default() }
     }
 
-    /// Returns the number of commands that have not run.
+    /// Returns the number of enqueued commands that have not run yet.
     #[must_use]
     pub fn waiting(&self) -> usize {
         self.lane.waiting()
@@ -55,7 +56,7 @@ impl Queue {
     }
 
     /// Creates a block that starts `by` bytes after an aligned address. If `by` is 0, the method is
-    /// the same as [`make`](Self::make). Only faulty backends pass a nonzero offset.
+    /// the same as [`make`](Self::make). Only faulty backends pass a value of `by` other than 0.
     pub(crate) fn make_moved(&self, bytes: usize, by: usize) -> DeferredBlock {
         let apart = (by + bytes).next_multiple_of(DeferredBlock::ALIGN) + DeferredBlock::ALIGN;
         let address = NEXT.fetch_add(apart, Ordering::Relaxed) + by;

@@ -1,5 +1,5 @@
 //! Views of deferred memory. A view consists of a block, an offset, a length, and a slot. Work on
-//! other queues arms this slot.
+//! other queues arms the slot of the view.
 
 use std::cell::RefCell;
 use std::fmt;
@@ -28,7 +28,7 @@ pub struct DeferredViewRef<'s, T> {
     elements: PhantomData<&'s [T]>,
 }
 
-/// A range of elements in a block, which both kinds of views contain.
+/// A range of elements in a block. Exclusive and shared views both contain such a range.
 struct Part<T> {
     block: DeferredBlock,
     /// The offset of the first element in the block, in bytes.
@@ -57,19 +57,20 @@ impl<'s, T: Element> DeferredView<'s, T> {
     /// # Safety
     ///
     /// The caller must uphold the requirements of [`PoolBackend::view`]. During `'s`, the slot must
-    /// hold the block, and no other view of the elements may exist.
+    /// hold the block, and no other view of these elements may exist.
     pub(crate) unsafe fn new(block: DeferredBlock, slot: AnySlot, length: usize) -> Self {
         Self { part: Part::new(block, length), slot, elements: PhantomData }
     }
 
-    /// Returns the address at which the view starts, as a number of the same kind as
+    /// Returns the address at which the view starts, in the same form as
     /// [`DeferredBlock::address`].
     #[must_use]
     pub fn address(&self) -> usize {
         self.part.address()
     }
 
-    /// Enqueues a write of `elements`. The number of elements must equal the view's length.
+    /// Enqueues a write of `elements`. The number of elements in `elements` must equal the view's
+    /// length.
     pub fn write(&mut self, elements: &[T]) {
         self.part.enqueue(|block, offset| Command::Write {
             block,
@@ -78,8 +79,8 @@ impl<'s, T: Element> DeferredView<'s, T> {
         });
     }
 
-    /// Writes `elements` immediately, before all enqueued work. The number of elements must equal
-    /// the view's length. Only faulty backends call this method.
+    /// Writes `elements` immediately, before all enqueued work. The number of elements in
+    /// `elements` must equal the view's length. Only faulty backends call this method.
     pub(crate) fn write_at_once(&mut self, elements: &[T]) {
         let Some(buffer) = self.part.block.buffer() else { return };
         let Part { block, offset, .. } = self.part;
@@ -87,7 +88,7 @@ impl<'s, T: Element> DeferredView<'s, T> {
     }
 
     /// Enqueues a write on another queue, so that the pool cannot see the write. The write runs
-    /// after all work that this queue already contains.
+    /// after all commands that are already enqueued on this queue.
     pub fn write_elsewhere(&mut self, elements: &[T]) {
         let Some(buffer) = self.part.block.buffer() else { return };
         let Part { block, offset, .. } = self.part;
@@ -125,7 +126,7 @@ impl<'s, T: Element> DeferredViewRef<'s, T> {
         self
     }
 
-    /// Returns the address at which the view starts, as a number of the same kind as
+    /// Returns the address at which the view starts, in the same form as
     /// [`DeferredBlock::address`].
     #[must_use]
     pub fn address(&self) -> usize {
@@ -147,7 +148,7 @@ impl<'s, T: Element> DeferredViewRef<'s, T> {
 }
 
 impl<T> Part<T> {
-    /// Returns `true` if views of this block have the given flaw.
+    /// Returns `true` if views of this block make the given mistake.
     fn has(&self, flaw: ViewFlaw) -> bool {
         self.block.buffer().is_some_and(|buffer| buffer.lane.flaw.get() == flaw)
     }
@@ -171,7 +172,8 @@ impl<T: Element> Part<T> {
         self.block.address() + self.offset
     }
 
-    /// Enqueues a command. The command runs after all work of other queues on the block.
+    /// Enqueues a command. The command runs after all work that other queues have enqueued on the
+    /// block.
     fn enqueue(&self, command: impl FnOnce(DeferredBlock, usize) -> Command) {
         if let Some(buffer) = self.block.buffer() {
             buffer.lane.join(self.block);
@@ -228,9 +230,9 @@ pub(crate) fn elements_bytes<T: Element>(elements: &[T]) -> &[u8] {
 fn elements<T: Element>(bytes: &[u8], length: usize) -> Vec<T> {
     let mut elements = vec![T::zeroed(); length];
     let to = elements.as_mut_ptr().cast::<u8>();
-    // SAFETY: the vector contains `length` elements, and the callers pass the same number of bytes
-    // as these elements have. The bytes are valid for `T`, because they come from elements of type
-    // `T` or are zeros.
+    // SAFETY: the vector contains `length` elements, and the callers pass exactly the bytes of
+    // `length` elements. The bytes are valid for `T`, because they come from elements of type `T`
+    // or are zeros.
     unsafe { to.copy_from_nonoverlapping(bytes.as_ptr(), bytes.len()) };
     elements
 }
@@ -282,7 +284,7 @@ impl<T> PoolViewMut for DeferredView<'_, T> {
             return Ok(());
         }
         let found = source.enqueue_read();
-        // Commands of two queues can only be ordered with a wait.
+        // Only a wait can order the commands of two queues.
         if !Rc::ptr_eq(&from.lane, &to.lane) && !self.part.has(ViewFlaw::CopiesAcrossEarly) {
             from.lane.wait();
         }

@@ -33,7 +33,7 @@ pub(super) trait Calls<B: PoolBackend> {
     fn check_reuse(&self, context: &dyn Fn() -> B::Context) -> HostResult<(), B>;
 }
 
-/// The implementation of the calls for all host backends.
+/// The implementation of `Calls` for all host backends.
 pub(super) struct HostMemory;
 
 impl<B: HostBackend> Calls<B> for HostMemory {

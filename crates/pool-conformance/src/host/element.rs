@@ -1,6 +1,6 @@
 //! The element types with which the host's acquire methods are tested. Some types are known to be
-//! plain data. Other types have padding, pointers or invalid values, so that writing them marks a
-//! slot. Each type generates contents from a seed.
+//! plain data. Other types have padding, pointers or invalid values, so that writing elements of
+//! such a type marks a slot. Each element type generates contents from a seed.
 
 use std::fmt::Debug;
 

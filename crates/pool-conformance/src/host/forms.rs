@@ -14,8 +14,8 @@ pub(crate) type HostResult<T, B> = Result<T, PoolError<<B as PoolBackend>::Error
 /// An event that occurs during an acquire.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Moment {
-    /// The element with this index is being created. The code that creates it may acquire, and may
-    /// panic.
+    /// The element with this index is about to be created. The code that creates the element may
+    /// acquire, and may panic.
     Element(usize),
     /// A vector requested `asked` bytes of the block at `start`, and has written `written` bytes.
     Written { start: usize, written: usize, asked: usize },
@@ -30,7 +30,7 @@ macro_rules! call {
     };
 }
 
-/// Acquires elements with any of the methods, and checks their contents.
+/// Acquires elements with any acquire method, and checks their contents.
 pub(super) fn acquire<'s, B: HostBackend>(
     scope: &Scope<'s, B>,
     asked: &HostAcquire,
@@ -54,7 +54,7 @@ pub(super) fn content<T: HostSample>(asked: &HostAcquire, seed: u64) -> Vec<T> {
     host_samples(seed, asked.count())
 }
 
-/// Returns the memory that an acquire returned.
+/// Returns the memory that an acquire has returned.
 pub(super) fn extent<T>(slice: &[T], asked: &HostAcquire) -> Extent {
     let extent = Extent::of(slice);
     match asked.form {
@@ -124,7 +124,8 @@ pub(super) fn slice<'s, B: HostBackend, T: HostSample>(
             push_all(vector, length, panics, element, watch)?
         }
         HostForm::FromIter => {
-            // For even lengths, the iterator has no exact size hint. For odd lengths, it does.
+            // If the length is even, the iterator has no exact size hint. If the length is odd, the
+            // iterator has an exact size hint.
             let mut elements = (0..length).map(element);
             if length % 2 == 0 {
                 let elements = std::iter::from_fn(|| elements.next());
@@ -157,7 +158,7 @@ fn array<'s, B: HostBackend, T: HostSample>(
     Ok(array)
 }
 
-/// Pushes elements to a vector that grows, and reports the memory that the vector uses.
+/// Pushes elements to a vector, and reports the memory that the vector uses while it grows.
 fn push_all<'s, B: HostBackend, T: HostSample>(
     mut vector: PoolVec<'_, 's, B, T>,
     length: usize,

@@ -11,7 +11,7 @@ use super::slice::{Extent, HeldSlice};
 
 /// Code that runs in an inner scope from which a slice is kept.
 pub(crate) trait KeepBody<B: PoolBackend> {
-    /// Runs before the slice is acquired. If the method returns `false`, no slice is acquired or
+    /// Runs before the slice is acquired. If `before` returns `false`, no slice is acquired or
     /// kept.
     fn before(&mut self, inner: &mut Scope<'_, B>) -> bool;
 
@@ -51,7 +51,7 @@ pub(super) fn keep<'s, B: HostBackend, T: HostSample>(
         kept = NdView::new(kept, asked.dims()).expect("an array kept whole").into_view();
     }
     assert!(*kept == forms::content::<T>(asked, seed)[part], "what is kept changed: {kept:?}");
-    // The slice may be a part of a block. The rest of the block is no longer needed.
+    // The kept slice may be only a part of the block. Nothing can use the rest of the block.
     let extent = Extent::of(kept).asked(0);
     Some(HeldSlice::new(kept, extent, align_of::<T>(), seed))
 }

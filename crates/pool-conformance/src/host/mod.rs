@@ -22,8 +22,8 @@ pub(crate) use keep::KeepBody;
 pub use request::{HostAcquire, HostForm};
 pub(crate) use slice::{Extent, HeldSlice};
 
-/// The acquire methods that the scopes of a host backend provide. Generic code can use them without
-/// knowing at compile time if its backend is a host backend.
+/// The acquire methods that the scopes of a host backend provide. Generic code can call these
+/// methods without knowing at compile time if its backend is a host backend.
 /// [`Probe::host_forms`](crate::Probe::host_forms) returns this type.
 pub struct HostForms<B: PoolBackend>(&'static dyn Calls<B>);
 
@@ -61,9 +61,9 @@ impl<B: PoolBackend> HostForms<B> {
     }
 
     /// Acquires a slice in an inner scope, and keeps the elements between the two indices in
-    /// `part`. Each index is taken modulo the length plus one. An array is always kept as a whole.
-    /// The method checks that the kept elements contain the contents generated from `seed`. Returns
-    /// `None` if `body` ended early, or if the acquire was refused.
+    /// `part`. Each index in `part` is taken modulo the length plus one. An array is always kept as
+    /// a whole. The method checks that the kept elements contain the contents generated from
+    /// `seed`. Returns `None` if `body` ended early, or if the acquire was refused.
     pub(crate) fn keep<'s>(
         &self,
         scope: &mut Scope<'s, B>,
@@ -76,7 +76,8 @@ impl<B: PoolBackend> HostForms<B> {
     }
 
     /// Runs every acquire method on a slot that a view has armed, with the memory of this backend.
-    /// Checks that `reuse` is called exactly once for the block, before the block is first written.
+    /// Checks that `reuse` is called exactly once for the block, before the first write to the
+    /// block.
     pub(crate) fn check_reuse(&self, context: &dyn Fn() -> B::Context) -> HostResult<(), B> {
         self.0.check_reuse(context)
     }

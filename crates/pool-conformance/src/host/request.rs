@@ -9,15 +9,15 @@ pub struct HostAcquire {
     pub kind: HostKind,
     /// The acquire method that is called.
     pub form: HostForm,
-    /// The number of elements. An array may contain slightly fewer elements, because it always has
-    /// three columns.
+    /// The number of elements. If the method acquires an array, the array may contain slightly
+    /// fewer elements, because it has three columns.
     pub length: usize,
     /// The code that creates elements also acquires in the same scope, before each index that is a
-    /// multiple of this number. If the value is `None`, or in a body of `keep`, the code acquires
-    /// nothing.
+    /// multiple of `reenter_at`. If `reenter_at` is `None`, or in a body of `keep`, the code
+    /// acquires nothing.
     pub reenter_at: Option<usize>,
-    /// The code that creates elements panics before this index. If the value is `None`, the code
-    /// does not panic.
+    /// The code that creates elements panics before the index `panic_at`. If `panic_at` is `None`,
+    /// the code does not panic.
     pub panic_at: Option<usize>,
     /// `true` to call the variant of the method that panics on failure.
     pub panics: bool,
@@ -64,8 +64,8 @@ impl HostAcquire {
         [self.length / 3, 3]
     }
 
-    /// Returns the number of elements that the acquire returns. For scratch memory, returns the
-    /// number of bytes.
+    /// Returns the number of elements that the acquire returns. For scratch memory, the number of
+    /// bytes is returned.
     pub(super) fn count(&self) -> usize {
         if self.form.is_nd() { self.dims().iter().product() } else { self.length }
     }

@@ -1,5 +1,5 @@
 //! Runs every acquire method in a slot that a view has armed. Checks how often `reuse` is called
-//! for the block, and what the block contains at that time.
+//! for the block, and what the block contains during the call.
 
 use pool_core::{DynamicPool, HostBackend, Pool, Scope};
 
@@ -24,7 +24,7 @@ type ScopeForm<B> = fn(&mut Scope<'_, Backend<B>>) -> Armed<(), B>;
 type DynamicForm<B> = fn(&mut DynamicPool<Backend<B>>) -> Armed<(), B>;
 
 /// Runs every acquire method on an armed slot. Checks that `reuse` is called exactly once, before
-/// the block is first written. If the method hands out no bytes, `reuse` must not be called.
+/// the first write to the block. If the method hands out no bytes, `reuse` must not be called.
 pub(super) fn check_reuse<B: HostBackend>(context: impl Fn() -> B::Context) -> Armed<(), B> {
     check_scope_forms::<B>(&mut Pool::new(context()))?;
     check_host_forms::<B>(&mut Pool::new(context()))?;
@@ -88,10 +88,11 @@ fn check_host_forms<B: HostBackend>(pool: &mut Pool<Backend<B>>) -> Armed<(), B>
         HostKind::Optional,
         HostKind::Text,
     ];
-    // Under Miri, only the first two kinds are tested. One has no bytes, and the other has padding.
+    // Under Miri, only the first two kinds are tested. The first kind has no bytes, and the second
+    // kind has padding.
     let kinds = if cfg!(miri) { &all_kinds[..2] } else { &all_kinds[..] };
-    // If the length is odd, `acquire_from_iter` receives an iterator with an exact size hint.
-    // Arrays with one of the two long lengths do not fit in the armed block.
+    // If the length is odd, `acquire_from_iter` receives an iterator with an exact size hint. The
+    // two long lengths do not fit in the armed block.
     let lengths: &[usize] = if cfg!(miri) { &[5, 6] } else { &[5, 6, 200, 201] };
     for form in forms {
         for &kind in kinds {

@@ -1,11 +1,11 @@
-//! A slice in host memory that is in use, with elements of any type.
+//! Slices in host memory that are in use, with elements of any type.
 
 use std::fmt;
 use std::mem::{MaybeUninit, size_of_val};
 
 use super::element::{HostSample, host_samples};
 
-/// A slice or uninitialised room that is in use, together with its expected contents.
+/// A slice or uninitialised room that is in use. The value also stores the expected contents.
 pub(crate) struct HeldSlice<'s> {
     elements: Box<dyn AnySlice + 's>,
     /// The memory of the slice at the time at which it was handed out.
@@ -33,7 +33,8 @@ impl Extent {
         Self { start: slice.as_ptr().addr(), bytes, asked: bytes }
     }
 
-    /// Returns the same memory, for an acquire that requested the given number of bytes.
+    /// Returns the memory of the same slice, for an acquire that requested the given number of
+    /// bytes.
     pub(super) fn asked(self, asked: usize) -> Self {
         Self { asked, ..self }
     }
@@ -119,7 +120,7 @@ impl<T: HostSample> AnySlice for &mut [T] {
     }
 }
 
-/// Uninitialised room. After the room has been written, its elements with an even index are
+/// Uninitialised room. After the room has been written, the elements with an even index are
 /// initialised.
 struct Room<'s, T>(&'s mut [MaybeUninit<T>]);
 

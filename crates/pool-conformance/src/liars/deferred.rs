@@ -1,5 +1,5 @@
-//! Faulty backends with deferred memory. A queue only accesses the memory of its own buffers, and
-//! records all other accesses, so a faulty backend causes no harm.
+//! Faulty backends with deferred memory. A queue only accesses the memory of its own buffers and
+//! records all other accesses, so that a faulty backend causes no harm.
 
 use std::borrow::{Borrow, BorrowMut};
 use std::cell::{Cell, RefCell};
@@ -26,7 +26,7 @@ pub(super) type DeferredLiarProbe = AdaptedProbe<DeferredProbe, DeferredLiar, Li
 pub(super) struct DeferredLiar {
     queue: Queue,
     lie: Lie,
-    /// The command that is being held back, or the command that was enqueued last.
+    /// The command that is being held back, or the last command that was enqueued.
     kept: RefCell<Option<Command>>,
     was_refused: Cell<bool>,
     fills: Cell<usize>,
@@ -45,7 +45,7 @@ impl From<(Queue, Lie)> for DeferredLiar {
     }
 }
 
-/// Returns the flaw that the views have, if the mistake is one that views make.
+/// Returns the mistake that the views make, if the backend's mistake is one of views.
 fn flaw(lie: Lie) -> ViewFlaw {
     match lie {
         Lie::PartsLate => ViewFlaw::PartsLate,
@@ -86,7 +86,7 @@ impl DeferredLiar {
         self.push(Command::Repeat { block, pattern: vec![value], bytes })
     }
 
-    /// Returns the newest block, if its size is `bytes` bytes and it has not been freed.
+    /// Returns the newest block if it has `bytes` bytes and has not been freed.
     fn in_use(&self, bytes: usize) -> Option<DeferredBlock> {
         let is_it = |block: &DeferredBlock| {
             block.buffer().is_some_and(|buffer| buffer.bytes == bytes && buffer.is_live())
@@ -96,7 +96,7 @@ impl DeferredLiar {
 }
 
 // SAFETY: the backend makes a deliberate mistake, but the mistake is harmless, because a queue only
-// accesses the memory of its own buffers. The slot of a view belongs to this backend.
+// accesses the memory of its own buffers. The slot of each view belongs to this backend.
 unsafe impl Adaptor for DeferredLiar {
     type Inner = DeferredBackend;
     type Descriptor = LiarsShape;
@@ -310,14 +310,14 @@ thread_local! {
     static LAST: RefCell<KeptShape> = RefCell::default();
 }
 
-/// If `on` is `true`, each new descriptor starts as a copy of the previous descriptor. If `on` is
-/// `false`, new descriptors start empty.
+/// Makes each new descriptor start as a copy of the previous descriptor if `on` is `true`, or start
+/// empty if `on` is `false`.
 pub(super) fn keep_stale_shapes(on: bool) {
     ARE_STALE.set(on);
 }
 
-/// A descriptor that starts as a copy of the previous descriptor, if this is the deliberate
-/// mistake.
+/// A descriptor that starts as a copy of the previous descriptor, if stale shapes are the
+/// deliberate mistake.
 pub(super) struct LiarsShape(KeptShape);
 
 impl Default for LiarsShape {

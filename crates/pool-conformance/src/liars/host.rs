@@ -1,5 +1,5 @@
 //! Faulty backends with host memory, which wrap the heap backend and the toy with a ledger. Slices
-//! can make the same mistakes as queues. The faulty backends never access memory outside the bytes
+//! can make the same mistakes as queues. None of these backends accesses memory outside the bytes
 //! of a block.
 
 use std::cell::Cell;
@@ -47,8 +47,8 @@ unsafe impl<B: HostBackend> Adaptor for HostLiar<B> {
     }
 
     unsafe fn free(&self, block: B::Block, bytes: usize) {
-        // SAFETY: the caller upholds the contract of `free`. If a faulty call violates it, both
-        // inner backends detect this with their ledger, and free nothing.
+        // SAFETY: the caller upholds the contract of `free`. If a faulty call violates the
+        // contract, the ledgers of both inner backends detect this, and nothing is freed.
         let honestly = |bytes| unsafe { B::free(&self.context, block, bytes) };
         match self.lie {
             Lie::LeaksAll => {}

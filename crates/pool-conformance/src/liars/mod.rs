@@ -10,9 +10,9 @@
 //! [`DeferredBackend`](crate::DeferredBackend), whose memory only its own commands access, or stays
 //! within a block of host memory.
 //!
-//! After changing a case, run it against the faulty backends to check that it still detects their
-//! mistakes. For a new kind of mistake, first add a faulty backend. Check that no case detects the
-//! mistake, and only then write the new case.
+//! After changing a case, run the case against the faulty backends to check that it still detects
+//! their mistakes. For a new kind of mistake, first add a faulty backend. Check that no case
+//! detects the new mistake, and only then write the new case.
 
 mod deferred;
 mod host;

@@ -1,5 +1,5 @@
-//! The numbers that the model expects for one pool. The tests compare them with the pool's
-//! statistics and with the backend's counts.
+//! The numbers that the model expects for one pool. The tests compare the expected numbers with the
+//! pool's statistics and with the backend's counts.
 
 use pool_core::PoolStats;
 
@@ -13,8 +13,8 @@ pub(super) struct Account {
     pub(super) active: usize,
     /// The largest number of slots that were handed out or reserved at the same time.
     high_water: usize,
-    /// An upper bound on `high_water`. The exact number is unknown, because the account does not
-    /// see every slot that a vector reserves.
+    /// An upper bound on `high_water`. The exact number is unknown, because the account cannot see
+    /// every slot that a vector reserves.
     high_water_at_most: usize,
     /// The total number of slots that have been handed out.
     pub(super) acquires: u64,
@@ -24,8 +24,8 @@ pub(super) struct Account {
     allowed: usize,
     /// The largest value of `allowed` since the pool was created or cleared.
     most_allowed: usize,
-    /// The blocks that the backend had allocated when the pool was created. All later blocks belong
-    /// to the pool.
+    /// The blocks that the backend had allocated when the pool was created. All blocks that are
+    /// allocated later belong to the pool.
     before: Option<BlockCounts>,
     /// The number of acquires with a shape from the shape cache.
     pub(super) shaped: u64,
@@ -103,7 +103,7 @@ impl Account {
         (self.high_water, self.high_water_at_most) = (stats.high_water_slots, 0);
     }
 
-    /// Compares all numbers that are available with the expected numbers.
+    /// Compares all available numbers with the expected numbers.
     pub(super) fn check(&mut self, stats: &PoolStats, held: Option<BlockCounts>) {
         if self.has_slots {
             self.check_slots(stats);
@@ -121,7 +121,8 @@ impl Account {
         };
         assert_eq!(stats.reserved_bytes, held.bytes - before.bytes, "bytes that the pool holds");
         assert_eq!(stats.growths, self.allocations(Some(held)) as u64, "growths");
-        // While a block grows, the old and the new block both exist. The peak includes this time.
+        // While a block grows, both the old and the new block exist. The peak includes the time
+        // during which a block grows.
         assert!(
             held.peak_bytes - before.bytes <= self.allowed,
             "the limit was exceeded for a time"
@@ -130,7 +131,8 @@ impl Account {
 
     /// Checks that only active slots have blocks.
     pub(super) fn check_nothing_idle(&self, held: Option<BlockCounts>) {
-        // A chunk does not belong to a slot. The caller checks that a second trim frees nothing.
+        // A chunk does not belong to a slot. The caller checks that a second call of `trim` frees
+        // nothing.
         if !self.has_slots {
             return;
         }

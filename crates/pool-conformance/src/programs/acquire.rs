@@ -1,5 +1,5 @@
 //! A single acquire of a random program. The module calls every acquire method, checks the contents
-//! that the method guarantees, and checks how the method is refused.
+//! that the method guarantees, and checks refusals.
 
 use std::cell::{Cell, RefCell};
 
@@ -135,7 +135,7 @@ impl<P: Probe> Machine<'_, P> {
         assert_eq!(scope.trim(), ReleaseReport::default(), "refused with idle blocks left");
     }
 
-    /// Checks a view that was just handed out and updates the model. Writes new contents to the
+    /// Checks a view that was just handed out, and updates the model. Writes new contents to the
     /// view, and stores the view.
     fn keep<'s, T: Sample>(
         &mut self,
@@ -192,7 +192,7 @@ impl<P: Probe> Machine<'_, P> {
 
     /// Checks a view that was handed out with recycled contents, at `offset` of a block that
     /// contained `remains`. If the pool poisons memory, the view must contain poison. If the pool
-    /// does not, the bytes that a marking use wrote must be zero.
+    /// does not poison memory, the bytes that a marking use wrote must be zero.
     pub(super) fn check_recycled<T: Sample>(
         &mut self,
         remains: &Remains,
@@ -212,8 +212,8 @@ impl<P: Probe> Machine<'_, P> {
         self.checks.compare::<T>(view, move |found| {
             let bytes = cast_slice::<T, u8>(&found);
             assert!(remains.allow(offset, bytes), "bytes of a marked use are left: {found:?}");
-            // Any values are allowed, but all bytes must be initialised. Miri checks every byte
-            // that is compared.
+            // The bytes may have any values, but all of them must be initialised. Miri checks every
+            // byte that is compared.
             assert!(bytes == bytes.to_vec());
         });
     }
@@ -265,8 +265,8 @@ impl<P: Probe> Machine<'_, P> {
     }
 
     /// Updates the model for views that were acquired by code that creates elements. The views use
-    /// the slots from `first` on. All their elements equal the first element of the contents
-    /// generated from `seed`.
+    /// the slot `first` and the slots after it. All elements of the views equal the first element
+    /// of the contents generated from `seed`.
     pub(super) fn admit_reentered<'s, T: Sample>(
         &mut self,
         frame: &mut Frame<'_, 's, P>,
@@ -313,8 +313,8 @@ impl<P: Probe> Machine<'_, P> {
         }
     }
 
-    /// Acquires a copy, and tries to give it a shape of a different length. Checks the resulting
-    /// error, and checks that the copy keeps its slot and contents.
+    /// Acquires a copy, and tries to give it a shape of a different length. Checks that the copy
+    /// keeps its slot and contents, and checks the error.
     fn acquire_misshapen<'s, T: Sample>(
         &mut self,
         scope: &Scope<'s, P::Backend>,

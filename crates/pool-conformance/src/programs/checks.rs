@@ -1,5 +1,6 @@
 //! Comparisons of views with their expected contents. A comparison is usually made immediately. If
-//! reads wait for a device, the comparisons are deferred, so that many of them need only one wait.
+//! reads wait for a device, the comparisons are deferred, so that many comparisons need only one
+//! wait.
 
 use std::cell::RefCell;
 
@@ -24,7 +25,7 @@ impl<'p, P: Probe> Checks<'p, P> {
         self.probe
     }
 
-    /// Calls `check` with the contents that the view has at the time of this call.
+    /// Calls `check` with the contents that the view has at the time at which `compare` is called.
     pub(super) fn compare<T: Element>(
         &self,
         view: &SharedView<'_, P, T>,
@@ -44,7 +45,7 @@ impl<'p, P: Probe> Checks<'p, P> {
         }
     }
 
-    /// Makes all comparisons that were deferred.
+    /// Makes all deferred comparisons.
     pub(super) fn finish(&self) {
         self.open.take().into_iter().for_each(|check| check());
     }

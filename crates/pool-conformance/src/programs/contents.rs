@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use std::ops::Range;
 
 /// The contents of blocks, with the block numbers as keys. The model may forget contents that it
-/// cannot observe, and then checks less.
+/// cannot observe. It then checks less.
 #[derive(Debug)]
 pub(super) enum Contents {
     /// Every view begins at the start of its block.
@@ -27,7 +27,8 @@ pub(super) struct SlotContents {
     zeroed: Range<usize>,
 }
 
-/// The bytes of a recycled view that must be zero. Offsets are counted from the start of the view.
+/// The bytes of a recycled view that must be zero. The offsets of these bytes are counted from the
+/// start of the view.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Remains {
     zeros: Vec<Range<usize>>,
@@ -39,7 +40,7 @@ impl Contents {
         if has_slots { Self::Slots(BTreeMap::new()) } else { Self::Stack(BTreeMap::new()) }
     }
 
-    /// Records that a range of a block was requested for writing.
+    /// Records that an acquire requested a range of a block for writing.
     pub(super) fn write(&mut self, block: usize, asked: Range<usize>) {
         match self {
             Self::Slots(blocks) => {
@@ -52,9 +53,9 @@ impl Contents {
         }
     }
 
-    /// Records that a range of a block was requested for a marking use, in the same way as
-    /// [`write`](Self::write). The use starts at `offset`, and has written its first `written`
-    /// bytes.
+    /// Records that a marking use requested a range of a block, in the same way as
+    /// [`write`](Self::write). The marking use starts at `offset`, and has written its first
+    /// `written` bytes.
     pub(super) fn mark(&mut self, block: usize, offset: usize, asked: usize, written: usize) {
         match self {
             Self::Slots(blocks) => {
@@ -68,8 +69,8 @@ impl Contents {
         }
     }
 
-    /// Records that a range of a block is read with recycled contents. Returns the bytes of the
-    /// range that must be zero.
+    /// Records that an acquire returns a range of a block with recycled contents. Returns the bytes
+    /// of the range that must be zero.
     pub(super) fn read(&mut self, block: usize, range: Range<usize>) -> Remains {
         match self {
             Self::Slots(blocks) => {
@@ -92,7 +93,7 @@ impl Contents {
         }
     }
 
-    /// Records that an unknown block was written.
+    /// Records that some unknown block was written.
     pub(super) fn lose_track(&mut self) {
         match self {
             Self::Slots(blocks) => blocks.values_mut().for_each(|slot| slot.zeroed = 0..0),
@@ -153,7 +154,7 @@ mod tests {
             self.zeroed.iter_mut().take(asked).for_each(|zeroed| *zeroed = false);
         }
 
-        /// For each byte that is read, returns `true` if the byte must be zero.
+        /// Returns `true` for each byte of the read range that must be zero.
         fn read(&mut self, length: usize) -> Vec<bool> {
             self.zeroed.iter_mut().take(self.marked).for_each(|zeroed| *zeroed = true);
             let found = self.zeroed[..length].to_vec();

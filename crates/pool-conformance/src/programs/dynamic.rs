@@ -13,7 +13,7 @@ use crate::ledger::Refusal;
 use crate::panics::{catch_planned, catch_quietly, panic_as_planned};
 use crate::probe::{Probe, Watching};
 
-/// The maximum number of slots. With more slots, the model would take too long.
+/// The maximum number of slots. The model would take too long with more slots.
 const MOST_SLOTS: usize = 160;
 
 /// The number of stale handles that are looked up after each step, in addition to all live handles.
@@ -23,12 +23,14 @@ const STALE_LOOKED_UP: usize = 12;
 pub(super) struct Subject<P: Probe> {
     pub(super) pool: DynamicPool<P::Backend>,
     pub(super) entries: Vec<Entry>,
-    /// The number of active slots at each checkpoint. The root has the first entry, which is 0.
+    /// The number of active slots at each checkpoint. The first entry belongs to the root, and is
+    /// always 0.
     checkpoints: Vec<usize>,
 }
 
 impl<P: Probe> Machine<'_, P> {
-    /// Runs a whole program. If the backend already refuses allocations, it continues to do so.
+    /// Runs a whole program. If the backend already refuses allocations, it continues to refuse
+    /// them.
     pub(super) fn run_dynamic(mut self, program: &DynamicProgram) -> Tally {
         self.probe.forget_peak();
         self.model.open(program.setting, self.probe.held());
@@ -113,7 +115,7 @@ impl<P: Probe> Machine<'_, P> {
         }
     }
 
-    /// After each step, checks the counters, all live arrays and the most recent stale handles.
+    /// Checks the counters, all live arrays and the most recent stale handles after each step.
     fn check_subject(&mut self, subject: &Subject<P>) {
         let active = subject.pool.active_slots();
         assert_eq!(active, self.model.account().active, "active slots of a dynamic pool");
@@ -128,7 +130,7 @@ impl<P: Probe> Machine<'_, P> {
     }
 
     /// Rewinds to an existing depth with a call that may panic during an allocation. A stack
-    /// allocates in this call, because it merges its chunks if none of its memory is handed out.
+    /// allocates during a rewind, because it merges its chunks if none of its memory is handed out.
     fn rewind(
         &mut self,
         subject: &mut Subject<P>,
@@ -174,8 +176,7 @@ impl<P: Probe> Machine<'_, P> {
         }
     }
 
-    /// After a program, checks that acquires still work and that the arrays can be written and
-    /// read.
+    /// Checks, after a program, that acquires still work and that arrays can be written and read.
     fn check_dynamic_usable(&mut self, subject: &mut Subject<P>) {
         let room = Setting { byte_limit: None, ..self.model.account().setting };
         self.run_dynamic_step(subject, &DynamicStep::Configure(room));

@@ -1,5 +1,5 @@
-//! The model's record of the arrays in a dynamic pool. The record determines what the pool, or one
-//! half of its `split`, must return for each handle.
+//! The model's record of the arrays in a dynamic pool. The record determines the results that the
+//! pool, or one half of its `split`, must return for each handle.
 
 use std::any::Any;
 
@@ -119,7 +119,7 @@ impl Entry {
         });
     }
 
-    /// Checks that the pool refused the handle of a dead array as stale.
+    /// Checks that the pool refused the handle of a stale array.
     pub(super) fn expect_stale<E: std::error::Error>(
         &self,
         error: Option<PoolError<E>>,

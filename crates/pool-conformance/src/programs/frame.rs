@@ -13,7 +13,7 @@ use crate::probe::{Probe, View};
 
 /// A collection of views that are in use.
 pub(super) trait Views<P: Probe> {
-    /// Compares every view with its expected contents.
+    /// Compares every view with the contents that are expected for it.
     fn verify(&self, checks: &Checks<'_, P>);
 
     /// Returns the number of views in this frame and in all enclosing frames.
@@ -75,7 +75,7 @@ impl<P: Probe> Views<P> for Frame<'_, '_, P> {
     }
 }
 
-/// A view, with its expected contents and its address.
+/// A view, together with its expected contents and its address.
 pub(super) struct LiveView<'s, P: Probe, T: Sample> {
     view: View<'s, P, T>,
     start: usize,

@@ -1,12 +1,12 @@
-//! Counts of the host acquire methods that random programs called, and of the bytes that these
-//! calls left behind.
+//! Counts of the host acquire methods that random programs have called, and of the bytes that these
+//! calls have left behind.
 
 use std::ops::AddAssign;
 
 use crate::host::HostForm;
 
-/// The number of calls of each host acquire method, and the number of later reads that found the
-/// contents left by these calls.
+/// The number of calls of each host acquire method, and the number of later reads that found bytes
+/// left by these calls.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct HostTally {
     /// The counts of the acquire methods, in the order of their names in [`FORMS`].

@@ -28,15 +28,15 @@ pub(super) struct Happenings {
     /// `true` if code that creates elements was called.
     pub(super) entered: Cell<bool>,
     /// The writes of all vectors. Each entry contains the position of a vector, and the numbers of
-    /// bytes that it requested and wrote.
+    /// bytes that the vector requested and wrote.
     written: RefCell<Vec<Written>>,
-    /// For each move of a vector, the number of slots that were reserved but not yet handed out.
+    /// The number of slots that were reserved but not yet handed out, for each move of a vector.
     moves: RefCell<Vec<usize>>,
 }
 
 impl Happenings {
     /// Records an event. At the time of the event, the acquire's own slot and `reentered` further
-    /// slots were handed out.
+    /// slots have been handed out.
     pub(super) fn note<P: Probe>(
         &self,
         probe: &P,
@@ -60,8 +60,8 @@ impl Happenings {
         }
     }
 
-    /// Updates the model with the recorded events. The model does not contain the slots of this
-    /// acquire yet.
+    /// Updates the model with the recorded events. The model does not contain the slots of the
+    /// current acquire yet.
     pub(super) fn tell(&self, account: &mut Account, contents: &mut Contents, marks: bool) -> u64 {
         for Written { place: (block, offset), asked, written } in self.written.take() {
             if marks {
@@ -77,7 +77,7 @@ impl Happenings {
 }
 
 impl HostAcquire {
-    /// Returns an equivalent request for a backend that does not support these methods.
+    /// Returns an equivalent request for a backend that does not support host methods.
     fn elsewhere(&self) -> Acquire {
         let kind = match self.kind {
             HostKind::Unit => Kind::Unit,
@@ -117,8 +117,8 @@ impl<P: Probe> Machine<'_, P> {
         let reentered = reentered.into_inner();
         self.note_happenings(asked, &happenings, reentered.len());
         let (slot, entered) = (self.model.account().active, happenings.entered.get());
-        // After a refusal, the slot of the iterator is returned, unless the iterator itself has
-        // acquired.
+        // After a refusal, the slot of the iterator is returned, unless the iterator has acquired
+        // in the same scope.
         let gives_back = asked.form == HostForm::FromIter && reentered.is_empty();
         match outcome {
             Outcome::Done(held) => {
@@ -151,8 +151,8 @@ impl<P: Probe> Machine<'_, P> {
         }
     }
 
-    /// Updates the model with the events of an acquire. The model does not contain the slots of
-    /// this acquire yet.
+    /// Updates the model with the events of an acquire. The model does not contain the slots of the
+    /// current acquire yet.
     pub(super) fn note_happenings(
         &mut self,
         asked: &HostAcquire,

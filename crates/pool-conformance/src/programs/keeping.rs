@@ -1,4 +1,4 @@
-//! An inner scope of a random program from which one slice is kept.
+//! An inner scope of a random program, from which one slice is kept.
 
 use pool_core::{PoolBackend, PoolError, Scope};
 
@@ -72,7 +72,7 @@ impl<P: Probe> KeepBody<P::Backend> for Body<'_, '_, '_, '_, P> {
 
 impl<P: Probe> Machine<'_, P> {
     /// Keeps a slice from an inner scope, and stores it in the frame. Checks that everything else
-    /// is the same as before.
+    /// is unchanged.
     pub(super) fn run_keep<'s>(
         &mut self,
         scope: &mut Scope<'s, P::Backend>,

@@ -18,16 +18,17 @@ use crate::probe::{Probe, Watching};
 pub(super) enum Flow {
     /// The scope ended after its last step.
     Done,
-    /// The scope was left early, and this number of its enclosing scopes must also be left.
+    /// The scope was left early. The given number of enclosing scopes must also be left.
     Leave(usize),
 }
 
-/// The maximum number of slots. The model compares every pair of views, which would take too long
-/// with more slots.
+/// The maximum number of slots. With more slots, the model would take too long, because it compares
+/// every pair of views.
 const MOST_SLOTS: usize = 160;
 
 impl<P: Probe> Machine<'_, P> {
-    /// Runs a whole program. If the backend already refuses allocations, it continues to do so.
+    /// Runs a whole program. If the backend already refuses allocations, it continues to refuse
+    /// them.
     pub(super) fn run_lexical(mut self, program: &LexicalProgram) -> Tally {
         self.probe.forget_peak();
         self.model.open(program.setting, self.probe.held());
@@ -53,7 +54,7 @@ impl<P: Probe> Machine<'_, P> {
     fn run_round(&mut self, pool: &mut Pool<P::Backend>, round: &Round) {
         match round {
             Round::Scope(nested) => {
-                // A stack may allocate in this call, because it merges its chunks.
+                // A stack may allocate when a scope is opened, because it merges its chunks.
                 let mut scope = self.call_plain(|| pool.scope());
                 self.run_nested(&mut scope, &mut Frame::outermost(), nested);
             }
@@ -75,7 +76,7 @@ impl<P: Probe> Machine<'_, P> {
         }
     }
 
-    /// After a program, checks that acquires still work and return disjoint memory with the
+    /// Checks, after a program, that acquires still work and return disjoint memory with the
     /// expected contents.
     fn check_usable(&mut self, pool: &mut Pool<P::Backend>) {
         let room = Setting { byte_limit: None, ..self.model.account().setting };
@@ -174,8 +175,8 @@ impl<P: Probe> Machine<'_, P> {
         }
     }
 
-    /// Opens a scope the number of times that the program specifies. After each time, checks that
-    /// everything is the same as before.
+    /// Opens a scope the number of times that the program specifies. After each of these times,
+    /// checks that everything outside the scope is unchanged.
     pub(super) fn run_nested<'s>(
         &mut self,
         scope: &mut Scope<'s, P::Backend>,
@@ -236,8 +237,8 @@ impl<P: Probe> Machine<'_, P> {
                 let mut inner = scope.scope();
                 let mut views = Frame::within(frame);
                 let flow = self.run_steps(&mut inner, &mut views, steps);
-                // Each view is forgotten, but the test's own record of the view is dropped, so that
-                // the test leaks no memory.
+                // The views are forgotten, but the test drops its own records of them, so that the
+                // test leaks no memory.
                 for view in views.views.drain(..) {
                     view.forget();
                 }
@@ -253,7 +254,8 @@ impl<P: Probe> Machine<'_, P> {
         }
     }
 
-    /// Runs steps in a scope of another pool. The current pool is not used during this time.
+    /// Runs steps in a scope of another pool. The current pool is not used while the other pool's
+    /// scope is open.
     fn run_beside(&mut self, frame: &mut Frame<'_, '_, P>, setting: Setting, steps: &[Step]) {
         self.probe.forget_peak();
         self.model.open(setting, self.probe.held());

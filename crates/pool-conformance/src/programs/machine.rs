@@ -13,11 +13,11 @@ use crate::ledger::BlockCounts;
 use crate::panics::{catch_quietly, is_in_allocation, is_planned, panic_as_planned, text};
 use crate::probe::{Failure, Probe, Watching};
 
-/// The number of slots in a slot table. If more slots are needed, the library creates another
+/// The number of slots in a slot table. If a program needs more slots, the library creates another
 /// table.
 const SLOTS_OF_A_TABLE: usize = 31;
 
-/// Runs programs on both a backend and the model.
+/// Runs programs on a backend and on the model.
 pub(super) struct Machine<'p, P: Probe> {
     pub(super) probe: &'p P,
     pub(super) checks: Checks<'p, P>,

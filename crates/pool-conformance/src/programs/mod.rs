@@ -10,7 +10,7 @@
 //! freed when its pool was dropped.
 //!
 //! With a host backend, programs also use elements of any `Copy` type, uninitialised room, vectors,
-//! and slices that are kept. Elements of such types leave bytes in a block, and later reads must
+//! and slices that are kept. Elements of these types leave bytes in a block, and later reads must
 //! find zeros in these bytes.
 //!
 //! Programs are values. The module [`strategy`] generates random programs that shrink, and a test
@@ -52,8 +52,9 @@ use crate::probe::{Probe, Watching};
 use machine::Machine;
 
 /// Returns the number of random programs that a property test runs. The environment variable
-/// `POOL_TEST_CASES` sets this number. The default is 2,000, or 25 under Miri. In a browser, which
-/// has no environment variables, the number is 200.
+/// `POOL_TEST_CASES` sets the number of random programs. By default, a property test runs 2,000
+/// random programs, or 25 under Miri. In a browser, which has no environment variables, a property
+/// test runs 200 random programs.
 ///
 /// # Panics
 ///
@@ -75,13 +76,14 @@ fn number(variable: &str) -> Option<u32> {
     Some(text.parse().unwrap_or_else(|_| panic!("{variable} must be a number, not {text:?}")))
 }
 
-/// Returns the test runner that generates the programs of a property test. The programs are the
-/// same in every run. The environment variable `POOL_TEST_SEED` selects different programs.
+/// Returns the test runner that generates the programs of a property test. The generated programs
+/// are the same in every run. Another value of the environment variable `POOL_TEST_SEED` selects
+/// different programs.
 #[must_use]
 pub fn runner(cases: u32) -> TestRunner {
     let config = Config { cases, failure_persistence: None, ..Config::default() };
     // The XorShift generator is the simplest random number generator. A better generator, whose
-    // streams can be split, would take seconds under Miri.
+    // streams can be split, would take several seconds under Miri.
     let mut seed = *b"pool test cases.";
     seed[..4].copy_from_slice(&number("POOL_TEST_SEED").unwrap_or(0).to_le_bytes());
     TestRunner::new_with_rng(config, TestRng::from_seed(RngAlgorithm::XorShift, &seed))
@@ -92,8 +94,8 @@ pub fn runner(cases: u32) -> TestRunner {
 ///
 /// # Panics
 ///
-/// Panics if `test` panics. The message contains the message of the test, and the smallest failing
-/// value that was found.
+/// Panics if `test` panics. The panic message contains the message of the test, and the smallest
+/// failing value that was found.
 pub fn for_all<S: Strategy>(cases: u32, strategy: &S, test: impl Fn(S::Value)) {
     let outcome = runner(cases).run(strategy, |value| {
         // Shrinking causes many failures. Only the smallest failure is printed, at the end.

@@ -20,7 +20,7 @@ struct Range {
     block: Option<usize>,
 }
 
-/// The state in which the pools should be.
+/// The state in which all pools should be.
 #[derive(Debug)]
 pub(super) struct Model {
     live: Vec<Range>,
@@ -33,7 +33,7 @@ pub(super) struct Model {
 }
 
 impl Model {
-    /// Creates the state in which no pool exists yet.
+    /// Creates the state before any pool exists.
     pub(super) fn new(has_slots: bool) -> Self {
         let contents = Contents::new(has_slots);
         Self { live: Vec::new(), accounts: Vec::new(), contents, last_seed: 0, has_slots }
@@ -69,7 +69,7 @@ impl Model {
         (self.accounts.last_mut().expect("an open pool"), &mut self.contents)
     }
 
-    /// Records that all slots from `active` on were returned to the pool in use.
+    /// Records that the slot `active` and all slots after it were returned to the pool in use.
     pub(super) fn give_back(&mut self, active: usize) {
         let pool = self.accounts.len() - 1;
         self.live.retain(|range| range.pool != pool || range.slot < active);

@@ -1,5 +1,5 @@
-//! The acquires of a dynamic program. Each array is named by a handle. The module also borrows
-//! arrays in pairs, and tries handles that another pool created.
+//! The acquires of a dynamic program. Each acquired array is named by a handle. The module also
+//! borrows arrays in pairs, and tries handles that another pool created.
 
 use std::cell::Cell;
 
@@ -180,7 +180,7 @@ impl<P: Probe> Machine<'_, P> {
     }
 
     /// Borrows two arrays of the same element type at the same time. If both arrays are live and
-    /// different, writes to them. If they are stale or the same, checks the error.
+    /// different, writes to them. If the arrays are stale or the same, checks the error.
     pub(super) fn rewrite_pair(&mut self, subject: &mut Subject<P>, first: usize, second: usize) {
         if subject.entries.is_empty() {
             return;
@@ -216,7 +216,7 @@ impl<P: Probe> Machine<'_, P> {
         }
     }
 
-    /// Looks up a handle that another pool created. The handle's slot is live in both pools.
+    /// Looks up a handle that another pool created. The slot of the handle is live in both pools.
     pub(super) fn try_foreign<T: Sample>(&mut self, subject: &mut Subject<P>) {
         let mut other = DynamicPool::<P::Backend>::new(self.probe.context());
         // The array is empty, so that the backend's counts still belong to the pool in use.

@@ -22,7 +22,7 @@ pub struct Setting {
     pub byte_limit: Option<usize>,
     /// The factor by which blocks grow.
     pub growth_factor: f64,
-    /// `true` if the pool poisons memory before it is handed out.
+    /// `true` if the pool poisons memory before handing it out.
     pub poison: bool,
     /// `true` if every acquire receives a new block.
     pub fresh: bool,
@@ -107,7 +107,7 @@ pub enum Step {
 /// An inner scope, and the steps that run in it.
 #[derive(Clone, Debug)]
 pub struct Nested {
-    /// The method with which the scope is opened and owned.
+    /// The method of opening and owning the scope.
     pub style: Style,
     /// The number of times that the scope is opened, one after another.
     pub times: usize,
@@ -123,16 +123,16 @@ pub struct Keep {
     /// The steps that run before the slice is acquired. If these steps leave the scope, no slice is
     /// kept.
     pub steps: Vec<Step>,
-    /// The acquire of the slice, with a method that initialises its elements.
+    /// The call that acquires the slice, with a method that initialises its elements.
     pub acquire: HostAcquire,
     /// The acquires that run after the slice has been acquired.
     pub after: Vec<Acquire>,
-    /// The range of the slice that is kept. The start and the end of the range are taken modulo the
-    /// length plus one. An array is always kept as a whole.
+    /// The range of the slice that is kept. The start and the end of this range are taken modulo
+    /// the length plus one. An array is always kept as a whole.
     pub part: [usize; 2],
 }
 
-/// The method with which an inner scope is opened and owned.
+/// The method of opening and owning an inner scope.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Style {
     /// The scope is opened in a block of the same function.
@@ -168,25 +168,25 @@ pub enum Form {
     Flat(Fill, usize),
     /// A slice whose length equals the length of the newest live view in the scope.
     Like,
-    /// A slice whose elements are created one at a time. The code that creates them acquires in the
-    /// same scope before each index that is a multiple of `reenter_at`, and panics before the
-    /// element at `panic_at`.
+    /// A slice whose elements are created one at a time. The code that creates the elements
+    /// acquires in the same scope before each index that is a multiple of `reenter_at`, and panics
+    /// before the element at `panic_at`.
     With {
         /// The number of elements.
         length: usize,
-        /// The code that creates elements acquires before each index that is a multiple of this
-        /// number. If the value is `None`, the code does not acquire.
+        /// The code that creates elements acquires before each index that is a multiple of
+        /// `reenter_at`. If `reenter_at` is `None`, the code acquires nothing.
         reenter_at: Option<usize>,
-        /// The code that creates elements panics before this index. If the value is `None`, the
-        /// code does not panic.
+        /// The code that creates elements panics before the index `panic_at`. If `panic_at` is
+        /// `None`, the code does not panic.
         panic_at: Option<usize>,
     },
     /// An array with a shape of fixed rank, from 1 to 6.
     Shaped(Fill, Vec<usize>),
     /// An array with a shape of dynamic rank.
     Dynamic(Fill, Vec<usize>),
-    /// A matrix with this number of rows and columns, which is split into two views at a row. The
-    /// row is taken modulo the number of rows.
+    /// A matrix with the given numbers of rows and columns, which is split into two views at a row.
+    /// The row of the split is taken modulo the number of rows.
     Split(usize, usize, usize),
     /// A copy that receives a shape with one element less. The library must refuse the shape, and
     /// the copy must not change.
@@ -198,7 +198,7 @@ pub enum Form {
 /// The contents of the elements when they are handed out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fill {
-    /// The bytes that an earlier use left behind.
+    /// The bytes that an earlier use of the memory left behind.
     Recycled,
     /// Zero bytes.
     Zeroed,
@@ -244,14 +244,14 @@ pub enum DynamicStep {
     /// Calls `rewind`.
     Rewind,
     /// Calls `rewind_to`. The depth is taken modulo one more than the next depth, so that it is
-    /// either valid or just above the top.
+    /// either valid or one above the top.
     RewindTo(usize),
     /// Calls `reset`.
     Reset,
     /// Writes new contents through a handle, which may be live or stale.
     Rewrite(usize),
-    /// Writes to two arrays that are borrowed at the same time. The second number selects one of
-    /// the arrays with the same element type as the first array.
+    /// Writes to two arrays that are mutably borrowed at the same time. The second number selects
+    /// one of the arrays that have the same element type as the first array.
     RewritePair(usize, usize),
     /// Looks up a handle that another pool created.
     Foreign(Kind),

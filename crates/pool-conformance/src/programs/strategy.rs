@@ -1,10 +1,11 @@
 //! Generates random programs that shrink. The module determines which steps are common, which are
 //! rare, and how deeply scopes are nested.
 //!
-//! A program is generated from a list of random numbers, which are called choices. After the end of
-//! the list, all choices are zero. A list of choices generates programs quickly, and a program
-//! shrinks together with its list. If the list is shorter, the program ends earlier. If a choice is
-//! smaller, the program contains a step that is listed earlier in this file.
+//! A program is generated from a list of random numbers, which are called choices. After all
+//! choices of the list have been used, the remaining choices are zero. Programs are generated
+//! quickly from such a list, and a program shrinks together with its list. If the list of choices
+//! is shorter, the program ends earlier. If a choice is smaller, the program contains a step that
+//! is listed earlier in this file.
 
 use pool_core::Compaction;
 use proptest::collection::vec;
@@ -130,7 +131,8 @@ impl<'a> Choices<'a> {
         }
     }
 
-    /// Chooses the steps of a scope. Scopes may be nested in it up to `depth` levels deep.
+    /// Chooses the steps of a scope. In this scope, further scopes may be nested up to `depth`
+    /// levels deep.
     fn steps(&mut self, depth: usize) -> Vec<Step> {
         let count = self.below(STEPS);
         self.many(count, |choices| choices.step(depth))
@@ -176,7 +178,7 @@ impl<'a> Choices<'a> {
         Nested { style, times, refusal, steps: self.steps(depth) }
     }
 
-    /// Chooses a refusal rule that soon takes effect.
+    /// Chooses a refusal rule that takes effect soon.
     fn refusal(&mut self) -> Refusal {
         match self.below(4) {
             0 => Refusal::Once(self.below(5)),
@@ -296,8 +298,8 @@ impl<'a> Choices<'a> {
         self.one_of(&[(4, Fill::Recycled), (1, Fill::Zeroed), (1, Fill::Filled)])
     }
 
-    /// Chooses a length. Most lengths are a few elements, some are long enough for a block to grow
-    /// several times, and a few are zero.
+    /// Chooses a length, which is usually a few elements. Some lengths are long enough for a block
+    /// to grow several times, and a few are zero.
     fn length(&mut self) -> usize {
         let (short, long) = if cfg!(miri) { (6, 16) } else { (20, 300) };
         match self.below(10) {
@@ -307,7 +309,7 @@ impl<'a> Choices<'a> {
         }
     }
 
-    /// Chooses the length of an axis. The lengths are short, so that an array with six axes has at
+    /// Chooses the length of an axis. All lengths are short, so that an array with six axes has at
     /// most a few hundred elements.
     fn axis(&mut self) -> usize {
         self.one_of(&[(1, 0), (6, 1), (6, 2), (2, 3)])
@@ -347,7 +349,7 @@ impl<'a> Choices<'a> {
     fn dynamic_refusal(&mut self) -> DynamicStep {
         match self.refusal() {
             _ if !self.refusals => DynamicStep::Checkpoint,
-            // One in four of these steps ends all refusals.
+            // A quarter of these steps end all refusals.
             Refusal::Above(_) => DynamicStep::Refuse(Refusal::Never),
             other => DynamicStep::Refuse(other),
         }

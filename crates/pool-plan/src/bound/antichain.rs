@@ -2,7 +2,7 @@
 //!
 //! Each element may send up to its weight to later elements, and receive up to its weight from
 //! earlier elements (weighted Dilworth). The minimum cut is the lightest set of elements that
-//! covers the relation. All elements outside this set form the heaviest antichain.
+//! covers the relation. The elements outside the minimum cut form the heaviest antichain.
 
 use std::cmp::Reverse;
 
@@ -22,7 +22,7 @@ pub(super) fn heaviest(
 }
 
 /// Returns an antichain to which no further element can be added. The returned antichain is not
-/// always the heaviest one. The function builds one antichain from the elements of `start` and
+/// necessarily the heaviest one. The function builds one antichain from the elements of `start` and
 /// another one from scratch, and returns the heavier one. `start` must be an antichain. Further
 /// elements are added to an antichain in descending order of weight.
 // Uncounted: the loop needs no counter, because the function only handles each element once, after
@@ -98,7 +98,8 @@ mod tests {
         #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(500) })]
 
         /// No flow of the network can exceed the total weight of the elements outside the
-        /// antichain. If the flow equals this weight, the flow and the antichain are optimal.
+        /// antichain. If the flow equals the weight outside the antichain, the flow and the
+        /// antichain are both optimal.
         #[test]
         fn the_antichain_weighs_what_the_flow_leaves((precedes, weights) in orders()) {
             prop_assert_eq!(heaviest(&precedes, &weights, &|| false), None);

@@ -1,14 +1,14 @@
 //! Exact lower bounds on the peak, each with the buffers that prove the bound.
 //!
 //! The lower bound is the total size of the heaviest set of mutually conflicting buffers that can
-//! be computed exactly. In an interval problem, these buffers are all live at one time. In a graph,
-//! these buffers form an antichain.
+//! be computed exactly. In an interval problem, the conflicting buffers are all live at one time.
+//! In a graph, the conflicting buffers form an antichain.
 //!
 //! A buffer whose offset is a multiple of a granule is followed by padding, unless it is the
-//! topmost buffer of the set. A second bound is therefore computed with the padded sizes of such
-//! buffers, minus the largest padding in the set. In an interval problem, this is repeated for each
-//! alignment. In a graph, it is done only for the smallest alignment. The result is the largest of
-//! all these bounds.
+//! topmost buffer of the set. A second bound is therefore computed with the padded sizes of the
+//! buffers, minus the largest padding in the set. For an interval problem, a bound with padded
+//! sizes is computed for each alignment. For a graph, a bound with padded sizes is computed only
+//! for the smallest alignment. The result is the largest of all these bounds.
 
 mod antichain;
 mod sweep;
@@ -28,7 +28,8 @@ pub struct Bound {
     /// The lower bound in bytes.
     pub bytes: u64,
     /// The indices of mutually conflicting buffers that together need this number of bytes. If a
-    /// fixed offset implies the bound, the only index is that of the buffer with this offset.
+    /// fixed offset implies the bound, the list contains only the index of the buffer with this
+    /// offset.
     pub witness: Vec<usize>,
 }
 
@@ -54,7 +55,7 @@ impl Bound {
 
 impl HappensBeforeProblem {
     /// Returns the maximum total size of mutually unordered buffers, which form a maximum-weight
-    /// antichain. This maximum equals the size of all buffers minus the maximum flow on the
+    /// antichain. The maximum equals the total size of all buffers minus the maximum flow on the
     /// comparability relation (Dilworth 1950, in its weighted form).
     #[must_use]
     pub fn lower_bound(&self) -> Bound {
@@ -62,14 +63,14 @@ impl HappensBeforeProblem {
     }
 
     /// Returns the same bound as [`lower_bound`](Self::lower_bound), but accepts the relation as an
-    /// argument. For each buffer, the relation lists the buffers that begin after all uses of that
-    /// buffer.
+    /// argument. For each buffer, the relation lists all buffers that begin after the last use of
+    /// that buffer.
     ///
     /// If `is_needed` returns `false` before the bound is found, the result may be lower than the
-    /// exact bound. The approximate result is the weight of buffers that are live at the same time
-    /// in one order of the operations, plus the weight of other buffers that are unordered with
-    /// them. `lifetimes` contains the lifetimes of the buffers in that order of the operations. If
-    /// two buffers are live at the same time in some order, neither of them precedes the other.
+    /// exact bound. The approximate result is the total size of buffers that are live at the same
+    /// time in one order of the operations, and of other buffers that are unordered with them.
+    /// `lifetimes` contains the lifetimes of the buffers in one order of the operations. If two
+    /// buffers are live at the same time in some order, neither of them precedes the other.
     pub(crate) fn bound_while(
         &self,
         precedes: &BitMatrix,

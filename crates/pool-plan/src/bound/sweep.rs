@@ -1,5 +1,5 @@
-//! Finds the heaviest set of buffers that are live at one time, with a sweep over their starts and
-//! ends.
+//! Finds the heaviest set of buffers that are live at one time, by sweeping over the starts and
+//! ends of all buffers.
 
 use crate::timeline::Timeline;
 

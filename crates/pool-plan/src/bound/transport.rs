@@ -3,12 +3,12 @@
 //!
 //! Each element can send flow up to its weight, and receive flow up to its weight. An edge of
 //! unlimited capacity leads from each element to every later element. The bits of the relation
-//! represent these edges, so that only edges with flow must be listed. Memory use therefore grows
-//! with the number of elements, not with the number of pairs in the relation.
+//! represent edges, so that only edges with flow must be listed. Memory use therefore grows with
+//! the number of elements, and not with the number of pairs in the relation.
 
 use crate::bits::{BitMatrix, ones};
 
-/// The number of senders processed between two checks of the clock.
+/// The number of senders that are processed between two checks of the clock.
 const SENDERS_UNWATCHED: usize = 64;
 
 /// A flow, with the supply and the demand that remain.
@@ -17,17 +17,17 @@ pub(super) struct Transport<'a> {
     precedes: &'a BitMatrix,
     supply: Vec<u64>,
     demand: Vec<u64>,
-    /// For each receiver, the senders from which it receives flow, and the amounts.
+    /// The senders from which each receiver receives flow, and the amounts.
     taken: Vec<Vec<(usize, u64)>>,
 }
 
-/// For each sender and receiver, the distance from the nearest sender with remaining supply,
-/// counted in pairs of edges.
+/// The levels of a level graph. The level of a sender or receiver is its distance from the nearest
+/// sender with remaining supply, counted in pairs of edges.
 struct Levels {
     senders: Vec<usize>,
-    /// For each level, the receivers on that level, as bits.
+    /// The receivers on each level, as bits.
     receivers: Vec<Vec<u64>>,
-    /// The receivers on all levels so far, as bits.
+    /// The receivers on all levels that have been computed, as bits.
     met: Vec<u64>,
     /// `true` if a receiver on the last level has remaining demand.
     is_open: bool,
@@ -44,14 +44,14 @@ impl<'a> Transport<'a> {
 
     /// Sends as much flow as possible. The loop terminates, because each round sends flow and the
     /// supply is finite. `block` is called only if a path leads from a sender with supply to a
-    /// receiver with demand, and the first such path carries at least one unit. (According to
-    /// Dinic's argument, paths get longer in each round, so the number of rounds never exceeds the
-    /// number of elements.)
+    /// receiver with demand, and the first such path carries at least one unit. (Paths get longer
+    /// in each round, as Dinic showed, so the number of rounds never exceeds the number of
+    /// elements.)
     ///
-    /// For each element, returns `true` in the first list if the element could send more flow to a
-    /// receiver with demand, and `true` in the second list if the element could receive more flow
-    /// from a sender with supply. Returns `None` if `is_needed` returned `false` before the
-    /// computation ended.
+    /// Returns two lists. For each element, the first list contains `true` if the element could
+    /// send more flow to a receiver with demand. The second list contains `true` if the element
+    /// could receive more flow from a sender with supply. Returns `None` if `is_needed` returned
+    /// `false` before the computation ended.
     pub(super) fn maximise(
         &mut self,
         is_needed: &dyn Fn() -> bool,
@@ -110,22 +110,22 @@ impl<'a> Transport<'a> {
 
     /// Saturates every path that leads from level to level, until `is_needed` returns `false`.
     ///
-    /// The loop terminates. Each iteration does one of the following three things. Each of them can
-    /// happen only finitely often before the next one in the list must happen:
+    /// The loop terminates. Each iteration of the loop does one of three things. Each of the three
+    /// things can happen only finitely often before the next one in the list must happen:
     ///
     /// - The path grows, but its length never exceeds the number of levels.
     /// - A receiver is cleared, or moves on to its next giver. Neither change is ever undone.
     /// - Flow is sent. The supply of flow is finite.
     ///
     /// If `send` adds a giver to a receiver, the giver belongs to an earlier level, so no path
-    /// leads to it.
+    /// leads to the giver.
     fn block(&mut self, levels: &mut Levels, is_needed: &dyn Fn() -> bool) {
         let last = levels.receivers.len() - 1;
         let full: Vec<usize> =
             ones(&levels.receivers[last]).filter(|&one| self.demand[one] == 0).collect();
         full.into_iter().for_each(|one| clear(&mut levels.receivers[last], one));
-        // For each sender, the word of its row to read next. For each receiver, the index of the
-        // giver to try next.
+        // For each sender, the word of its row that is read next. For each receiver, the index of
+        // the giver that is tried next.
         let count = self.supply.len();
         let (mut next_word, mut next_taken) = (vec![0; count], vec![0; count]);
         let mut path = Vec::new();
@@ -233,8 +233,8 @@ impl<'a> Transport<'a> {
     }
 }
 
-/// A step of a path, which leads from a receiver to one of the receiver's givers. The flow from
-/// this giver may be redirected.
+/// A step of a path, which leads from a receiver to one of the receiver's givers. The flow from the
+/// giver to the receiver may be redirected.
 #[derive(Clone, Copy, Debug)]
 struct Step {
     receiver: usize,
@@ -243,8 +243,8 @@ struct Step {
     giver: usize,
 }
 
-/// Returns the first bit that is set in both rows, starting the search at `word`, and advances
-/// `word` to the word that contains the bit.
+/// Returns the first bit at or after `word` that is set in both rows, and advances `word` to the
+/// word that contains the bit.
 // Uncounted: the loop needs no counter, because the function only reads the words of one row.
 fn next(row: &[u64], set: &[u64], word: &mut usize) -> Option<usize> {
     while *word < row.len() {

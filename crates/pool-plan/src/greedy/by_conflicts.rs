@@ -2,11 +2,11 @@
 //!
 //! The placer has two methods of finding the placed items that conflict with a new item. The first
 //! method reads the new item's row of the matrix, and sorts the conflicting items by address. The
-//! second method scans a list of placed items in address order, and tests each of them against the
-//! new item's row. An item is removed from this list after all items that conflict with it have
-//! been placed. The list is short if items are placed in order of their starts, because few items
-//! are live at the same time. If most items conflict, the list is no longer than the set of
-//! conflicts that the first method would have to sort.
+//! second method scans a list of placed items in address order, and looks up each of them in the
+//! new item's row. An item is removed from the list of placed items after all items that conflict
+//! with it have been placed. The list is short if items are placed in order of their starts,
+//! because few items are live at the same time. If most items conflict, the list is no longer than
+//! the set of conflicts that the first method would have to sort.
 
 use super::orders::Order;
 use super::place::{Place, Placement};
@@ -17,18 +17,19 @@ use crate::heuristic::GreedyFit;
 use crate::item::Item;
 use crate::work::Watch;
 
-/// The placer uses the list of placed items if there are at most this many pairs of items per
-/// conflict.
+/// The maximum number of pairs of items per conflict for which the placer uses the list of placed
+/// items.
 const PAIRS_A_CONFLICT: u64 = 16;
 
-/// The list is cleaned up after it has grown by one item for each group of this many items in it.
+/// The divisor that determines when the list is cleaned up. Between two cleanups, the list may grow
+/// by its length divided by this number.
 const LISTED_A_STRUCK: usize = 16;
 
-/// The number of items placed between two checks for removable items.
+/// The number of items that are placed between two checks of whether the list should be cleaned up.
 const ITEMS_A_STRIKE: usize = 64;
 
-/// The fixed cost of placing an item, counted in passes. The passes over lists are added to this
-/// cost.
+/// The fixed cost of placing an item, counted in passes. The length of the list is added to this
+/// fixed cost.
 const PASSES_BESIDE: usize = 32;
 
 /// A greedy placer for items with conflicts, which reuses its memory for each plan.
@@ -52,8 +53,8 @@ struct Listed {
     start: u64,
     end: u64,
     item: u32,
-    /// The first word of the item's row that may contain unplaced items. All items in the words
-    /// before this word have been placed.
+    /// The index of the first word in the item's row that may contain unplaced items. The words
+    /// before this index contain only items that have been placed.
     word: u32,
 }
 
@@ -99,7 +100,7 @@ impl<'a> ConflictPlacer<'a> {
         room.offset()
     }
 
-    /// Adds an item to the list.
+    /// Adds a placed item to the list.
     fn list(&mut self, item: usize, offset: u64) {
         let end = offset + self.items[item].size;
         let one = Listed { start: offset, end, item: index(item), word: 0 };

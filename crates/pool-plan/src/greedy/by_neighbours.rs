@@ -1,9 +1,9 @@
 //! A placer for timelines in which each buffer overlaps only a few others.
 //!
-//! The spans that overlap a buffer's span are adjacent in memory, and so are the addresses of the
-//! placed ones. The placer collects these addresses, sorts them and searches them for a free range.
-//! If few buffers are live at the same time, this method is faster than a tree over time. If many
-//! are live, the tree is faster.
+//! In memory, the spans that overlap a buffer's span are adjacent, and so are the addresses of
+//! these spans. The placer collects the addresses of all neighbours, sorts them, and searches them
+//! for a free range. If few buffers are live at the same time, placing by neighbours is faster than
+//! using a tree over time. If many buffers are live at the same time, a tree over time is faster.
 
 use super::orders::Order;
 use super::place::Placement;
@@ -12,8 +12,8 @@ use crate::overlaps::Overlaps;
 use crate::timeline::Timeline;
 use crate::work::Watch;
 
-/// The fixed cost of placing an item, counted in passes. The passes over the item's neighbours are
-/// added to this cost.
+/// The fixed cost of placing an item, counted in passes. The number of the item's neighbours is
+/// added to this fixed cost.
 const PASSES_BESIDE: usize = 32;
 
 /// A greedy placer for a timeline in which each buffer overlaps only a few others. The placer
@@ -22,7 +22,7 @@ const PASSES_BESIDE: usize = 32;
 pub(super) struct NeighbourPlacer<'a> {
     timeline: &'a Timeline,
     overlaps: &'a Overlaps<'a>,
-    /// For each span, in the order of `overlaps`, the addresses of the span's item. The range is
+    /// The address range of each span's item, in the order of `overlaps`. The address range is
     /// empty until the item is placed.
     placed: Vec<(u64, u64)>,
     occupied: Vec<(u64, u64)>,

@@ -2,9 +2,9 @@
 //! an allocator that serves requests as they arrive.
 //!
 //! All buffers that have already been placed started earlier, so a new buffer can only overlap
-//! buffers that are live when it starts. The placer therefore tracks the free ranges at one time
+//! buffers that are live at its start. The placer therefore tracks the free ranges at one time
 //! only, while other orders require the free ranges at all times. If gaps are treated as live and
-//! fixed offsets as always occupied, this is the fastest method of planning any problem, but the
+//! fixed offsets as always occupied, placing by start is the fastest method of planning, but the
 //! resulting plan is rough.
 
 use std::borrow::Cow;
@@ -19,14 +19,15 @@ use crate::item::Item;
 use crate::timeline::Timeline;
 use crate::work::Watch;
 
-/// The fixed cost of placing an item, counted in passes. The passes over free ranges are added to
-/// this cost.
+/// The fixed cost of placing an item, counted in passes. The number of free ranges is added to this
+/// fixed cost.
 const PASSES_BESIDE: usize = 32;
 
 /// Places the items of a timeline in `order`, which must sort the items by start. An item is
 /// treated as live during its gaps, and the addresses of an item with a fixed offset are treated as
-/// always occupied. If such items exist, `order` must be marked as rough. All other conditions of
-/// [`Place::place_while`](super::place::Place::place_while) also apply.
+/// always occupied. If items have gaps or fixed offsets, `order` must be marked as rough. All other
+/// conditions of [`Place::place_while`](super::place::Place::place_while) apply to this function as
+/// well.
 pub(super) fn place_by_start(
     timeline: &Timeline,
     order: &Order,
@@ -65,7 +66,7 @@ pub(super) fn place_by_start(
 }
 
 /// Sorts the items of an order by the first section in which each of them is live. If an item's
-/// lifetime starts with a gap, this section is later than the start of the lifetime.
+/// lifetime starts with a gap, its first section is later than the start of its lifetime.
 // Uncounted: the loop needs no counter, because the items are sorted once, before the first plan.
 fn by_first_section<'a>(timeline: &Timeline, order: &'a Order) -> Cow<'a, [u32]> {
     let first = |&item: &u32| hull(timeline, item as usize).0;
@@ -91,8 +92,8 @@ fn fixed_range(item: &Item) -> Option<(u64, u64)> {
 /// The address ranges that are free at one time.
 #[derive(Debug, Default)]
 struct FreeRanges {
-    /// The free ranges below `top`, which do not touch each other. The map stores the end of each
-    /// range under its start.
+    /// The free ranges below `top`, which do not touch each other. The keys are the starts of the
+    /// ranges, and the values are their ends.
     ends: BTreeMap<u64, u64>,
     /// The free ranges below `top`, as (size, start) pairs.
     by_size: BTreeSet<(u64, u64)>,
@@ -101,7 +102,7 @@ struct FreeRanges {
 }
 
 impl FreeRanges {
-    /// Returns the free ranges for a time at which only the given ranges are occupied. The given
+    /// Returns the free ranges at a time at which only the given ranges are occupied. The given
     /// ranges are never freed.
     // Uncounted: the loop needs no counter, because the ranges are sorted once, before the first
     // plan.
@@ -116,8 +117,8 @@ impl FreeRanges {
         free
     }
 
-    /// Returns the maximum number of free ranges that are checked under a rule, assuming that
-    /// alignments do not matter.
+    /// Returns the maximum number of free ranges that `find` must check under a rule, if alignments
+    /// do not matter.
     fn looked_at(&self, fit: GreedyFit) -> usize {
         if fit == GreedyFit::First { self.ends.len() } else { 0 }
     }
@@ -257,7 +258,7 @@ mod tests {
                 }
                 buffer
             });
-            // Problems with colliding fixed offsets are skipped.
+            // Problems whose fixed offsets collide are skipped.
             let Ok(problem) = IntervalProblem::new(buffers.collect()) else { continue };
             checked += 1;
             let timeline = Timeline::new(&problem);

@@ -11,8 +11,8 @@ use crate::overlaps::LazyOverlaps;
 use crate::timeline::Timeline;
 use crate::work::Watch;
 
-/// If buffers have at most this many neighbours on average, placing by neighbours is faster than
-/// using a tree.
+/// The average number of neighbours per buffer up to which placing by neighbours is faster than
+/// using a tree over time.
 const FEW_NEIGHBOURS: u64 = 1_024;
 
 /// A greedy placer for one timeline, which reuses its memory for each plan.
@@ -21,10 +21,9 @@ pub(crate) struct TimelinePlacer<'a> {
     timeline: &'a Timeline,
     overlaps: &'a LazyOverlaps<'a>,
     is_sparse: bool,
-    /// The placer for sparse timelines, which is created when an order first needs it.
+    /// The placer for sparse timelines. The placer is created when an order first needs it.
     neighbours: Option<NeighbourPlacer<'a>>,
-    /// The addresses that are currently occupied, as a tree that is created when an order first
-    /// needs it.
+    /// The addresses that are currently occupied. The tree is created when an order first needs it.
     tree: Option<TimeTree>,
     occupied: Union,
 }

@@ -5,8 +5,8 @@ use crate::heuristic::{GreedyFit, GreedyHeuristic, GreedyOrder};
 use crate::sorting::{sort_by_number, unsigned};
 use crate::work::Watch;
 
-/// The maximum number of buffers for which a second plan breaks ties by name. All other ties are
-/// broken by position in the problem.
+/// The maximum number of buffers for which a second plan breaks ties by name. Without a second
+/// plan, ties are broken only by position in the problem.
 const MOST_NAMED: usize = 1 << 12;
 
 /// An order of the items, and the rule that selects a free range for each item.
@@ -29,12 +29,12 @@ enum Ties {
     /// The longest or largest item comes first, so that smaller items can fill the remaining gaps.
     Large,
     /// The item that starts first comes first, as in textbooks. If two items start at the same
-    /// time, the order of the problem decides.
+    /// time, their positions in the problem decide which of them comes first.
     Place,
-    /// The item that starts first comes first. If two items start at the same time, the order of
-    /// their names decides.
+    /// The item that starts first comes first. If two items start at the same time, their names
+    /// decide which of them comes first.
     Name,
-    /// The same rule as `Place`, for lifetimes in which gaps are ignored.
+    /// The same rule as `Place`, but gaps in lifetimes are ignored.
     Rough,
 }
 
@@ -45,11 +45,12 @@ pub(crate) struct Recipe {
     ties: Ties,
 }
 
-/// A function that returns the ranks of items by breadth, or `None` if the watch stops the
-/// computation. Items with low ranks are placed first.
+/// A function that returns the rank of each item by breadth, or `None` if the watch stops the
+/// computation. Items with low ranks come first in the order.
 pub(crate) type Breadth<'a> = &'a (dyn Fn(&Watch<'_>) -> Option<Vec<u32>> + Sync);
 
-/// The numbers from which orders are computed. Each vector contains one number per item.
+/// The measures of all items, from which the orders of greedy plans are computed. Each vector of
+/// measures contains one number per item.
 pub(crate) struct Measures<'a> {
     /// The size of each item in bytes.
     pub(crate) sizes: Vec<u64>,
@@ -62,15 +63,15 @@ pub(crate) struct Measures<'a> {
     /// The number of other items that each item blocks.
     pub(crate) degrees: Vec<u64>,
     /// The rank of each item by breadth. An item's rank is the position of the broadest time at
-    /// which the item is live, if all times are sorted by breadth.
+    /// which the item is live, in a list of times sorted by breadth.
     pub(crate) breadth: Breadth<'a>,
     /// The items in order of their starts.
     pub(crate) by_begin: Vec<u32>,
-    /// The position of each item if the items are sorted by name. The value is `None` if this order
-    /// is the same as the order of the problem.
+    /// The position of each item in an order by name. The value is `None` if the order by name is
+    /// the same as the order of the problem.
     pub(crate) named: Option<Vec<u32>>,
-    /// `true` if some lifetimes contain gaps or some offsets are fixed. If the value is `true`, a
-    /// rough plan is computed before all other plans.
+    /// `true` if some lifetimes contain gaps or some offsets are fixed. If so, a rough plan is
+    /// computed before all other plans.
     pub(crate) has_rough_plan: bool,
     /// The offset of each item in an earlier plan, if there was such a plan. The list may contain
     /// fewer entries than there are items.
@@ -78,8 +79,8 @@ pub(crate) struct Measures<'a> {
 }
 
 impl Recipe {
-    /// Returns `true` if this recipe produces the plan of the given textbook heuristic under one of
-    /// the two rules for the last tie.
+    /// Returns `true` if this recipe produces the plan of the given textbook heuristic, with either
+    /// of the two rules for the last tie.
     pub(crate) fn is_of(&self, heuristic: GreedyHeuristic) -> bool {
         self.heuristic == heuristic && self.is_textbook()
     }
@@ -89,8 +90,8 @@ impl Recipe {
         matches!(self.ties, Ties::Place | Ties::Name)
     }
 
-    /// Returns the recipe with the last tie broken by position. Returns `None` unless this recipe
-    /// breaks the tie by name.
+    /// Returns the same recipe with the last tie broken by position, if this recipe breaks it by
+    /// name. Returns `None` for all other recipes.
     pub(crate) fn by_place(&self) -> Option<Self> {
         (self.ties == Ties::Name).then_some(Self { ties: Ties::Place, ..*self })
     }
@@ -108,14 +109,14 @@ impl Measures<'_> {
             |(order, fit, ties)| Recipe { heuristic: GreedyHeuristic { order, fit }, ties };
         let rough = self.has_rough_plan.then_some((Start, Best, Rough));
         let by_place = [
-            // `Start` is the fastest order, because the placer needs the free ranges at only one
-            // time.
+            // The order by start is the fastest order, because the placer needs the free ranges at
+            // only one time.
             (Start, Best, Place),
-            // Each recipe below was chosen because it lowers the mean peak of 149 problems from 30
-            // families the most, if all recipes before it have already been tried.
+            // Each recipe from here on was chosen because, after all recipes before it have been
+            // tried, it lowers the mean peak of 149 problems from 30 families the most.
             (Size, First, Place),
-            // The order `Large` appears in no textbook, but on most problems its plan is better
-            // than the plan of each textbook heuristic.
+            // No textbook describes the order `(Size, Best, Large)`, but on most problems its plan
+            // is better than the plan of every textbook heuristic.
             (Size, Best, Large),
             (End, First, Place),
             (Area, First, Place),
@@ -144,7 +145,7 @@ impl Measures<'_> {
         rough.into_iter().chain(by_place).chain(by_name).chain(others).map(recipe).collect()
     }
 
-    /// Returns the order that a recipe describes, or `None` if `watch` stopped the computation.
+    /// Returns the order for a recipe, or `None` if `watch` stopped the computation.
     pub(crate) fn order(&self, recipe: Recipe, watch: &Watch<'_>) -> Option<Order> {
         use GreedyOrder::{Area, Breadth, Conflicts, End, Lifetime, Size, Start};
         let GreedyHeuristic { order, fit } = recipe.heuristic;
@@ -187,9 +188,9 @@ impl Measures<'_> {
     /// given. New items come last, in descending order of size.
     ///
     /// If each item is placed in the lowest free range, no item ends up higher than in the earlier
-    /// plan. All items that are placed before an item are no higher than in the earlier plan, and
-    /// those that conflict with it were below it. Unless there are new items, the new plan is
-    /// therefore no worse than the earlier plan.
+    /// plan. The items that are placed before an item are no higher than in the earlier plan, and
+    /// those that conflict with it were below it in the earlier plan. Unless there are new items,
+    /// the new plan is therefore no worse than the earlier plan.
     // Uncounted: the loop needs no counter, because the function makes only one pass over a plan
     // that the caller may supply.
     pub(crate) fn last_order(&self) -> Option<Order> {
@@ -219,8 +220,8 @@ impl Measures<'_> {
     }
 }
 
-/// Returns the position of each name in sorted order, unless this order is the same as the given
-/// order. Returns `None` if there are too many names for a second plan of each heuristic.
+/// Returns the position of each name in sorted order. If the names are already sorted, returns
+/// `None`. Returns `None` if there are too many names for a second plan of each heuristic.
 // Uncounted: the loop needs no counter, because the function sorts at most 4,096 names.
 pub(crate) fn places_by_name<'a>(
     names: impl ExactSizeIterator<Item = &'a str>,

@@ -6,18 +6,19 @@ use crate::heuristic::GreedyFit;
 /// merged.
 ///
 /// Buffers that are packed on top of each other are merged into a single range. Merging keeps the
-/// sets small, and most sets need no allocation. A tree contains hundreds of thousands of sets.
-/// When every set allocated memory, these allocations took a fifth of the planning time.
+/// sets small, and most sets need no allocation. A plan for a large problem uses hundreds of
+/// thousands of sets. When each set allocated its own memory, the allocations took a fifth of the
+/// planning time.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Ranges {
-    /// The only range of the set, if `many` is empty. For an empty set, the range is also empty.
+    /// The only range of the set, if `many` is empty. If the set is empty, this range has no bytes.
     one: (u64, u64),
     /// All ranges of the set, if there are several.
     many: Vec<(u64, u64)>,
 }
 
 impl Ranges {
-    /// Adds the addresses `[start, end)` to the set. The added range must not be empty.
+    /// Adds the addresses `[start, end)` to the set. The range to add must not be empty.
     pub(crate) fn add(&mut self, start: u64, end: u64) {
         if self.many.is_empty() && self.extend_one(start, end) {
             return;
@@ -41,8 +42,9 @@ impl Ranges {
         ranges.drain(first + 1..first + touching);
     }
 
-    /// Merges addresses with the only range, or stores them as the first range. If the addresses do
-    /// not touch the only range, the function moves that range to `many` and returns `false`.
+    /// Merges a range of addresses with the only range of the set, or stores it as the first range.
+    /// If the new range does not touch the only range, the function moves the only range to `many`
+    /// and returns `false`.
     fn extend_one(&mut self, start: u64, end: u64) -> bool {
         let (low, high) = self.one;
         if low == high {
@@ -94,11 +96,11 @@ pub(crate) struct Room {
     size: u64,
     alignment: u64,
     rule: GreedyFit,
-    /// The highest end of all ranges passed so far.
+    /// The highest end of all ranges that have been passed.
     free_from: u64,
     best: Option<u64>,
     /// The surplus bytes of the free range that contains `best`. The search ignores a free range
-    /// with an equal or larger surplus.
+    /// whose surplus is equal or larger.
     best_spare: u64,
 }
 
@@ -108,21 +110,21 @@ impl Room {
         Self { size, alignment, rule, free_from: 0, best: None, best_spare: (1 << 63) - size }
     }
 
-    /// Passes the occupied addresses `[start, end)`. The addresses must not begin before those of
-    /// an earlier call.
+    /// Informs the search that the addresses `[start, end)` are occupied. The range must not begin
+    /// before the range of an earlier call.
     #[inline]
     pub(crate) fn pass(&mut self, start: u64, end: u64) {
         self.pass_if(true, start, end);
     }
 
-    /// Passes addresses if they are occupied. The compiler emits a branch only for a condition that
-    /// is rarely true. In a long list in which every other buffer is occupied, mispredicted
-    /// branches would take more time than all other work.
+    /// Informs the search that the addresses are occupied, if `is_occupied` is `true`. The compiler
+    /// emits a branch only for a condition that is rarely true. In a long list in which every other
+    /// buffer is occupied, mispredicted branches would take more time than all other work.
     #[inline]
     pub(crate) fn pass_if(&mut self, is_occupied: bool, start: u64, end: u64) {
         let mask = u64::from(is_occupied).wrapping_neg();
         // Addresses fit in 63 bits. If there is too little space, the subtraction wraps around to a
-        // value that is larger than any possible surplus.
+        // value that exceeds any possible surplus.
         let spare = (start.wrapping_sub(self.free_from) & mask).wrapping_sub(self.size);
         if spare < self.best_spare {
             self.leave(start);
@@ -139,7 +141,8 @@ impl Room {
     }
 
     /// Considers the free addresses between the end of the passed ranges and `end`. The search
-    /// selects them if the bytes fit with a smaller surplus than in the best range found so far.
+    /// selects these addresses if the bytes fit with a smaller surplus than in the best range so
+    /// far.
     fn leave(&mut self, end: u64) {
         let aligned = self.free_from.next_multiple_of(self.alignment);
         if aligned + self.size <= end && self.free_from < end {

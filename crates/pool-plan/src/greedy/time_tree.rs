@@ -3,7 +3,7 @@
 //! A time tree is a segment tree over the sections of time. A buffer is stored in `spanning` of the
 //! O(log n) vertices that make up its lifetime, and in `within` of all vertices above them. A query
 //! reads `within` and `spanning` of the vertices that make up its span, and `spanning` of the
-//! vertices above them. The sets merge adjacent ranges, so tightly packed buffers need no extra
+//! vertices above them. The sets merge adjacent ranges, so tightly packed buffers need little
 //! space.
 
 use super::ranges::Ranges;
@@ -13,10 +13,9 @@ use super::union::Union;
 #[derive(Clone, Debug)]
 pub(crate) struct TimeTree {
     leaves: usize,
-    /// For each vertex, the ranges that are occupied during the entire time span of the vertex.
+    /// The ranges that are occupied during the entire time span of each vertex.
     spanning: Vec<Ranges>,
-    /// For each vertex, the ranges that some buffer occupies during a part of the vertex's time
-    /// span.
+    /// The ranges that some buffer occupies during a part of each vertex's time span.
     within: Vec<Ranges>,
 }
 
@@ -60,7 +59,7 @@ impl TimeTree {
             left /= 2;
             right /= 2;
         }
-        // On the higher levels, the only vertices that partly overlap the span are those above its
+        // Higher up in the tree, the only vertices that partly overlap the span are those above its
         // first and last leaves.
         let partly = |vertex: usize, height: u32| {
             let begins = (vertex << height) - self.leaves;

@@ -1,5 +1,5 @@
-//! The union of several sorted lists of ranges. The placer uses it to collect the addresses that
-//! are occupied during a new buffer's lifetime.
+//! The union of several sorted lists of ranges. A placer computes the union to find the addresses
+//! that are occupied during a new buffer's lifetime.
 
 /// Several sorted lists of disjoint ranges, and the union of these lists.
 ///
@@ -30,8 +30,8 @@ impl Union {
         }
     }
 
-    /// Returns the occupied addresses as disjoint ranges in ascending order. The returned ranges do
-    /// not touch each other.
+    /// Returns the occupied addresses as disjoint ranges in ascending order. No two of the returned
+    /// ranges touch each other.
     // Uncounted: the loop needs no counter, because the placer counts the ranges of the union.
     pub(crate) fn ranges(&mut self) -> &[(u64, u64)] {
         while self.ends.len() > 1 {

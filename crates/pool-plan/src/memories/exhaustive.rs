@@ -1,7 +1,7 @@
 //! Exhaustive depth-first search over the assignments of up to 64 buffers to memories. The search
 //! cuts off a branch if the prices or the live bytes prove that the branch contains no better plan.
-//! If an assignment is complete, each of its memories is packed. The result for each set of buffers
-//! is cached.
+//! If an assignment is complete, each of its memories is packed separately. The result for each set
+//! of buffers is cached.
 
 use std::collections::HashMap;
 
@@ -29,13 +29,13 @@ pub(super) struct Search<'a> {
     steps_left: u64,
     /// The buffers, in the order in which the search assigns them.
     order: Vec<usize>,
-    /// For each position in the order, the lowest total cost of all buffers from that position on.
+    /// The lowest possible total cost of all buffers from each position of the order on.
     asked_after: Vec<i128>,
-    /// For each memory, an earlier memory with the same capacity and costs that is allowed for the
-    /// same buffers, if there is one.
+    /// An earlier memory that can replace each memory, because it has the same capacity and costs
+    /// and is allowed for the same buffers.
     twin: Vec<Option<usize>>,
     memory_of: Vec<usize>,
-    /// For each memory, the live bytes in each section.
+    /// The live bytes of each memory in each section.
     loads: Vec<Vec<u64>>,
     sets: Vec<u64>,
     packed: HashMap<(usize, u64), Packed>,
@@ -47,8 +47,8 @@ pub(super) struct Search<'a> {
 }
 
 impl<'a> Search<'a> {
-    /// Creates a search for a plan that is better than `best`. The search runs for a limited number
-    /// of steps.
+    /// Creates a search for a plan that is better than `best`. The search ends after a limited
+    /// number of steps.
     pub(super) fn new(
         instance: &'a Instance<'a>,
         proof: &'a Proof,
@@ -102,7 +102,7 @@ impl<'a> Search<'a> {
         Ok((!self.is_cut_short).then(|| best.min(self.least_unproved)))
     }
 
-    /// Assigns all buffers from a given position of the order.
+    /// Assigns the buffers that follow a given position in the order.
     fn descend(&mut self, place: usize, asked: i128, traffic: u64) -> Result<(), PlanError> {
         if self.is_over() {
             return Ok(());
@@ -116,7 +116,8 @@ impl<'a> Search<'a> {
             .collect();
         choices.sort_unstable();
         for (ask, memory) in choices {
-            // If several empty memories are interchangeable, only the first of them is tried.
+            // If several empty memories are interchangeable, the search tries only the first of
+            // them.
             if self.twin[memory].is_some_and(|twin| self.sets[twin] == 0) {
                 continue;
             }
@@ -140,7 +141,7 @@ impl<'a> Search<'a> {
         self.is_cut_short
     }
 
-    /// Returns `true` if this branch contains no better plan.
+    /// Returns `true` if the current branch contains no better plan.
     fn is_hopeless(&self, asked: i128, traffic: u64) -> bool {
         let mut cost = traffic;
         for (index, memory) in self.instance.memories().iter().enumerate() {
@@ -279,8 +280,8 @@ mod tests {
         MemoryProblem::new(memories, buffers.collect()).unwrap()
     }
 
-    /// The search starts without a plan, so that no other method can have found the optimum before
-    /// it.
+    /// The search starts without a plan, so that no other method can have found the optimum
+    /// already.
     #[test]
     fn the_search_alone_finds_what_all_assignments_have() {
         let monitor = Monitor::new();

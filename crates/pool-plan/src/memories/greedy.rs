@@ -35,10 +35,10 @@ pub(super) enum Order {
 pub(super) enum Rule {
     /// Selects the memory that comes first in the problem.
     First,
-    /// Selects the memory with the lowest cost per byte, including the cost of traffic.
+    /// Selects the memory with the lowest cost per byte, which includes the cost of traffic.
     Cheapest,
-    /// Selects the memory in which the plan's cost grows least, or the first of several such
-    /// memories.
+    /// Selects the memory in which the plan's cost grows least. If several memories are equally
+    /// good, the rule selects the first one.
     Least,
     /// Selects the memory in which the plan's cost grows least. If several memories are equally
     /// good, the rule selects the one in which the buffer ends lowest.
@@ -84,8 +84,8 @@ pub(super) fn ordered(instance: &Instance<'_>, order: Order) -> Vec<usize> {
     order
 }
 
-/// Places the buffers with fixed offsets, and afterwards all other buffers in the given order.
-/// Returns `None` if there is no room for a buffer, or if `watch` stopped the computation.
+/// Places the buffers with fixed offsets, followed by all other buffers in the given order. Returns
+/// `None` if there is no room for a buffer, or if `watch` stopped the computation.
 pub(super) fn place(
     instance: &Instance<'_>,
     order: &[usize],

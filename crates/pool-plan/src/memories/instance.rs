@@ -12,9 +12,9 @@ pub(super) struct Instance<'a> {
     pub(super) times: Vec<i64>,
     /// The spans of sections in which the buffers are live, grouped by buffer.
     spans: Vec<(u32, u32)>,
-    /// For each buffer, the index of its first span.
+    /// The index of the first span of each buffer.
     starts: Vec<u32>,
-    /// For each memory, the end of the highest buffer with a fixed offset.
+    /// The end of the highest buffer with a fixed offset in each memory.
     pub(super) floors: Vec<u64>,
 }
 
@@ -66,7 +66,7 @@ impl<'a> Instance<'a> {
         self.problem.buffers()[buffer].buffer.size
     }
 
-    /// Returns the cost of a buffer's traffic if the buffer is placed in a memory.
+    /// Returns the cost of a buffer's traffic in the given memory.
     pub(super) fn traffic(&self, buffer: usize, memory: usize) -> u64 {
         self.memories()[memory].traffic_cost * self.problem.buffers()[buffer].traffic
     }
@@ -76,7 +76,7 @@ impl<'a> Instance<'a> {
         &self.spans[self.starts[buffer] as usize..self.starts[buffer + 1] as usize]
     }
 
-    /// Returns `true` if two buffers are live at the same time and neither of them is empty.
+    /// Returns `true` if two buffers are live at the same time and both have a nonzero size.
     pub(super) fn conflict(&self, one: usize, other: usize) -> bool {
         let (mut left, mut right) = (self.spans(one).iter(), self.spans(other).iter());
         let (mut first, mut second) = (left.next(), right.next());

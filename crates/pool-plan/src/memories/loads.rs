@@ -5,10 +5,10 @@
 #[derive(Clone, Debug)]
 pub(super) struct Loads {
     leaves: usize,
-    /// For each vertex, the maximum over its sections. The value excludes additions to the vertices
-    /// above it.
+    /// The maximum number of bytes in any section of each vertex. The maximum excludes additions
+    /// that are stored at the vertices above.
     most: Vec<i64>,
-    /// For each vertex, the sum of all additions to the entire vertex.
+    /// The sum of all additions to the whole span of sections of each vertex.
     added: Vec<i64>,
 }
 

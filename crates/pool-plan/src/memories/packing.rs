@@ -23,7 +23,7 @@ pub(super) struct Standing {
 pub(super) struct Packed {
     pub(super) offsets: Vec<u64>,
     pub(super) peak: u64,
-    /// A lower bound on the peak of every plan for these buffers.
+    /// A lower bound on the peak of every plan for the buffers in this memory.
     pub(super) least: u64,
 }
 
@@ -38,9 +38,9 @@ pub(super) struct Effort<'a> {
 }
 
 impl Instance<'_> {
-    /// Packs the given buffers into a memory, with as low a peak as the effort allows. If the bytes
-    /// held in the memory cost nothing, the function only tries to stay within the capacity. If the
-    /// capacity is exceeded, the result contains no offsets.
+    /// Packs the given buffers into a memory, with a peak that is as low as the effort allows. If
+    /// the bytes held in the memory cost nothing, the function only tries to stay within the
+    /// capacity. If the capacity is exceeded, the result contains no offsets.
     pub(super) fn pack(
         &self,
         memory: usize,
@@ -56,8 +56,9 @@ impl Instance<'_> {
         let capacity = self.memories()[memory].capacity;
         let capacity = capacity.filter(|_| self.memories()[memory].cost == 0);
         let options = Options { capacity, rounds, budget, threads, seed, ..Options::default() };
-        // The caller's monitor shows the plan for all memories, so this plan needs its own monitor.
-        // If the caller stops the planner, the stop takes effect before the next memory is packed.
+        // Packing needs a monitor of its own, because the caller's monitor shows the plan for all
+        // memories. If the caller stops the planner, the stop takes effect before the next memory
+        // is packed.
         let own = Monitor::new();
         if monitor.is_cancelled() {
             own.cancel();
@@ -77,7 +78,7 @@ impl Instance<'_> {
         }
     }
 
-    /// Packs all memories of an assignment of buffers.
+    /// Packs all memories, given an assignment of buffers to memories.
     pub(super) fn pack_all(
         &self,
         memory_of: &[usize],

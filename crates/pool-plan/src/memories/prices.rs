@@ -1,18 +1,20 @@
-//! The lower bound, which is proved by prices per byte. The subgradient method raises a memory's
-//! prices while the memory is full, and thereby solves the dual of the linear program that assigns
-//! buffers to memories.
+//! A lower bound on the cost, which is proved by prices per byte. The subgradient method raises a
+//! memory's prices while the memory is full, and thereby solves the dual of the linear program that
+//! assigns buffers to memories.
 //!
-//! Any prices prove a lower bound, so the method may stop after any step. The method computes
-//! prices as floating-point numbers, which are rounded to integers before the bound is computed.
+//! Any prices prove a lower bound, so the subgradient method may stop after any step. The
+//! subgradient method computes prices as floating-point numbers, which are rounded to integers
+//! before the bound is computed.
 
 use crate::memory::Price;
 use crate::work::Limit;
 
 use super::instance::Instance;
 
-/// The maximum number of steps of the method.
+/// The maximum number of steps of the subgradient method.
 const MOST_STEPS: usize = 600;
-/// The maximum number of passes over buffers and sections, summed over all steps.
+/// The maximum number of passes over buffers and sections, in all steps of the subgradient method
+/// together.
 const MOST_PASSES: usize = 60_000_000;
 /// The number of steps without progress after which the step length is halved.
 const PATIENCE: usize = 6;
@@ -23,18 +25,19 @@ const LENGTHS: [f64; 2] = [1.25, 0.5];
 #[derive(Clone, Debug, Default)]
 pub(super) struct Proof {
     pub(super) bound: u64,
-    /// For each memory, the prices of its sections, in units of 1 / `Price::UNIT`.
+    /// The prices of each memory's sections, in units of 1 / `Price::UNIT`.
     prices: Vec<Vec<u64>>,
     /// The lower bound before rounding, in units of 1 / `Price::UNIT`.
     total: i128,
-    /// The cost of each buffer in each memory at these prices, in units of 1 / `Price::UNIT`.
+    /// The cost of each buffer in each memory, at the prices of this proof, in units of 1 /
+    /// `Price::UNIT`.
     pub(super) asked: Vec<Vec<i128>>,
     /// The part of the lower bound that does not belong to any buffer.
     pub(super) rest: i128,
 }
 
 impl Proof {
-    /// For each buffer, returns the memory in which the buffer costs least at these prices.
+    /// Returns the memory in which each buffer costs least, at the prices of this proof.
     // Uncounted: the loop needs no counter, because the function makes only one pass over the
     // buffers.
     pub(super) fn cheapest(&self, instance: &Instance<'_>) -> Vec<usize> {
@@ -57,8 +60,8 @@ impl Proof {
     }
 }
 
-/// Computes the best lower bound that the method finds. `cost` is the cost of a known plan, which
-/// no lower bound can exceed.
+/// Computes the best lower bound that the subgradient method finds. `cost` is the cost of a known
+/// plan, which no lower bound can exceed.
 // Uncounted: the loop needs no counter, because the function checks the clock after each step.
 pub(super) fn proof(instance: &Instance<'_>, cost: Option<u64>, limit: Limit<'_>) -> Proof {
     let mut best = prove(instance, &round(instance, &first(instance)));
@@ -67,7 +70,7 @@ pub(super) fn proof(instance: &Instance<'_>, cost: Option<u64>, limit: Limit<'_>
     let steps = (MOST_PASSES / passes.max(1)).clamp(8, MOST_STEPS);
     let mut prices = first(instance);
     let mut length = 1.0;
-    // The best prices so far, with their value and loads.
+    // The best prices that were found, with their value and their loads.
     let mut kept = (prices.clone(), 0.0_f64, Vec::new());
     let mut idle = 0;
     for _ in 0..steps {
@@ -100,8 +103,8 @@ fn as_number(bytes: u64) -> f64 {
     bytes as f64
 }
 
-/// Returns the initial prices. The price of a memory is its cost, at the time with the most live
-/// bytes.
+/// Returns the initial prices. Each memory has a price at the time with the most live bytes, which
+/// equals the memory's cost.
 fn first(instance: &Instance<'_>) -> Vec<Vec<f64>> {
     let mut live = vec![0_i128; instance.times.len() + 1];
     for buffer in 0..instance.len() {
@@ -126,7 +129,7 @@ fn first(instance: &Instance<'_>) -> Vec<Vec<f64>> {
 }
 
 /// Returns the lower bound that the prices prove, as a floating-point number. Also returns the live
-/// bytes of each section if each buffer is placed where it costs least.
+/// bytes of each section, if each buffer is placed in the memory where it costs least.
 fn relaxed(instance: &Instance<'_>, prices: &[Vec<f64>]) -> (f64, Vec<Vec<f64>>) {
     let sections = instance.times.len();
     let before: Vec<Vec<f64>> = prices
@@ -177,10 +180,10 @@ fn relaxed(instance: &Instance<'_>, prices: &[Vec<f64>]) -> (f64, Vec<Vec<f64>>)
     (value, loads)
 }
 
-/// Raises the prices of full sections, lowers all other prices, and makes the result valid.
+/// Raises the prices of full sections and lowers all other prices, so that the result is valid.
 fn step(instance: &Instance<'_>, prices: &mut [Vec<f64>], loads: &[Vec<f64>], gain: f64) {
     // The closure computes the number of bytes that a memory holds in addition to its live bytes.
-    // It weights each section by the price of the section.
+    // Each section has the weight of its price.
     let excess = |memory: usize| {
         let (row, load) = (&prices[memory], &loads[memory]);
         let sum: f64 = row.iter().sum();
@@ -234,7 +237,7 @@ fn onto_sum(values: Vec<f64>, sum: f64) -> Vec<f64> {
 }
 
 /// Returns valid prices as integers, in units of 1 / `Price::UNIT`. The prices are rounded down,
-/// and the difference is added to the highest price of each memory.
+/// and the lost fraction is added to the highest price of each memory.
 #[expect(
     clippy::cast_possible_truncation,
     clippy::cast_sign_loss,

@@ -10,12 +10,12 @@ use crate::violation::Violation;
 
 use super::plan::{MemoryCertificate, MemoryPlan};
 
-/// Buffers with lifetimes, and several memories. A plan places each buffer in one of the memories.
-/// Two buffers may share bytes if they are never live at the same time.
+/// A problem with buffers that have lifetimes, and with several memories. A plan places each buffer
+/// in one of the memories. Two buffers may share bytes if they are never live at the same time.
 ///
-/// The cost of a plan is the sum of two parts. For each memory, the plan costs the memory's cost
-/// per byte times the end of its highest buffer. For each buffer, the plan costs the buffer's
-/// traffic times the traffic cost of its memory.
+/// The cost of a plan is the sum of two parts. The first part is, for each memory, its cost per
+/// byte times the end of its highest buffer. The second part is, for each buffer, its traffic times
+/// the traffic cost of its memory.
 ///
 /// ```
 /// use pool_plan::{Buffer, Memory, MemoryBuffer, MemoryProblem, Options};
@@ -100,8 +100,8 @@ impl MemoryProblem {
     /// Returns the cost of the plan that places buffer `i` at `placements[i]`.
     ///
     /// # Errors
-    /// Returns the first violation that is found. A buffer is in a memory that it does not allow, a
-    /// memory's capacity is exceeded, or the plan of one memory is not valid for an
+    /// Returns the first violation that is found. A violation is a buffer in a memory that it does
+    /// not allow, a memory whose capacity is exceeded, or a memory whose plan is not valid for an
     /// [`IntervalProblem`](crate::IntervalProblem).
     pub fn cost(&self, placements: &[Placement]) -> Result<u64, Violation> {
         let peaks = validate::peaks(&self.memories, &self.buffers, placements)?;
@@ -114,7 +114,7 @@ impl MemoryProblem {
         &self.memories
     }
 
-    /// Returns the buffers. A plan lists its placements in the order of this slice.
+    /// Returns the buffers. A plan lists its placements in the order of the returned slice.
     #[must_use]
     pub fn buffers(&self) -> &[MemoryBuffer] {
         &self.buffers
@@ -168,8 +168,8 @@ fn check_choices(index: usize, one: &MemoryBuffer, count: usize) -> Result<(), P
 /// been checked.
 fn check_costs(memories: &[Memory], buffers: &[MemoryBuffer]) -> Result<(), PlanError> {
     let padded = buffers.iter().map(|one| one.buffer.size + (one.buffer.alignment - 1));
-    // For each memory, the end of the highest buffer with a fixed offset. In the worst case, all
-    // other buffers lie on top of it.
+    // The end of the highest buffer with a fixed offset in each memory. In the worst case, all
+    // other buffers of the memory lie on top of the fixed buffers.
     let mut fixed = vec![0_u64; memories.len()];
     for one in buffers {
         if let (&[memory], Some(offset)) = (one.choices(), one.buffer.offset) {
@@ -197,8 +197,8 @@ fn check_costs(memories: &[Memory], buffers: &[MemoryBuffer]) -> Result<(), Plan
 
 #[cfg(feature = "serde")]
 mod file {
-    //! The file format of a problem. The format is the same as for an interval problem, plus the
-    //! key `memories`. Buffers refer to memories by name.
+    //! The file format of a problem. The file format is the same as for an interval problem, plus
+    //! the key `memories`. Buffers refer to memories by name.
 
     use std::collections::HashMap;
 
@@ -207,7 +207,7 @@ mod file {
     use crate::error::{PlanError, error_chain};
     use crate::memory::{Memory, MemoryBuffer};
 
-    /// The contents of a problem file before they are validated.
+    /// The contents of a problem file before validation.
     #[derive(serde::Deserialize, serde::Serialize)]
     #[serde(deny_unknown_fields)]
     pub(super) struct ProblemFile {
@@ -244,8 +244,8 @@ mod file {
 
     impl MemoryProblem {
         /// Deserialises a problem, and passes the memories and buffers to a closure that may change
-        /// them before they are validated. For example, the closure may limit a memory, increase
-        /// alignments or remove offsets.
+        /// them before they are validated. For example, the closure may limit the capacity of a
+        /// memory, increase alignments or remove fixed offsets.
         ///
         /// # Errors
         /// Fails if the input is not a serialised problem, or if [`new`](Self::new) refuses the
@@ -291,7 +291,8 @@ mod file {
     }
 
     impl TryFrom<ProblemFile> for MemoryProblem {
-        /// The text of an error and all its sources, because serde formats can only report a text.
+        /// The error text of this type contains all sources of an error, because serde formats can
+        /// only report a text.
         type Error = String;
 
         fn try_from(file: ProblemFile) -> Result<Self, String> {

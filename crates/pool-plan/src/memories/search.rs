@@ -17,15 +17,15 @@ pub(super) struct Assignment<'a> {
     pub(super) memory_of: Vec<usize>,
     loads: Vec<Loads>,
     traffic: u64,
-    /// The number of bytes that may be live in each memory. The number equals the capacity, unless
-    /// packing needs a margin.
+    /// The number of bytes that may be live in each memory. The limit is the memory's capacity, or
+    /// less if packing needs a margin.
     caps: Vec<Option<u64>>,
     /// The buffers that may be placed in more than one memory.
     movable: Vec<usize>,
 }
 
-/// The key by which assignments are compared, which consists of the bytes beyond capacities and the
-/// cost.
+/// The key by which assignments are compared, which consists of the number of bytes beyond
+/// capacities and the cost.
 type Badness = (u64, u64);
 
 impl<'a> Assignment<'a> {
@@ -86,8 +86,8 @@ impl<'a> Assignment<'a> {
         }
         let mut current = self.badness();
         let mut best = current;
-        // The moves since the best assignment. Each entry contains a buffer and the memory to which
-        // it was assigned before the move.
+        // The moves that were made since the best assignment. Each entry contains a buffer and the
+        // memory to which it was assigned before the move.
         let mut moved: Vec<(usize, usize)> = Vec::new();
         for turn in 0..moves {
             if turn % MOVES_A_LOOK == 0 && limit.is_reached() {
@@ -96,7 +96,7 @@ impl<'a> Assignment<'a> {
             let before = moved.len();
             self.try_move(random, &mut moved);
             let next = self.badness();
-            // The later a move, the smaller the increase in cost that is accepted.
+            // As the search proceeds, it accepts smaller and smaller increases in cost.
             let left = (moves - turn) as u64;
             let slack = current.1 / 64 * left / moves as u64;
             let is_kept = next.0 <= current.0 && (next.0 < current.0 || next.1 <= current.1)
@@ -158,7 +158,7 @@ impl<'a> Assignment<'a> {
         }
     }
 
-    /// Adds a buffer to the totals of its memory, or subtracts it from them.
+    /// Adds a buffer to the totals of its memory, or subtracts the buffer from these totals.
     fn count(&mut self, buffer: usize, sign: i64) {
         let memory = self.memory_of[buffer];
         // The sum of all sizes fits in an `i64`, so each size fits too.

@@ -18,8 +18,9 @@ use super::prices::{self, Proof};
 use super::problem::MemoryProblem;
 use super::search::Assignment;
 
-/// If there are at most this many memories, the solver checks every set of memories for sufficient
-/// capacity. With more memories, it checks only each single memory and the set of all memories.
+/// The number of memories up to which the solver checks every set of memories for sufficient
+/// capacity. With more memories, the solver checks only each single memory and the set of all
+/// memories.
 const MOST_IN_SETS: usize = 10;
 /// The number of steps of the exhaustive search for each round that the options allow.
 const STEPS_A_ROUND: u64 = 50_000;
@@ -32,8 +33,8 @@ const MOVES: [usize; 3] = [200, 2_000, 400_000];
 /// The number of joint greedy plans in a round, each with a slightly different order: [total number
 /// of passes, minimum, maximum].
 const REORDERED: [usize; 3] = [20_000_000, 4, 400];
-/// The maximum number of times that a round lowers the limits of memories, because a memory could
-/// not be packed within its capacity.
+/// The maximum number of times that a round lowers the limits of the memories. A limit is lowered
+/// if a memory could not be packed within its capacity.
 const TIGHTENINGS: u32 = 6;
 
 impl MemoryProblem {
@@ -94,7 +95,7 @@ fn check_room(instance: &Instance<'_>) -> Result<(), PlanError> {
         let all = u64::MAX >> (64 - memories.len());
         (0..memories.len()).map(|memory| 1 << memory).chain([all]).collect()
     };
-    // The smallest set of memories gives the clearest reason.
+    // The smallest set of memories that is too small gives the clearest error.
     sets.sort_by_key(|set| set.count_ones());
     for set in sets {
         let members = || (0..memories.len()).filter(|memory| set >> memory & 1 == 1);
@@ -156,8 +157,8 @@ struct Solver<'a> {
 }
 
 impl<'a> Solver<'a> {
-    /// Computes the greedy plans and the lower bound. The first plan is always completed, even if
-    /// the budget has ended.
+    /// Computes the greedy plans and the lower bound. The first greedy plan is always completed,
+    /// even if the budget has ended.
     fn begin(&mut self) -> Result<(), PlanError> {
         let limit = self.limit;
         if self.instance.len() <= greedy::MOST_BUFFERS {
@@ -182,13 +183,13 @@ impl<'a> Solver<'a> {
         Ok(())
     }
 
-    /// Places the buffers in an order, and keeps the plan and the order if they are the best so
-    /// far. Returns `true` if the order was kept.
+    /// Places the buffers in an order. If the plan or the order is the best so far, the function
+    /// keeps it. Returns `true` if the order is the best so far.
     fn try_order(&mut self, order: &[usize], rule: Rule, watch: &Watch<'_>) -> bool {
         let Some(plan) = greedy::place(self.instance, order, rule, watch) else { return false };
         let cost = plan.cost;
         self.offer(plan);
-        // An equally good order is also accepted, so that the search continues.
+        // An order that is equally good is also kept, so that the search continues.
         let is_best = self.best_order.as_ref().is_none_or(|best| cost <= best.0);
         if is_best {
             self.best_order = Some((cost, order.to_vec(), rule));
@@ -196,7 +197,7 @@ impl<'a> Solver<'a> {
         is_best
     }
 
-    /// Changes the positions of one or two buffers in the best order, again and again.
+    /// Repeatedly changes the positions of one or two buffers in the best order.
     fn reorder(&mut self, random: &mut Random) {
         let [passes, least, most] = REORDERED;
         let count = self.instance.len();
@@ -240,7 +241,7 @@ impl<'a> Solver<'a> {
     }
 
     /// Lowers the limits of all memories whose peaks exceeded their capacities. Each limit is
-    /// lowered by the excess, and by at least an eighth.
+    /// lowered by the excess, but at least by an eighth.
     fn tighten(&self, caps: &mut [Option<u64>], peaks: &[u64]) {
         for ((cap, peak), memory) in caps.iter_mut().zip(peaks).zip(self.instance.memories()) {
             let over = memory.capacity.map_or(0, |capacity| peak.saturating_sub(capacity));
@@ -273,7 +274,7 @@ impl<'a> Solver<'a> {
     fn exhaust(&mut self) -> Result<(), PlanError> {
         let (deadline, steps) = match self.options.rounds {
             Some(rounds) => (self.limit.deadline, STEPS_A_ROUND.saturating_mul(rounds.into())),
-            // Half of the remaining time is reserved for local search.
+            // Half of the remaining time is reserved for the local search.
             None => {
                 let left = self.time_left() / 2;
                 (self.limit.deadline.and_then(|end| end.checked_sub(left)), u64::MAX)

@@ -11,8 +11,8 @@ use crate::work::Limit;
 
 /// The number of steps that a search runs in each round, if it continues in the next round.
 const LASTING_STEPS: u64 = 4_000;
-/// The number of steps that a niche search runs in the first round. The number doubles from round
-/// to round.
+/// The number of steps that a niche search runs in the first round. From round to round, the number
+/// of steps doubles.
 const NICHE_STEPS: u64 = 1_000;
 /// The maximum number of times that a niche search doubles its steps: [without a capacity, with a
 /// capacity]. Without a capacity, other searches are just as useful.
@@ -20,15 +20,15 @@ const NICHE_DOUBLINGS: [u64; 2] = [4, 6];
 /// The maximum work of a niche search in a round, in items and sections: [without a capacity, with
 /// a capacity].
 const NICHE_WORK: [u64; 2] = [MOST_WORK, MOST_WORK << 2];
-/// The number of steps of a search that restarts in each round. The number is multiplied by the
-/// round's term of Luby's sequence.
+/// The number of steps of a search that restarts in each round. The actual number of steps is this
+/// number times the round's term of Luby's sequence.
 const RESTART_STEPS: u64 = 2_000;
 /// The number of searches that restart in each round: [for the goal, for an easier capacity].
 const RESTARTS: [usize; 2] = [3, 3];
 /// The number of steps of a search between two checks of the clock.
 const STEPS_UNWATCHED: u64 = 256;
-/// The work of a search between two checks of the clock, in items and sections. A search does this
-/// amount of work in about a millisecond.
+/// The work of a search between two checks of the clock, in items and sections. This amount of work
+/// takes a search about a millisecond.
 const WORK_UNWATCHED: u64 = 1 << 18;
 /// The maximum work of a search in a round, in items and sections, if there are at most
 /// [`MANY_ITEMS`] items.
@@ -37,9 +37,9 @@ const MOST_WORK: u64 = 1 << 24;
 /// [`MANY_ITEMS`] items. A search in a large problem rarely succeeds, so most of the time is
 /// reserved for repairs.
 const LITTLE_WORK: u64 = 1 << 21;
-/// With at most this many items, the exact searches of the first round end within milliseconds.
+/// The number of items up to which the exact searches of the first round end within milliseconds.
 pub(super) const FEW_ITEMS: usize = 512;
-/// With at most this many items, the exact searches receive most of the time of a round.
+/// The number of items up to which most of the time of a round is spent on exact searches.
 pub(super) const MANY_ITEMS: usize = 2_048;
 
 /// The outcome of a search after one round.
@@ -48,12 +48,12 @@ pub(super) enum Searched {
     Plan(Vec<u64>),
     /// The search proved that no plan fits a capacity.
     None { within: u64 },
-    /// The search has found no plan yet. For each section, this list counts how often the section's
+    /// The search has found no plan yet. For each section, the list counts how often the section's
     /// items did not fit.
     Failures(Vec<u64>),
 }
 
-/// The number of the search and of the round, and the seed for random choices.
+/// The number of the search, the number of the round, and the seed for random choices.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Attempt {
     pub(super) task: usize,
@@ -61,11 +61,11 @@ pub(super) struct Attempt {
     pub(super) seed: u64,
 }
 
-/// The capacities for which one round searches plans.
+/// The capacities for which the searches of one round look for a plan.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Capacities {
     pub(super) goal: u64,
-    /// A capacity between the goal and the best peak.
+    /// A capacity between the goal and the peak of the best plan.
     pub(super) easier: u64,
     /// `true` if the goal is the capacity that the caller set, so that no lower peak is needed.
     pub(super) is_given: bool,
@@ -80,14 +80,14 @@ pub(super) struct Exact<'a> {
     /// runs. There are no niche searches if the sections are unordered or there are many items.
     niches: Vec<Mutex<Option<NicheSearch<'a>>>>,
     seed: u64,
-    /// The capacity of the searches that continue in the next round.
+    /// The capacity for which the continued searches look for a plan.
     goal: Option<u64>,
     /// The searches for the goal, one for each lasting order. A search is created when it first
     /// runs, because creating it takes milliseconds if there are many items.
     lasting: [Mutex<Option<Search<'a>>>; LASTING],
     failures: Vec<u64>,
-    /// The number of times that the distance between the goal and the best peak is halved. The
-    /// easier capacity lies at this distance below the best peak.
+    /// The number of times that the distance between the goal and the best peak is halved to
+    /// compute the easier capacity.
     easier: u32,
 }
 
@@ -106,8 +106,8 @@ impl<'a> Exact<'a> {
         }
     }
 
-    /// Returns the number of searches that continue from the previous round. A round runs them
-    /// first. The number is 0 if there are no niche searches.
+    /// Returns the number of searches that continue from the previous round. A round starts with
+    /// these searches. If there are no niche searches, the number is 0.
     pub(super) fn continued(&self) -> usize {
         if self.niches.is_empty() { 0 } else { self.niches.len() + self.lasting.len() }
     }
@@ -117,8 +117,8 @@ impl<'a> Exact<'a> {
         self.niches.len() + self.lasting.len() + RESTARTS[0] + RESTARTS[1]
     }
 
-    /// Prepares a round. The longer the searches find no plan, the closer the easier capacity moves
-    /// to the best peak.
+    /// Prepares a round. If the searches find no plan for a long time, the easier capacity moves
+    /// closer to the best peak.
     // Uncounted: the loop needs no counter, because the function only creates three searches
     // without starting them.
     pub(super) fn begin(
@@ -205,7 +205,7 @@ impl<'a> Exact<'a> {
         Some(watched(&mut search, (steps, work), limit, is_needed))
     }
 
-    /// Returns how many times the work of a search is halved in a round. If there are many items
+    /// Returns how many times the work of each search is halved in a round. If there are many items
     /// and no capacity is set, the exact searches of the first rounds rarely complete.
     fn shortening(&self, number: u64, capacities: Capacities) -> u64 {
         let is_short = self.instance.items.len() > FEW_ITEMS && !capacities.is_given;
@@ -225,8 +225,8 @@ impl<'a> Exact<'a> {
     }
 }
 
-/// Runs a search until it reaches the given number of steps or the given amount of work, and checks
-/// the clock regularly.
+/// Runs a search until it reaches the given number of steps or the given amount of work. The
+/// function checks the clock regularly.
 fn watched(
     search: &mut impl Steps,
     (steps, work): (u64, u64),
@@ -249,8 +249,8 @@ fn watched(
     Searched::Failures(search.failures().to_vec())
 }
 
-/// Returns how many times the durations of searches and repairs are halved in a round. The first
-/// rounds are short, because one of the many tasks usually solves a small problem quickly.
+/// Returns how many times the durations of all searches and repairs are halved in a round. The
+/// first rounds are short, because one of the many tasks usually solves a small problem quickly.
 pub(super) fn warm_up(number: u64) -> u64 {
     2_u64.saturating_sub(number)
 }

@@ -1,4 +1,5 @@
-//! The greedy plans of a portfolio. The module decides which recipes are tried, and when to stop.
+//! The greedy plans of a portfolio. The module decides which recipes are tried, and when no further
+//! recipe is needed.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -37,8 +38,8 @@ impl<'a, P: Place, M: Fn() -> P + Sync> Heuristics<'a, M> {
     }
 
     /// Returns the plan that places the buffers in the order of an earlier plan, or the plan of the
-    /// first recipe if there is no earlier plan. The function has no time limit. `bound` is a lower
-    /// bound on the peak of every plan.
+    /// first recipe if there is no earlier plan. This function has no time limit. `bound` is a
+    /// lower bound on the peak of every plan.
     pub(super) fn first(&mut self, bound: u64) -> Result<Standing, PlanError> {
         let watch = Watch::new(&|| true);
         let made = if let Some(order) = self.measures.last_order() {
@@ -55,8 +56,8 @@ impl<'a, P: Place, M: Fn() -> P + Sync> Heuristics<'a, M> {
         Ok(Standing { offsets, peak, order, least: bound })
     }
 
-    /// Keeps a given plan if it is better than the best plan. The function also tries the plan that
-    /// places each item in the lowest free range, in the order of the given offsets.
+    /// Keeps a given plan if it is better than the best plan. The function also tries a second
+    /// plan, which places each item in the lowest free range, in the order of the given offsets.
     pub(super) fn take(&self, items: &[Item], offsets: Vec<u64>, standing: &mut Standing) {
         let order = self.measures.order_by(&|item| offsets[item]);
         let reached = peak(items, &offsets);
@@ -117,14 +118,13 @@ impl<'a, P: Place, M: Fn() -> P + Sync> Heuristics<'a, M> {
     }
 
     /// Returns `true` if further recipes should be tried. The first recipe is the fastest recipe,
-    /// but not the best. If the target is above the lower bound, a second recipe is therefore
-    /// always tried.
+    /// but not the best. If the target is above the lower bound, a second recipe is always tried.
     fn is_worth_more(&self, standing: &Standing) -> bool {
         standing.peak > self.target || self.tried == 1 && standing.peak > standing.least
     }
 
-    /// Returns the textbook heuristics that were not tried, or were tried with only one of the two
-    /// rules for the last tie.
+    /// Returns the textbook heuristics that were not tried. A heuristic also counts as untried if
+    /// only one of the two rules for the last tie was tried.
     // Uncounted: the loop needs no counter, because a portfolio contains only a few dozen recipes.
     pub(super) fn untried(&self) -> Vec<GreedyHeuristic> {
         let left = &self.recipes[self.tried..];
@@ -135,7 +135,7 @@ impl<'a, P: Place, M: Fn() -> P + Sync> Heuristics<'a, M> {
     fn make(&self, number: usize, below: u64, watch: &Watch<'_>) -> Made {
         let recipe = self.recipes[number];
         let Some(order) = self.measures.order(recipe, watch) else { return Made::Stopped };
-        // If no tie is broken by name, this plan would be identical to the plan that breaks ties by
+        // If no tie is broken by name, the plan would be identical to the plan that breaks ties by
         // position.
         if let Some(other) = recipe.by_place() {
             let Some(same) = self.measures.order(other, watch) else { return Made::Stopped };
@@ -163,7 +163,7 @@ enum Made {
         order: Order,
         /// The offset of each item.
         offsets: Vec<u64>,
-        /// The end of the highest byte that is used.
+        /// The end of the highest byte that the plan uses.
         peak: u64,
     },
     /// The plan reached the given limit on its peak, or would be the same as another plan.

@@ -7,7 +7,7 @@ use crate::item::Item;
 use crate::random::Random;
 use crate::work::{Limit, Watch};
 
-/// A plan, and the order from which a greedy placer computes it.
+/// A plan, and the order from which a greedy placer computes the plan.
 #[derive(Debug)]
 pub(super) struct ImprovedPlan {
     pub(super) offsets: Vec<u64>,
@@ -31,8 +31,8 @@ pub(super) fn improve(
     let watch = Watch::new(&is_needed);
     let first = placer.place_while(&order, u64::MAX, &watch);
     let Placement::Done { mut offsets, peak: mut current } = first else { return None };
-    // After a change, the order is no longer sorted by start, so a placer that relies on this order
-    // must not be used.
+    // After a change, the order is no longer sorted by start, so a placer for orders that are
+    // sorted by start must not be used.
     (order.is_by_start, order.is_rough) = (false, false);
     for _ in 0..attempts {
         if current <= target || !watch.count(4 * items.len()) {
@@ -66,7 +66,7 @@ fn change(items: &[Item], offsets: &[u64], peak: u64, order: &mut [u32], random:
         moved = random.below(order.len());
     }
     if moved > 0 {
-        // At least half of the moves may cover any distance, and the others are short.
+        // Half of the moves are short, and the others may cover any distance.
         let reach = if random.below(2) == 0 { moved } else { moved.min(16) };
         let earlier = moved - 1 - random.below(reach);
         order[earlier..=moved].rotate_right(1);

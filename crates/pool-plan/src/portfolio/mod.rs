@@ -2,8 +2,8 @@
 //! portfolio runs rounds of exact search and local search until the budget ends.
 //!
 //! A round is a fixed list of tasks of fixed length, which do not depend on the number of threads
-//! or on their speed. The results are processed in the order of the tasks. The available time only
-//! affects the number of rounds.
+//! or on their speed. The results are processed in the order of the tasks. The available time
+//! affects only the number of rounds.
 
 mod exact;
 mod heuristics;
@@ -34,19 +34,19 @@ use standing::Standing;
 /// The number of greedy recipes that are tried before any search, if a capacity is set.
 const FIRST_RECIPES: usize = 3;
 
-/// If the ratio of peak to lower bound is at most this number, a proof is likely.
+/// The ratio of peak to lower bound up to which a proof is likely.
 const MOST_LIKELY: f64 = 1.01;
 
 /// The maximum number of rounds of search for the reduced problem.
 const COARSE_ROUNDS: u32 = 16;
-/// The planner of the reduced problem may use the remaining budget divided by this number.
+/// The divisor of the remaining budget that determines the budget for planning the reduced problem.
 const COARSE_PART: u32 = 4;
 
 /// A function that plans a reduced problem, which is derived from the given problem and has fewer
 /// items. The function returns `None` if there is no such problem.
 pub(crate) type Coarse<'a> = &'a dyn Fn(&Options) -> Option<Vec<u64>>;
 
-/// A problem in the form that the portfolio needs.
+/// A problem in the form that a portfolio needs.
 pub(crate) struct Portfolio<'a, M, I> {
     /// The items to be placed.
     pub(crate) items: &'a [Item],
@@ -59,8 +59,8 @@ pub(crate) struct Portfolio<'a, M, I> {
     /// A function that plans a reduced problem, which is derived from this problem and has fewer
     /// items.
     pub(crate) coarse: Option<Coarse<'a>>,
-    /// The overlaps of an interval problem. A repair uses the overlaps to find conflicts if there
-    /// is no instance that lists the conflicts.
+    /// The overlaps of an interval problem. Repairs use the overlaps to find conflicts if there is
+    /// no instance that lists the conflicts.
     pub(crate) overlaps: Option<&'a LazyOverlaps<'a>>,
     /// The exact lower bound of the problem.
     pub(crate) bound: Bound,
@@ -69,7 +69,7 @@ pub(crate) struct Portfolio<'a, M, I> {
     pub(crate) start: Instant,
     /// The options, such as budget, capacity and tolerance.
     pub(crate) options: &'a Options,
-    /// The monitor with which another thread observes the planner and may stop it.
+    /// The monitor with which another thread may observe and stop the planner.
     pub(crate) monitor: &'a Monitor,
 }
 
@@ -115,8 +115,8 @@ where
             self.try_coarse(&heuristics, &mut standing);
         }
         // Textbook heuristics are tried first, unless a capacity is set. With a capacity, a search
-        // may be faster than all greedy plans. If there are many items, a greedy plan takes as long
-        // as several repairs, so the remaining recipes are tried between the rounds.
+        // may succeed faster than all greedy plans. If there are many items, a greedy plan takes as
+        // long as several repairs, so the remaining recipes are tried between the rounds.
         if options.capacity.is_some() && options.rounds != Some(0) {
             heuristics.advance(FIRST_RECIPES, &mut standing);
         } else {
@@ -169,7 +169,7 @@ where
     }
 }
 
-/// Returns the reason why the portfolio stopped, given its target.
+/// Returns the reason for which the portfolio stopped, given its target.
 fn stop_reason(certificate: &Certificate, target: u64, limit: Limit<'_>) -> StopReason {
     if certificate.is_optimal() {
         StopReason::Optimal

@@ -1,6 +1,6 @@
-//! Local search by repair. If a plan is too high, the items that do not fit below a capacity are
-//! removed. The search puts them back one by one. Each item is placed at the offset where it
-//! displaces the least, until no removed item is left.
+//! Local search by repair. If a plan is too high, the search removes the items that do not fit
+//! below a capacity. The removed items are put back one by one. Each item is placed at the offset
+//! at which it displaces the least, until all items fit.
 //!
 //! The cost of placing an item depends on the number of its conflicts, not on the number of items.
 //! Repair is therefore suitable for large problems. Displacing an item becomes more expensive each
@@ -23,7 +23,7 @@ const MOST_COST: u64 = 1 << 40;
 /// all other items.
 const FIXED: u128 = 1 << 100;
 /// The fixed amount of work for placing an item. The number of checked conflicts is added to this
-/// amount.
+/// fixed amount.
 const WORK_BESIDE: u64 = 16;
 
 /// The measure that determines the cost of displacing an item.
@@ -97,7 +97,8 @@ impl<'a> Repair<'a> {
         &self.offsets
     }
 
-    /// Returns the number of checked conflicts. The running time is proportional to this number.
+    /// Returns the number of checked conflicts. The running time is proportional to the number of
+    /// checked conflicts.
     pub(super) fn work(&self) -> u64 {
         self.work
     }
@@ -232,7 +233,7 @@ fn costs(problem: Conflicted<'_>, dearness: Dearness) -> Vec<u64> {
     (0..count).map(cost).collect()
 }
 
-/// Converts a stored cost to the value that is used in sums.
+/// Converts a stored cost to the number that is used in sums.
 fn cost(stored: u64) -> u128 {
     if stored == u64::MAX { FIXED } else { stored.into() }
 }

@@ -5,17 +5,17 @@ use super::repair::{Conflicted, Dearness, Repair};
 use crate::item::peak;
 use crate::random::Random;
 
-/// The number of conflicts that a repair checks between two checks of the clock. Checking them
-/// takes about a millisecond.
+/// The number of conflicts that a repair checks between two checks of the clock. Checking this
+/// number of conflicts takes about a millisecond.
 const WORK_UNWATCHED: u64 = 1 << 16;
-/// If a repair has not reached a capacity after this amount of work per item, it aims for another
-/// capacity.
+/// The amount of work per item after which a repair aims for another capacity, if it has not
+/// reached the current one.
 const WORK_PER_ITEM: u64 = 1 << 9;
 /// The minimum amount of work that a repair spends on a capacity before it aims for another
 /// capacity.
 const LEAST_PATIENCE: u64 = 1 << 18;
 /// The maximum number of times that the distance between the goal and the best peak is halved. The
-/// maximum number gives the easiest capacity that a repair aims for.
+/// maximum gives the easiest capacity.
 const EASIEST: u32 = 6;
 
 /// A series of repairs that use the same cost measure.
@@ -61,8 +61,8 @@ impl<'a> Repairs<'a> {
         Self { problem, dearness, random, repair: None, start: 0, halvings: 1, spent: 0 }
     }
 
-    /// Returns the best plan that was found with the given amount of `work`, if it is better than
-    /// the plan of the `quest`.
+    /// Returns the best plan that was found with the given amount of `work`. Returns `None` if it
+    /// is no better than the plan in `quest`.
     pub(super) fn run(
         &mut self,
         quest: Quest<'_>,
@@ -102,8 +102,8 @@ impl<'a> Repairs<'a> {
     }
 }
 
-/// Returns the amount of work to spend on a capacity. Less work is spent on capacities near the
-/// goal, so that easier capacities are tried soon.
+/// Returns the amount of work to spend on a capacity. Capacities near the goal receive less work,
+/// so that easier capacities are tried soon.
 fn patience(count: usize, halvings: u32) -> u64 {
     (count as u64 * WORK_PER_ITEM).max(LEAST_PATIENCE) << (halvings - 1)
 }

@@ -1,5 +1,5 @@
-//! The rounds of a portfolio. The module decides which capacity each task aims for, and uses the
-//! results of the tasks.
+//! The rounds of a portfolio. The module decides which capacity each task aims for, and how its
+//! result is used.
 
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -18,7 +18,7 @@ use crate::search::Instance;
 use crate::tasks;
 use crate::work::Limit;
 
-/// The number of conflicts per item that each repair checks in a round, within the limits of
+/// The number of conflicts per item that each repair checks in a round. The number is limited by
 /// `REPAIR_WORK`.
 const REPAIR_WORK_PER_ITEM: u64 = 1 << 9;
 /// The limits on the number of conflicts that each repair checks in a round: [minimum, maximum].
@@ -26,17 +26,18 @@ const REPAIR_WORK: [u64; 2] = [1 << 20, 1 << 24];
 /// The number of greedy recipes that a round tries, if there are untried recipes.
 const RECIPES: usize = 4;
 /// The number of initial rounds in which local searches receive most of the time. In later rounds,
-/// exact searches receive most of the time, if there are any.
+/// exact searches receive most of the time if the problem is small enough for them.
 const LOCAL_ROUNDS: u64 = 8;
 /// The number of initial rounds that consist only of repairs, if no capacity is set and there are
 /// many items. Repairs improve a greedy plan within milliseconds, while an exact search for the
 /// lower bound rarely completes.
 const FIRST_LOCAL_ROUNDS: u64 = 6;
-/// The limits on the number of conflicts that each repair checks in the first round, if the initial
-/// rounds consist only of repairs: [minimum, maximum]. The number doubles from round to round.
+/// The limits on the number of conflicts that each repair checks in the first round, if no capacity
+/// is set and there are many items: [minimum, maximum]. From round to round, the number of steps
+/// doubles.
 const FIRST_REPAIR_WORK: [u64; 2] = [1 << 15, 1 << 20];
-/// The number of conflicts per item that each repair checks in the first round, within the limits
-/// of `FIRST_REPAIR_WORK`.
+/// The number of conflicts per item that each repair checks in the first round, if no capacity is
+/// set and there are many items. The number is limited by `FIRST_REPAIR_WORK`.
 const FIRST_REPAIR_WORK_PER_ITEM: u64 = 1 << 5;
 /// The number of initial rounds that only continue searches, if a capacity is set and there are
 /// niche searches. The continued searches find most of the tight packings that can be found
@@ -44,7 +45,7 @@ const FIRST_REPAIR_WORK_PER_ITEM: u64 = 1 << 5;
 const CONTINUED_ROUNDS: u64 = 3;
 /// The number of local searches in a round that modify the orders of greedy plans.
 const CLIMBS: usize = 2;
-/// The number of items that each of these local searches places in a round.
+/// The number of items that each local search places in a round.
 const CLIMB_ITEMS: usize = 20_000;
 
 /// Runs the rounds of a portfolio.
@@ -66,7 +67,7 @@ enum Finding {
     Plan(Vec<u64>),
     /// The task proved that no plan fits a capacity.
     None { within: u64 },
-    /// The task has found no plan yet. For each section, this list counts how often the section's
+    /// The task has found no plan yet. For each section, the list counts how often the section's
     /// items did not fit.
     Failures(Vec<u64>),
     /// The task computed a plan from an order of the items.
@@ -133,8 +134,8 @@ impl<P: Place, M: Fn() -> P + Sync> Rounds<'_, M> {
         }
     }
 
-    /// Runs a short round of repairs only, because a single climb would take as long as all of
-    /// these repairs.
+    /// Runs a short round that consists only of repairs, because a single climb would take as long
+    /// as all repairs of the round.
     fn first_local_round(&self, number: u64, progress: &mut Progress<'_>, standing: &mut Standing) {
         let (goal, granule) = (self.goal(progress.granule, standing), progress.granule);
         let [least, most] = FIRST_REPAIR_WORK;
@@ -168,7 +169,7 @@ impl<P: Place, M: Fn() -> P + Sync> Rounds<'_, M> {
         let searches = begun.map_or(0, |(_, exact)| exact.count());
         let searches = if is_continued { continued } else { searches };
         let climbs = if is_local { CLIMBS } else { 0 };
-        // After a task succeeds, the results of all later tasks are ignored.
+        // After a task has succeeded, the results of all later tasks are ignored.
         let found = AtomicUsize::new(usize::MAX);
         let findings = tasks::run(self.options.threads, searches + local.len() + climbs, |task| {
             let is_needed = || task < found.load(Ordering::Relaxed) && !self.limit.is_reached();
@@ -206,7 +207,8 @@ impl<P: Place, M: Fn() -> P + Sync> Rounds<'_, M> {
         if self.options.capacity.is_some() || self.target >= standing.least {
             return self.target / granule * granule;
         }
-        // The search proved that the target cannot be reached, so the remaining distance is halved.
+        // The search proved that the target cannot be reached, so the new goal is halfway to the
+        // best peak.
         let below = standing.peak.saturating_sub(granule);
         let middle = standing.least + below.saturating_sub(standing.least) / 2;
         middle / granule * granule
@@ -274,9 +276,9 @@ impl From<Option<Searched>> for Finding {
     }
 }
 
-/// Returns the granule of all offsets in canonical plans, which is also the granule of their peaks.
-/// For every plan, there is a canonical plan with the same or a lower peak. If a peak is
-/// impossible, all peaks below the next multiple of the granule are therefore impossible too.
+/// Returns the granule of all offsets in canonical plans. The peaks of canonical plans have the
+/// same granule. For every plan, there is a canonical plan with the same or a lower peak. If a peak
+/// is impossible, all peaks up to the next multiple of the granule are impossible too.
 // Uncounted: the loop needs no counter, because the function makes only one pass over the items.
 fn granule(items: &[Item]) -> u64 {
     let numbers = items.iter().flat_map(|item| {

@@ -8,9 +8,9 @@ use super::instance::Instance;
 pub(super) struct Book<'a> {
     instance: &'a Instance,
     placed: Vec<bool>,
-    /// For each section, the total size in bytes of the section's open items.
+    /// The total size of the open items in each section, in bytes.
     open: Vec<u64>,
-    /// For each section, the number of open items that extend into it from the previous section.
+    /// The number of open items that extend into each section from the previous section.
     crossing: Vec<u32>,
 }
 
@@ -38,7 +38,7 @@ impl<'a> Book<'a> {
         self.placed[item as usize]
     }
 
-    /// For each section, returns the total size in bytes of the section's open items.
+    /// Returns the total size of the open items in each section, in bytes.
     pub(super) fn open(&self) -> &[u64] {
         &self.open
     }
@@ -48,8 +48,9 @@ impl<'a> Book<'a> {
         self.crossing[boundary] > 0
     }
 
-    /// Returns `true` if all items that conflict with the given item have been placed. The lowest
-    /// offset is then the best offset for the item, because the item blocks no other item.
+    /// Returns `true` if all items that conflict with the given item have been placed. If this is
+    /// the case, the lowest offset is the best offset for the item, because the item blocks no
+    /// other item.
     // Uncounted: the loop needs no counter, because the callers count the conflicts.
     pub(super) fn is_uncovered(&self, item: u32) -> bool {
         let others = self.instance.conflicts.row(item as usize);

@@ -1,5 +1,5 @@
-//! A problem in the form that the exact searches need, with the conflicts between items and the
-//! sections of each item.
+//! A problem in the form that the exact searches need. The problem contains the conflicts between
+//! items, and the sections of each item.
 //!
 //! A section is a set of items that must not share bytes with each other. In an interval problem,
 //! the sections are ordered ranges of time, and a search may split the problem at the boundary
@@ -17,20 +17,20 @@ use crate::timeline::Timeline;
 pub(crate) struct Instance {
     /// The items to be placed.
     pub(crate) items: Vec<Item>,
-    /// For each item, the items that it must not share bytes with.
+    /// The items with which each item must not share bytes.
     pub(crate) conflicts: Lists,
-    /// For each section, the items that belong to it.
+    /// The items that belong to each section.
     pub(crate) sections: Lists,
-    /// `true` if the sections are ordered. If the sections are ordered, all sections of an item lie
+    /// `true` if the sections are ordered. If the sections are ordered, each item's sections lie
     /// within its hull.
     pub(crate) is_linear: bool,
     /// The number of sections.
     pub(crate) section_count: usize,
-    /// For each item, the sections that contain it.
+    /// The sections that contain each item.
     pub(crate) sections_of: Lists,
-    /// For each item, its first section and the end of its last section. If the sections are
-    /// ordered, two items with disjoint hulls do not conflict. If the sections are unordered, hulls
-    /// have no meaning.
+    /// The hull of each item, which reaches from its first section to the end of its last section.
+    /// If the sections are ordered, two items with disjoint hulls do not conflict. If the sections
+    /// are unordered, hulls have no meaning.
     pub(crate) hulls: Vec<(u32, u32)>,
     /// The duration for which each item blocks other items.
     pub(crate) durations: Vec<u64>,
@@ -89,8 +89,8 @@ impl Instance {
     /// Creates the instance for items whose conflicts are stored in a matrix. Returns `None` if
     /// there are more than `limit` conflicts, or if the instance is no longer needed.
     ///
-    /// The first section is `witness`. For each item, there is one more section, which contains the
-    /// item and a heavy set of items that all conflict with each other.
+    /// The first section is `witness`. For each item, there is a further section, which contains
+    /// the item and a heavy set of items that all conflict with each other.
     pub(crate) fn of_conflicts(
         items: &[Item],
         matrix: &BitMatrix,
@@ -157,14 +157,14 @@ fn clique(items: &[Item], matrix: &BitMatrix, item: usize) -> Vec<u32> {
     clique
 }
 
-/// The number of items whose conflicts are listed before the function checks again whether the
-/// lists are needed.
+/// The number of items whose conflicts are listed between two checks of whether the lists are still
+/// needed.
 const ITEMS_UNWATCHED: usize = 256;
 
-/// For each item, lists the items that share a section with it. Returns `None` if there are more
+/// Lists, for each item, all items that share a section with it. Returns `None` if there are more
 /// than `limit` conflicts, or if the lists are no longer needed. In the first section of each span,
-/// all live items are listed. In the remaining sections of the span, only the items that begin
-/// there are listed.
+/// all live items are listed. In the remaining sections of a span, only the items that begin there
+/// are listed.
 fn conflicts<'a>(
     count: usize,
     spans: impl Fn(usize) -> &'a [(u32, u32)],

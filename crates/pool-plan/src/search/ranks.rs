@@ -23,7 +23,7 @@ pub(crate) enum Heuristic {
 pub(crate) const HEURISTICS: [Heuristic; 3] =
     [Heuristic::WidthAreaTotal, Heuristic::TotalAreaWidth, Heuristic::TotalWidthArea];
 
-/// The heuristics for which a second search recomputes the order for each part of the problem.
+/// The heuristics for which an additional search recomputes the order for each part of the problem.
 const RENEWED: [Heuristic; 2] = [Heuristic::TotalAreaWidth, Heuristic::TotalWidthArea];
 
 /// The number of orders for searches without random choices.
@@ -33,7 +33,7 @@ pub(crate) const LASTING: usize = HEURISTICS.len() + RENEWED.len();
 #[derive(Debug)]
 pub(crate) struct Ranker<'a> {
     instance: &'a Instance,
-    /// For each section, the total size in bytes of the section's items.
+    /// The total size of the items in each section, in bytes.
     totals: Vec<u64>,
 }
 
@@ -48,8 +48,8 @@ impl<'a> Ranker<'a> {
     }
 
     /// Returns one of the [`LASTING`] orders for searches without random choices. The orders of all
-    /// heuristics come first, and are followed by the orders that are recomputed for each part of
-    /// the problem.
+    /// heuristics come first. The orders that are recomputed for each part of the problem come
+    /// last.
     pub(crate) fn lasting(&self, number: usize) -> Ranks {
         let sorted = |heuristic| self.sorted(heuristic, &self.totals, |key| key);
         match HEURISTICS.get(number) {
@@ -104,8 +104,8 @@ impl<'a> Ranker<'a> {
     }
 }
 
-/// Returns the sort key of an item for an order in which items in crowded sections come first. Also
-/// returns the part of the key that never changes.
+/// Returns the sort key of an item for an order in which items in crowded sections come first. The
+/// second result is the part of the key that never changes.
 fn by_total(total: u128, shape: (u128, u128)) -> ((u128, u128, u128), (u128, u128)) {
     ((total, shape.0, shape.1), shape)
 }
@@ -124,7 +124,7 @@ pub(crate) struct Ranks {
     /// The rank of each item. The item of rank 0 is tried first.
     ranks: Vec<u32>,
     /// The keys that break ties between items in equally crowded sections, for orders in which
-    /// items in crowded sections come first. As items are placed, other sections become the most
+    /// items in crowded sections come first. While items are placed, other sections become the most
     /// crowded ones.
     shapes: Option<Vec<(u128, u128)>>,
 }

@@ -1,11 +1,11 @@
 //! A partial plan for the search by niches. The plan contains the offsets of the placed items, and
 //! the lowest possible offset of each open item.
 //!
-//! An item is placed only if no open item that conflicts with it can end below it. All conflicting
-//! open items are therefore above it. The floor of a section is the lowest offset of its open
-//! items. Stacking the open items in order of their lowest offsets gives the lowest possible top of
-//! the section (one machine with release dates, Jackson 1955). If this top exceeds the capacity,
-//! the section has failed, and its weight increases.
+//! An item is placed only if no open item that conflicts with it can end below it. All open items
+//! that conflict with a placed item are therefore above the placed item. The floor of a section is
+//! the lowest offset of its open items. Stacking the open items in order of their lowest offsets
+//! gives the lowest possible top of the section (one machine with release dates, Jackson 1955). If
+//! the lowest possible top exceeds the capacity, the section has failed, and its weight increases.
 
 use super::book::Book;
 use super::instance::Instance;
@@ -16,10 +16,10 @@ use crate::work::Work;
 /// The factor by which the weight of a failure grows from one dead end to the next, so that older
 /// failures count less.
 const GROWTH: f64 = 1.0005;
-/// All weights are scaled down if a failure adds more than this weight.
+/// The maximum weight of a single failure. If a failure adds more, all weights are scaled down.
 const MOST_WEIGHT: f64 = 1e100;
 
-/// A change to the partial plan, with the previous value.
+/// A change to the partial plan, together with the previous value.
 #[derive(Clone, Copy, Debug)]
 enum Change {
     Lowest(u32, u64),
@@ -27,8 +27,8 @@ enum Change {
     Placed(u32),
 }
 
-/// The state of the open items in a section. If a section contains no open items, both numbers are
-/// `u64::MAX`.
+/// The state of the open items in a section. If a section contains no open items, its floor and its
+/// top are `u64::MAX`.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 struct Section {
     /// The lowest offset of any open item.
@@ -42,11 +42,11 @@ struct Section {
 pub(super) struct Skyline<'a> {
     pub(super) instance: &'a Instance,
     pub(super) capacity: u64,
-    /// For each open item, its lowest possible offset. For each placed item, its offset.
+    /// The lowest possible offset of each open item, and the actual offset of each placed item.
     pub(super) lowest: Vec<u64>,
     book: Book<'a>,
     sections: Vec<Section>,
-    /// For each section, the accumulated weight of its failures.
+    /// The accumulated weight of the failures of each section.
     weights: Vec<f64>,
     /// The weight that the next failure adds.
     increment: f64,
@@ -58,8 +58,8 @@ pub(super) struct Skyline<'a> {
     suspect: usize,
     /// The open items of one section, as pairs of lowest offset and size.
     jobs: Vec<(u64, u64)>,
-    /// The marks of a section's candidates, while `leave` runs. No item is marked at any other
-    /// time.
+    /// Marks for the candidates of a section, which are used only while `leave` runs. Outside of
+    /// `leave`, no item is marked.
     is_candidate: Vec<bool>,
     work: Work,
 }
@@ -108,8 +108,8 @@ impl<'a> Skyline<'a> {
         self.sections[section as usize].top
     }
 
-    /// Returns the number of bytes in a section that remain unused after all its open items have
-    /// been placed.
+    /// Returns the number of bytes in a section that remain unused after all open items have been
+    /// placed.
     pub(super) fn slack(&self, section: u32) -> u64 {
         let section = section as usize;
         self.capacity - self.book.open()[section] - self.sections[section].floor
@@ -140,8 +140,8 @@ impl<'a> Skyline<'a> {
     }
 
     /// Places an item at its lowest offset, below all open items that conflict with it. Returns
-    /// `true` if the remaining open items may still fit. The placement can be reverted with
-    /// [`undo`](Self::undo), whatever the result.
+    /// `true` if the remaining open items may still fit. Even if the result is `false`, the
+    /// placement can be reverted with [`undo`](Self::undo).
     pub(super) fn place(&mut self, item: u32) -> bool {
         let instance = self.instance;
         let size = instance.items[item as usize].size;
@@ -158,8 +158,8 @@ impl<'a> Skyline<'a> {
         self.check(is_possible)
     }
 
-    /// Leaves the floor of a section empty. None of the candidates begins at the floor, so each of
-    /// them must rest on another open item. Returns `true` if the open items may still fit.
+    /// Leaves the floor of a section empty. If no candidate begins at the floor, each candidate
+    /// must rest on another open item. Returns `true` if the open items may still fit.
     pub(super) fn leave(&mut self, section: u32, candidates: &[u32]) -> bool {
         let instance = self.instance;
         let floor = self.sections[section as usize].floor;
@@ -174,7 +174,8 @@ impl<'a> Skyline<'a> {
         let raised = candidates.iter().map(|&item| {
             let others = self.work.over(instance.conflicts.row(item as usize)).iter();
             let ends = others.filter(|&&other| !self.book.is_placed(other)).map(lowest_end);
-            // If no open item could be below this item, the item would have to be at the floor.
+            // If no open item could lie below a candidate, the candidate would have to be at the
+            // floor.
             ends.min().map(|end| end.max(floor + 1))
         });
         let raised: Option<Vec<u64>> = raised.collect();
@@ -188,7 +189,7 @@ impl<'a> Skyline<'a> {
         self.check(is_possible)
     }
 
-    /// Undoes all changes except the first `kept`.
+    /// Undoes all changes except for the first `kept` changes.
     // Uncounted: the loop needs no counter, because undoing a change takes as long as making it,
     // which has already been counted.
     pub(super) fn undo(&mut self, kept: usize) {
@@ -201,8 +202,8 @@ impl<'a> Skyline<'a> {
         }
     }
 
-    /// Checks all sections that have changed. Returns `true` if `is_possible` is `true` and the
-    /// open items of these sections may still fit.
+    /// Checks all sections that have changed since the last check. Returns `true` if `is_possible`
+    /// is `true` and the open items of the changed sections may still fit.
     // Uncounted: the loop needs no counter, because the function only reads sections that were
     // counted when they changed.
     pub(super) fn check(&mut self, mut is_possible: bool) -> bool {
@@ -275,7 +276,7 @@ impl<'a> Skyline<'a> {
     fn look_at(&mut self, section: usize) -> bool {
         let instance = self.instance;
         let items = self.work.over(instance.sections.row(section));
-        // Only items that begin above this offset can make the stack too high.
+        // Only items whose lowest offset is above `room` can make the stack too high.
         let Some(room) = self.capacity.checked_sub(self.book.open()[section]) else { return false };
         let mut now = Section { floor: u64::MAX, top: u64::MAX };
         let (mut released, mut late, mut latest) = (0, 0, 0);
@@ -301,7 +302,8 @@ impl<'a> Skyline<'a> {
         if is_possible && latest + late > self.capacity {
             self.jobs.sort_unstable_by_key(|job| job.0);
             for &(lowest, size) in &self.jobs {
-                // All items whose lowest offset is at least this offset must fit above it.
+                // All items with this or a higher lowest offset must fit between the offset and the
+                // capacity.
                 is_possible &= lowest.saturating_sub(released) <= room;
                 released += size;
             }

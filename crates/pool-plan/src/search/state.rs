@@ -1,24 +1,24 @@
 //! A partial plan with the lower bounds that it implies. The last placement can be undone.
 //!
 //! Items are placed in order of their offsets. Each item is placed at its lowest offset, which is 0
-//! or the top of a conflicting item below it. A plan with this property is called canonical. Every
-//! plan can be pushed down into a canonical plan (`MiniMalloc`, ASPLOS 2023), so it is sufficient
-//! to try canonical plans.
+//! or the top of a conflicting item below it. A plan in which each item is at its lowest offset is
+//! called canonical. Every plan can be pushed down into a canonical plan (`MiniMalloc`, ASPLOS
+//! 2023), so it is sufficient to try canonical plans.
 //!
 //! A partial plan implies a lower bound for each section. The open items of a section lie above its
 //! floor, so the floor plus the open bytes must fit within the capacity. If an item of the section
-//! has been raised, a stronger check applies, because no open item can begin below its own lowest
-//! offset. Stacking the open items in order of these offsets gives the lowest possible top (one
-//! machine with release dates, Jackson 1955). Only items that begin above the section's spare room
-//! can make the stack too high, so only these items are sorted.
+//! has been raised, a stronger check applies, because no open item can begin below its lowest
+//! offset. Stacking the open items in order of their lowest offsets gives the lowest possible top
+//! (one machine with release dates, Jackson 1955). Only items that begin above the section's spare
+//! room can make the stack too high, so the other items need not be sorted.
 
 use super::book::Book;
 use super::instance::Instance;
 use crate::adjacency::index;
 use crate::work::Work;
 
-/// The lengths of the lists of changes before a placement. Undoing the placement truncates the
-/// lists to these lengths.
+/// The lengths of the lists of changes before a placement. Undoing a placement truncates the lists
+/// of changes to these lengths.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Mark {
     lowest: usize,
@@ -30,10 +30,10 @@ pub(super) struct Mark {
 pub(super) struct State<'a> {
     pub(super) instance: &'a Instance,
     capacity: u64,
-    /// For each open item, its lowest possible offset. For each placed item, its offset.
+    /// The lowest possible offset of each open item, and the actual offset of each placed item.
     pub(super) lowest: Vec<u64>,
     book: Book<'a>,
-    /// For each section, an offset below which none of its open items can begin.
+    /// An offset below which no open item of a section can begin, for each section.
     floor: Vec<u64>,
     changed_lowest: Vec<(u32, u64)>,
     changed_floor: Vec<(u32, u64)>,
@@ -42,7 +42,7 @@ pub(super) struct State<'a> {
     is_dirty: Vec<bool>,
     /// The open items of one section, as pairs of lowest offset and size.
     jobs: Vec<(u64, u64)>,
-    /// For each section, the number of times that its items did not fit.
+    /// The number of times that the items of each section did not fit.
     failures: Vec<u64>,
     /// The counter of items and sections that were read.
     work: Work,
@@ -73,12 +73,12 @@ impl<'a> State<'a> {
         self.capacity
     }
 
-    /// For each section, returns the total size in bytes of the section's open items.
+    /// Returns the total size of the open items in each section, in bytes.
     pub(super) fn open(&self) -> &[u64] {
         self.book.open()
     }
 
-    /// For each section, returns the number of times that its items did not fit.
+    /// Returns the number of times that the items of each section did not fit.
     pub(super) fn failures(&self) -> &[u64] {
         &self.failures
     }
@@ -117,9 +117,9 @@ impl<'a> State<'a> {
 
     /// Places an item at its lowest possible offset.
     ///
-    /// Returns `true` if the open items of `sections` may still fit when they are placed at that
-    /// offset or above. The caller must revert the placement with [`undo`](Self::undo), whatever
-    /// the result.
+    /// Returns `true` if the open items of `sections` may still fit when they are placed at the
+    /// item's offset or above. Even if the result is `false`, the caller must revert the placement
+    /// with [`undo`](Self::undo).
     pub(super) fn place(&mut self, item: u32, sections: (u32, u32)) -> (Mark, bool) {
         let mark = Mark { lowest: self.changed_lowest.len(), floors: self.changed_floor.len() };
         let instance = self.instance;
@@ -201,7 +201,7 @@ impl<'a> State<'a> {
             let section = section as usize;
             self.jobs.clear();
             // The spare room is the part of the capacity that the section's open items do not need.
-            // Only items above this offset can run out of room.
+            // Only items whose lowest offset is above the spare room can run out of room.
             let room = self.capacity - self.book.open()[section];
             let (mut floor, mut released) = (u64::MAX, 0);
             for &item in self.work.over(instance.sections.row(section)) {
@@ -226,7 +226,8 @@ impl<'a> State<'a> {
             }
             self.jobs.sort_unstable();
             for &(lowest, size) in &self.jobs {
-                // All items whose lowest offset is at least this offset must fit above it.
+                // All items with this or a higher lowest offset must fit between the offset and the
+                // capacity.
                 possible &= lowest - released.min(lowest) <= room;
                 released += size;
             }

@@ -10,7 +10,8 @@ pub(crate) enum Outcome {
     Exhausted,
     /// The search has neither found a plan nor proved that none exists.
     Paused,
-    /// The search was given up, because its path from the root needs too much memory.
+    /// The search stopped without a result, because its path from the root would need too much
+    /// memory.
     Abandoned,
 }
 
@@ -19,20 +20,20 @@ pub(crate) trait Steps {
     /// Returns the offsets of the plan that was found.
     fn offsets(&self) -> &[u64];
 
-    /// For each section, returns the number of times that its items did not fit. The list is empty
-    /// if no other search uses the failures of this search.
+    /// Returns the number of times that the items of each section did not fit. The list is empty if
+    /// no other search uses the failures of this search.
     fn failures(&self) -> &[u64] {
         &[]
     }
 
-    /// Returns the capacity for which the search looks for a plan.
+    /// Returns the capacity within which the plan must fit.
     fn capacity(&self) -> u64;
 
     /// Returns the number of placements that the search has tried.
     fn steps(&self) -> u64;
 
     /// Returns the number of items and sections that the search has read. The running time is
-    /// proportional to this number.
+    /// proportional to the number of checked conflicts.
     fn work(&self) -> u64;
 
     /// Tries placements until the total number of steps reaches `steps` or the total amount of work

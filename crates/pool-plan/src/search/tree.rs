@@ -2,9 +2,9 @@
 //! number of steps at a time.
 //!
 //! The search tree contains two kinds of vertex. At a choice, one of several items is placed next,
-//! and at least one of the choices must lead to a plan. At a split, the problem is divided into
-//! parts of time that no open item crosses, and all parts must lead to a plan. The parts are
-//! independent, so a dead end in one part never repeats the work in another part.
+//! and at least one of them must lead to a plan. At a split, the problem is divided into parts of
+//! time that no open item crosses, and all parts must lead to a plan. The parts are independent, so
+//! a dead end in one part never repeats the work in another part.
 
 use super::instance::Instance;
 use super::ranks::Ranks;
@@ -12,21 +12,21 @@ use super::state::{Mark, State};
 use super::steps::{Outcome, Steps};
 use crate::adjacency::indices;
 
-/// The maximum memory of a path from the root, in words. The limit equals 128 MiB. Each vertex
-/// lists its open items.
+/// The maximum memory of a path from the root, in words. The limit equals 128 MiB. Each vertex on
+/// the path lists its open items.
 const MOST_WORDS: usize = 1 << 25;
-/// The number of words that are stored for each number that a placement has changed.
+/// The number of words that are stored for each value that a placement has changed.
 const WORDS_KEPT: usize = 4;
 
-/// A part of the problem, which consists of open items in order of rank, stored as a range of
-/// indices in `lists`, and of the sections of these items.
+/// A part of the problem. A part consists of open items, stored as a range of indices in `lists` in
+/// order of rank, and of the sections of these items.
 #[derive(Clone, Copy, Debug)]
 struct Part {
     items: (usize, usize),
     sections: (u32, u32),
 }
 
-/// A piece of a part that no open item leaves.
+/// A piece of a part, whose open items do not extend into another piece.
 #[derive(Clone, Copy, Debug)]
 struct Cut {
     sections: (u32, u32),
@@ -37,7 +37,7 @@ struct Cut {
 /// A vertex on the path from the root.
 #[derive(Debug)]
 enum Vertex {
-    /// A choice. One of the candidates must lead to a plan.
+    /// A choice. One of the candidates of the choice must lead to a plan.
     Choice {
         part: Part,
         /// The length of `lists` before this vertex was added.
@@ -47,7 +47,7 @@ enum Vertex {
         /// The candidate that is currently placed.
         placed: Option<(u32, Mark)>,
     },
-    /// A split. Each of its parts must lead to a plan.
+    /// A split. Each part of the split must lead to a plan.
     Parts { first: usize, next: usize, lists: usize, renewed: usize, offset: u64, rank: u32 },
 }
 
@@ -65,8 +65,7 @@ pub(crate) struct Search<'a> {
     outcome: Outcome,
     /// The number of placements that the search has tried.
     steps: u64,
-    /// For each section of the most recently split part, the index of the piece that contains the
-    /// section.
+    /// The index of the piece that contains each section of the most recently split part.
     pieces: Vec<u32>,
     /// The pieces of the most recently split part.
     cuts: Vec<Cut>,
@@ -119,7 +118,7 @@ impl<'a> Search<'a> {
             return;
         }
         let item = self.lists[candidates.0];
-        // If an item blocks no other item, it is sufficient to try placing it.
+        // If an item blocks no other item, the search only needs to try placing it.
         candidates.0 = if self.state.is_uncovered(item) { candidates.1 } else { candidates.0 + 1 };
         let (mark, possible) = self.state.place(item, part.sections);
         if !possible {
@@ -149,7 +148,8 @@ impl<'a> Search<'a> {
     /// piece separately.
     fn split(&mut self, part: Part, placed: u32, offset: u64, rank: u32) {
         let (lists, first, renewed) = (self.lists.len(), self.parts.len(), self.renewed.len());
-        // Ranks from before an update cannot be compared with ranks from after it.
+        // Ranks that were computed before an update cannot be compared with ranks that were
+        // computed after it.
         let rank = if self.ranks.is_renewed() { 0 } else { rank };
         self.cut(part, placed);
         let work = self.state.work();
@@ -171,7 +171,7 @@ impl<'a> Search<'a> {
 
     /// Groups the open items of `part`, except for `placed`, into pieces, so that no open item
     /// extends from one piece into another. The function appends the items of each piece to
-    /// `lists`, and records the pieces.
+    /// `lists`, and stores the pieces in `cuts`.
     fn cut(&mut self, part: Part, placed: u32) {
         let Self { state, lists, pieces, cuts, .. } = self;
         let ((first, last), (begin, end)) = (part.items, part.sections);
@@ -208,7 +208,7 @@ impl<'a> Search<'a> {
     }
 
     /// Lists the candidates for the next item of `part`. A candidate must be placed at or above the
-    /// offset of the previous item. No other open item may fit completely below it.
+    /// offset of the previous item. No other open item may fit completely below a candidate.
     fn enter(&mut self, part: Part, lists: usize, offset: u64, rank: u32) {
         if part.items.0 == part.items.1 {
             self.succeed();

@@ -1,6 +1,6 @@
 //! Validation by reachability. For each buffer, the validator walks backwards from the buffer's
-//! alloc marker, for up to 1,024 buffers at a time. If two buffers share bytes, the walk from one
-//! of them must reach all uses of the other.
+//! alloc marker. It does so for up to 1,024 buffers at a time. If two buffers share bytes, the walk
+//! from one of them must reach all uses of the other.
 //!
 //! If two buffers share bytes, at most one of them is finished before the other begins, because the
 //! graph has no cycles. It is therefore sufficient to count pairs of buffers. If the number of
@@ -145,7 +145,7 @@ fn check_sharing(
 
 /// The placed buffers, sorted by their first bytes.
 struct ByStart {
-    /// Each entry contains the bytes of a buffer, and the buffer's position in the original list.
+    /// The byte range of each buffer, and the buffer's position in the original list.
     ranges: Vec<(Range, usize)>,
     /// The size of the largest buffer, in bytes.
     largest: u64,
@@ -160,7 +160,7 @@ impl ByStart {
     }
 
     /// Returns the positions of all buffers that share bytes with the given range. The size of the
-    /// largest buffer limits how far before the range such a buffer can begin.
+    /// largest buffer limits how far such a buffer can begin before the range.
     fn sharing_with<'a>(&'a self, range: &'a Range) -> impl Iterator<Item = usize> + 'a {
         let lowest = range.start.saturating_sub(self.largest);
         let first = self.ranges.partition_point(|(other, _)| other.start < lowest);
@@ -173,11 +173,10 @@ impl ByStart {
 struct Edges {
     /// The operations at either end of an edge, in ascending order.
     joined: Vec<usize>,
-    /// For each operation in `joined`, the operations from which edges lead to it, as indices in
-    /// `joined`.
+    /// The direct predecessors of each operation in `joined`, as indices in `joined`.
     before: Vec<Vec<usize>>,
-    /// The operations as indices in `joined`, sorted so that each operation comes before all
-    /// operations from which edges lead to it.
+    /// The operations as indices in `joined`, sorted so that each operation comes before its direct
+    /// predecessors.
     last_first: Vec<usize>,
 }
 
@@ -198,9 +197,9 @@ impl Edges {
         edges
     }
 
-    /// Returns the operations, sorted so that each operation comes before all operations from which
-    /// edges lead to it (Kahn 1962). A problem has no cycles. If there were a cycle, its operations
-    /// would be omitted and would precede no other operation.
+    /// Returns the operations, sorted so that each operation comes before its direct predecessors
+    /// (Kahn 1962). A problem has no cycles. If a problem contained a cycle, the operations of the
+    /// cycle would be omitted and would precede no other operation.
     fn in_order(&self) -> Vec<usize> {
         let mut pending = vec![0_usize; self.joined.len()];
         self.before.iter().flatten().for_each(|&before| pending[before] += 1);
@@ -231,7 +230,7 @@ impl Edges {
         Markers { alloc, frees: frees.filter(|frees| is_temporary && !frees.is_empty()) }
     }
 
-    /// For each operation, returns the buffers of `some` that begin after the operation is
+    /// Returns, for each operation, the buffers of `some` that begin after the operation is
     /// complete. A buffer that never shares bytes is omitted.
     fn ancestors(&self, some: &[Markers]) -> Ancestors {
         let words = some.len().div_ceil(64);
@@ -256,8 +255,8 @@ impl Edges {
     }
 }
 
-/// For each operation, the buffers that begin after the operation is complete, with one bit for
-/// each buffer.
+/// The buffers that begin after an operation is complete, for each operation, with one bit for each
+/// buffer.
 struct Ancestors {
     words: usize,
     met: Vec<u64>,
@@ -265,11 +264,11 @@ struct Ancestors {
 
 /// The markers of a buffer, as indices of operations at either end of an edge.
 struct Markers {
-    /// The alloc marker. The value is `None` if no edge leads to or from it, or if the buffer never
-    /// shares bytes.
-    alloc: Option<usize>,
-    /// The free markers. The value is `None` if there are none, if a marker has no edges, or if the
+    /// The alloc marker. The alloc marker is `None` if no edge leads to or from it, or if the
     /// buffer never shares bytes.
+    alloc: Option<usize>,
+    /// The free markers. The list is `None` if there are no free markers, if a marker has no edges,
+    /// or if the buffer never shares bytes.
     frees: Option<Vec<usize>>,
 }
 

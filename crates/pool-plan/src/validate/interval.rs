@@ -75,17 +75,19 @@ pub(crate) fn check_fixed(buffers: &[Buffer]) -> Result<(), Violation> {
     overlap(fixed)
 }
 
-/// An event, which consists of its time, `true` for a start, and the buffer's index, start and end.
+/// An event in the life of a buffer, as a tuple of the time, `true` for a start, and the buffer's
+/// index, start and end.
 type Event = (i64, bool, usize, u64, u64);
 
-/// Returns the events of a buffer that is live during `[lower, upper)`, unless this span is empty.
+/// Returns the events of a buffer that is live during `[lower, upper)`. If the span is empty, there
+/// are no events.
 fn live(lower: i64, upper: i64, index: usize, start: u64, end: u64) -> impl Iterator<Item = Event> {
     let events = [(lower, true, index, start, end), (upper, false, index, start, end)];
     events.into_iter().filter(move |_| lower < upper)
 }
 
-/// Returns an error if two buffers share bytes while both are live. The buffers are given with
-/// their starts and ends.
+/// Returns an error if two buffers share bytes while both are live. For each buffer, the start and
+/// the end of its byte range are given.
 fn overlap<'a>(
     placed: impl Iterator<Item = (usize, &'a Buffer, u64, u64)>,
 ) -> Result<(), Violation> {

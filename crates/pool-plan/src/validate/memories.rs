@@ -39,8 +39,8 @@ pub(crate) fn peaks(
     Ok(peaks)
 }
 
-/// Returns the peak of the given buffers, which are all in the same memory. A violation contains
-/// their indices among all buffers of the problem.
+/// Returns the peak of the given buffers, which are all in the same memory. If there is a
+/// violation, it contains the indices of the buffers in the whole problem.
 fn in_memory(
     buffers: &[MemoryBuffer],
     members: impl Iterator<Item = usize>,
@@ -94,7 +94,7 @@ pub(crate) fn bound(
 ) -> Result<u64, Violation> {
     let unit = i128::from(Price::UNIT);
     let mut total = 0_i128;
-    // For each memory, the times of its prices, and the sum of all earlier prices for each time.
+    // For each memory, the times of its prices. For each time, the sum of all earlier prices.
     let mut sums: Vec<Vec<(i64, u64)>> = Vec::new();
     if let Some(price) = prices.iter().find(|price| price.memory >= memories.len()) {
         return Err(Violation::PricedTooHigh { memory: price.memory, price: price.price, most: 0 });

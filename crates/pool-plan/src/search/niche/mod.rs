@@ -5,21 +5,21 @@
 //! lowest offset of the section's open items. The floor is a niche of the skyline, as in the checks
 //! of vertical positions in strip packing (Côté, Dell'Amico and Iori 2014). The search tries to
 //! place each of the items that can begin at the floor. As a last option, the search leaves the
-//! floor empty, so that each of these items must rest on another open item.
+//! floor empty. Each of the items must then rest on another open item.
 //!
 //! The search never misses a plan. Consider, among all plans that are consistent with a vertex, the
 //! plan with the smallest sum of offsets. If none of the items that can begin at the floor is at
-//! the floor, each of them rests on another item, because it could otherwise be moved down. If a
-//! plan is consistent with a vertex, a plan is therefore also consistent with one of the vertex's
-//! children.
+//! the floor, each of them rests on another item, because an item that rests on nothing could be
+//! moved down. If a plan is consistent with a vertex, a plan is therefore also consistent with one
+//! of the vertex's children.
 //!
 //! A section may only be selected if no open item fits below the items that can begin at its floor.
-//! A section with the lowest floor always satisfies this condition. Among the sections that satisfy
-//! it, the search may select any section, which is its advantage over a search that places items in
-//! order of their offsets. The search focuses on the sections that failed most often (weighted
-//! degrees, Boussemart et al. 2004), and does not repeat their failures for each arrangement of
-//! distant sections. After an increasing number of dead ends, the search restarts with other
-//! preferences. The weights of failures are kept for a number of restarts, and are then reset.
+//! A section with the lowest floor can always be selected. The search is free to choose among these
+//! sections, which is its advantage over a search that places items in order of their offsets. The
+//! search focuses on the sections that failed most often (weighted degrees, Boussemart et al.
+//! 2004), and does not repeat their failures for each arrangement of distant sections. After an
+//! increasing number of dead ends, the search restarts with other preferences. The weights of
+//! failures are kept for a number of restarts, and are then reset.
 
 use super::instance::Instance;
 use super::skyline::Skyline;
@@ -38,13 +38,13 @@ const MEMORY: usize = 64;
 /// The factor by which the number of dead ends before the first restart grows each time the weights
 /// are reset.
 const MEMORY_GROWTH: f64 = 1.25;
-/// If the slack is at most this share of the capacity, it is treated as zero.
+/// The share of the capacity up to which the search treats slack as zero.
 const LITTLE_SLACK: f64 = 1.0 / 1024.0;
 /// The amount of random noise that is added to preferences, after each preference has been tried
 /// without noise.
 const NOISE: f64 = 0.6;
-/// The maximum number of changes on a path from the root. More changes would need over 96 MiB of
-/// memory, so the search restarts.
+/// The maximum number of changes on a path from the root. The changes take up to 96 MiB. If there
+/// are more, the search restarts.
 const MOST_CHANGES: usize = 1 << 22;
 
 /// The rule that selects a section at each vertex.
@@ -81,20 +81,21 @@ type Range = (u32, u32);
 /// A vertex on the path from the root.
 #[derive(Debug)]
 enum Vertex {
-    /// A choice between placing one of the candidates at the floor of the section and leaving the
+    /// A choice between placing one of the candidates at the floor of the section, and leaving the
     /// floor empty.
     Choice {
         part: Range,
         section: u32,
         /// The candidates, as a range of indices in `lists`.
         candidates: (usize, usize),
-        /// The index of the next candidate in `lists`. The end of the range stands for the option
-        /// to leave the floor empty. If the index is beyond the end, all options have been tried.
+        /// The index of the next candidate in `lists`. If the index is the end of the range, the
+        /// next option is to leave the floor empty. If the index is beyond the end of the range,
+        /// all options have been tried.
         next: usize,
-        /// The number of changes to the plan before this choice.
+        /// The number of changes to the plan that were made before this choice.
         changes: usize,
     },
-    /// A split. Each of its parts must be solvable.
+    /// A split. Each part of the split must be solvable.
     Parts { first: usize, next: usize },
 }
 
@@ -109,7 +110,7 @@ pub(crate) struct NicheSearch<'a> {
     path: Vec<Vertex>,
     lists: Vec<u32>,
     parts: Vec<Range>,
-    /// The number of changes that were made to the plan at the root.
+    /// The number of changes that have been made to the plan at the root.
     root: usize,
     outcome: Outcome,
     restarts: usize,
@@ -117,11 +118,11 @@ pub(crate) struct NicheSearch<'a> {
     dead_ends: f64,
     /// The number of dead ends after which the search restarts.
     patience: f64,
-    /// The number of dead ends before the first restart after the weights were reset.
+    /// The number of dead ends before the first restart after the weights have been reset.
     first_patience: f64,
     /// The number of placements that the search has tried.
     steps: u64,
-    /// For each item, the lowest top of its sections, and the value of `choices` for which it was
+    /// The lowest top of each item's sections, and the value of `choices` for which this top was
     /// computed.
     least_tops: Vec<(u64, u64)>,
     /// The number of times that the search has selected a section.
@@ -224,7 +225,7 @@ impl<'a> NicheSearch<'a> {
         }
         let item = self.lists[place];
         if self.skyline.is_uncovered(item) {
-            // If an item blocks no other item, it is sufficient to try placing it.
+            // If an item blocks no other item, the search only needs to try placing it.
             *next = end + 1;
         }
         if !self.skyline.place(item) {
@@ -240,7 +241,7 @@ impl<'a> NicheSearch<'a> {
     }
 
     /// Splits a part into pieces, and continues with each piece separately. Pieces with few
-    /// sections come first.
+    /// sections are searched first.
     fn split(&mut self, (begin, end): Range) {
         let first = self.parts.len();
         let mut piece_begin = begin;
@@ -259,7 +260,7 @@ impl<'a> NicheSearch<'a> {
         self.succeed();
     }
 
-    /// Selects a section of a part, and lists the items that can be placed at its floor.
+    /// Selects a section of a part, and lists the items that can begin at the section's floor.
     // Uncounted: the loop needs no counter, because the candidates are counted when they are
     // listed.
     fn enter(&mut self, part: Range) {
@@ -275,7 +276,7 @@ impl<'a> NicheSearch<'a> {
         self.path.push(Vertex::Choice { part, section, candidates, next: first, changes });
     }
 
-    /// Returns the section of a part that the search selects next, or `None` if all items have been
+    /// Returns the section of a part that is searched next, or `None` if all items have been
     /// placed.
     fn section(&mut self, (begin, end): Range) -> Option<u32> {
         self.skyline.work().count((end - begin) as usize);
