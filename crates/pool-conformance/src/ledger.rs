@@ -1,4 +1,4 @@
-//! A ledger of a backend's blocks. It records the blocks that were allocated and freed, and
+//! A ledger of a backend's blocks. The ledger records the blocks that were allocated and freed, and
 //! determines which future allocations the test refuses. A backend under test reports every block
 //! to the ledger when memory is allocated and freed, and asks the ledger before each allocation.
 
@@ -69,8 +69,8 @@ struct BlockEntry {
 // have stopped tracking the block.
 unsafe impl Send for BlockEntry {}
 
-/// The number of blocks that a backend has allocated, and related numbers. They are counted
-/// independently of the pools.
+/// Counts of the blocks that a backend has allocated. The ledger counts blocks independently of the
+/// pools.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct BlockCounts {
     /// The number of blocks that are currently allocated.

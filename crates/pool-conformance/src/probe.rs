@@ -65,8 +65,8 @@ pub trait Probe: 'static {
 
     /// Waits until all earlier work is done, and returns the elements of a shared view.
     /// [`PoolView`](pool_core::PoolView) does not read elements of types that have invalid byte
-    /// patterns. `read_shared` may read elements of such types, because the tests have written
-    /// valid elements.
+    /// patterns. `read_shared` may read elements of all types, because the tests have written valid
+    /// elements.
     fn read_shared<T: Element>(&self, view: &SharedView<'_, Self, T>) -> Vec<T>;
 
     /// Overwrites a view with `elements`. The number of elements must equal the view's length.
@@ -89,9 +89,9 @@ pub trait Probe: 'static {
 
     /// Enqueues *work* that reads a view, without waiting for the work. `read_later` is the
     /// counterpart of [`write_later`](Self::write_later). The returned function may be called after
-    /// the view has been dropped. The returned function returns the elements that the view contains
-    /// after all work that was enqueued before this call, and before all work that is enqueued
-    /// later.
+    /// the view has been dropped. Calling the returned function yields the elements that the view
+    /// contains after all work that was enqueued before `read_later`, and before all work that was
+    /// enqueued after it.
     fn read_later<T: Element>(&self, view: &SharedView<'_, Self, T>) -> Later<'_, T>;
 
     /// Returns the number of views that [random programs](crate::programs) read with

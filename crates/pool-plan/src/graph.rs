@@ -35,7 +35,7 @@ impl Edge {
     }
 }
 
-/// The role of a buffer, which determines if the buffer may share bytes with other buffers.
+/// The role of a buffer, which determines whether the buffer may share bytes with other buffers.
 #[derive(Clone, Copy, Debug, Default, Eq, Hash, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Deserialize, serde::Serialize))]
 #[cfg_attr(feature = "serde", serde(rename_all = "snake_case"))]
@@ -84,7 +84,8 @@ pub struct GraphBuffer {
     /// lie between the two markers.
     #[cfg_attr(feature = "serde", serde(default, deserialize_with = "crate::lists::markers"))]
     pub freed_by: Vec<usize>,
-    /// The role of the buffer, which determines if it may share bytes with other buffers.
+    /// The role of the buffer, which determines whether the buffer may share bytes with other
+    /// buffers.
     #[cfg_attr(feature = "serde", serde(default))]
     pub role: Role,
 }

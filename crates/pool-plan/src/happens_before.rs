@@ -102,7 +102,7 @@ impl HappensBeforeProblem {
         graph::witnessed(&self.edges, &self.buffers, witness)
     }
 
-    /// Returns the problem without fixed offsets. This method is useful for planning again if the
+    /// Returns the problem without fixed offsets. Use `without_offsets` to plan again if the
     /// offsets come from an older plan.
     #[must_use]
     pub fn without_offsets(mut self) -> Self {

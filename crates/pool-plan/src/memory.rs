@@ -21,7 +21,8 @@ pub struct Memory {
 }
 
 impl Memory {
-    /// Creates a memory without a capacity. The memory costs 1 per byte, and nothing for traffic.
+    /// Creates a memory without a capacity. The cost of the memory is 1 per byte, and traffic is
+    /// free.
     #[must_use]
     pub fn new(name: impl Into<String>) -> Self {
         Self { name: name.into(), capacity: None, cost: 1, traffic_cost: 0 }
@@ -87,7 +88,7 @@ pub struct Placement {
 pub struct Price {
     /// The index of the memory.
     pub memory: usize,
-    /// The time to which this price applies.
+    /// The time to which the price applies.
     pub time: i64,
     /// The price of a byte. A price of [`Price::UNIT`] corresponds to a cost of 1.
     pub price: u64,

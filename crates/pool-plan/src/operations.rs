@@ -74,7 +74,7 @@ impl Operations {
 
     /// Returns a cycle among the operations that still have pending predecessors.
     fn cycle(&self, edges: &[Edge], pending: &[u32]) -> Vec<usize> {
-        // Each of these operations waits for another operation in `waits_for`, so following the
+        // Each operation on a cycle waits for another operation on the cycle, so following the
         // edges backwards must reach some operation twice.
         let mut waits_for = vec![None; pending.len()];
         for edge in edges {

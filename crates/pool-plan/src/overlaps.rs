@@ -95,8 +95,8 @@ impl<'a> Overlaps<'a> {
         let mut looked = 0;
         for level in 0..=self.latest.len() {
             let below = self.below(level);
-            // The remaining entries of the block are searched one level below, and the blocks
-            // before it are searched one level above.
+            // The remaining entries of the current block are searched one level below, and all
+            // earlier blocks are searched one level above.
             let begin = end / BLOCK * BLOCK;
             looked += end - begin;
             for (place, &latest) in (begin..end).zip(&below[begin..end]) {

@@ -20,8 +20,8 @@ pub(super) enum InitialContent {
 }
 
 impl InitialContent {
-    /// The contents that the backend itself writes to a block. Such contents can be written without
-    /// synchronizing the queue.
+    /// The contents that the backend itself writes to a block. A backend with a queue can write
+    /// these contents without synchronizing the queue.
     pub(super) const OF_BACKEND: [Self; 3] = [Self::Zeros, Self::Value, Self::Copy];
 
     /// All kinds of contents. New variants of the enum must be added to this list as well.

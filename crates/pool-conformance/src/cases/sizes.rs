@@ -126,8 +126,8 @@ fn zero_length<P: Probe>(world: &World<'_, P>, pool: &mut Pool<P::Backend>) -> O
     assert_eq!((neither.shape(), nothing.shape()), (&[3, 0][..], &[0, 4][..]));
     world.assert_active(scope.active_slots(), 3, "slots that are handed out");
     if P::HAS_SLOTS {
-        // In a stack, an array of dynamic rank uses a cache line, with which its shape is found
-        // again.
+        // In a stack, even an empty array of dynamic rank uses a cache line, which is needed to
+        // find the array's shape.
         assert_eq!((scope.stats().reserved_bytes, scope.stats().growths), (0, 0));
     }
     let mut some = scope.try_acquire::<f64, _>(1)?;

@@ -1,6 +1,6 @@
 //! The environment of a case, which contains a probe and creates contents that identify views. The
-//! environment also records if a test makes allocations fail. If allocations fail, a pool frees its
-//! idle blocks and may allocate more often than usual.
+//! environment also records whether a test makes allocations fail. If allocations fail, a pool
+//! frees its idle blocks and may allocate more often than usual.
 
 use std::cell::Cell;
 use std::fmt::Debug;

@@ -17,8 +17,8 @@ use crate::ledger::{Fault, Ledger};
 pub(crate) struct Buffer {
     address: usize,
     pub(crate) bytes: usize,
-    /// The bytes of the block, stored in words. After the block has been freed, the value is
-    /// `None`.
+    /// The bytes of the block, stored in words. The bytes are `None` after the block has been
+    /// freed.
     pub(crate) memory: RefCell<Option<Vec<u64>>>,
     pub(crate) lane: Rc<Lane>,
 }
@@ -69,8 +69,8 @@ impl DeferredBlock {
         self.0.map(|buffer| unsafe { buffer.as_ref() })
     }
 
-    /// Returns a number that identifies the bytes of the block. The number for the block of an
-    /// empty slot is also aligned.
+    /// Returns a number that identifies the bytes of the block. Even the block of an empty slot has
+    /// an aligned address.
     #[must_use]
     pub fn address(self) -> usize {
         self.buffer().map_or(Self::ALIGN, |buffer| buffer.address)

@@ -23,7 +23,7 @@ pub use request::{HostAcquire, HostForm};
 pub(crate) use slice::{Extent, HeldSlice};
 
 /// The acquire methods that the scopes of a host backend provide. Generic code can call these
-/// methods without knowing at compile time if its backend is a host backend.
+/// methods without knowing at compile time whether its backend is a host backend.
 /// [`Probe::host_forms`](crate::Probe::host_forms) returns this type.
 pub struct HostForms<B: PoolBackend>(&'static dyn Calls<B>);
 

@@ -45,8 +45,8 @@ pub(crate) struct Recipe {
     ties: Ties,
 }
 
-/// A function that returns the rank of each item by breadth, or `None` if the watch stops the
-/// computation. Items with low ranks come first in the order.
+/// A function that ranks all items by breadth, with the first item of the order at rank 0. It
+/// returns `None` if the watch stops the computation.
 pub(crate) type Breadth<'a> = &'a (dyn Fn(&Watch<'_>) -> Option<Vec<u32>> + Sync);
 
 /// The measures of all items, from which the orders of greedy plans are computed. Each vector of

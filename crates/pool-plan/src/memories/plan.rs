@@ -19,15 +19,15 @@ pub struct MemoryPlan {
 pub struct MemoryCertificate {
     /// The end of the highest byte that is used in each memory, in bytes.
     pub peaks: Vec<u64>,
-    /// The cost of the plan. This cost is the sum of the costs of the bytes held in each memory and
-    /// of the traffic of each buffer.
+    /// The cost of the plan, which is the sum of the costs of the bytes held in each memory and of
+    /// each buffer's traffic.
     pub cost: u64,
     /// The lower bound on the cost that `prices` prove.
     pub bound: u64,
     /// The prices that prove the bound. Prices of 0 are omitted.
     pub prices: Vec<Price>,
-    /// The lower bound on the cost that an exhaustive search has proved. This bound is never lower
-    /// than `bound`.
+    /// The lower bound on the cost that an exhaustive search has proved, which is never lower than
+    /// `bound`.
     ///
     /// Unlike `bound`, `searched_bound` can only be verified by repeating the search.
     pub searched_bound: u64,

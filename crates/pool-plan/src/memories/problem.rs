@@ -13,9 +13,9 @@ use super::plan::{MemoryCertificate, MemoryPlan};
 /// A problem with buffers that have lifetimes, and with several memories. A plan places each buffer
 /// in one of the memories. Two buffers may share bytes if they are never live at the same time.
 ///
-/// The cost of a plan is the sum of two parts. The first part is, for each memory, its cost per
-/// byte times the end of its highest buffer. The second part is, for each buffer, its traffic times
-/// the traffic cost of its memory.
+/// The cost of a plan is the sum of the costs of its memories and of the costs of its buffers. The
+/// cost of a memory is its cost per byte times the end of its highest buffer. The cost of a buffer
+/// is its traffic times the traffic cost of its memory.
 ///
 /// ```
 /// use pool_plan::{Buffer, Memory, MemoryBuffer, MemoryProblem, Options};

@@ -251,7 +251,7 @@ impl<'a> Solver<'a> {
         }
     }
 
-    /// Runs the rounds of local search. One of these rounds also runs the exhaustive search.
+    /// Runs the rounds of local search. One round of local search also runs the exhaustive search.
     fn search(&mut self) -> Result<(), PlanError> {
         let most = self.options.rounds.unwrap_or(u32::MAX);
         let mut round = 0;

@@ -27,8 +27,8 @@ const RESTART_STEPS: u64 = 2_000;
 const RESTARTS: [usize; 2] = [3, 3];
 /// The number of steps of a search between two checks of the clock.
 const STEPS_UNWATCHED: u64 = 256;
-/// The work of a search between two checks of the clock, in items and sections. This amount of work
-/// takes a search about a millisecond.
+/// The work of a search between two checks of the clock, in items and sections. A search needs
+/// about a millisecond for this amount of work.
 const WORK_UNWATCHED: u64 = 1 << 18;
 /// The maximum work of a search in a round, in items and sections, if there are at most
 /// [`MANY_ITEMS`] items.

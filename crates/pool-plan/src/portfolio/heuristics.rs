@@ -38,7 +38,7 @@ impl<'a, P: Place, M: Fn() -> P + Sync> Heuristics<'a, M> {
     }
 
     /// Returns the plan that places the buffers in the order of an earlier plan, or the plan of the
-    /// first recipe if there is no earlier plan. This function has no time limit. `bound` is a
+    /// first recipe if there is no earlier plan. The first plan has no time limit. `bound` is a
     /// lower bound on the peak of every plan.
     pub(super) fn first(&mut self, bound: u64) -> Result<Standing, PlanError> {
         let watch = Watch::new(&|| true);

@@ -1,12 +1,12 @@
 //! Validation by reachability. For each buffer, the validator walks backwards from the buffer's
-//! alloc marker. It does so for up to 1,024 buffers at a time. If two buffers share bytes, the walk
+//! alloc marker. Up to 1,024 buffers are handled at a time. If two buffers share bytes, the walk
 //! from one of them must reach all uses of the other.
 //!
 //! If two buffers share bytes, at most one of them is finished before the other begins, because the
-//! graph has no cycles. It is therefore sufficient to count pairs of buffers. If the number of
-//! buffers that are ordered with a buffer equals the number of buffers that share bytes with it,
-//! all of them are ordered. The validator stores no pairs, so its memory use grows linearly with
-//! the problem.
+//! graph has no cycles. Counting pairs of buffers is therefore sufficient. If the number of buffers
+//! that are ordered with a buffer equals the number of buffers that share bytes with it, all of
+//! them are ordered. The validator stores no pairs, so its memory use grows linearly with the
+//! problem.
 
 use super::ends::{PlacedBuffer, ends};
 use super::witness::{self, Witnessed};

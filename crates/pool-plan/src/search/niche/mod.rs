@@ -105,7 +105,7 @@ pub(crate) struct NicheSearch<'a> {
     skyline: Skyline<'a>,
     focus: Focus,
     random: Random,
-    /// The preference for each item. Items with higher preferences are tried first.
+    /// The preference for each item. The search tries items with higher preferences first.
     preferences: Vec<f64>,
     path: Vec<Vertex>,
     lists: Vec<u32>,
