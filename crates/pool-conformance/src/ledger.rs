@@ -98,7 +98,7 @@ pub enum Refusal {
     Once(usize),
     /// Skips this number of allocations and refuses all later ones.
     From(usize),
-    /// Refuses each allocation that would raise the number of allocated bytes above this limit.
+    /// Refuses each allocation that would raise the number of allocated bytes above this number.
     Above(usize),
     /// Skips this number of allocations and panics in the next one.
     PanicOnce(usize),

@@ -49,8 +49,8 @@ pub trait Probe: 'static {
     fn context(&self) -> <Self::Backend as PoolBackend>::Context;
 
     /// Returns the address at which a view starts. If blocks have no addresses, returns a number
-    /// that identifies the bytes of the view. Like addresses, these numbers must count bytes,
-    /// starting at a multiple of the backend's alignment.
+    /// that identifies the bytes of the view. Like addresses, the identifying numbers must count
+    /// bytes, starting at a multiple of the backend's alignment.
     fn address<T: Element>(&self, view: &View<'_, Self, T>) -> usize {
         self.shared_address::<T>(&view.as_view())
     }
@@ -177,7 +177,7 @@ pub trait Probe: 'static {
     /// Returns the acquire methods for elements of any `Copy` type, which only host backends
     /// provide. If the backend is a [`HostBackend`](crate::HostBackend), return
     /// `Some(HostForms::new())`. Random programs mix host methods, which mark slots, with all other
-    /// methods. If the result is `None`, random programs use only methods that every backend
+    /// methods. If `host_forms` returns `None`, random programs use only methods that every backend
     /// supports.
     fn host_forms(&self) -> Option<HostForms<Self::Backend>> {
         None
@@ -199,10 +199,10 @@ pub trait Probe: 'static {
     /// frees are not detected.
     fn accounting(&self) -> Result<&Ledger, SkipReason>;
 
-    /// Returns the ledger that the backend [asks](Ledger::ask) before every allocation. The tests
-    /// use this ledger to choose which allocations fail. A refused allocation either makes
-    /// `allocate` return an error, which the pool reports as [`PoolError::OutOfMemory`], or makes
-    /// it panic.
+    /// Returns the ledger that the backend [asks](Ledger::ask) before every allocation. With the
+    /// help of this ledger, the tests choose which allocations fail. A refused allocation either
+    /// makes `allocate` return an error, which the pool reports as [`PoolError::OutOfMemory`], or
+    /// makes it panic.
     ///
     /// # Errors
     ///

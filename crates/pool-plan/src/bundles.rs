@@ -16,8 +16,8 @@ use crate::work::Watch;
 /// The maximum number of passes over all items. Deeply nested bundles need more passes, but most of
 /// these passes visit only a few items.
 const MOST_PASSES: usize = 24;
-/// The maximum number of items for which bundles are formed. For this number of items, a pass and
-/// the first plan of the bundles take a few milliseconds.
+/// The maximum number of items for which bundles are formed. A pass over this number of items, and
+/// the first plan of their bundles, take a few milliseconds.
 const MOST_ITEMS: usize = 1 << 15;
 /// The number that stands for "no bundle".
 const NONE: u32 = u32::MAX;
@@ -25,7 +25,7 @@ const NONE: u32 = u32::MAX;
 /// The items of a timeline, combined into bundles.
 #[derive(Debug)]
 pub(crate) struct Bundles {
-    /// The items, followed by the bundles. Each bundle comes after its parts.
+    /// The items, followed by the bundles. A bundle comes after all of its parts.
     nodes: Vec<Node>,
     /// The number of nodes that represent items.
     items: usize,

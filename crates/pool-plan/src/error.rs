@@ -77,8 +77,8 @@ pub enum PlanError {
         /// The index of the second buffer.
         second: usize,
     },
-    /// The problem contains more buffers, edges, markers or gaps than the planner accepts. Without
-    /// this limit, the memory use of the planner itself would be unbounded.
+    /// The problem contains more buffers, edges, markers or gaps than the planner accepts. The
+    /// limit keeps the planner's own memory use within bounds.
     #[error("{count} {what} are more than {limit}, the most that is planned")]
     TooMany {
         /// The name of the list that is too long.

@@ -9,7 +9,7 @@ pub enum EdgeKind {
     #[default]
     Full,
     /// The second operation may begin while the first is still running (programmatic dependent
-    /// launch, launch order). An edge of this kind does not order memory accesses.
+    /// launch, launch order). A programmatic edge does not order memory accesses.
     Programmatic,
 }
 

@@ -2,8 +2,8 @@
 //!
 //! Spans are sorted by the sections in which they begin. Spans that begin within another span are
 //! adjacent in the sorted list. Spans that began earlier and are still live are found with the help
-//! of the latest end of each block of spans, of each block of blocks, and so on. A query reads
-//! memory sequentially, and the data structure needs only 16 bytes per span.
+//! of the latest ends of blocks of spans. A query reads memory sequentially, and the data structure
+//! needs only 16 bytes per span.
 
 use std::ops::Range;
 use std::sync::OnceLock;

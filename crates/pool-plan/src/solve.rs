@@ -24,9 +24,9 @@ use crate::timeline::Timeline;
 use crate::violation::Violation;
 use crate::work::{Limit, Watch};
 
-/// The maximum number of pairs of conflicting items for which a timeline is searched exactly. If
-/// there were more pairs, a single step of the search would take a millisecond. Repairs do not need
-/// a list of pairs, because they find conflicts on demand.
+/// The maximum number of pairs of conflicting items for which a timeline is searched exactly. A
+/// search of more pairs would take a millisecond for a single step. Repairs do not need a list of
+/// pairs, because they find conflicts on demand.
 const TIMELINE_CONFLICT_LIMIT: usize = 4_000_000;
 /// The maximum number of pairs of conflicting items for which a graph is searched exactly or
 /// repaired.

@@ -7,8 +7,8 @@
 
 use crate::tasks;
 
-/// The number of squares below which the rows are not halved further. The words of this number of
-/// squares fill one cache line.
+/// The number of squares below which the rows are not halved further. The words of eight squares
+/// fill one cache line.
 const SQUARES_TOGETHER: usize = 8;
 
 /// A range of rows of a square matrix.

@@ -88,8 +88,8 @@ fn rewind_to<P: Probe>(_: &World<'_, P>, pool: &mut DynamicPool<P::Backend>) -> 
 }
 
 /// Checks that a rewind never raises the number of active slots. A checkpoint can record more slots
-/// than are active only after a reset or after a rewind past the checkpoint. However, a reset and a
-/// rewind remove the checkpoint from the stack.
+/// than are active only after a reset or after a rewind past the checkpoint. A reset and a rewind
+/// both remove the checkpoint from the stack, so the case cannot occur.
 fn never_raises<P: Probe>(_: &World<'_, P>, pool: &mut DynamicPool<P::Backend>) -> Outcome<P> {
     for _ in 0..4 {
         pool.try_acquire::<u8>(9)?;

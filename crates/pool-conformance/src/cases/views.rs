@@ -94,8 +94,8 @@ enum Given {
 const ALL_GIVEN: [Given; 4] = [Given::Value, Given::Zeros, Given::FromHost, Given::Copy];
 
 impl Given {
-    /// Writes contents of this kind to a view. If the contents are copied from a view, they are
-    /// copied from `source`.
+    /// Writes the contents to a view. If the contents are copied from a view, they are copied from
+    /// `source`.
     fn give<P: Probe, T: Sample>(
         self,
         view: &mut View<'_, P, T>,

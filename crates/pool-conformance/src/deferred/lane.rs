@@ -155,7 +155,7 @@ impl Lane {
         self.commands.borrow_mut().push_back(command);
     }
 
-    /// Postpones commands until the next read. Only faulty backends call this method.
+    /// Postpones commands until the next read. Only faulty backends call `postpone`.
     pub(crate) fn postpone(&self, commands: [Command; 2]) {
         self.postponed.borrow_mut().extend(commands);
     }
@@ -165,8 +165,8 @@ impl Lane {
         self.commands.borrow_mut().append(&mut self.postponed.borrow_mut());
     }
 
-    /// Enqueues a command in front of the last enqueued command. Only faulty backends call this
-    /// method.
+    /// Enqueues a command in front of the last enqueued command. Only faulty backends call
+    /// `push_before_last`.
     pub(crate) fn push_before_last(&self, command: Command) {
         let mut commands = self.commands.borrow_mut();
         let at = commands.len().saturating_sub(1);

@@ -80,7 +80,7 @@ impl<'s, T: Element> DeferredView<'s, T> {
     }
 
     /// Writes `elements` immediately, before all enqueued work. The number of elements in
-    /// `elements` must equal the view's length. Only faulty backends call this method.
+    /// `elements` must equal the view's length. Only faulty backends call `write_at_once`.
     pub(crate) fn write_at_once(&mut self, elements: &[T]) {
         let Some(buffer) = self.part.block.buffer() else { return };
         let Part { block, offset, .. } = self.part;
@@ -120,7 +120,7 @@ impl<'s, T: Element> DeferredViewRef<'s, T> {
         Self { part: Part::new(block, length), elements: PhantomData }
     }
 
-    /// Returns the view shifted by `bytes` bytes. Only faulty backends call this method.
+    /// Returns the view shifted by `bytes` bytes. Only faulty backends call `moved_by`.
     pub(crate) fn moved_by(mut self, bytes: usize) -> Self {
         self.part.offset += bytes;
         self

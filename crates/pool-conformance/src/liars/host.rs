@@ -1,6 +1,6 @@
 //! Faulty backends with host memory, which wrap the heap backend and the toy with a ledger. Slices
-//! can make the same mistakes as queues. None of these backends accesses memory outside the bytes
-//! of a block.
+//! can make the same mistakes as queues. No faulty backend with host memory accesses memory outside
+//! the bytes of a block.
 
 use std::cell::Cell;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};

@@ -27,8 +27,8 @@ pub(super) struct SlotContents {
     zeroed: Range<usize>,
 }
 
-/// The bytes of a recycled view that must be zero. The offsets of these bytes are counted from the
-/// start of the view.
+/// The bytes of a recycled view that must be zero. All offsets are counted from the start of the
+/// view.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Remains {
     zeros: Vec<Range<usize>>,

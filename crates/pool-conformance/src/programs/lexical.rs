@@ -175,8 +175,8 @@ impl<P: Probe> Machine<'_, P> {
         }
     }
 
-    /// Opens a scope the number of times that the program specifies. After each of these times,
-    /// checks that everything outside the scope is unchanged.
+    /// Opens a scope the number of times that the program specifies. After each time, checks that
+    /// everything outside the scope is unchanged.
     pub(super) fn run_nested<'s>(
         &mut self,
         scope: &mut Scope<'s, P::Backend>,

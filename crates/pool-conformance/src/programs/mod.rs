@@ -10,8 +10,8 @@
 //! freed when its pool was dropped.
 //!
 //! With a host backend, programs also use elements of any `Copy` type, uninitialised room, vectors,
-//! and slices that are kept. Elements of these types leave bytes in a block, and later reads must
-//! find zeros in these bytes.
+//! and slices that are kept. These elements leave bytes in a block, and later reads must find zeros
+//! in such bytes.
 //!
 //! Programs are values. The module [`strategy`] generates random programs that shrink, and a test
 //! can run any program.

@@ -120,8 +120,8 @@ pub struct Nested {
 /// An inner scope from which one slice is kept.
 #[derive(Clone, Debug)]
 pub struct Keep {
-    /// The steps that run before the slice is acquired. If these steps leave the scope, no slice is
-    /// kept.
+    /// The steps that run before the slice is acquired. If one of these steps leaves the scope, no
+    /// slice is kept.
     pub steps: Vec<Step>,
     /// The call that acquires the slice, with a method that initialises its elements.
     pub acquire: HostAcquire,

@@ -131,8 +131,7 @@ impl<'a> Choices<'a> {
         }
     }
 
-    /// Chooses the steps of a scope. In this scope, further scopes may be nested up to `depth`
-    /// levels deep.
+    /// Chooses the steps of a scope. The steps may nest further scopes, up to `depth` levels deep.
     fn steps(&mut self, depth: usize) -> Vec<Step> {
         let count = self.below(STEPS);
         self.many(count, |choices| choices.step(depth))
@@ -349,7 +348,7 @@ impl<'a> Choices<'a> {
     fn dynamic_refusal(&mut self) -> DynamicStep {
         match self.refusal() {
             _ if !self.refusals => DynamicStep::Checkpoint,
-            // A quarter of these steps end all refusals.
+            // A quarter of the chosen refusal steps end all refusals.
             Refusal::Above(_) => DynamicStep::Refuse(Refusal::Never),
             other => DynamicStep::Refuse(other),
         }

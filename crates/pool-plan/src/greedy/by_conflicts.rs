@@ -53,8 +53,8 @@ struct Listed {
     start: u64,
     end: u64,
     item: u32,
-    /// The index of the first word in the item's row that may contain unplaced items. The words
-    /// before this index contain only items that have been placed.
+    /// The index of the first word in the item's row that may contain unplaced items. All words
+    /// before this one contain only placed items.
     word: u32,
 }
 
@@ -100,7 +100,7 @@ impl<'a> ConflictPlacer<'a> {
         room.offset()
     }
 
-    /// Adds a placed item to the list.
+    /// Adds a placed item to the list that is sorted by address.
     fn list(&mut self, item: usize, offset: u64) {
         let end = offset + self.items[item].size;
         let one = Listed { start: offset, end, item: index(item), word: 0 };
@@ -125,7 +125,7 @@ impl<'a> ConflictPlacer<'a> {
         looked
     }
 
-    /// Places items with the help of the list. See [`Place::place_while`].
+    /// Places items with the help of the list of placed items. See [`Place::place_while`].
     fn place_by_list(&mut self, order: &Order, limit: u64, watch: &Watch<'_>) -> Placement {
         let (mut offsets, mut peak) = (vec![0; self.items.len()], 0);
         self.listed.clear();
@@ -170,7 +170,7 @@ impl<'a> ConflictPlacer<'a> {
         if peak >= limit { Placement::Higher } else { Placement::Done { offsets, peak } }
     }
 
-    /// Places items with the help of their rows. See [`Place::place_while`].
+    /// Places items with the help of the rows of the conflict matrix. See [`Place::place_while`].
     fn place_by_rows(&mut self, order: &Order, limit: u64, watch: &Watch<'_>) -> Placement {
         let (mut offsets, mut peak) = (vec![0; self.items.len()], 0);
         self.placed.fill(0);

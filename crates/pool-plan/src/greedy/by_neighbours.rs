@@ -1,9 +1,9 @@
 //! A placer for timelines in which each buffer overlaps only a few others.
 //!
-//! In memory, the spans that overlap a buffer's span are adjacent, and so are the addresses of
-//! these spans. The placer collects the addresses of all neighbours, sorts them, and searches them
-//! for a free range. If few buffers are live at the same time, placing by neighbours is faster than
-//! using a tree over time. If many buffers are live at the same time, a tree over time is faster.
+//! In memory, all spans that overlap a buffer's span are adjacent, and so are their addresses. The
+//! placer collects the addresses of all neighbours, sorts them, and searches them for a free range.
+//! If few buffers are live at the same time, placing by neighbours is faster than using a tree over
+//! time. If many buffers are live at the same time, a tree over time is faster.
 
 use super::orders::Order;
 use super::place::Placement;

@@ -45,8 +45,8 @@ pub(crate) struct Recipe {
     ties: Ties,
 }
 
-/// A function that ranks all items by breadth, with the first item of the order at rank 0. It
-/// returns `None` if the watch stops the computation.
+/// A function that ranks all items by breadth, with the first item of the order at rank 0. The
+/// function returns `None` if the watch stops the computation.
 pub(crate) type Breadth<'a> = &'a (dyn Fn(&Watch<'_>) -> Option<Vec<u32>> + Sync);
 
 /// The measures of all items, from which the orders of greedy plans are computed. Each vector of
@@ -188,9 +188,9 @@ impl Measures<'_> {
     /// given. New items come last, in descending order of size.
     ///
     /// If each item is placed in the lowest free range, no item ends up higher than in the earlier
-    /// plan. The items that are placed before an item are no higher than in the earlier plan, and
-    /// those that conflict with it were below it in the earlier plan. Unless there are new items,
-    /// the new plan is therefore no worse than the earlier plan.
+    /// plan. The items that are placed before an item are no higher than in the earlier plan. Those
+    /// that conflict with it were below it in the earlier plan. Unless there are new items, the new
+    /// plan is therefore no worse than the earlier plan.
     // Uncounted: the loop needs no counter, because the function makes only one pass over a plan
     // that the caller may supply.
     pub(crate) fn last_order(&self) -> Option<Order> {

@@ -141,7 +141,7 @@ impl Room {
     }
 
     /// Considers the free addresses between the end of the passed ranges and `end`. The search
-    /// selects these addresses if the bytes fit with a smaller surplus than in the best range so
+    /// selects the free addresses if the bytes fit with a smaller surplus than in the best range so
     /// far.
     fn leave(&mut self, end: u64) {
         let aligned = self.free_from.next_multiple_of(self.alignment);

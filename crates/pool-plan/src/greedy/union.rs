@@ -1,5 +1,5 @@
-//! The union of several sorted lists of ranges. A placer computes the union to find the addresses
-//! that are occupied during a new buffer's lifetime.
+//! The union of several sorted lists of ranges. A placer uses the union to find the addresses that
+//! are occupied during a new buffer's lifetime.
 
 /// Several sorted lists of disjoint ranges, and the union of these lists.
 ///

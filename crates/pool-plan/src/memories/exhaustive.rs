@@ -31,8 +31,8 @@ pub(super) struct Search<'a> {
     order: Vec<usize>,
     /// The lowest possible total cost of all buffers from each position of the order on.
     asked_after: Vec<i128>,
-    /// An earlier memory that can replace each memory, because it has the same capacity and costs
-    /// and is allowed for the same buffers.
+    /// The earlier memory, if any, that can replace each memory, because it has the same capacity
+    /// and costs and is allowed for the same buffers.
     twin: Vec<Option<usize>>,
     memory_of: Vec<usize>,
     /// The live bytes of each memory in each section.
@@ -280,8 +280,8 @@ mod tests {
         MemoryProblem::new(memories, buffers.collect()).unwrap()
     }
 
-    /// The search starts without a plan, so that no other method can have found the optimum
-    /// already.
+    /// The search starts without a plan, so that it must find the optimum without the help of
+    /// another method.
     #[test]
     fn the_search_alone_finds_what_all_assignments_have() {
         let monitor = Monitor::new();

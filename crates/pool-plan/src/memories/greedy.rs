@@ -94,7 +94,7 @@ pub(super) fn place(
 ) -> Option<Standing> {
     let memories = instance.memories();
     let mut placements = vec![Placement { memory: 0, offset: 0 }; instance.len()];
-    // For each memory, the start, end and number of each placed buffer, sorted by start.
+    // The start, the end and the number of each placed buffer in each memory, sorted by start.
     let mut placed: Vec<Vec<(u64, u64, usize)>> = vec![Vec::new(); memories.len()];
     let mut peaks = vec![0_u64; memories.len()];
     let is_fixed = |&buffer: &usize| instance.problem.buffers()[buffer].buffer.offset.is_some();

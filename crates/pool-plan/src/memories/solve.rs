@@ -19,8 +19,8 @@ use super::problem::MemoryProblem;
 use super::search::Assignment;
 
 /// The number of memories up to which the solver checks every set of memories for sufficient
-/// capacity. With more memories, the solver checks only each single memory and the set of all
-/// memories.
+/// capacity. If there are more memories, the solver checks only each single memory and the set of
+/// all memories.
 const MOST_IN_SETS: usize = 10;
 /// The number of steps of the exhaustive search for each round that the options allow.
 const STEPS_A_ROUND: u64 = 50_000;
@@ -149,7 +149,7 @@ struct Solver<'a> {
     options: &'a Options,
     limit: Limit<'a>,
     best: Option<Standing>,
-    /// The cost, the order and the rule of the best joint greedy plan.
+    /// The cost of the best joint greedy plan, with the order and the rule that lead to it.
     best_order: Option<(u64, Vec<usize>, Rule)>,
     proof: Proof,
     /// The lower bound on the cost that the exhaustive search proved.

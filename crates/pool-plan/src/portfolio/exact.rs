@@ -107,7 +107,8 @@ impl<'a> Exact<'a> {
     }
 
     /// Returns the number of searches that continue from the previous round. A round starts with
-    /// these searches. If there are no niche searches, the number is 0.
+    /// the searches that continue from the previous round. If there are no niche searches, the
+    /// number is 0.
     pub(super) fn continued(&self) -> usize {
         if self.niches.is_empty() { 0 } else { self.niches.len() + self.lasting.len() }
     }

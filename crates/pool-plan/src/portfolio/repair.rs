@@ -117,7 +117,7 @@ impl<'a> Repair<'a> {
     }
 
     /// Puts items back until no removed item is left or the total work reaches `work`. Returns
-    /// `true` if no removed item is left.
+    /// `true` if all removed items have been put back.
     pub(super) fn run(&mut self, work: u64) -> bool {
         while self.work < work {
             let Some((_, item)) = self.open.pop() else { return true };

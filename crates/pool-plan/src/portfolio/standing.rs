@@ -10,6 +10,6 @@ pub(super) struct Standing {
     /// The order and the rule from which a greedy placer computes this plan, or a plan that is not
     /// much worse.
     pub(super) order: Order,
-    /// A lower bound on the peak of every plan.
+    /// A lower bound on the peak of every plan for the problem.
     pub(super) least: u64,
 }

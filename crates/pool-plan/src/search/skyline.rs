@@ -16,7 +16,8 @@ use crate::work::Work;
 /// The factor by which the weight of a failure grows from one dead end to the next, so that older
 /// failures count less.
 const GROWTH: f64 = 1.0005;
-/// The maximum weight of a single failure. If a failure adds more, all weights are scaled down.
+/// The maximum weight of a single failure. All weights are scaled down if a failure adds more than
+/// this weight.
 const MOST_WEIGHT: f64 = 1e100;
 
 /// A change to the partial plan, together with the previous value.
@@ -276,7 +277,7 @@ impl<'a> Skyline<'a> {
     fn look_at(&mut self, section: usize) -> bool {
         let instance = self.instance;
         let items = self.work.over(instance.sections.row(section));
-        // Only items whose lowest offset is above `room` can make the stack too high.
+        // Only items whose lowest offset is above `room` can make the stack of open items too high.
         let Some(room) = self.capacity.checked_sub(self.book.open()[section]) else { return false };
         let mut now = Section { floor: u64::MAX, top: u64::MAX };
         let (mut released, mut late, mut latest) = (0, 0, 0);
@@ -302,8 +303,8 @@ impl<'a> Skyline<'a> {
         if is_possible && latest + late > self.capacity {
             self.jobs.sort_unstable_by_key(|job| job.0);
             for &(lowest, size) in &self.jobs {
-                // All items with this or a higher lowest offset must fit between the offset and the
-                // capacity.
+                // All items whose lowest offset is at least `lowest` must fit between `lowest` and
+                // the capacity.
                 is_possible &= lowest.saturating_sub(released) <= room;
                 released += size;
             }

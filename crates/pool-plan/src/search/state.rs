@@ -10,7 +10,7 @@
 //! has been raised, a stronger check applies, because no open item can begin below its lowest
 //! offset. Stacking the open items in order of their lowest offsets gives the lowest possible top
 //! (one machine with release dates, Jackson 1955). Only items that begin above the section's spare
-//! room can make the stack too high, so the other items need not be sorted.
+//! room can make the stack too high, so only these items are sorted.
 
 use super::book::Book;
 use super::instance::Instance;
@@ -226,8 +226,8 @@ impl<'a> State<'a> {
             }
             self.jobs.sort_unstable();
             for &(lowest, size) in &self.jobs {
-                // All items with this or a higher lowest offset must fit between the offset and the
-                // capacity.
+                // All items whose lowest offset is at least `lowest` must fit between `lowest` and
+                // the capacity.
                 possible &= lowest - released.min(lowest) <= room;
                 released += size;
             }

@@ -5,7 +5,7 @@
 //! lowest offset of the section's open items. The floor is a niche of the skyline, as in the checks
 //! of vertical positions in strip packing (Côté, Dell'Amico and Iori 2014). The search tries to
 //! place each of the items that can begin at the floor. As a last option, the search leaves the
-//! floor empty. Each of the items must then rest on another open item.
+//! floor empty. Each item that can begin at the floor must then rest on another open item.
 //!
 //! The search never misses a plan. Consider, among all plans that are consistent with a vertex, the
 //! plan with the smallest sum of offsets. If none of the items that can begin at the floor is at
@@ -43,8 +43,8 @@ const LITTLE_SLACK: f64 = 1.0 / 1024.0;
 /// The amount of random noise that is added to preferences, after each preference has been tried
 /// without noise.
 const NOISE: f64 = 0.6;
-/// The maximum number of changes on a path from the root. The changes take up to 96 MiB. If there
-/// are more, the search restarts.
+/// The maximum number of changes on a path from the root. If the number of changes exceeds this
+/// limit, which takes 96 MiB of memory, the search restarts.
 const MOST_CHANGES: usize = 1 << 22;
 
 /// The rule that selects a section at each vertex.
@@ -105,7 +105,7 @@ pub(crate) struct NicheSearch<'a> {
     skyline: Skyline<'a>,
     focus: Focus,
     random: Random,
-    /// The preference for each item. The search tries items with higher preferences first.
+    /// The preference for each item. Items with high preferences are tried first.
     preferences: Vec<f64>,
     path: Vec<Vertex>,
     lists: Vec<u32>,
