@@ -190,8 +190,8 @@ pub trait Probe: 'static {
     /// The blocks are reported by the backend itself ([`HeapBackend`](crate::HeapBackend)), or by
     /// an adaptor that sees the calls of the pool ([`LedgeredBackend`](crate::LedgeredBackend)). A
     /// use of a freed block is detected only if the backend keeps freed memory and records the use
-    /// ([`Ledger::note_fault`]). For all other backends, only a sanitizer or Miri detects such a
-    /// use.
+    /// ([`Ledger::note_fault`]). For all other backends, only a sanitizer or Miri detects uses of
+    /// freed blocks.
     ///
     /// # Errors
     ///
@@ -199,10 +199,10 @@ pub trait Probe: 'static {
     /// frees are not detected.
     fn accounting(&self) -> Result<&Ledger, SkipReason>;
 
-    /// Returns the ledger that the backend [asks](Ledger::ask) before every allocation. With the
-    /// help of this ledger, the tests choose which allocations fail. A refused allocation either
-    /// makes `allocate` return an error, which the pool reports as [`PoolError::OutOfMemory`], or
-    /// makes it panic.
+    /// Returns the ledger that the backend [asks](Ledger::ask) before every allocation. The tests
+    /// use the ledger to choose which allocations fail. A refused allocation either makes
+    /// `allocate` return an error, which the pool reports as [`PoolError::OutOfMemory`], or makes
+    /// it panic.
     ///
     /// # Errors
     ///

@@ -1,5 +1,5 @@
-//! The probe of the [`Toy`] backend, which is wrapped in a ledger. Backends whose views are slices
-//! need a probe of exactly this kind.
+//! The probe of the [`Toy`] backend, which is wrapped in a ledger. Any backend whose views are
+//! slices needs a similar probe.
 
 use crate::ledger::Ledger;
 use crate::ledgered::{LedgeredBackend, LedgeredContext};

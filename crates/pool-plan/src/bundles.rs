@@ -4,9 +4,9 @@
 //! Items of equal size with consecutive lifetimes form a chain, and all items of a chain lie at the
 //! same offset. Items that are live in the same sections form a pile, in which each item lies on
 //! top of the previous one. Bundles are combined into larger chains and piles until no more can be
-//! combined. Bundles exclude some plans. Nevertheless, bundles are useful, because they undo any
-//! number of straight cuts of a rectangle, and because the tensors of a neural network form chains.
-//! Chains are formed before piles, because equal sizes are a stronger hint than equal lifetimes.
+//! combined. Bundles exclude some plans. Bundles are useful because they undo any number of
+//! straight cuts of a rectangle, and because the tensors of a neural network form chains. Chains
+//! are formed before piles, because equal sizes are a stronger hint than equal lifetimes.
 
 use crate::adjacency::{index, indices};
 use crate::item::Item;
@@ -16,8 +16,8 @@ use crate::work::Watch;
 /// The maximum number of passes over all items. Deeply nested bundles need more passes, but most of
 /// these passes visit only a few items.
 const MOST_PASSES: usize = 24;
-/// The maximum number of items for which bundles are formed. A pass over this number of items, and
-/// the first plan of their bundles, take a few milliseconds.
+/// The maximum number of items for which bundles are formed. Making a pass and planning the bundles
+/// for the first time take a few milliseconds for this number of items.
 const MOST_ITEMS: usize = 1 << 15;
 /// The number that stands for "no bundle".
 const NONE: u32 = u32::MAX;

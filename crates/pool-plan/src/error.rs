@@ -265,7 +265,7 @@ pub enum PlanError {
         line: usize,
         /// The column in characters, starting at 1.
         column: usize,
-        /// A description of the mistake at this line and column.
+        /// A description of the mistake at the line and the column.
         message: String,
     },
     /// The planner computed a plan that the validator rejects, which is a bug in this crate.
@@ -280,7 +280,7 @@ pub enum PlanError {
 }
 
 /// Returns an error and its sources in one line: `error: source: source`. The `Display`
-/// implementations of this crate's errors do not print the sources of an error.
+/// implementations of this crate's errors print only the error itself, without its sources.
 ///
 /// ```
 /// use pool_plan::{Buffer, IntervalProblem, error_chain};

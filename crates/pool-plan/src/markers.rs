@@ -1,6 +1,7 @@
 //! Finds buffers with a free marker that precedes the alloc marker. Every use of a buffer comes
 //! after the alloc marker and before a free marker, so a buffer with reversed markers could never
-//! be used. A problem that contains such a buffer is refused, because the markers must be wrong.
+//! be used. If a problem contains a free marker that precedes its alloc marker, the problem is
+//! refused, because the markers must be wrong.
 
 use crate::error::PlanError;
 use crate::graph::{Edge, GraphBuffer};
@@ -22,7 +23,7 @@ struct Doubt {
 /// marker.
 ///
 /// # Errors
-/// The error contains the first buffer with such a free marker, and the marker.
+/// The error names the first buffer for which this is the case, and its free marker.
 pub(crate) fn check(
     operations: &Operations,
     order: &[u32],
@@ -40,8 +41,8 @@ pub(crate) fn check(
     let after = operations.after(edges.iter());
     doubts.sort_unstable_by_key(|doubt| (doubt.free, doubt.alloc));
     let mut worst: Option<(usize, usize)> = None;
-    // For each position in the order of operations, one bit for each of 64 free markers. A bit is
-    // set if its free marker precedes the operation at the position.
+    // An entry for each position in the order of operations, with one bit for each of 64 free
+    // markers. A bit is set if its free marker precedes the operation at the position.
     let mut before: Vec<u64> = Vec::new();
     for some in doubts.chunks(64) {
         let first = some[0].free;

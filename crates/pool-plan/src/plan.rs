@@ -47,8 +47,8 @@ pub enum Proof {
     /// The peak equals the lower bound. The witness of the certificate proves that the peak equals
     /// the bound, and is easy to verify.
     Witness,
-    /// An exhaustive search found no plan with a lower peak. The only method of verifying this
-    /// proof is to repeat the search.
+    /// An exhaustive search found no plan with a lower peak. Verifying this proof requires another
+    /// exhaustive search.
     Search,
     /// There is no proof yet, but a proof is likely. With ten times the budget, more than half of
     /// all similar problems were solved optimally.

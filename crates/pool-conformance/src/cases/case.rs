@@ -126,7 +126,7 @@ fn conclude<T>(mut pool: T, ended: Result<Ending, String>, check: impl FnOnce(&m
 }
 
 /// The prefix of messages from checks that run after every case. Messages from a case's own checks
-/// do not have this prefix.
+/// have no prefix.
 pub(crate) const AFTERWARDS: &str = "afterwards: ";
 
 /// Checks that no block was misused, and that no block remains allocated.

@@ -20,7 +20,7 @@ pub(super) enum InitialContent {
 }
 
 impl InitialContent {
-    /// The contents that the backend itself writes to a block. A backend with a queue can write
+    /// The contents that the backend itself writes to a block. With a queue, the backend writes
     /// these contents without synchronizing the queue.
     pub(super) const OF_BACKEND: [Self; 3] = [Self::Zeros, Self::Value, Self::Copy];
 

@@ -217,8 +217,8 @@ fn enter<'p, P: Probe, T: Sample>(
     Ok(())
 }
 
-/// The number of commands that a case enqueues before it waits. A backend is unlikely to buffer
-/// this number of commands.
+/// The number of commands that a case enqueues before it waits. The number is higher than the
+/// number of commands that any backend is likely to buffer.
 const LONG: usize = if cfg!(miri) { 30 } else { 4_000 };
 
 fn long_queue<P: Probe>(world: &World<'_, P>, pool: &mut Pool<P::Backend>) -> Outcome<P> {

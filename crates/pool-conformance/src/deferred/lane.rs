@@ -106,7 +106,7 @@ pub(crate) enum Command {
     /// Repeats a pattern from the start of the block until `bytes` bytes are written.
     Repeat { block: DeferredBlock, pattern: Vec<u8>, bytes: usize },
     /// Copies the bytes of a source at the time at which the command runs. Only faulty backends
-    /// enqueue this command, because it reads the source too late.
+    /// enqueue `WriteFrom`, because the command reads the source too late.
     WriteFrom { block: DeferredBlock, source: Rc<[AtomicU8]> },
     /// Reads bytes from the block, starting at an offset.
     Read { block: DeferredBlock, offset: usize, bytes: usize, into: Rc<RefCell<Vec<u8>>> },

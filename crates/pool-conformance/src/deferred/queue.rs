@@ -15,8 +15,8 @@ use crate::ledger::Ledger;
 pub struct Queue {
     lane: Rc<Lane>,
     /// All buffers that the queue has ever created. A buffer remains an identity until the queue is
-    /// dropped, even after its memory has been freed. Work on a freed block is detected for this
-    /// reason, and has no other effect.
+    /// dropped, even after its memory has been freed. Work on a freed block is therefore detected,
+    /// and has no other effect.
     buffers: RefCell<Vec<DeferredBlock>>,
 }
 

@@ -28,7 +28,7 @@ pub struct DeferredViewRef<'s, T> {
     elements: PhantomData<&'s [T]>,
 }
 
-/// A range of elements in a block. Exclusive and shared views both contain such a range.
+/// A range of elements in a block. Exclusive views and shared views both contain a `Part`.
 struct Part<T> {
     block: DeferredBlock,
     /// The offset of the first element in the block, in bytes.

@@ -22,8 +22,8 @@ pub(crate) use keep::KeepBody;
 pub use request::{HostAcquire, HostForm};
 pub(crate) use slice::{Extent, HeldSlice};
 
-/// The acquire methods that the scopes of a host backend provide. Generic code can call these
-/// methods without knowing at compile time whether its backend is a host backend.
+/// The acquire methods that the scopes of a host backend provide. Generic code can call the host's
+/// acquire methods without knowing at compile time whether its backend is a host backend.
 /// [`Probe::host_forms`](crate::Probe::host_forms) returns this type.
 pub struct HostForms<B: PoolBackend>(&'static dyn Calls<B>);
 

@@ -88,10 +88,10 @@ fn check_host_forms<B: HostBackend>(pool: &mut Pool<Backend<B>>) -> Armed<(), B>
         HostKind::Optional,
         HostKind::Text,
     ];
-    // Under Miri, only the first two kinds are tested. The first kind has no bytes, and the second
-    // kind has padding.
+    // Under Miri, only the first two kinds are tested. The kind `Unit` has no bytes, and the kind
+    // `Pair` has padding.
     let kinds = if cfg!(miri) { &all_kinds[..2] } else { &all_kinds[..] };
-    // If the length is odd, `acquire_from_iter` receives an iterator with an exact size hint. The
+    // `acquire_from_iter` receives an iterator with an exact size hint if the length is odd. The
     // two long lengths do not fit in the armed block.
     let lengths: &[usize] = if cfg!(miri) { &[5, 6] } else { &[5, 6, 200, 201] };
     for form in forms {

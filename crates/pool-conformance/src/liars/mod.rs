@@ -91,8 +91,8 @@ fn deferred_probe(lie: Lie) -> DeferredLiarProbe {
 }
 
 /// Runs the cases until one of them fails. Checks that run after every case often fail first, but
-/// their messages are the least informative. After such a failure, the function continues until a
-/// case fails because of its own checks.
+/// their messages are the least informative. After a failure of such a check, the function
+/// continues until a case fails because of its own checks.
 fn run<P: Probe>(base: &'static str, lie: Lie, probe: &P) -> Liar {
     let mut liar = Liar { lie, base, caught_by: None, said: String::new() };
     for case in all::<P>() {

@@ -132,7 +132,7 @@ impl Remains {
         self.zeros.iter().all(|zeros| {
             let end = zeros.end.saturating_sub(offset).min(bytes.len());
             let start = zeros.start.saturating_sub(offset).min(end);
-            // The range is compared as a whole, because this is fast under Miri.
+            // The whole range is compared at once, because this is fast under Miri.
             bytes[start..end] == vec![0; end - start]
         })
     }

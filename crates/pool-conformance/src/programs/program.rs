@@ -120,15 +120,15 @@ pub struct Nested {
 /// An inner scope from which one slice is kept.
 #[derive(Clone, Debug)]
 pub struct Keep {
-    /// The steps that run before the slice is acquired. If one of these steps leaves the scope, no
-    /// slice is kept.
+    /// The steps that run before the slice is acquired. If a step leaves the scope before the slice
+    /// is acquired, no slice is kept.
     pub steps: Vec<Step>,
     /// The call that acquires the slice, with a method that initialises its elements.
     pub acquire: HostAcquire,
     /// The acquires that run after the slice has been acquired.
     pub after: Vec<Acquire>,
-    /// The range of the slice that is kept. The start and the end of this range are taken modulo
-    /// the length plus one. An array is always kept as a whole.
+    /// The range of the slice that is kept. The start and the end of the kept range are taken
+    /// modulo the length plus one. An array is always kept as a whole.
     pub part: [usize; 2],
 }
 

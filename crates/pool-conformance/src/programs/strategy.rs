@@ -3,9 +3,9 @@
 //!
 //! A program is generated from a list of random numbers, which are called choices. After all
 //! choices of the list have been used, the remaining choices are zero. Programs are generated
-//! quickly from such a list, and a program shrinks together with its list. If the list of choices
-//! is shorter, the program ends earlier. If a choice is smaller, the program contains a step that
-//! is listed earlier in this file.
+//! quickly from a list of choices, and a program shrinks together with its list. If the list of
+//! choices is shorter, the program ends earlier. If a choice is smaller, the program contains a
+//! step that is listed earlier in this file.
 
 use pool_core::Compaction;
 use proptest::collection::vec;

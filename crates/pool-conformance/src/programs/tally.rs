@@ -1,5 +1,5 @@
-//! Counts of the events in random programs. With these counts, a test can verify that the programs
-//! reach rare cases.
+//! Counts of the events in random programs. With the help of these counts, a test verifies that the
+//! programs reach rare cases.
 
 use std::ops::AddAssign;
 
@@ -28,8 +28,8 @@ pub struct Tally {
     pub shape_hits: u64,
     /// The number of handles that were refused as stale.
     pub stale_handles: u64,
-    /// The counts for acquire methods that only scopes of host backends provide. If the backend is
-    /// not a host backend, all of these counts are zero.
+    /// The counts for acquire methods that only scopes of host backends provide. For backends that
+    /// are not host backends, all counts of the host's methods are zero.
     pub host: HostTally,
 }
 

@@ -8,7 +8,7 @@
 //! topmost buffer of the set. A second bound is therefore computed with the padded sizes of the
 //! buffers, minus the largest padding in the set. For an interval problem, a bound with padded
 //! sizes is computed for each alignment. For a graph, a bound with padded sizes is computed only
-//! for the smallest alignment. The result is the largest of all these bounds.
+//! for the smallest alignment. The result is the largest of all bounds that were computed.
 
 mod antichain;
 mod sweep;

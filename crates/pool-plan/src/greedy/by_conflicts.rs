@@ -21,15 +21,15 @@ use crate::work::Watch;
 /// items.
 const PAIRS_A_CONFLICT: u64 = 16;
 
-/// The divisor that determines when the list is cleaned up. Between two cleanups, the list may grow
-/// by its length divided by this number.
+/// The divisor that determines when the list is cleaned up. The list may grow by its length divided
+/// by this number before it is cleaned up again.
 const LISTED_A_STRUCK: usize = 16;
 
 /// The number of items that are placed between two checks of whether the list should be cleaned up.
 const ITEMS_A_STRIKE: usize = 64;
 
-/// The fixed cost of placing an item, counted in passes. The length of the list is added to this
-/// fixed cost.
+/// The fixed cost of placing an item, counted in passes. The cost of scanning the list is added to
+/// the fixed cost.
 const PASSES_BESIDE: usize = 32;
 
 /// A greedy placer for items with conflicts, which reuses its memory for each plan.
@@ -53,8 +53,8 @@ struct Listed {
     start: u64,
     end: u64,
     item: u32,
-    /// The index of the first word in the item's row that may contain unplaced items. All words
-    /// before this one contain only placed items.
+    /// The index of the first word in the item's row that may contain unplaced items. All items
+    /// before the word with this index have already been placed.
     word: u32,
 }
 

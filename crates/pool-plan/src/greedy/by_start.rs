@@ -19,15 +19,15 @@ use crate::item::Item;
 use crate::timeline::Timeline;
 use crate::work::Watch;
 
-/// The fixed cost of placing an item, counted in passes. The number of free ranges is added to this
-/// fixed cost.
+/// The fixed cost of placing an item, counted in passes. The cost of searching the free ranges is
+/// added to the fixed cost.
 const PASSES_BESIDE: usize = 32;
 
 /// Places the items of a timeline in `order`, which must sort the items by start. An item is
 /// treated as live during its gaps, and the addresses of an item with a fixed offset are treated as
 /// always occupied. If items have gaps or fixed offsets, `order` must be marked as rough. All other
-/// conditions of [`Place::place_while`](super::place::Place::place_while) apply to this function as
-/// well.
+/// conditions of [`Place::place_while`](super::place::Place::place_while) apply to `place_by_start`
+/// as well.
 pub(super) fn place_by_start(
     timeline: &Timeline,
     order: &Order,

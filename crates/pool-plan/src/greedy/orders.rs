@@ -188,9 +188,9 @@ impl Measures<'_> {
     /// given. New items come last, in descending order of size.
     ///
     /// If each item is placed in the lowest free range, no item ends up higher than in the earlier
-    /// plan. The items that are placed before an item are no higher than in the earlier plan. Those
-    /// that conflict with it were below it in the earlier plan. Unless there are new items, the new
-    /// plan is therefore no worse than the earlier plan.
+    /// plan. The items that are placed before an item are no higher than in the earlier plan. The
+    /// conflicting items among them were below the item in the earlier plan. Unless there are new
+    /// items, the new plan is therefore no worse than the earlier plan.
     // Uncounted: the loop needs no counter, because the function makes only one pass over a plan
     // that the caller may supply.
     pub(crate) fn last_order(&self) -> Option<Order> {
@@ -200,8 +200,8 @@ impl Measures<'_> {
     }
 
     /// Returns the items in the order of their offsets in a plan. If several items have the same
-    /// offset, the largest comes first. A placer that uses this order returns a plan that is no
-    /// worse than the given plan.
+    /// offset, the largest comes first. A placer that uses the returned order computes a plan that
+    /// is no worse than the given plan.
     // Uncounted: the loop needs no counter, because the function only sorts twice, and it runs only
     // if the caller supplies a plan.
     pub(crate) fn order_by(&self, offset: &dyn Fn(usize) -> u64) -> Order {

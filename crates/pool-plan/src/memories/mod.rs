@@ -1,5 +1,5 @@
-//! Planning for several memories. Each buffer is assigned to one of the memories that it allows and
-//! placed in this memory. The planner looks for the plan with the lowest cost.
+//! Planning for several memories. Each buffer is assigned to one of the memories that it allows,
+//! and is placed in that memory. The planner looks for the plan with the lowest cost.
 //!
 //! There are three methods of finding a plan: joint greedy placement, a local search over
 //! assignments in which each memory is planned separately, and an exhaustive search for up to 64

@@ -237,8 +237,8 @@ fn onto_sum(values: Vec<f64>, sum: f64) -> Vec<f64> {
     values.into_iter().map(|value| (value - less).max(0.0)).collect()
 }
 
-/// Returns valid prices as integers, in units of 1 / `Price::UNIT`. The prices are rounded down,
-/// and the lost fraction is added to the highest price of each memory.
+/// Returns valid prices as integers, in units of 1 / `Price::UNIT`. Prices are rounded down, and
+/// the total loss is added to the highest price of each memory.
 #[expect(
     clippy::cast_possible_truncation,
     clippy::cast_sign_loss,

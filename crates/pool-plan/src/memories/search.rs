@@ -158,7 +158,7 @@ impl<'a> Assignment<'a> {
         }
     }
 
-    /// Adds a buffer to the totals of its memory, or subtracts the buffer from these totals.
+    /// Adds a buffer to the totals of its memory, or subtracts it if `sign` is negative.
     fn count(&mut self, buffer: usize, sign: i64) {
         let memory = self.memory_of[buffer];
         // The sum of all sizes fits in an `i64`, so each size fits too.

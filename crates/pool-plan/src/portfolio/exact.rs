@@ -20,15 +20,15 @@ const NICHE_DOUBLINGS: [u64; 2] = [4, 6];
 /// The maximum work of a niche search in a round, in items and sections: [without a capacity, with
 /// a capacity].
 const NICHE_WORK: [u64; 2] = [MOST_WORK, MOST_WORK << 2];
-/// The number of steps of a search that restarts in each round. The actual number of steps is this
-/// number times the round's term of Luby's sequence.
+/// The number of steps of a search that restarts in each round. The actual number of steps is a
+/// multiple of this number, given by the round's term of Luby's sequence.
 const RESTART_STEPS: u64 = 2_000;
 /// The number of searches that restart in each round: [for the goal, for an easier capacity].
 const RESTARTS: [usize; 2] = [3, 3];
 /// The number of steps of a search between two checks of the clock.
 const STEPS_UNWATCHED: u64 = 256;
 /// The work of a search between two checks of the clock, in items and sections. A search needs
-/// about a millisecond for this amount of work.
+/// about a millisecond between two checks.
 const WORK_UNWATCHED: u64 = 1 << 18;
 /// The maximum work of a search in a round, in items and sections, if there are at most
 /// [`MANY_ITEMS`] items.
@@ -162,8 +162,8 @@ impl<'a> Exact<'a> {
         self.failures.iter_mut().zip(counts).for_each(|(sum, count)| *sum += count);
     }
 
-    /// Runs search number `task` in round `number`. Returns `None` if this search has panicked in
-    /// an earlier round.
+    /// Runs search number `task` in round `number`. Returns `None` if the search has panicked in an
+    /// earlier round.
     pub(super) fn run(
         &self,
         attempt: Attempt,

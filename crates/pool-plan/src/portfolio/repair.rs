@@ -22,7 +22,7 @@ const MOST_COST: u64 = 1 << 40;
 /// The cost of displacing an item that must not move, which exceeds the total cost of displacing
 /// all other items.
 const FIXED: u128 = 1 << 100;
-/// The fixed amount of work for placing an item. The number of checked conflicts is added to this
+/// The fixed amount of work for placing an item. The work for checking conflicts is added to the
 /// fixed amount.
 const WORK_BESIDE: u64 = 16;
 

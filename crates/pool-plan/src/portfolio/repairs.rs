@@ -5,8 +5,8 @@ use super::repair::{Conflicted, Dearness, Repair};
 use crate::item::peak;
 use crate::random::Random;
 
-/// The number of conflicts that a repair checks between two checks of the clock. Checking this
-/// number of conflicts takes about a millisecond.
+/// The number of conflicts that a repair checks between two checks of the clock. A repair needs
+/// about a millisecond between two checks.
 const WORK_UNWATCHED: u64 = 1 << 16;
 /// The amount of work per item after which a repair aims for another capacity, if it has not
 /// reached the current one.

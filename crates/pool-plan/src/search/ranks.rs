@@ -7,7 +7,7 @@ use crate::adjacency::{index, indices};
 use crate::random::Random;
 use crate::work::Work;
 
-/// The keys by which items are sorted. `MiniMalloc` tries the same three orders one after the
+/// The keys by which items are sorted. `MiniMalloc` tries the same three sort orders one after the
 /// other.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) enum Heuristic {
@@ -105,7 +105,7 @@ impl<'a> Ranker<'a> {
 }
 
 /// Returns the sort key of an item for an order in which items in crowded sections come first. The
-/// second result is the part of the key that never changes.
+/// second value in the result is the part of the key that never changes.
 fn by_total(total: u128, shape: (u128, u128)) -> ((u128, u128, u128), (u128, u128)) {
     ((total, shape.0, shape.1), shape)
 }

@@ -160,7 +160,7 @@ impl ByStart {
     }
 
     /// Returns the positions of all buffers that share bytes with the given range. The size of the
-    /// largest buffer limits how far such a buffer can begin before the range.
+    /// largest buffer limits how far before the range a buffer can begin and still overlap it.
     fn sharing_with<'a>(&'a self, range: &'a Range) -> impl Iterator<Item = usize> + 'a {
         let lowest = range.start.saturating_sub(self.largest);
         let first = self.ranges.partition_point(|(other, _)| other.start < lowest);

@@ -3,7 +3,8 @@
 //! Buffers that must not share bytes lie one above the other. If the offsets of all buffers are
 //! multiples of a granule, padding follows each buffer except the topmost one. Buffers that must
 //! not share bytes therefore need the sum of their padded sizes, minus the largest padding. The
-//! bound is computed for each alignment, from the buffers with this alignment or a larger one.
+//! lower bound is computed for each alignment, from the buffers with this alignment or a larger
+//! one.
 
 /// The size, alignment and fixed offset of a buffer that belongs to a witness.
 #[derive(Clone, Copy)]

@@ -14,12 +14,12 @@
 //! of the vertex's children.
 //!
 //! A section may only be selected if no open item fits below the items that can begin at its floor.
-//! A section with the lowest floor can always be selected. The search is free to choose among these
-//! sections, which is its advantage over a search that places items in order of their offsets. The
-//! search focuses on the sections that failed most often (weighted degrees, Boussemart et al.
-//! 2004), and does not repeat their failures for each arrangement of distant sections. After an
-//! increasing number of dead ends, the search restarts with other preferences. The weights of
-//! failures are kept for a number of restarts, and are then reset.
+//! A section with the lowest floor can always be selected. Apart from this restriction, the search
+//! is free to choose a section, which is its advantage over a search that places items in order of
+//! their offsets. The search focuses on the sections that failed most often (weighted degrees,
+//! Boussemart et al. 2004), and does not repeat their failures for each arrangement of distant
+//! sections. After an increasing number of dead ends, the search restarts with other preferences.
+//! The weights of failures are kept for a number of restarts, and are then reset.
 
 use super::instance::Instance;
 use super::skyline::Skyline;
@@ -43,8 +43,8 @@ const LITTLE_SLACK: f64 = 1.0 / 1024.0;
 /// The amount of random noise that is added to preferences, after each preference has been tried
 /// without noise.
 const NOISE: f64 = 0.6;
-/// The maximum number of changes on a path from the root. If the number of changes exceeds this
-/// limit, which takes 96 MiB of memory, the search restarts.
+/// The maximum number of changes on a path from the root. If there are more changes, the search
+/// restarts. The maximum number of changes takes 96 MiB of memory.
 const MOST_CHANGES: usize = 1 << 22;
 
 /// The rule that selects a section at each vertex.
