@@ -311,7 +311,8 @@ impl Ledger {
     }
 
     /// Returns the largest number of bytes that were allocated at any time since
-    /// [`forget_peak`](Self::forget_peak) was called, including the time during a call.
+    /// [`forget_peak`](Self::forget_peak) was called, even if the bytes were freed again during the
+    /// same call.
     #[must_use]
     pub fn peak_bytes(&self) -> usize {
         self.held().peak_bytes

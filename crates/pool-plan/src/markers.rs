@@ -23,7 +23,8 @@ struct Doubt {
 /// marker.
 ///
 /// # Errors
-/// The error names the first buffer for which this is the case, and its free marker.
+/// Fails if a free marker precedes its alloc marker. The error names the first buffer with such a
+/// marker, and the free marker itself.
 pub(crate) fn check(
     operations: &Operations,
     order: &[u32],

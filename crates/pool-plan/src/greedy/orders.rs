@@ -188,9 +188,9 @@ impl Measures<'_> {
     /// given. New items come last, in descending order of size.
     ///
     /// If each item is placed in the lowest free range, no item ends up higher than in the earlier
-    /// plan. The items that are placed before an item are no higher than in the earlier plan. The
-    /// conflicting items among them were below the item in the earlier plan. Unless there are new
-    /// items, the new plan is therefore no worse than the earlier plan.
+    /// plan. All items that are placed before an item are no higher than in the earlier plan, and
+    /// the earlier plan already placed them below the item if they conflict with it. Unless there
+    /// are new items, the new plan is therefore no worse than the earlier plan.
     // Uncounted: the loop needs no counter, because the function makes only one pass over a plan
     // that the caller may supply.
     pub(crate) fn last_order(&self) -> Option<Order> {

@@ -184,7 +184,7 @@ fn relaxed(instance: &Instance<'_>, prices: &[Vec<f64>]) -> (f64, Vec<Vec<f64>>)
 /// Raises the prices of full sections and lowers all other prices, so that the result is valid.
 fn step(instance: &Instance<'_>, prices: &mut [Vec<f64>], loads: &[Vec<f64>], gain: f64) {
     // The closure computes the number of bytes that a memory holds in addition to its live bytes.
-    // Each section has the weight of its price.
+    // Sections with higher prices have more weight.
     let excess = |memory: usize| {
         let (row, load) = (&prices[memory], &loads[memory]);
         let sum: f64 = row.iter().sum();
