@@ -1,6 +1,6 @@
-//! A backend that wraps another backend. The outer backend behaves like the inner one, except for
-//! the methods that an [`Adaptor`] overrides. An adaptor can watch, limit or fail another backend.
-//! The faulty backends that test this suite are adaptors, too.
+//! A backend that wraps another backend. The outer backend behaves like the inner backend, except
+//! for the methods that an [`Adaptor`] overrides. An adaptor can watch or limit another backend, or
+//! make it fail. The faulty backends that test this suite are also adaptors.
 
 use std::borrow::BorrowMut;
 use std::fmt;
@@ -15,7 +15,8 @@ use thiserror::Error;
 
 use crate::ledger::RefusalError;
 
-/// The backend of an adaptor. The adaptor's values are the backend's contexts.
+/// The backend that an adaptor defines. Values of the adaptor are the contexts of the adapted
+/// backend.
 pub struct AdaptedBackend<A>(PhantomData<A>);
 
 impl<A> fmt::Debug for AdaptedBackend<A> {
@@ -39,21 +40,22 @@ pub type InnerViewRef<'s, A, T> = <<A as Adaptor>::Inner as PoolBackend>::ViewRe
 /// The error type of an adaptor's inner backend.
 pub type InnerError<A> = <<A as Adaptor>::Inner as PoolBackend>::Error;
 
-/// An adaptor of a backend. Its methods replace those of the inner backend, and every method that
-/// is not overridden calls the inner backend.
+/// An adaptor of a backend. The adaptor's methods replace those of the inner backend, and every
+/// method that is not overridden calls the inner backend.
 ///
 /// # Safety
 ///
-/// - [`AdaptedBackend`] with this adaptor must keep the contract of [`PoolBackend`]. A faulty
-///   backend that tests a test suite may break the contract, as long as it does not misuse memory.
-/// - The inner backend's views must not use their [`SlotRef`], unless `view` and `view_ref` are
-///   overridden.
+/// - [`AdaptedBackend`] with this adaptor must uphold the contract of [`PoolBackend`]. A faulty
+///   backend that tests a test suite may violate the contract, as long as it does not misuse
+///   memory.
+/// - The views of the inner backend must not use their [`SlotRef`], unless the adaptor overrides
+///   `view` and `view_ref`.
 pub unsafe trait Adaptor: Sized + 'static {
-    /// The adapted backend.
+    /// The inner backend.
     type Inner: PoolBackend;
 
-    /// The descriptor stored with a cached shape: the inner backend's descriptor, or a type that
-    /// contains it.
+    /// The descriptor that is stored with a cached shape, which is the inner backend's descriptor
+    /// or a type that contains it.
     type Descriptor: Default + 'static + BorrowMut<<Self::Inner as PoolBackend>::Descriptor>;
 
     /// Returns the inner backend's context.
@@ -63,7 +65,7 @@ pub unsafe trait Adaptor: Sized + 'static {
     ///
     /// # Errors
     ///
-    /// The errors of [`PoolBackend::allocate`].
+    /// Returns the errors of [`PoolBackend::allocate`].
     fn allocate(&self, bytes: usize, advice: Advice) -> Result<Block<Self>, AdaptedError<Self>> {
         Self::Inner::allocate(self.inner(), bytes, advice).map_err(AdaptedError::Inner)
     }
@@ -72,7 +74,7 @@ pub unsafe trait Adaptor: Sized + 'static {
     ///
     /// # Safety
     ///
-    /// The requirements of [`PoolBackend::free`].
+    /// The caller must uphold the requirements of [`PoolBackend::free`].
     unsafe fn free(&self, block: Block<Self>, bytes: usize) {
         // SAFETY: the caller upholds the same contract.
         unsafe { Self::Inner::free(self.inner(), block, bytes) };
@@ -87,14 +89,14 @@ pub unsafe trait Adaptor: Sized + 'static {
     ///
     /// # Safety
     ///
-    /// The requirements of [`PoolBackend::view`].
+    /// The caller must uphold the requirements of [`PoolBackend::view`].
     unsafe fn view<'s, T: Element>(
         block: Block<Self>,
         slot: SlotRef<AdaptedBackend<Self>>,
         length: usize,
     ) -> InnerView<'s, Self, T> {
-        // SAFETY: the caller keeps the same contract, and the inner backend's views do not use
-        // their slot (trait).
+        // SAFETY: the caller upholds the same contract, and the trait requires that the inner
+        // backend's views do not use their slot.
         unsafe { Self::Inner::view(block, unused_slot(slot), length) }
     }
 
@@ -102,14 +104,14 @@ pub unsafe trait Adaptor: Sized + 'static {
     ///
     /// # Safety
     ///
-    /// The requirements of [`PoolBackend::view_ref`].
+    /// The caller must uphold the requirements of [`PoolBackend::view_ref`].
     unsafe fn view_ref<'s, T: Element>(
         block: Block<Self>,
         slot: SlotRef<AdaptedBackend<Self>>,
         length: usize,
     ) -> InnerViewRef<'s, Self, T> {
-        // SAFETY: the caller keeps the same contract, and the inner backend's views do not use
-        // their slot (trait).
+        // SAFETY: the caller upholds the same contract, and the trait requires that the inner
+        // backend's views do not use their slot.
         unsafe { Self::Inner::view_ref(block, unused_slot(slot), length) }
     }
 
@@ -117,11 +119,11 @@ pub unsafe trait Adaptor: Sized + 'static {
     ///
     /// # Errors
     ///
-    /// The errors of [`PoolBackend::reuse`].
+    /// Returns the errors of [`PoolBackend::reuse`].
     ///
     /// # Safety
     ///
-    /// The requirements of [`PoolBackend::reuse`].
+    /// The caller must uphold the requirements of [`PoolBackend::reuse`].
     unsafe fn reuse(&self, block: Block<Self>, why: Reuse) -> Result<(), InnerError<Self>> {
         // SAFETY: the caller upholds the same contract.
         unsafe { Self::Inner::reuse(self.inner(), block, why) }
@@ -131,11 +133,11 @@ pub unsafe trait Adaptor: Sized + 'static {
     ///
     /// # Errors
     ///
-    /// The errors of [`PoolBackend::set_bytes`].
+    /// Returns the errors of [`PoolBackend::set_bytes`].
     ///
     /// # Safety
     ///
-    /// The requirements of [`PoolBackend::set_bytes`].
+    /// The caller must uphold the requirements of [`PoolBackend::set_bytes`].
     unsafe fn set_bytes(
         &self,
         block: Block<Self>,
@@ -150,11 +152,11 @@ pub unsafe trait Adaptor: Sized + 'static {
     ///
     /// # Errors
     ///
-    /// The errors of [`PoolBackend::fill`].
+    /// Returns the errors of [`PoolBackend::fill`].
     ///
     /// # Safety
     ///
-    /// The requirements of [`PoolBackend::fill`].
+    /// The caller must uphold the requirements of [`PoolBackend::fill`].
     unsafe fn fill<T: Element>(
         &self,
         block: Block<Self>,
@@ -169,11 +171,11 @@ pub unsafe trait Adaptor: Sized + 'static {
     ///
     /// # Errors
     ///
-    /// The errors of [`PoolBackend::copy_from_host`].
+    /// Returns the errors of [`PoolBackend::copy_from_host`].
     ///
     /// # Safety
     ///
-    /// The requirements of [`PoolBackend::copy_from_host`].
+    /// The caller must uphold the requirements of [`PoolBackend::copy_from_host`].
     unsafe fn copy_from_host<T: Element>(
         &self,
         block: Block<Self>,
@@ -184,13 +186,13 @@ pub unsafe trait Adaptor: Sized + 'static {
     }
 }
 
-/// The error of an adapted backend.
+/// The error type of an adapted backend.
 #[derive(Error)]
 pub enum AdaptedError<A: Adaptor> {
     /// The test refused an allocation.
     #[error(transparent)]
     Refused(#[from] RefusalError),
-    /// The inner backend's error.
+    /// The inner backend returned an error.
     #[error(transparent)]
     Inner(InnerError<A>),
 }
@@ -204,18 +206,20 @@ impl<A: Adaptor> fmt::Debug for AdaptedError<A> {
     }
 }
 
-/// Converts a slot so that views of another backend accept it. The views must not use the slot.
+/// Converts a slot to the slot type of another backend. The converted slot may only be passed to
+/// views that do not use their slot.
 pub(crate) fn unused_slot<B: PoolBackend, I: PoolBackend>(slot: SlotRef<B>) -> SlotRef<I> {
     const { assert!(size_of::<SlotRef<B>>() == size_of::<*const ()>()) };
     const { assert!(size_of::<SlotRef<I>>() == size_of::<*const ()>()) };
-    // SAFETY: both types consist of a single pointer (asserted). The converted slot may refer to
-    // nothing valid, but the callers pass it only to views that do not use it.
+    // SAFETY: the assertions check that both types consist of a single pointer. The converted slot
+    // may not be valid for its new type, but callers pass it only to views that do not use their
+    // slot.
     unsafe { transmute_copy(&slot) }
 }
 
-// SAFETY: an adaptor promises that its own methods keep the contract. All other methods are the
-// inner backend's, which keeps the contract, and they receive the inner backend's context, blocks
-// and views.
+// SAFETY: an adaptor promises that its own methods uphold the contract. All methods that are not
+// overridden call the inner backend, which upholds the contract, and pass it the inner backend's
+// context, blocks and views.
 unsafe impl<A: Adaptor> PoolBackend for AdaptedBackend<A> {
     type Layout = Slots;
     type Context = A;
@@ -299,7 +303,7 @@ unsafe impl<A: Adaptor> PoolBackend for AdaptedBackend<A> {
     }
 }
 
-// SAFETY: blocks belong to the inner backend, and an adaptor does not change their addresses.
+// SAFETY: the blocks belong to the inner backend, and an adaptor does not change their addresses.
 unsafe impl<A: Adaptor<Inner: HostBackend>> HostBackend for AdaptedBackend<A> {
     fn host_pointer(block: Block<A>) -> *mut u8 {
         A::Inner::host_pointer(block)
@@ -310,11 +314,12 @@ unsafe impl<A: Adaptor<Inner: HostBackend>> HostBackend for AdaptedBackend<A> {
 ///
 /// # Safety
 ///
-/// The adaptor's views must ignore their [`SlotRef`], and its methods must accept parts of blocks
-/// ([`StackedBackend`]).
+/// The adaptor's views must ignore their [`SlotRef`], and its methods must accept parts of blocks,
+/// as [`StackedBackend`] requires.
 pub unsafe trait StackedAdaptor: Adaptor<Inner: StackedBackend> {}
 
-// SAFETY: blocks belong to the inner backend, and the adaptor promises the rest.
+// SAFETY: the blocks belong to the inner backend, and the adaptor promises everything else that the
+// trait requires.
 unsafe impl<A: StackedAdaptor> StackedBackend for AdaptedBackend<A> {
     fn address(block: Block<A>) -> NonNull<u8> {
         A::Inner::address(block)

@@ -1,5 +1,6 @@
-//! Host memory whose views can arm their slot, as a device's views do when they are used where the
-//! pool cannot see it. The backend records the calls of `reuse` that follow.
+//! A host backend whose views can arm their slot. A device's views arm their slot when they are
+//! used in a way that the pool cannot see. After a view has armed its slot, the backend records the
+//! calls of `reuse`.
 
 use std::cell::RefCell;
 use std::fmt;
@@ -12,7 +13,8 @@ use pool_core::{
     Reuse, ShapeError, SlotRef, Slots, ViewError,
 };
 
-/// A host backend with [`ArmingView`]s. The memory belongs to `B`, whose own views are not used.
+/// A host backend with [`ArmingView`]s. Memory comes from the backend `B`, but the views of `B` are
+/// not used.
 pub struct ArmingBackend<B>(PhantomData<B>);
 
 impl<B> fmt::Debug for ArmingBackend<B> {
@@ -22,22 +24,23 @@ impl<B> fmt::Debug for ArmingBackend<B> {
 }
 
 thread_local! {
-    /// The first byte of each block passed to `reuse`, while a test records them.
+    /// The first byte of each block that was passed to `reuse`, or `None` if no test records these
+    /// bytes.
     static ORDERED: RefCell<Option<Vec<u8>>> = const { RefCell::new(None) };
 }
 
-/// Runs `body`. Returns its result, and the first byte of each block at the time when `reuse` was
-/// called for the block, in call order.
+/// Runs `body`. Returns the result of `body`, and the first byte of each block at the time at which
+/// `reuse` was called for the block, in call order.
 ///
-/// `body` must call `reuse` only for blocks of an [`ArmingBackend`] whose first byte is
-/// initialised.
+/// If `body` causes a call of `reuse`, the block must belong to an [`ArmingBackend`], and its first
+/// byte must be initialised.
 pub fn first_bytes_at_reuse<R>(body: impl FnOnce() -> R) -> (R, Vec<u8>) {
     ORDERED.set(Some(Vec::new()));
     let result = body();
     (result, ORDERED.take().unwrap_or_default())
 }
 
-/// A slice of elements `E`, and the slot that holds them.
+/// A slice of elements, together with the slot to which the slice belongs.
 pub struct ArmingView<B: HostBackend, E> {
     elements: E,
     slot: SlotRef<ArmingBackend<B>>,
@@ -58,27 +61,27 @@ impl<B: HostBackend, E: fmt::Debug> fmt::Debug for ArmingView<B, E> {
 }
 
 impl<B: HostBackend, E> ArmingView<B, E> {
-    /// Arms the slot, as a use on another stream would.
+    /// Arms the slot, in the same way as a use on another stream.
     pub fn arm(&self) {
-        // SAFETY: the view is in use: its elements are borrowed for the view's `'s`, which outlives
-        // the borrow of `self`. A `SlotRef` is not `Send`, so this is the thread that owns the
-        // pool.
+        // SAFETY: the view is in use, because its elements are borrowed for the view's `'s`, which
+        // outlives the borrow of `self`. The current thread owns the pool, because a `SlotRef` is
+        // not `Send`.
         unsafe { self.slot.arm() };
     }
 
-    /// Returns the context of the view's pool, found through the slot.
+    /// Returns the context of the view's pool, which the slot refers to.
     #[must_use]
     pub fn context(&self) -> &B::Context {
-        // SAFETY: the view is in use, and this is the thread that owns the pool, for the same
-        // reasons as in `arm`.
+        // SAFETY: the view is in use, and the current thread owns the pool, because a `SlotRef` is
+        // not `Send`.
         unsafe { self.slot.context() }
     }
 
-    /// Returns the address of the slot's block.
+    /// Returns the address of the block in the slot.
     #[must_use]
     pub fn block_address(&self) -> usize {
-        // SAFETY: the view is in use, and this is the thread that owns the pool, for the same
-        // reasons as in `arm`.
+        // SAFETY: the view is in use, and the current thread owns the pool, because a `SlotRef` is
+        // not `Send`.
         let block = unsafe { self.slot.block() };
         B::host_pointer(block).addr()
     }
@@ -184,8 +187,9 @@ impl<'a, B: HostBackend, T> LendView<'a> for ArmingView<B, &mut [T]> {
     }
 }
 
-// SAFETY: the memory comes from a backend that keeps the contract. A view consists of the slot and
-// a slice of this memory, created from the pointer that a `HostBackend` promises.
+// SAFETY: the memory comes from a backend that upholds the contract. A view consists of the slot
+// and a slice of the block's memory. The slice of a view is created from the pointer that a
+// `HostBackend` guarantees.
 unsafe impl<B: HostBackend> PoolBackend for ArmingBackend<B> {
     type Layout = Slots;
     type Context = B::Context;
@@ -221,8 +225,8 @@ unsafe impl<B: HostBackend> PoolBackend for ArmingBackend<B> {
         slot: SlotRef<Self>,
         length: usize,
     ) -> ArmingView<B, &'s mut [T]> {
-        // SAFETY: the caller promises `length` valid elements, exclusively for `'s`. A block is
-        // sufficiently aligned for every `T` (`HostBackend`).
+        // SAFETY: the caller promises `length` valid elements that are borrowed exclusively for
+        // `'s`. A block of a `HostBackend` is sufficiently aligned for every `T`.
         let elements = unsafe { slice::from_raw_parts_mut(B::host_pointer(block).cast(), length) };
         ArmingView { elements, slot }
     }
@@ -232,15 +236,17 @@ unsafe impl<B: HostBackend> PoolBackend for ArmingBackend<B> {
         slot: SlotRef<Self>,
         length: usize,
     ) -> ArmingView<B, &'s [T]> {
-        // SAFETY: the same as in `view`, but shared.
+        // SAFETY: the caller promises `length` valid elements that are only read during `'s`. A
+        // block of a `HostBackend` is sufficiently aligned for every `T`.
         let elements = unsafe { slice::from_raw_parts(B::host_pointer(block).cast(), length) };
         ArmingView { elements, slot }
     }
 
     unsafe fn reuse(context: &B::Context, block: B::Block, why: Reuse) -> Result<(), B::Error> {
         ORDERED.with_borrow_mut(|ordered| {
-            // SAFETY: a block with a view contains at least one byte. Its first byte is initialised
-            // (`first_bytes_at_reuse`), and nothing views the block (caller).
+            // SAFETY: a block that had a view contains at least one byte. The block's first byte is
+            // initialised, as `first_bytes_at_reuse` requires, and the caller promises that no view
+            // of the block exists.
             ordered.as_mut().map(|bytes| bytes.push(unsafe { B::host_pointer(block).read() }))
         });
         // SAFETY: the caller upholds the same contract.
@@ -277,7 +283,7 @@ unsafe impl<B: HostBackend> PoolBackend for ArmingBackend<B> {
     }
 }
 
-// SAFETY: the blocks and their pointers belong to `B`.
+// SAFETY: the blocks and their pointers belong to `B`, which is a `HostBackend`.
 unsafe impl<B: HostBackend> HostBackend for ArmingBackend<B> {
     fn host_pointer(block: B::Block) -> *mut u8 {
         B::host_pointer(block)

@@ -1,4 +1,4 @@
-//! The element types that the tests use. Each type provides contents that depend on a seed, and the
+//! The element types that the tests use. Each type generates contents from a seed, and calls the
 //! acquire methods that only some element types support.
 
 use std::fmt::Debug;
@@ -8,52 +8,55 @@ use pool_core::{
     AcquireResult, DynamicPool, Element, Handle, NdArray, PoolBackend, PoolError, Scope, Shape,
 };
 
-/// An element type whose values can be recognised by their contents.
+/// An element type whose contents can be recognised in a test.
 pub trait Sample: Element + PartialEq + Debug {
-    /// `true` if recycled contents may be handed out. The methods below hand them out only for such
-    /// elements.
+    /// `true` if arrays of this type may contain recycled contents. The methods of this trait
+    /// return recycled contents only if `RECYCLES` is `true`.
     const RECYCLES: bool;
 
-    /// Returns the element at `index` of the contents that belong to `seed`.
+    /// Returns element number `index` of the contents that are generated from `seed`.
     fn sample(seed: u64, index: usize) -> Self;
 
-    /// Acquires recycled elements, or zeroed elements if recycled contents may be invalid.
+    /// Acquires elements with recycled contents, or zeroed elements if recycled contents may be
+    /// invalid for this type.
     ///
     /// # Errors
     ///
-    /// The errors of [`Scope::try_acquire`].
+    /// Returns the errors of [`Scope::try_acquire`].
     fn recycle<'s, B: PoolBackend>(
         scope: &Scope<'s, B>,
         length: usize,
     ) -> AcquireResult<'s, B, Self>;
 
-    /// Like [`recycle`](Self::recycle), but calls the variant that panics.
+    /// Acquires elements in the same way as [`recycle`](Self::recycle), but calls the variant that
+    /// panics on failure.
     fn recycle_or_panic<'s, B: PoolBackend>(
         scope: &Scope<'s, B>,
         length: usize,
     ) -> B::View<'s, Self>;
 
-    /// Like [`recycle`](Self::recycle), but with a shape.
+    /// Acquires elements in the same way as [`recycle`](Self::recycle), but with a shape.
     ///
     /// # Errors
     ///
-    /// The errors of [`Scope::try_acquire`].
+    /// Returns the errors of [`Scope::try_acquire`].
     fn recycle_nd<'s, B: PoolBackend, S: Shape>(
         scope: &Scope<'s, B>,
         shape: S,
     ) -> AcquireResult<'s, B, Self, S>;
 
-    /// Like [`recycle_nd`](Self::recycle_nd), but calls the variant that panics.
+    /// Acquires elements in the same way as [`recycle_nd`](Self::recycle_nd), but calls the variant
+    /// that panics on failure.
     fn recycle_nd_or_panic<'s, B: PoolBackend, S: Shape>(
         scope: &Scope<'s, B>,
         shape: S,
     ) -> NdArray<'s, B, Self, S>;
 
-    /// Like [`recycle`](Self::recycle), but in a dynamic pool.
+    /// Acquires elements in the same way as [`recycle`](Self::recycle), but from a dynamic pool.
     ///
     /// # Errors
     ///
-    /// The errors of [`DynamicPool::try_acquire`].
+    /// Returns the errors of [`DynamicPool::try_acquire`].
     fn recycle_named<B: PoolBackend>(
         pool: &mut DynamicPool<B>,
         length: usize,
@@ -61,10 +64,10 @@ pub trait Sample: Element + PartialEq + Debug {
 }
 
 /// The number of elements after which contents repeat. Under Miri, each element takes at least a
-/// microsecond, so the period is 61, which is not the length of any block.
+/// microsecond, so contents repeat after 61 elements, which is not the length of any block.
 const PERIOD: usize = if cfg!(miri) { 61 } else { isize::MAX as usize };
 
-/// Returns the elements of the contents that belong to `seed`.
+/// Returns the first `length` elements of the contents that are generated from `seed`.
 #[must_use]
 pub fn samples<T: Sample>(seed: u64, length: usize) -> Vec<T> {
     let period = length.min(PERIOD);
@@ -76,7 +79,7 @@ pub fn samples<T: Sample>(seed: u64, length: usize) -> Vec<T> {
     content
 }
 
-/// Returns eight bytes that differ from those of every other seed and index.
+/// Returns eight bytes that depend on the seed and the index.
 fn bytes(seed: u64, index: usize) -> [u8; 8] {
     let place = (index % PERIOD) as u64;
     let mixed = (seed.wrapping_mul(0x9E37_79B9_7F4A_7C15)).wrapping_add(place);
@@ -84,7 +87,7 @@ fn bytes(seed: u64, index: usize) -> [u8; 8] {
     (mixed ^ (mixed >> 29)).to_le_bytes()
 }
 
-/// The methods of a type whose recycled contents may be handed out.
+/// Implements the methods of an element type whose recycled contents may be handed out.
 macro_rules! recycles {
     () => {
         const RECYCLES: bool = true;
@@ -233,14 +236,14 @@ impl Sample for bool {
     }
 }
 
-/// The element types by name, for programs that choose a type at run time.
+/// The names of the element types, for programs that choose a type at run time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
-    /// `()`, a type without size.
+    /// `()`, a type of size 0.
     Unit,
     /// `u8`.
     U8,
-    /// `bool`, for which some byte patterns are invalid.
+    /// `bool`, a type with invalid byte patterns.
     Bool,
     /// `u16`.
     U16,
@@ -252,7 +255,7 @@ pub enum Kind {
     ThreeBytes,
     /// `[f32; 3]`, whose size is not a multiple of a word.
     Vector,
-    /// `[f64; 3]`, which consists of several whole words.
+    /// Runs code with the element type that a [`Kind`] names.
     Wide,
 }
 

@@ -1,6 +1,6 @@
-//! A backend for tests, which allocates ordinary heap blocks. Its [`Ledger`] records every block,
-//! refuses the n-th allocation on request, and checks that a block is freed with the size with
-//! which it was allocated.
+//! A backend for tests that allocates ordinary heap blocks. The [`Ledger`] of the backend records
+//! every block, can refuse the n-th allocation, and checks that each block is freed with the size
+//! with which it was allocated.
 
 use std::alloc::{Layout, alloc_zeroed, dealloc};
 use std::ptr::NonNull;
@@ -12,17 +12,17 @@ use pool_core::{
 
 use crate::ledger::{Ledger, RefusalError};
 
-/// Host memory from the global allocator, monitored by a [`Ledger`].
+/// A backend with host memory from the global allocator, which a [`Ledger`] monitors.
 #[derive(Debug)]
 pub struct HeapBackend;
 
 impl Ledger {
-    /// Frees the memory of [`HeapBackend`] blocks that their pool leaked. The pool must have been
-    /// dropped.
+    /// Frees the memory of all [`HeapBackend`] blocks that a pool has leaked. The pool must have
+    /// been dropped.
     pub fn free_leaked(&self) {
         for (block, bytes) in self.take_heap_blocks() {
-            // SAFETY: the ledger recorded this block, which was allocated with this layout and
-            // which no pool tracks any longer.
+            // SAFETY: the ledger recorded that this block was allocated with this layout, and no
+            // pool tracks the block any longer.
             unsafe { dealloc(block.as_ptr(), layout(bytes)) };
         }
     }
@@ -30,17 +30,17 @@ impl Ledger {
 
 /// # Panics
 ///
-/// Returns the layout of a block. Panics if a pool must not request `bytes` bytes.
+/// Returns the layout of a block. Panics if `bytes` is not a size that a pool may request.
 fn layout(bytes: usize) -> Layout {
     assert!(bytes > 0 && bytes % HeapBackend::ALIGN == 0, "a pool must not ask for {bytes} bytes");
     Layout::from_size_align(bytes, HeapBackend::ALIGN).expect("a size that a pool may ask for")
 }
 
-// SAFETY: blocks come from the global allocator with the alignment `ALIGN`, and are zeroed and
-// therefore initialised. They do not move and do not belong to a thread. `free` returns them with
-// the layout with which they were allocated, which the ledger checks. `free` panics only if the
-// pool broke its own side of the contract; such a panic fails a test, but aborts nothing. Views are
-// slices of exactly the requested elements.
+// SAFETY: blocks come from the global allocator, are aligned to `ALIGN`, and are initialised with
+// zeros. Blocks do not move, and any thread may free them. `free` returns a block with the layout
+// with which it was allocated, which the ledger checks. `free` panics only if the pool violated its
+// side of the contract. A panic in `free` makes a test fail, but does not abort the process. Views
+// are slices that contain exactly the requested elements.
 unsafe impl PoolBackend for HeapBackend {
     type Layout = Slots;
     type Context = Ledger;
@@ -58,8 +58,8 @@ unsafe impl PoolBackend for HeapBackend {
     #[inline(always)]
     fn align_block(block: NonNull<u8>, align: usize) -> NonNull<u8> {
         let padding = block.addr().get().wrapping_neg() & (align - 1);
-        // An address at the top of the address space would wrap around to null, so such a block is
-        // not moved.
+        // A block at the top of the address space is not moved, because its address would wrap
+        // around to null.
         NonNull::new(block.as_ptr().wrapping_add(padding)).unwrap_or(block)
     }
 
@@ -70,7 +70,7 @@ unsafe impl PoolBackend for HeapBackend {
     fn allocate(ledger: &Ledger, bytes: usize, _: Advice) -> Result<NonNull<u8>, RefusalError> {
         let layout = layout(bytes);
         ledger.ask(bytes)?;
-        // SAFETY: the size of the layout is not zero.
+        // SAFETY: the layout has a nonzero size.
         let pointer = unsafe { alloc_zeroed(layout) };
         let block = NonNull::new(pointer).ok_or(RefusalError { bytes })?;
         ledger.given_on_heap(block, bytes);
@@ -80,8 +80,8 @@ unsafe impl PoolBackend for HeapBackend {
     unsafe fn free(ledger: &Ledger, block: NonNull<u8>, bytes: usize) {
         let noted = ledger.freed(block.addr().get(), bytes);
         assert!(noted, "freed with other bytes than allocated, or twice");
-        // SAFETY: the block was allocated with this layout, as just checked, and the caller gives
-        // it up.
+        // SAFETY: the assertion checked that the block was allocated with this layout, and the
+        // caller gives up ownership of the block.
         unsafe { dealloc(block.as_ptr(), layout(bytes)) };
     }
 
@@ -95,8 +95,9 @@ unsafe impl PoolBackend for HeapBackend {
         length: usize,
     ) -> &'s mut [T] {
         let _ = slot;
-        // SAFETY: the caller promises `length` valid elements in the block, exclusively for `'s`.
-        // The block is aligned for `T` (`align_block`), and a dangling block has zero bytes.
+        // SAFETY: the caller promises that the block contains `length` valid elements, which are
+        // borrowed exclusively for `'s`. `align_block` has aligned the block for `T`, and a view of
+        // the dangling block has no bytes.
         unsafe { std::slice::from_raw_parts_mut(block.cast().as_ptr(), length) }
     }
 
@@ -105,7 +106,9 @@ unsafe impl PoolBackend for HeapBackend {
         _: SlotRef<Self>,
         length: usize,
     ) -> &'s [T] {
-        // SAFETY: the same as in `view`, but shared.
+        // SAFETY: the caller promises that the block contains `length` valid elements, which are
+        // only read during `'s`. `align_block` has aligned the block for `T`, and a view of the
+        // dangling block has no bytes.
         unsafe { std::slice::from_raw_parts(block.cast().as_ptr(), length) }
     }
 
@@ -119,7 +122,8 @@ unsafe impl PoolBackend for HeapBackend {
         value: u8,
         bytes: usize,
     ) -> Result<(), RefusalError> {
-        // SAFETY: the block holds `bytes` bytes and nothing views it (caller).
+        // SAFETY: the caller promises that the block contains `bytes` bytes and that no view of it
+        // exists.
         unsafe { block.write_bytes(value, bytes) };
         Ok(())
     }
@@ -131,10 +135,10 @@ unsafe impl PoolBackend for HeapBackend {
         length: usize,
     ) -> Result<(), RefusalError> {
         for index in 0..length {
-            // SAFETY: the block holds `length` elements (caller).
+            // SAFETY: the caller promises that the block contains `length` elements.
             let place = unsafe { block.cast::<T>().add(index) };
-            // SAFETY: the address is within the block and aligned for `T`, and nothing views the
-            // block (caller).
+            // SAFETY: the address lies within the block and is aligned for `T`. The caller promises
+            // that no view of the block exists.
             unsafe { place.write(value) };
         }
         Ok(())
@@ -146,27 +150,27 @@ unsafe impl PoolBackend for HeapBackend {
         source: &[T],
     ) -> Result<(), RefusalError> {
         let from = NonNull::from(source).cast::<T>();
-        // SAFETY: the block holds this number of elements (caller), and a live slice is never part
-        // of it.
+        // SAFETY: the caller promises that the block contains `source.len()` elements. A live slice
+        // never overlaps the block.
         unsafe { block.cast::<T>().copy_from_nonoverlapping(from, source.len()) };
         Ok(())
     }
 }
 
-/// A type with the alignment of a block, for a dangling pointer.
+/// A type with the alignment of a block, from which the dangling block is created.
 #[repr(align(64))]
 struct BlockAlignment;
 
-// SAFETY: a block is an aligned pointer to host memory, valid for all of the block's bytes. The
-// dangling block is also aligned.
+// SAFETY: a block is an aligned pointer to host memory, and is valid for all bytes of the block.
+// The dangling block is also aligned.
 unsafe impl HostBackend for HeapBackend {
     fn host_pointer(block: NonNull<u8>) -> *mut u8 {
         block.as_ptr()
     }
 }
 
-// SAFETY: a block is a pointer that is a multiple of `ALIGN`. Every method except `free` accepts a
-// pointer into a block, and views are slices that do not store a slot.
+// SAFETY: a block is a pointer whose address is a multiple of `ALIGN`. Every method except `free`
+// accepts a pointer into a block. Views are slices, which do not store their slot.
 unsafe impl StackedBackend for HeapBackend {
     fn address(block: NonNull<u8>) -> NonNull<u8> {
         block
@@ -182,7 +186,7 @@ unsafe impl StackedBackend for HeapBackend {
     }
 }
 
-// SAFETY: the backend provides no barrier.
+// SAFETY: the backend does not provide a barrier, so no barrier can be wrong.
 unsafe impl SharedBackend for HeapBackend {
     type Memory = HostMemory<Self>;
     type Origin = Ledger;

@@ -1,10 +1,11 @@
-//! The probe of the [`HeapBackend`], whose context is a ledger.
+//! The probe of the [`HeapBackend`].
 
 use crate::heap::HeapBackend;
 use crate::ledger::Ledger;
 use crate::probe::{Probe, SkipReason};
 
-/// The probe of the [`HeapBackend`]. All of its contexts share one ledger.
+/// The probe of the [`HeapBackend`]. Each context is a ledger, and all contexts share the same
+/// ledger.
 #[derive(Clone, Debug, Default)]
 pub struct HeapProbe {
     /// The ledger for the blocks of all contexts.

@@ -1,6 +1,6 @@
-//! The ledger of a backend's blocks: what was allocated, what was freed and how, and which future
-//! allocations the test refuses. A backend under test reports every block to the ledger when memory
-//! is allocated and freed, and asks the ledger before each allocation.
+//! A ledger of a backend's blocks. The ledger records the blocks that were allocated and freed, and
+//! determines which future allocations the test refuses. A backend under test reports every block
+//! to the ledger when memory is allocated and freed, and asks the ledger before each allocation.
 
 use std::collections::BTreeMap;
 use std::ptr::NonNull;
@@ -11,9 +11,9 @@ use thiserror::Error;
 
 use crate::panics::panic_in_allocation;
 
-/// A record of the blocks that a backend allocated and freed, and a rule for the allocations that
-/// the backend must refuse. A clone refers to the same ledger, which the probe and the contexts of
-/// several pools share.
+/// A record of the blocks that a backend has allocated and freed, and a rule that selects the
+/// allocations that the backend must refuse. A clone refers to the same ledger, so the probe and
+/// the contexts of several pools can share a ledger.
 ///
 /// ```
 /// use pool_conformance::{Ledger, Refusal};
@@ -35,7 +35,7 @@ use crate::panics::panic_in_allocation;
 pub struct Ledger(Arc<Mutex<Entries>>);
 
 impl Ledger {
-    /// Returns `true` if both handles refer to the same ledger.
+    /// Returns `true` if both values refer to the same ledger.
     pub(crate) fn is_same(&self, other: &Self) -> bool {
         Arc::ptr_eq(&self.0, &other.0)
     }
@@ -43,10 +43,10 @@ impl Ledger {
 
 #[derive(Debug, Default)]
 struct Entries {
-    /// All allocated blocks, by address.
+    /// All allocated blocks. The keys are the addresses of the blocks.
     live: BTreeMap<usize, BlockEntry>,
-    /// Sizes of blocks that the pools have freed, but whose memory has not been returned yet, by
-    /// address.
+    /// The sizes of blocks that pools have freed but whose memory has not been returned. The keys
+    /// are the addresses of the blocks.
     returning: BTreeMap<usize, usize>,
     held: BlockCounts,
     refuse: Refusal,
@@ -59,69 +59,71 @@ struct Entries {
 #[derive(Clone, Copy, Debug)]
 struct BlockEntry {
     bytes: usize,
-    /// The number of blocks that were allocated before this one.
+    /// The number of blocks that were allocated before this block.
     number: usize,
-    /// The block's address, if its memory is host memory that a test may free at the end.
+    /// The address of the block, if its memory is host memory that a test may free at the end.
     block: Option<NonNull<u8>>,
 }
 
-// SAFETY: an entry consists of an address and numbers. The address is used only for blocks that no
-// pool tracks any longer.
+// SAFETY: an entry consists of an address and numbers. The address is used only after all pools
+// have stopped tracking the block.
 unsafe impl Send for BlockEntry {}
 
-/// The number of blocks that a backend has allocated, counted outside the pools.
+/// Counts of the blocks that a backend has allocated. The ledger counts blocks independently of the
+/// pools.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct BlockCounts {
-    /// Blocks that are currently allocated.
+    /// The number of blocks that are currently allocated.
     pub blocks: usize,
-    /// Total bytes of these blocks.
+    /// The total size of the currently allocated blocks, in bytes.
     pub bytes: usize,
-    /// Blocks that the pools have freed, but whose memory has not been returned yet.
+    /// The number of blocks that pools have freed but whose memory has not been returned.
     pub returning: usize,
-    /// The largest number of bytes allocated at any time since [`Ledger::forget_peak`].
+    /// The largest number of bytes that were allocated at any time since [`Ledger::forget_peak`]
+    /// was called.
     pub peak_bytes: usize,
-    /// Requests granted.
+    /// The number of requests that were granted.
     pub allocations: usize,
-    /// Requests refused, with an error or a panic.
+    /// The number of requests that were refused, with an error or a panic.
     pub refused: usize,
 }
 
-/// A rule that selects the allocations to refuse.
+/// A rule that selects the allocations that a backend must refuse.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Refusal {
     /// No allocation is refused.
     #[default]
     Never,
-    /// Skips this many allocations and refuses the next one.
+    /// Skips this number of allocations and refuses the next one.
     Once(usize),
-    /// Skips this many allocations and refuses all later ones.
+    /// Skips this number of allocations and refuses all later ones.
     From(usize),
-    /// Refuses all allocations that would raise the live bytes above this number.
+    /// Refuses each allocation that would raise the number of allocated bytes above this number.
     Above(usize),
-    /// Skips this many allocations and panics in the next one.
+    /// Skips this number of allocations and panics in the next one.
     PanicOnce(usize),
 }
 
-/// The error of [`Ledger::ask`] when the test refuses an allocation. A backend that refuses on
-/// request returns this error.
+/// The error that [`Ledger::ask`] returns if the test refuses an allocation. A backend that refuses
+/// allocations on request also returns this error.
 #[derive(Clone, Copy, Debug, Error, PartialEq, Eq)]
 #[error("the test refused {bytes} bytes")]
 pub struct RefusalError {
-    /// The requested bytes.
+    /// The number of bytes that were requested.
     pub bytes: usize,
 }
 
-/// A misuse of a block. Code that runs the cases checks that no faults were recorded.
+/// A misuse of a block. The code that runs a case checks that no fault was recorded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Fault {
-    /// A block was freed that was not allocated: it was freed twice, or its address never belonged
-    /// to a block.
+    /// A block was freed that was not allocated. The block was freed twice, or its address never
+    /// belonged to a block.
     NotAllocated {
-        /// The address that was freed.
+        /// The address of the memory that was freed.
         address: usize,
     },
-    /// A block was freed with a different size than it was allocated with.
+    /// The size with which a block was freed differs from the size with which it was allocated.
     OtherBytes {
         /// The address of the block.
         address: usize,
@@ -130,14 +132,14 @@ pub enum Fault {
         /// The size with which the block was freed, in bytes.
         freed: usize,
     },
-    /// A new block overlaps an allocated one.
+    /// A new block overlaps an allocated block.
     Overlaps {
         /// The address of the new block.
         address: usize,
-        /// The size of the block, in bytes.
+        /// The size of the new block, in bytes.
         bytes: usize,
     },
-    /// Work used a block after it was freed.
+    /// Work used a block after the block was freed.
     UsedAfterFree {
         /// The address of the block.
         address: usize,
@@ -148,7 +150,7 @@ pub enum Fault {
         address: usize,
         /// The size of the block, in bytes.
         bytes: usize,
-        /// The offset at which the access would have ended.
+        /// The offset in the block at which the access would have ended.
         end: usize,
     },
 }
@@ -164,16 +166,18 @@ impl Ledger {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Asks if the test permits an allocation. A backend calls this method before it allocates.
+    /// Asks if the test permits an allocation. A backend must call `ask` before it allocates
+    /// memory.
     ///
     /// # Errors
     ///
-    /// [`RefusalError`], which the backend returns or converts into its own error.
+    /// Returns [`RefusalError`] if the test refuses the allocation. The backend returns this error
+    /// from `allocate`, or converts it into its own error.
     ///
     /// # Panics
     ///
-    /// If the test has set [`Refusal::PanicOnce`]. The backend lets the panic propagate through
-    /// `allocate`.
+    /// Panics if the test has set [`Refusal::PanicOnce`] and the allocation is selected. The
+    /// backend must let the panic propagate through `allocate`.
     pub fn ask(&self, bytes: usize) -> Result<(), RefusalError> {
         let mut entries = self.entries();
         let live = entries.held.bytes;
@@ -200,13 +204,14 @@ impl Ledger {
         if refused { Err(RefusalError { bytes }) } else { Ok(()) }
     }
 
-    /// Records that a backend has allocated a block, by its address or by another number that
-    /// identifies the block.
+    /// Records that a backend has allocated a block. `address` is the address of the block, or
+    /// another number that identifies the block.
     pub fn given(&self, address: usize, bytes: usize) {
         self.note(address, bytes, None);
     }
 
-    /// Like [`given`](Self::given), for memory from the global allocator.
+    /// Records a block that was allocated by the global allocator, in the same way as
+    /// [`given`](Self::given).
     pub(crate) fn given_on_heap(&self, block: NonNull<u8>, bytes: usize) {
         self.note(block.addr().get(), bytes, Some(block));
     }
@@ -230,9 +235,9 @@ impl Ledger {
         held.peak_bytes = held.peak_bytes.max(held.bytes);
     }
 
-    /// Records that a backend frees a block. Returns `false` if the backend must not free it,
-    /// because no such block exists or because the block has a different size. The ledger then
-    /// records a [`Fault`], and the backend should leave the memory alone.
+    /// Records that a backend frees a block. Returns `false` if no such block exists, or if the
+    /// block has a different size. If the result is `false`, the ledger records a [`Fault`], and
+    /// the backend must not free the memory.
     #[must_use = "memory that is not a block's must not be given back"]
     pub fn freed(&self, address: usize, bytes: usize) -> bool {
         let may = self.freeing(address, bytes);
@@ -242,8 +247,9 @@ impl Ledger {
         may
     }
 
-    /// Like [`freed`](Self::freed), for a backend that frees memory later, in queue order. The
-    /// backend then also calls [`returned`](Self::returned).
+    /// Records that a pool has freed a block whose memory the backend returns later, in queue
+    /// order. `freeing` returns the same result as [`freed`](Self::freed). After the memory has
+    /// been returned, the backend must call [`returned`](Self::returned).
     #[must_use = "memory that is not a block's must not be given back"]
     pub fn freeing(&self, address: usize, bytes: usize) -> bool {
         let entries = &mut *self.entries();
@@ -279,13 +285,14 @@ impl Ledger {
         self.entries().faults.push(fault);
     }
 
-    /// Returns all misuses of blocks recorded so far.
+    /// Returns all misuses of blocks that have been recorded.
     #[must_use]
     pub fn faults(&self) -> Vec<Fault> {
         self.entries().faults.clone()
     }
 
-    /// Returns the currently allocated blocks, and the number of requests so far.
+    /// Returns the number of currently allocated blocks, and the other numbers that the ledger
+    /// counts.
     #[must_use]
     pub fn held(&self) -> BlockCounts {
         self.entries().held
@@ -297,14 +304,15 @@ impl Ledger {
         self.held().blocks
     }
 
-    /// Returns the total bytes of the currently allocated blocks.
+    /// Returns the total size of the currently allocated blocks, in bytes.
     #[must_use]
     pub fn live_bytes(&self) -> usize {
         self.held().bytes
     }
 
-    /// Returns the largest number of bytes that the blocks held at any time since
-    /// [`forget_peak`](Self::forget_peak), even during a call.
+    /// Returns the largest number of bytes that were allocated at any time since
+    /// [`forget_peak`](Self::forget_peak) was called, even if the bytes were freed again during the
+    /// same call.
     #[must_use]
     pub fn peak_bytes(&self) -> usize {
         self.held().peak_bytes
@@ -316,19 +324,19 @@ impl Ledger {
         held.peak_bytes = held.bytes;
     }
 
-    /// Returns the number of requests granted.
+    /// Returns the number of requests that were granted.
     #[must_use]
     pub fn allocations(&self) -> usize {
         self.held().allocations
     }
 
-    /// Returns the number of requests refused, with an error or a panic.
+    /// Returns the number of requests that were refused, with an error or a panic.
     #[must_use]
     pub fn refused(&self) -> usize {
         self.held().refused
     }
 
-    /// Returns the start and the size of the block that contains the address.
+    /// Returns the start and the size of the block that contains an address.
     #[must_use]
     pub fn block_of(&self, address: usize) -> Option<(usize, usize)> {
         let entries = self.entries();
@@ -336,8 +344,8 @@ impl Ledger {
         (address < start + bytes).then_some((start, bytes))
     }
 
-    /// Returns the number of the block that contains the address, and the offset of the address in
-    /// the block. Each block has its own number, even if an earlier block had the same address.
+    /// Returns the number of the block that contains an address, and the offset of the address in
+    /// the block. The number of a block is unique, even if an earlier block had the same address.
     pub(crate) fn place_of(&self, address: usize) -> Option<(usize, usize)> {
         let entries = self.entries();
         let (&start, &BlockEntry { bytes, number, .. }) =
@@ -345,51 +353,52 @@ impl Ledger {
         (address < start + bytes).then_some((number, address - start))
     }
 
-    /// Sets which future allocations are refused.
+    /// Sets the rule that selects which future allocations are refused.
     pub fn refuse(&self, refusal: Refusal) {
         self.entries().refuse = refusal;
     }
 
-    /// Returns the rule for refusing future allocations.
+    /// Returns the rule that selects which future allocations are refused.
     #[must_use]
     pub fn refusal(&self) -> Refusal {
         self.entries().refuse
     }
 
-    /// Records that the pool needs freed memory immediately (`settle`).
+    /// Records that the pool called `settle`, because it needed freed memory immediately.
     pub fn note_settled(&self) {
         self.entries().settled += 1;
     }
 
-    /// Returns how often the pool needed freed memory immediately.
+    /// Returns how often the pool has called `settle`.
     #[must_use]
     pub fn settled(&self) -> usize {
         self.entries().settled
     }
 
-    /// Records the reason why a block is reused.
+    /// Records the reason for which a block is reused.
     ///
     /// # Errors
     ///
-    /// [`RefusalError`] if the test refuses to reuse the block.
+    /// Returns [`RefusalError`] if the test has made `reuse` fail.
     pub fn note_reuse(&self, why: Reuse) -> Result<(), RefusalError> {
         let mut entries = self.entries();
         entries.reuses.push(why);
         if entries.refuse_reuse { Err(RefusalError { bytes: 0 }) } else { Ok(()) }
     }
 
-    /// Makes `reuse` fail from now on, or succeed again if `on` is `false`.
+    /// Makes every later call of `reuse` fail if `on` is `true`, or succeed if `on` is `false`.
     pub fn refuse_reuse(&self, on: bool) {
         self.entries().refuse_reuse = on;
     }
 
-    /// Returns the recorded reasons for reusing the blocks of armed slots.
+    /// Returns the recorded reasons for which blocks of armed slots were reused.
     #[must_use]
     pub fn reuses(&self) -> Vec<Reuse> {
         self.entries().reuses.clone()
     }
 
-    /// Removes all blocks from the ledger, and returns those from the global allocator.
+    /// Removes all blocks from the ledger, and returns the blocks that come from the global
+    /// allocator.
     pub(crate) fn take_heap_blocks(&self) -> Vec<(NonNull<u8>, usize)> {
         let mut entries = self.entries();
         entries.held.blocks = 0;

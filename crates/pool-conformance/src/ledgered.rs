@@ -1,5 +1,5 @@
-//! An adaptor that counts and refuses allocations. It reports every block that the pool allocates
-//! and frees to a [`Ledger`], for backends that have no ledger of their own.
+//! An adaptor that counts and refuses allocations, for backends that have no ledger of their own.
+//! The ledger adaptor reports every block that the pool allocates and frees to a [`Ledger`].
 
 use std::fmt;
 
@@ -8,11 +8,11 @@ use pool_core::{Advice, HostBackend, PoolBackend, StackedBackend};
 use crate::adapted::{AdaptedBackend, AdaptedError, Adaptor, StackedAdaptor};
 use crate::ledger::Ledger;
 
-/// A host backend with a [`Ledger`]: `Pool::<LedgeredBackend<B>>::new(unsafe {
+/// A host backend with a [`Ledger`]. Create a pool with `Pool::<LedgeredBackend<B>>::new(unsafe {
 /// LedgeredContext::new(context, ledger) })`.
 ///
-/// The ledger sees only the pool's calls. To check that the backend's `free` really frees the
-/// memory, use a leak checker.
+/// The ledger can only see the calls of the pool. To check that `free` really frees the memory, use
+/// a leak checker.
 pub type LedgeredBackend<B> = AdaptedBackend<LedgeredContext<B>>;
 
 /// The context of a [`LedgeredBackend`].
@@ -22,12 +22,12 @@ pub struct LedgeredContext<B: PoolBackend> {
 }
 
 impl<B: HostBackend> LedgeredContext<B> {
-    /// Creates a context whose blocks are recorded in a ledger.
+    /// Creates a context that records its blocks in a ledger.
     ///
     /// # Safety
     ///
-    /// Views of `B` must not use the [`SlotRef`](pool_core::SlotRef) that they receive, because the
-    /// slot belongs to another backend. Slices satisfy this.
+    /// The views of `B` must not use the [`SlotRef`](pool_core::SlotRef) that they receive, because
+    /// the slot belongs to another backend. Slices satisfy this requirement.
     #[must_use]
     pub unsafe fn new(context: B::Context, ledger: Ledger) -> Self {
         Self { context, ledger }
@@ -40,8 +40,8 @@ impl<B: PoolBackend> fmt::Debug for LedgeredContext<B> {
     }
 }
 
-// SAFETY: blocks belong to `B`, which alone allocates and frees them. The creator of the context
-// promised that views of `B` do not use their slot.
+// SAFETY: the blocks belong to `B`, and only `B` allocates and frees them. The caller of `new` has
+// promised that the views of `B` do not use their slot.
 unsafe impl<B: HostBackend> Adaptor for LedgeredContext<B> {
     type Inner = B;
     type Descriptor = B::Descriptor;
@@ -59,7 +59,8 @@ unsafe impl<B: HostBackend> Adaptor for LedgeredContext<B> {
 
     unsafe fn free(&self, block: B::Block, bytes: usize) {
         if self.ledger.freed(B::host_pointer(block).addr(), bytes) {
-            // SAFETY: the caller promises this, and the ledger has confirmed it.
+            // SAFETY: the caller upholds the contract of `free`, and the ledger has confirmed that
+            // the block is allocated with this size.
             unsafe { B::free(&self.context, block, bytes) };
         }
     }
@@ -70,6 +71,6 @@ unsafe impl<B: HostBackend> Adaptor for LedgeredContext<B> {
     }
 }
 
-// SAFETY: the adaptor passes blocks and parts of blocks on unchanged. Its views are the inner
-// backend's, which ignore their slot.
+// SAFETY: the adaptor passes blocks and parts of blocks to the inner backend without changing them.
+// The adaptor's views are those of the inner backend, which ignore their slot.
 unsafe impl<B: HostBackend + StackedBackend> StackedAdaptor for LedgeredContext<B> {}

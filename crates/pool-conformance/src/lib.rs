@@ -1,8 +1,8 @@
-//! Tests that every pool backend must pass, ready to use for your own backend.
+//! Tests that every pool backend must pass. You can run these tests for your own backend.
 //!
 //! A [`Probe`], which you write for your backend, gives the tests access to the backend's memory.
 //! [`run_all`] runs the acceptance [`cases`] with a probe, and [`programs`] contains random
-//! programs that are checked against a naive model. Here is a complete test of a host backend whose
+//! programs that are checked against a naive model. This is a complete test of a host backend whose
 //! views are slices:
 //!
 //! ```
@@ -44,11 +44,12 @@
 //! run_random_dynamic(test_cases(), ToyProbe::default);
 //! ```
 //!
-//! The probe of a backend with a work queue needs two more kinds of methods, as in
-//! [`DeferredProbe`]. The first kind enqueues work without waiting for it ([`Probe::write_later`],
-//! [`Probe::read_later`]), which tests the order of work. The second kind enqueues work that the
-//! pool cannot see ([`Probe::write_elsewhere`]). If a probe declines a method, the cases that need
-//! the method are printed as `SKIPPED`; `cargo test -- --nocapture` shows them.
+//! If a backend has a work queue, its probe needs two more kinds of methods, as in
+//! [`DeferredProbe`]. Methods of the first kind enqueue work without waiting for it
+//! ([`Probe::write_later`], [`Probe::read_later`]), which tests the order of work. Methods of the
+//! second kind enqueue work that the pool cannot see ([`Probe::write_elsewhere`]). If a probe does
+//! not support a method, the cases that need the method are printed as `SKIPPED`. To see the
+//! skipped cases, run `cargo test -- --nocapture`.
 //!
 //! | starting point | description |
 //! |---|---|
@@ -58,9 +59,9 @@
 //! | [`ArmingBackend`](arming::ArmingBackend) | a host backend's memory, with views that arm their slot |
 //! | [`LedgeredBackend`], [`AdaptedBackend`] | a wrapper around a host backend whose views are slices: it counts or refuses allocations, or changes the methods that you override. A backend with a queue calls the ledger itself: `ask`, `given`, `freeing`, `returned`, `note_settled` |
 //!
-//! The cases themselves are also tested: [`liars`] contains backends with one mistake each.
-//! `cargo test -p pool-conformance --test liars -- --nocapture` prints which case caught each of
-//! them.
+//! The acceptance cases themselves are also tested. The module [`liars`] contains faulty backends
+//! with one mistake each. The command `cargo test -p pool-conformance --test liars -- --nocapture`
+//! prints which case detected which mistake.
 
 #![allow(
     clippy::panic,
@@ -71,8 +72,8 @@
     reason = "a crate of tests: a check that fails panics, and what is skipped is printed"
 )]
 
-// Layering: each module may import only the modules after its colon. `cargo xtask imports` checks
-// this, and `--list` prints the list.
+// Layering: each module may import only the modules that are listed after its colon.
+// `cargo xtask imports` checks this list, and `cargo xtask imports --list` prints it.
 //
 // arming, element, panics, sources, toy: nothing
 // host: arming, element

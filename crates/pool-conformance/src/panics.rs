@@ -1,5 +1,6 @@
-//! Panics that the tests raise on purpose. These panics print nothing. Code that catches them
-//! propagates every other panic, so a failed check is never mistaken for a planned panic.
+//! Panics that the tests raise deliberately. These panics print nothing. The code that catches
+//! planned panics propagates every other panic, so that a failed check is never mistaken for a
+//! planned panic.
 
 use std::any::Any;
 use std::cell::Cell;
@@ -14,12 +15,12 @@ thread_local! {
     static QUIET: Cell<usize> = const { Cell::new(0) };
 }
 
-/// Panics on purpose. The panic hook is not run.
+/// Panics deliberately, without calling the panic hook.
 pub fn panic_as_planned() -> ! {
     resume_unwind(Box::new(PlannedPanic))
 }
 
-/// Returns `true` if the payload comes from [`panic_as_planned`].
+/// Returns `true` if the payload was created by [`panic_as_planned`].
 #[must_use]
 pub fn is_planned(payload: &(dyn Any + Send)) -> bool {
     payload.is::<PlannedPanic>()
@@ -28,23 +29,23 @@ pub fn is_planned(payload: &(dyn Any + Send)) -> bool {
 /// The prefix of the message of [`panic_in_allocation`].
 const IN_ALLOCATION: &str = "the test panics instead of allocating";
 
-/// Panics in an allocation, as a backend does on request. [`Ledger::ask`](crate::Ledger::ask) calls
-/// this function.
+/// Panics during an allocation, in the same way as a backend that panics on request.
+/// [`Ledger::ask`](crate::Ledger::ask) calls this function.
 ///
 /// # Panics
 ///
-/// Always, with a message that [`is_in_allocation`] recognises.
+/// `panic_in_allocation` always panics, with a message that [`is_in_allocation`] recognises.
 pub fn panic_in_allocation(bytes: usize) -> ! {
     panic!("{IN_ALLOCATION} {bytes} bytes");
 }
 
-/// Returns `true` if the payload comes from [`panic_in_allocation`].
+/// Returns `true` if the payload was created by [`panic_in_allocation`].
 #[must_use]
 pub fn is_in_allocation(payload: &(dyn Any + Send)) -> bool {
     text(payload).starts_with(IN_ALLOCATION)
 }
 
-/// Runs code that may panic on purpose, and returns `None` if it did. Any other panic propagates.
+/// Runs code that may panic deliberately, and returns `None` if it did. Any other panic propagates.
 pub fn catch_planned<R>(code: impl FnOnce() -> R) -> Option<R> {
     match catch_unwind(AssertUnwindSafe(code)) {
         Ok(value) => Some(value),
@@ -53,11 +54,12 @@ pub fn catch_planned<R>(code: impl FnOnce() -> R) -> Option<R> {
     }
 }
 
-/// Runs library code that is sometimes expected to panic, without printing the panic message.
+/// Runs library code that is sometimes expected to panic. If the code panics, the panic message is
+/// not printed.
 ///
 /// # Errors
 ///
-/// The payload of the panic.
+/// Returns the payload of the panic.
 pub fn catch_quietly<R>(code: impl FnOnce() -> R) -> Result<R, Box<dyn Any + Send>> {
     static INSTALL: Once = Once::new();
     INSTALL.call_once(|| {

@@ -1,7 +1,7 @@
-//! The probe: everything that the tests need from a backend beyond `PoolBackend`. A probe creates
-//! contexts, inspects views, enqueues work on views, and provides the ledger that counts the
-//! backend's blocks. A probe is a separate value, so that the tests of any crate can define one for
-//! a backend from another crate.
+//! The probe, which provides everything that the tests need from a backend in addition to
+//! `PoolBackend`. A probe creates contexts, inspects views, enqueues work on views, and provides
+//! the ledger that counts the backend's blocks. A probe is a separate type, so that the tests of
+//! any crate can define a probe for a backend from another crate.
 
 use std::fmt;
 
@@ -19,15 +19,15 @@ pub type View<'s, P, T> = <<P as Probe>::Backend as PoolBackend>::View<'s, T>;
 /// The shared view type of a probe's backend.
 pub type SharedView<'s, P, T> = <<P as Probe>::Backend as PoolBackend>::ViewRef<'s, T>;
 
-/// The pool error type of a probe's backend.
+/// The type of the pool errors of a probe's backend.
 pub type Failure<P> = PoolError<<<P as Probe>::Backend as PoolBackend>::Error>;
 
-/// The contents of a view at a certain point in the queue. Calling the function waits for that
-/// point.
+/// A function that returns the contents of a view at a certain point in the queue. Calling the
+/// function waits until the queue has reached this point.
 pub type Later<'p, T> = Box<dyn FnOnce() -> Vec<T> + 'p>;
 
-/// The reason why a probe does not support something. Cases that need it are skipped, and print the
-/// reason.
+/// The reason why a probe does not support an operation. Cases that need the unsupported operation
+/// are skipped, and the reason is printed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SkipReason(pub &'static str);
 
@@ -37,10 +37,10 @@ impl fmt::Display for SkipReason {
     }
 }
 
-/// Gives the tests access to the memory of a backend.
+/// A type that gives the tests access to the memory of a backend.
 ///
-/// For a host backend whose views are slices, [`slice_access!`](crate::slice_access) implements all
-/// methods that concern views. The documentation of this crate shows a complete probe.
+/// If a host backend's views are slices, [`slice_access!`](crate::slice_access) implements all
+/// methods that concern views. The documentation of this crate contains a complete probe.
 pub trait Probe: 'static {
     /// The backend under test.
     type Backend: PoolBackend;
@@ -49,63 +49,69 @@ pub trait Probe: 'static {
     fn context(&self) -> <Self::Backend as PoolBackend>::Context;
 
     /// Returns the address at which a view starts. If blocks have no addresses, returns a number
-    /// that identifies the view's bytes. Such numbers count bytes just as addresses do, starting at
-    /// a multiple of the backend's alignment.
+    /// that identifies the bytes of the view. Like addresses, the identifying numbers must count
+    /// bytes, starting at a multiple of the backend's alignment.
     fn address<T: Element>(&self, view: &View<'_, Self, T>) -> usize {
         self.shared_address::<T>(&view.as_view())
     }
 
-    /// Returns the address at which a shared view starts, like [`address`](Self::address).
+    /// Returns the address at which a shared view starts. See [`address`](Self::address).
     fn shared_address<T: Element>(&self, view: &SharedView<'_, Self, T>) -> usize;
 
-    /// Returns the elements of a view on the host, once all earlier work is done.
+    /// Waits until all earlier work is done, and returns the elements of a view.
     fn read<T: Element>(&self, view: &View<'_, Self, T>) -> Vec<T> {
         self.read_shared::<T>(&view.as_view())
     }
 
-    /// Returns the elements of a shared view on the host, like [`read`](Self::read). Some element
-    /// types have invalid byte patterns, and [`PoolView`](pool_core::PoolView) does not read
-    /// elements of such types. Here it is sound, because the tests have written valid elements.
+    /// Waits until all earlier work is done, and returns the elements of a shared view.
+    /// [`PoolView`](pool_core::PoolView) does not read elements of types that have invalid byte
+    /// patterns. `read_shared` may read elements of all types, because the tests have written valid
+    /// elements.
     fn read_shared<T: Element>(&self, view: &SharedView<'_, Self, T>) -> Vec<T>;
 
-    /// Overwrites a view with `elements`, which has the view's length.
+    /// Overwrites a view with `elements`. The number of elements must equal the view's length.
     fn write<T: Element>(&self, view: &mut View<'_, Self, T>, elements: &[T]) {
         let copied = view.copy_from_host(elements);
         copied.unwrap_or_else(|error| panic!("a view cannot be written: {error}"));
     }
 
-    /// Enqueues *work* that overwrites a view with `elements`, which has the view's length. Does
-    /// not wait for the work, just like a kernel or a copy enqueued by the backend's users. The
-    /// work may run at any time before the next wait, on the queue of the view's pool.
+    /// Enqueues *work* that overwrites a view with `elements`. The number of elements must equal
+    /// the view's length. Like a kernel or a copy that a user of the backend enqueues, the work is
+    /// not waited for. The work may run at any time before the next wait, on the queue of the
+    /// view's pool.
     ///
-    /// If views are host memory, the work is done when the call returns, and this method is the
-    /// same as [`write`](Self::write). It may also be the same if copies from the host are enqueued
-    /// like other work.
+    /// If views are host memory, the work is complete when the call returns, and `write_later` is
+    /// the same as [`write`](Self::write). `write_later` may also be the same as `write` if copies
+    /// from the host are enqueued like other work.
     fn write_later<T: Element>(&self, view: &mut View<'_, Self, T>, elements: &[T]) {
         self.write::<T>(view, elements);
     }
 
-    /// Enqueues *work* that reads a view, without waiting for it: the counterpart of
-    /// [`write_later`](Self::write_later). The returned value outlives the view. It yields the
-    /// elements that the view holds after all work enqueued before the call, and before all work
-    /// enqueued later.
+    /// Enqueues *work* that reads a view, without waiting for the work. `read_later` is the
+    /// counterpart of [`write_later`](Self::write_later). The returned function may be called after
+    /// the view has been dropped. Calling the returned function yields the elements that the view
+    /// contains after all work that was enqueued before `read_later`, and before all work that was
+    /// enqueued after it.
     fn read_later<T: Element>(&self, view: &SharedView<'_, Self, T>) -> Later<'_, T>;
 
-    /// Returns how many views [random programs](crate::programs) read with
-    /// [`read_later`](Self::read_later) before they compare the results. If the number is 0, they
-    /// compare each view immediately. Override this method for a backend whose reads wait for a
-    /// device: if `read_later` batches its reads, programs run faster and check the same.
+    /// Returns the number of views that [random programs](crate::programs) read with
+    /// [`read_later`](Self::read_later) before they compare the results. If the number is 0, a
+    /// program compares each view immediately. Override `open_reads` if reads wait for a device and
+    /// `read_later` can batch them. With batched reads, programs run faster and check the same
+    /// properties.
     fn open_reads(&self) -> usize {
         0
     }
 
-    /// Like [`write_later`](Self::write_later), but enqueues the work where the pool cannot see it,
-    /// for example on another stream. The backend's views then [arm](pool_core::SlotRef::arm) their
-    /// slot. The write runs after everything on the pool's queue.
+    /// Enqueues a write in such a way that the pool cannot see it, for example on another stream.
+    /// `write_elsewhere` accepts the same arguments as [`write_later`](Self::write_later). The
+    /// backend's views must [arm](pool_core::SlotRef::arm) their slot during a write that the pool
+    /// cannot see. The write runs after all work on the pool's queue.
     ///
     /// # Errors
     ///
-    /// [`SkipReason`] if all work on views runs on the pool's own queue, or is done immediately.
+    /// Returns [`SkipReason`] if all work on views runs on the pool's own queue, or is complete
+    /// immediately.
     fn write_elsewhere<T: PodElement>(
         &self,
         view: &mut View<'_, Self, T>,
@@ -115,13 +121,13 @@ pub trait Probe: 'static {
         Err(SkipReason("the backend's views have no work that the pool cannot see"))
     }
 
-    /// Returns the shape stored in a descriptor of the shape cache. A new descriptor is first used
-    /// for `dims`.
+    /// Returns the shape that is stored in a descriptor of the shape cache. If the descriptor is
+    /// new, it is first used for `dims`.
     ///
     /// # Errors
     ///
-    /// [`SkipReason`] if the backend stores nothing with a shape, or if the probe cannot inspect
-    /// it.
+    /// Returns [`SkipReason`] if the backend stores nothing with a shape, or if the probe cannot
+    /// inspect the descriptor.
     fn kept_shape(
         &self,
         descriptor: &mut <Self::Backend as PoolBackend>::Descriptor,
@@ -132,12 +138,13 @@ pub trait Probe: 'static {
     }
 
     /// Acquires elements that are created one at a time, by code that may acquire from the same
-    /// scope. Uses `try_acquire_with` if the backend supports it; otherwise the host writes the
-    /// elements in the same way.
+    /// scope. If the backend supports `try_acquire_with`, `acquire_with` should call it. By
+    /// default, the elements are created in the same order, and the host then writes them to a
+    /// view.
     ///
     /// # Errors
     ///
-    /// The errors of [`Scope::try_acquire`].
+    /// Returns the errors of [`Scope::try_acquire`].
     fn acquire_with<'s, T: Element>(
         &self,
         scope: &Scope<'s, Self::Backend>,
@@ -149,11 +156,12 @@ pub trait Probe: 'static {
         Ok(view)
     }
 
-    /// Like [`acquire_with`](Self::acquire_with), for a dynamic pool.
+    /// Acquires elements from a dynamic pool, in the same way as
+    /// [`acquire_with`](Self::acquire_with).
     ///
     /// # Errors
     ///
-    /// The errors of [`DynamicPool::try_acquire`].
+    /// Returns the errors of [`DynamicPool::try_acquire`].
     fn acquire_named_with<T: Element>(
         &self,
         pool: &mut DynamicPool<Self::Backend>,
@@ -166,10 +174,11 @@ pub trait Probe: 'static {
         Ok(handle)
     }
 
-    /// Returns the acquire methods of a host backend's scopes, for elements of any `Copy` type. If
-    /// the backend is a [`HostBackend`](crate::HostBackend), return `Some(HostForms::new())`.
-    /// Random programs then mix these methods, which mark slots, with all others. Otherwise, they
-    /// use only methods that every backend supports.
+    /// Returns the acquire methods for elements of any `Copy` type, which only host backends
+    /// provide. If the backend is a [`HostBackend`](crate::HostBackend), return
+    /// `Some(HostForms::new())`. Random programs mix host methods, which mark slots, with all other
+    /// methods. If `host_forms` returns `None`, random programs use only methods that every backend
+    /// supports.
     fn host_forms(&self) -> Option<HostForms<Self::Backend>> {
         None
     }
@@ -178,36 +187,38 @@ pub trait Probe: 'static {
     /// ledger identifies a block by the [`address`](Self::address) of a view at the start of the
     /// block.
     ///
-    /// Either the backend itself reports its blocks ([`HeapBackend`](crate::HeapBackend)), or an
-    /// adaptor reports the pool's calls ([`LedgeredBackend`](crate::LedgeredBackend)). A use of a
-    /// freed block is detected only if the backend keeps freed memory and records the use
-    /// ([`Ledger::note_fault`]). Otherwise, only a sanitizer or Miri detects it.
+    /// The blocks are reported by the backend itself ([`HeapBackend`](crate::HeapBackend)), or by
+    /// an adaptor that sees the calls of the pool ([`LedgeredBackend`](crate::LedgeredBackend)). A
+    /// use of a freed block is detected only if the backend keeps freed memory and records the use
+    /// ([`Ledger::note_fault`]). For all other backends, only a sanitizer or Miri detects uses of
+    /// freed blocks.
     ///
     /// # Errors
     ///
-    /// [`SkipReason`] if the blocks cannot be counted. Leaks, overlaps and double frees then go
-    /// unnoticed.
+    /// Returns [`SkipReason`] if the blocks cannot be counted, so that leaks, overlaps and double
+    /// frees are not detected.
     fn accounting(&self) -> Result<&Ledger, SkipReason>;
 
-    /// Returns the ledger that the backend [asks](Ledger::ask) before every allocation. With this
-    /// ledger, the tests choose which allocations fail, and how. A refusal is either an error of
-    /// `allocate`, which the pool reports as [`PoolError::OutOfMemory`], or a panic that propagates
-    /// through `allocate`.
+    /// Returns the ledger that the backend [asks](Ledger::ask) before every allocation. The tests
+    /// use the ledger to choose which allocations fail. A refused allocation either makes
+    /// `allocate` return an error, which the pool reports as [`PoolError::OutOfMemory`], or makes
+    /// it panic.
     ///
     /// # Errors
     ///
-    /// [`SkipReason`] if the backend cannot be made to fail. Failing allocations are then not
-    /// tested.
+    /// Returns [`SkipReason`] if the backend cannot be made to fail, so that failing allocations
+    /// are not tested.
     fn refusal(&self) -> Result<&Ledger, SkipReason>;
 }
 
-/// The calls that the tests make to a probe's backend and ledgers.
+/// Calls of the tests to a probe's backend and ledgers.
 pub(crate) trait Watching: Probe {
     /// `true` if the backend's pools have slots.
     const HAS_SLOTS: bool =
         <<Self::Backend as PoolBackend>::Layout as Layout<Self::Backend>>::HAS_SLOTS;
 
-    /// Returns the blocks that the backend has allocated, or `None` if they are not counted.
+    /// Returns the numbers of blocks that the backend has allocated, or `None` if blocks are not
+    /// counted.
     fn held(&self) -> Option<BlockCounts> {
         self.accounting().ok().map(Ledger::held)
     }
@@ -232,14 +243,15 @@ pub(crate) trait Watching: Probe {
         }
     }
 
-    /// Sets which future allocations fail. Has no effect if the probe declined.
+    /// Sets which future allocations fail. If the probe provides no ledger that refuses
+    /// allocations, the call has no effect.
     fn refuse(&self, refusal: Refusal) {
         if let Ok(ledger) = self.refusal() {
             ledger.refuse(refusal);
         }
     }
 
-    /// Returns `true` if allocations are made to fail.
+    /// Returns `true` if a test currently makes allocations fail.
     fn is_refusing(&self) -> bool {
         self.refusal().is_ok_and(|ledger| ledger.refusal() != Refusal::Never)
     }
@@ -255,8 +267,9 @@ pub(crate) trait Watching: Probe {
 
 impl<P: Probe> Watching for P {}
 
-/// Implements the methods of a [`Probe`] that concern views, for a
-/// [`HostBackend`](crate::HostBackend) whose views are slices. Use it inside the `impl`.
+/// Implements the methods of [`Probe`] that concern views, for a
+/// [`HostBackend`](crate::HostBackend) whose views are slices. Invoke the macro inside the `impl`
+/// block.
 #[macro_export]
 macro_rules! slice_access {
     () => {

@@ -1,5 +1,6 @@
-//! Host memory that an upload reads, and that changes afterwards. A faulty backend that reads the
-//! memory too late finds the changed bytes, without an access that Rust forbids.
+//! Host memory that an upload reads and that changes afterwards. If a faulty backend reads the
+//! memory too late, it finds the changed bytes. Reading the changed bytes is not undefined
+//! behavior, because the bytes are atomic.
 
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -9,7 +10,7 @@ thread_local! {
     static SOURCES: RefCell<Vec<Rc<[AtomicU8]>>> = const { RefCell::new(Vec::new()) };
 }
 
-/// The bytes to upload.
+/// The bytes that an upload reads.
 pub(crate) struct Source(Rc<[AtomicU8]>);
 
 impl Source {
@@ -22,18 +23,17 @@ impl Source {
     /// Lends the bytes to an upload.
     pub(crate) fn lend<R>(&self, upload: impl FnOnce(&[u8]) -> R) -> R {
         let (start, length) = (self.0.as_ptr().cast::<u8>(), self.0.len());
-        // SAFETY: an `AtomicU8` has the same memory representation as a `u8`. Nothing writes to
-        // these bytes while they are lent, because that requires this value, which is borrowed and
-        // stays on this thread.
+        // SAFETY: an `AtomicU8` has the same memory representation as a `u8`. Writing to the bytes
+        // requires `self`, which is borrowed while the bytes are lent and stays on this thread.
         upload(unsafe { std::slice::from_raw_parts(start, length) })
     }
 
-    /// Overwrites all bytes.
+    /// Overwrites all bytes with `value`.
     pub(crate) fn overwrite(&self, value: u8) {
         self.0.iter().for_each(|byte| byte.store(value, Ordering::Relaxed));
     }
 
-    /// Returns the source at this address, if there is one.
+    /// Returns the source that starts at this address, if there is one.
     pub(crate) fn at(address: usize) -> Option<Rc<[AtomicU8]>> {
         let is_it = |source: &&Rc<[AtomicU8]>| source.as_ptr().addr() == address;
         SOURCES.with_borrow(|sources| sources.iter().find(is_it).map(Rc::clone))

@@ -1,5 +1,6 @@
-//! The smallest backend that passes all tests, which shows what a new backend must implement. It
-//! allocates words on the heap, never fails, needs no ordering, and stores nothing with a shape.
+//! The smallest backend that passes all tests, which shows what a new backend must implement. The
+//! toy allocates words on the heap, never fails, needs no ordering, and stores nothing with a
+//! shape.
 
 use std::convert::Infallible;
 use std::mem::MaybeUninit;
@@ -10,13 +11,13 @@ use pool_core::{
     Advice, Device, Element, HostBackend, PoolBackend, Reuse, SlotRef, Slots, ViewError,
 };
 
-/// Heap memory in words of 8 bytes.
+/// A backend that allocates heap memory in words of 8 bytes.
 #[derive(Debug)]
 pub struct Toy;
 
-// SAFETY: a block is a boxed slice of zeroed words that was leaked, is aligned to 8, and is not
-// shared. `free` reassembles the box with the same number of words. Any thread may own a block.
-// Host views need no ordering.
+// SAFETY: a block is a leaked boxed slice of zeroed words, which is aligned to 8 and not shared.
+// `free` restores the box with the same number of words. Any thread may own and free a block. Host
+// views need no ordering.
 unsafe impl PoolBackend for Toy {
     type Layout = Slots;
     type Context = ();
@@ -37,22 +38,26 @@ unsafe impl PoolBackend for Toy {
     }
     unsafe fn free((): &(), block: NonNull<u64>, bytes: usize) {
         let words = NonNull::slice_from_raw_parts(block, bytes / 8);
-        // SAFETY: `allocate` leaked a box with this number of words, and the caller gives it up.
+        // SAFETY: `allocate` leaked a box with this number of words, and the caller gives up
+        // ownership of the block.
         drop(unsafe { Box::from_raw(words.as_ptr()) });
     }
     unsafe fn view<'s, T: Element>(at: NonNull<u64>, _: SlotRef<Self>, n: usize) -> &'s mut [T] {
-        // SAFETY: the caller promises `n` valid elements, exclusively for `'s`.
+        // SAFETY: the caller promises that the block contains `n` valid elements, which are
+        // borrowed exclusively for `'s`.
         unsafe { from_raw_parts_mut(at.cast().as_ptr(), n) }
     }
     unsafe fn view_ref<'s, T: Element>(at: NonNull<u64>, _: SlotRef<Self>, n: usize) -> &'s [T] {
-        // SAFETY: the same as in `view`, but shared.
+        // SAFETY: the caller promises that the block contains `n` valid elements, which are only
+        // read during `'s`.
         unsafe { from_raw_parts(at.cast().as_ptr(), n) }
     }
     unsafe fn reuse((): &(), _: NonNull<u64>, _: Reuse) -> Result<(), Infallible> {
         Ok(())
     }
     unsafe fn set_bytes((): &(), at: NonNull<u64>, value: u8, n: usize) -> Result<(), Infallible> {
-        // SAFETY: the block holds `n` bytes and nothing views it (caller).
+        // SAFETY: the caller promises that the block contains `n` bytes and that no view of it
+        // exists.
         unsafe { at.cast::<u8>().write_bytes(value, n) };
         Ok(())
     }
@@ -62,7 +67,8 @@ unsafe impl PoolBackend for Toy {
         value: T,
         n: usize,
     ) -> Result<(), Infallible> {
-        // SAFETY: the block holds `n` elements, and nothing views it (caller).
+        // SAFETY: the caller promises that the block contains `n` elements and that no view of it
+        // exists.
         let elements = unsafe { from_raw_parts_mut(at.cast::<MaybeUninit<T>>().as_ptr(), n) };
         elements.fill(MaybeUninit::new(value));
         Ok(())
@@ -72,13 +78,14 @@ unsafe impl PoolBackend for Toy {
         at: NonNull<u64>,
         from: &[T],
     ) -> Result<(), Infallible> {
-        // SAFETY: the block holds this number of elements, and nothing views it (caller).
+        // SAFETY: the caller promises that the block contains this number of elements and that no
+        // view of it exists.
         unsafe { at.cast().copy_from_nonoverlapping(NonNull::from(from).cast::<T>(), from.len()) };
         Ok(())
     }
 }
 
-// SAFETY: a block is the address of its words, and all words are valid. The dangling block is
+// SAFETY: a block is the address of its words, and all words are valid. The dangling block is also
 // aligned.
 unsafe impl HostBackend for Toy {
     fn host_pointer(block: NonNull<u64>) -> *mut u8 {

@@ -1,14 +1,15 @@
-//! The probe of the [`Toy`], with a ledger around it: everything that a backend of slices needs.
+//! The probe of the [`Toy`] backend, which is wrapped in a ledger. Any backend whose views are
+//! slices needs a similar probe.
 
 use crate::ledger::Ledger;
 use crate::ledgered::{LedgeredBackend, LedgeredContext};
 use crate::probe::{Probe, SkipReason};
 use crate::toy::Toy;
 
-/// The probe of the [`Toy`] with a ledger around it.
+/// The probe of the [`Toy`] backend, which is wrapped in a ledger.
 #[derive(Clone, Debug, Default)]
 pub struct ToyProbe {
-    /// The ledger of the blocks that the pools allocated and freed.
+    /// The ledger that records the blocks that pools allocate and free.
     pub ledger: Ledger,
 }
 
@@ -16,7 +17,7 @@ impl Probe for ToyProbe {
     type Backend = LedgeredBackend<Toy>;
 
     fn context(&self) -> LedgeredContext<Toy> {
-        // SAFETY: the toy's views are slices.
+        // SAFETY: the views of the toy are slices, which do not use their slot.
         unsafe { LedgeredContext::new((), self.ledger.clone()) }
     }
 

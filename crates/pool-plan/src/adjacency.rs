@@ -1,6 +1,6 @@
-//! Lists of 32-bit indices. Pairs of indices can be converted to such lists.
+//! Lists of 32-bit indices. Pairs of indices can be grouped into lists by their first members.
 
-/// Lists of 32-bit indices, stored one after the other in one vector.
+/// Several lists of 32-bit indices, stored one after the other in a single vector.
 #[derive(Clone, Debug)]
 pub(crate) struct Lists {
     starts: Vec<u32>,
@@ -8,17 +8,17 @@ pub(crate) struct Lists {
 }
 
 impl Lists {
-    /// Creates an empty set of lists.
+    /// Creates an empty value, in which the first list is open.
     pub(crate) fn new() -> Self {
         Self { starts: vec![0], items: Vec::new() }
     }
 
-    /// Adds an item to the last list, which is still open.
+    /// Appends an item to the last list, which is still open.
     pub(crate) fn add(&mut self, item: u32) {
         self.items.push(item);
     }
 
-    /// Ends the last list. Later items go into the next list.
+    /// Ends the last list and begins a new one.
     pub(crate) fn end_row(&mut self) {
         self.starts.push(index(self.items.len()));
     }
@@ -34,8 +34,8 @@ impl Lists {
     }
 }
 
-/// Groups `pairs` by their first member. Returns, for each index below `count`, the second members
-/// of its pairs, in the order of `pairs`.
+/// Groups `pairs` by their first members. For each index below `count`, the result contains the
+/// second members of the index's pairs, in the order of `pairs`.
 pub(crate) fn adjacency(
     count: usize,
     pairs: impl Iterator<Item = (usize, usize)> + Clone,
@@ -56,8 +56,8 @@ pub(crate) fn adjacency(
     Lists { starts, items }
 }
 
-/// Converts an index to 32 bits. This never truncates, because
-/// [`limits::check`](crate::limits::check) refuses larger problems.
+/// Converts an index to 32 bits. The conversion never truncates, because
+/// [`limits::check`](crate::limits::check) refuses problems that are too large.
 #[expect(
     clippy::cast_possible_truncation,
     reason = "the number of buffers and operations is checked"

@@ -2,13 +2,13 @@
 
 use crate::transposed::merge_transposed;
 
-/// The number of words below which a second thread would start too late to help.
+/// The number of words in a matrix below which a second thread would start too late to be useful.
 const FEWEST_WORDS_SHARED: usize = 1 << 16;
 
-/// The maximum number of threads. More threads would only wait for memory.
+/// The maximum number of threads. More threads would only wait for the memory bus.
 const MOST_THREADS: usize = 8;
 
-/// Rows of bits.
+/// A matrix of bits, stored row by row.
 #[derive(Clone, Debug)]
 pub(crate) struct BitMatrix {
     words_per_row: usize,
@@ -22,37 +22,37 @@ impl BitMatrix {
         Self { words_per_row, words: vec![0; rows * words_per_row] }
     }
 
-    /// Resets this to a matrix of zeros, and reuses its memory if that is large enough. The zeros
-    /// are written explicitly: a page that is read before it is written costs a second page fault,
-    /// for which all threads wait.
+    /// Resets the matrix to zeros, and reuses its allocation if that is large enough. All zeros are
+    /// written explicitly, because a page that is read before it is written costs a second page
+    /// fault, for which all threads wait.
     pub(crate) fn clear(&mut self, rows: usize, columns: usize) {
         self.words_per_row = columns.div_ceil(64);
         self.words.clear();
         self.words.resize(rows * self.words_per_row, 0);
     }
 
-    /// Returns how many of `threads` threads are worth starting if each of them changes a part of
-    /// the matrix.
+    /// Returns the number of threads, at most `threads`, that are worth starting if each of them
+    /// changes a part of the matrix.
     pub(crate) fn threads_of(&self, threads: usize) -> usize {
         if self.words.len() < FEWEST_WORDS_SHARED { 1 } else { threads.clamp(1, MOST_THREADS) }
     }
 
-    /// Sets a bit.
+    /// Sets one bit.
     pub(crate) fn set(&mut self, row: usize, column: usize) {
         self.words[row * self.words_per_row + column / 64] |= 1 << (column % 64);
     }
 
-    /// Returns the words of a row.
+    /// Returns the words that store a row.
     pub(crate) fn row(&self, row: usize) -> &[u64] {
         &self.words[row * self.words_per_row..(row + 1) * self.words_per_row]
     }
 
-    /// Returns the words of a row, mutably.
+    /// Returns the words that store a row, for modification.
     pub(crate) fn row_mut(&mut self, row: usize) -> &mut [u64] {
         &mut self.words[row * self.words_per_row..(row + 1) * self.words_per_row]
     }
 
-    /// Splits the matrix by columns into up to `count` parts.
+    /// Splits the columns of the matrix into up to `count` parts.
     pub(crate) fn parts(&mut self, count: usize) -> Vec<Columns<'_>> {
         let words = self.words_per_row.div_ceil(count).max(1);
         let count = self.words_per_row.div_ceil(words);
@@ -64,7 +64,7 @@ impl BitMatrix {
         parts
     }
 
-    /// Sets every bit in row `into` that is set in row `from`.
+    /// Sets every bit of row `into` that is set in row `from`.
     pub(crate) fn merge_row(&mut self, into: usize, from: usize) {
         for word in 0..self.words_per_row {
             let bits = self.words[from * self.words_per_row + word];
@@ -78,12 +78,12 @@ impl BitMatrix {
         merge_transposed(&mut self.words, self.words_per_row, threads);
     }
 
-    /// Returns the number of bits that are set in a row.
+    /// Returns the number of set bits in a row.
     pub(crate) fn count(&self, row: usize) -> u64 {
         self.row(row).iter().map(|word| u64::from(word.count_ones())).sum()
     }
 
-    /// Returns the columns of the bits that are set in a row, in ascending order.
+    /// Returns the columns of a row's set bits, in ascending order.
     pub(crate) fn columns(&self, row: usize) -> impl Iterator<Item = usize> + Clone + '_ {
         ones(self.row(row))
     }
@@ -92,18 +92,18 @@ impl BitMatrix {
 /// A range of columns of a matrix.
 #[derive(Debug)]
 pub(crate) struct Columns<'a> {
-    /// The index of the part's first word in each row.
+    /// The index of the part's first word within each row.
     first: usize,
     rows: Vec<&'a mut [u64]>,
 }
 
 impl Columns<'_> {
-    /// Returns the first column.
+    /// Returns the first column of the part.
     pub(crate) fn first(&self) -> usize {
         self.first * 64
     }
 
-    /// Returns the exclusive end of the column range, which may lie past the last column of the
+    /// Returns the exclusive end of the part's columns, which may lie past the last column of the
     /// matrix.
     pub(crate) fn end(&self) -> usize {
         (self.first + self.rows.first().map_or(0, |row| row.len())) * 64
@@ -115,7 +115,7 @@ impl Columns<'_> {
     }
 }
 
-/// Returns the positions of the bits that are set in `words`, in ascending order.
+/// Returns the positions of all set bits in `words`, in ascending order.
 pub(crate) fn ones(words: &[u64]) -> impl Iterator<Item = usize> + Clone + '_ {
     words.iter().enumerate().flat_map(|(position, &word)| {
         std::iter::successors((word != 0).then_some(word), |&rest| {

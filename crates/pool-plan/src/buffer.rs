@@ -1,20 +1,20 @@
-//! A buffer of an interval problem, with its lifetime and gaps.
+//! Buffers of an interval problem, with their lifetimes and gaps.
 
 use crate::error::PlanError;
 use crate::limits;
 
-/// A time span `[lower, upper)` within a buffer's lifetime, during which other buffers may use its
-/// bytes.
+/// A time span `[lower, upper)` within a buffer's lifetime, during which other buffers may use the
+/// buffer's bytes.
 ///
-/// The buffer's contents are lost in a gap. After the gap, the buffer is at the same offset, but
-/// its bytes may have changed.
+/// The buffer's contents are lost during a gap. After the gap, the buffer is at the same offset,
+/// but its bytes may have changed.
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Deserialize, serde::Serialize))]
 #[cfg_attr(feature = "serde", serde(deny_unknown_fields))]
 pub struct Gap {
     /// The time at which the gap begins.
     pub lower: i64,
-    /// The time at which the gap ends, exclusive.
+    /// The exclusive end of the gap.
     pub upper: i64,
 }
 
@@ -23,8 +23,8 @@ pub struct Gap {
 #[cfg_attr(feature = "serde", derive(serde::Deserialize, serde::Serialize))]
 #[cfg_attr(feature = "serde", serde(deny_unknown_fields))]
 pub struct Buffer {
-    /// The buffer's name, unique in the problem. If the name is empty, messages use the buffer's
-    /// index instead, as in `#7`.
+    /// The buffer's name, unique in the problem. If the name is empty, messages show the buffer's
+    /// index, such as `#7`.
     #[cfg_attr(feature = "serde", serde(default, skip_serializing_if = "String::is_empty"))]
     pub id: String,
     /// The first time at which the buffer is live.
@@ -58,28 +58,30 @@ impl AsRef<Self> for Buffer {
 }
 
 impl Buffer {
-    /// Creates a buffer of `size` bytes that is live in `[lower, upper)` and may be placed at any
-    /// offset.
+    /// Creates a buffer of `size` bytes that is live during `[lower, upper)` and may be placed at
+    /// any offset.
     #[must_use]
     pub fn new(id: impl Into<String>, lower: i64, upper: i64, size: u64) -> Self {
         Self { id: id.into(), lower, upper, size, alignment: 1, offset: None, gaps: Vec::new() }
     }
 
-    /// Creates a buffer without a name. Unlike [`new`](Self::new), this allocates no heap memory.
+    /// Creates a buffer without a name. Unlike [`new`](Self::new), `unnamed` allocates no heap
+    /// memory.
     #[must_use]
     pub const fn unnamed(lower: i64, upper: i64, size: u64) -> Self {
         Self { id: String::new(), lower, upper, size, alignment: 1, offset: None, gaps: Vec::new() }
     }
 
-    /// Returns the time spans during which the buffer is live, in ascending order. These are its
-    /// lifetime without the gaps.
+    /// Returns the time spans during which the buffer is live, in ascending order. The spans cover
+    /// the buffer's lifetime except for its gaps.
     pub fn live_spans(&self) -> impl Iterator<Item = (i64, i64)> + '_ {
         let begins = std::iter::once(self.lower).chain(self.gaps.iter().map(|gap| gap.upper));
         let ends = self.gaps.iter().map(|gap| gap.lower).chain(std::iter::once(self.upper));
         begins.zip(ends).filter(|(lower, upper)| lower < upper)
     }
 
-    /// Returns an error if the lifetime or the gaps of the buffer with this index are impossible.
+    /// Returns an error if the lifetime or the gaps of the buffer are impossible. The error names
+    /// the buffer with the given index.
     pub(crate) fn check(&self, index: usize) -> Result<(), PlanError> {
         if self.lower >= self.upper {
             let (id, lower, upper) = (limits::label(&self.id, index), self.lower, self.upper);

@@ -1,45 +1,52 @@
-//! Bundles: items that are placed as one, so that the rest of the problem is smaller.
+//! Bundles of items. All items of a bundle are placed together, which makes the remaining problem
+//! smaller.
 //!
-//! Items of equal size with consecutive lifetimes make a chain: all lie at one offset. Items that are live in the same
-//! sections make a pile: each lies on the one before it. Bundles are chained and piled again, until nothing fits.
-//! Bundles exclude some plans. But they undo any number of straight cuts of a rectangle, and tensors of a network make
-//! chains. Chains come first: equal sizes are a stronger hint than equal lifetimes.
+//! Items of equal size with consecutive lifetimes form a chain, and all items of a chain lie at the
+//! same offset. Items that are live in the same sections form a pile, in which each item lies on
+//! top of the previous one. Bundles are combined into larger chains and piles until no more can be
+//! combined. Bundles exclude some plans. Bundles are useful because they undo any number of
+//! straight cuts of a rectangle, and because the tensors of a neural network form chains. Chains
+//! are formed before piles, because equal sizes are a stronger hint than equal lifetimes.
 
 use crate::adjacency::{index, indices};
 use crate::item::Item;
 use crate::timeline::Timeline;
 use crate::work::Watch;
 
-/// The most passes over all items. Passes for deep nests of bundles visit few items.
+/// The maximum number of passes over all items. Deeply nested bundles need more passes, but most of
+/// these passes visit only a few items.
 const MOST_PASSES: usize = 24;
-/// The most items that are bundled: a pass over them, and the first plan of their bundles, take some milliseconds.
+/// The maximum number of items for which bundles are formed. Making a pass and planning the bundles
+/// for the first time take a few milliseconds for this number of items.
 const MOST_ITEMS: usize = 1 << 15;
-/// No bundle.
+/// The number that stands for "no bundle".
 const NONE: u32 = u32::MAX;
 
-/// Items of a timeline in bundles.
+/// The items of a timeline, combined into bundles.
 #[derive(Debug)]
 pub(crate) struct Bundles {
-    /// The items, then the bundles. Each bundle comes after its parts.
+    /// The items, followed by the bundles. A bundle comes after all of its parts.
     nodes: Vec<Node>,
-    /// The number of nodes that are items.
+    /// The number of nodes that represent items.
     items: usize,
 }
 
 /// An item or a bundle.
 #[derive(Clone, Copy, Debug)]
 struct Node {
-    /// The sections in which it is live.
+    /// The range of sections in which the node is live.
     span: (u32, u32),
     size: u64,
     alignment: u64,
-    /// The bundle that it is in, and its offset there.
+    /// The bundle that contains the node, and the node's offset within that bundle.
     parent: u32,
     offset: u64,
 }
 
 impl Bundles {
-    /// Returns the bundles of a plain timeline; `None` if there are too many items, or if `watch` stopped it.
+    /// Combines the items of a timeline into bundles. The timeline must not contain gaps or fixed
+    /// offsets. Returns `None` if there are too many items, if the timeline contains gaps or fixed
+    /// offsets, or if `watch` stopped the computation.
     pub(crate) fn of(timeline: &Timeline, watch: &Watch<'_>) -> Option<Self> {
         let items = timeline.items.len();
         if items > MOST_ITEMS || !timeline.is_plain() || !watch.count(items) {
@@ -51,7 +58,7 @@ impl Bundles {
             Node { span, size, alignment, parent: NONE, offset: 0 }
         };
         let mut bundles = Self { nodes: (0..items).map(node).collect(), items };
-        // An item without bytes lies at 0 and blocks no other.
+        // An item of size 0 lies at offset 0 and blocks no other item.
         let mut whole: Vec<u32> =
             indices(items).filter(|&one| bundles.nodes[one as usize].size > 0).collect();
         let mut left = items * MOST_PASSES;
@@ -72,15 +79,17 @@ impl Bundles {
         Some(bundles)
     }
 
-    /// Returns the outermost bundles, and the items that are in none.
-    // Uncounted: one pass over the nodes, at most two for each item.
+    /// Returns the outermost bundles, and the items that do not belong to a bundle.
+    // Uncounted: the loop needs no counter, because the iterator makes only one pass over the
+    // nodes, and there are at most two nodes per item.
     fn outermost(&self) -> impl Iterator<Item = (usize, &Node)> {
         let nodes = self.nodes.iter().enumerate();
         nodes.filter(|(_, node)| node.parent == NONE && node.size > 0)
     }
 
-    /// Returns the problem of placing the outermost bundles, with one lifetime for each.
-    // Uncounted: one pass over the bundles.
+    /// Returns the problem of placing the outermost bundles, and the lifetimes of these bundles.
+    // Uncounted: the loop needs no counter, because the function makes only one pass over the
+    // bundles.
     pub(crate) fn timeline(&self) -> (Timeline, Vec<(i64, i64)>) {
         let item = |node: &Node| Item { size: node.size, alignment: node.alignment, fixed: None };
         let items: Vec<Item> = self.outermost().map(|(_, node)| item(node)).collect();
@@ -89,13 +98,14 @@ impl Bundles {
         (Timeline::of_lifetimes(&items, &lifetimes), lifetimes)
     }
 
-    /// Returns the numbers of items and of outermost bundles.
+    /// Returns the number of items, and the number of outermost bundles.
     pub(crate) fn counts(&self) -> (usize, usize) {
         (self.items, self.outermost().count())
     }
 
-    /// Returns the offsets of the items, from those of the outermost bundles.
-    // Uncounted: one pass over the nodes.
+    /// Computes the offsets of all items from the offsets of the outermost bundles.
+    // Uncounted: the loop needs no counter, because the function makes only one pass over the
+    // nodes.
     pub(crate) fn offsets(&self, outermost: &[u64]) -> Vec<u64> {
         let mut offsets = vec![0; self.nodes.len()];
         for ((node, _), &offset) in self.outermost().zip(outermost) {
@@ -111,10 +121,12 @@ impl Bundles {
         offsets
     }
 
-    /// Makes chains: a node that ends when another of the same size begins shares its offset.
-    // Uncounted: `of` counts the passes.
+    /// Forms chains. If a node ends when another node of the same size begins, both nodes share an
+    /// offset.
+    // Uncounted: the loop needs no counter, because the calling function `of` counts the passes.
     fn chain(&mut self, whole: &mut Vec<u32>) {
-        // The time at which a node ends or begins, its size, and `true` for a beginning.
+        // Each edge contains the time at which a node ends or begins, the node's size, and `true`
+        // if the node begins.
         let mut edges = Vec::with_capacity(2 * whole.len());
         for &one in whole.iter() {
             let Node { span, size, .. } = self.nodes[one as usize];
@@ -149,10 +161,10 @@ impl Bundles {
         whole.retain(|&one| self.nodes[one as usize].parent == NONE);
     }
 
-    /// Makes piles of nodes that are live in the same sections.
-    // Uncounted: `of` counts the passes.
+    /// Forms piles of nodes that are live in the same sections.
+    // Uncounted: the loop needs no counter, because the calling function `of` counts the passes.
     fn pile(&mut self, whole: &mut Vec<u32>) {
-        // Larger alignments come first, which leaves less padding.
+        // Nodes with larger alignments come first, because this order needs less padding.
         let key = |one: &u32| {
             let Node { span, alignment, .. } = self.nodes[*one as usize];
             (span, !alignment, *one)
@@ -179,8 +191,8 @@ impl Bundles {
         whole.retain(|&one| self.nodes[one as usize].parent == NONE);
     }
 
-    /// Adds a bundle of nodes at these offsets.
-    // Uncounted: `of` counts the passes.
+    /// Adds a bundle that contains the given nodes at the given offsets.
+    // Uncounted: the loop needs no counter, because the calling function `of` counts the passes.
     fn bundle(&mut self, parts: &[(u32, u64)]) -> u32 {
         let number = index(self.nodes.len());
         let mut bundle =
@@ -212,7 +224,7 @@ mod tests {
         Bundles::of(&Timeline::new(problem), &Watch::new(&|| true)).unwrap()
     }
 
-    /// Returns the pieces of a rectangle after repeated straight cuts through random pieces.
+    /// Cuts a rectangle into pieces with repeated straight cuts through random pieces.
     fn cut(count: usize, random: &mut Random) -> Vec<Buffer> {
         let mut pieces = vec![(0_u64, 1_u64 << 20, 1_u64 << 30)];
         while pieces.len() < count {
@@ -246,7 +258,8 @@ mod tests {
         }
     }
 
-    /// For any bundles: bundles on top of each other are a plan, with alignments and empty buffers.
+    /// Bundles that are stacked on top of each other are a valid plan, even with alignments and
+    /// buffers of size 0.
     #[test]
     fn bundles_above_each_other_are_a_plan() {
         for seed in 0..if cfg!(miri) { 3 } else { 300 } {

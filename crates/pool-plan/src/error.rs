@@ -1,4 +1,5 @@
-//! The only error of the crate: the fault of a problem, a file or a plan, with the numbers.
+//! The crate's error type. An error describes the mistake in a problem, a file or a plan, with the
+//! relevant numbers.
 
 use std::error::Error;
 use std::fmt::Write as _;
@@ -7,7 +8,7 @@ use thiserror::Error;
 
 use crate::violation::Violation;
 
-/// The reason why there is no plan.
+/// The reason why planning failed.
 #[derive(Clone, Debug, Error, PartialEq)]
 #[non_exhaustive]
 pub enum PlanError {
@@ -17,74 +18,74 @@ pub enum PlanError {
     /// A buffer's lifetime ends before it begins, or at the same time.
     #[error("buffer {id}: its lifetime [{lower}, {upper}) is empty or inverted")]
     InvertedLifetime {
-        /// The buffer.
+        /// The name of the buffer.
         id: String,
-        /// The time at which its lifetime begins.
+        /// The time at which the buffer's lifetime begins.
         lower: i64,
-        /// The time at which its lifetime ends, exclusive.
+        /// The exclusive end of the buffer's lifetime.
         upper: i64,
     },
-    /// A gap is empty, overlaps the one before it or leaves the buffer's lifetime, or the gaps
-    /// leave nothing of the lifetime.
+    /// A gap is empty, overlaps the previous gap or extends beyond the buffer's lifetime, or the
+    /// gaps cover the whole lifetime.
     #[error(
         "buffer {id}: the gap [{lower}, {upper}) must be in order, apart from the others and inside the \
          lifetime, and leave some of it"
     )]
     BadGap {
-        /// The buffer.
+        /// The name of the buffer.
         id: String,
         /// The time at which the gap begins.
         lower: i64,
-        /// The time at which the gap ends, exclusive.
+        /// The exclusive end of the gap.
         upper: i64,
     },
     /// An alignment is not a power of two.
     #[error("buffer {id}: alignment {alignment} is not a power of two")]
     BadAlignment {
-        /// The buffer.
+        /// The name of the buffer.
         id: String,
-        /// Its alignment.
+        /// The buffer's alignment.
         alignment: u64,
     },
     /// A fixed offset is not a multiple of the buffer's alignment.
     #[error("buffer {id}: fixed offset {offset} is not a multiple of {alignment}")]
     MisalignedOffset {
-        /// The buffer.
+        /// The name of the buffer.
         id: String,
-        /// Its fixed offset.
+        /// The buffer's fixed offset.
         offset: u64,
-        /// Its alignment.
+        /// The buffer's alignment.
         alignment: u64,
     },
-    /// The sizes are too large: together with padding and fixed offsets they exceed `i64::MAX` bytes.
+    /// The sizes of the buffers, together with padding and fixed offsets, exceed `i64::MAX` bytes.
     #[error("buffer {id}: {size} bytes on top of {sum} exceed {} bytes with padding", i64::MAX)]
     SizeOverflow {
-        /// The buffer at which the sum exceeded the limit.
+        /// The name of the buffer at which the sum exceeded the limit.
         id: String,
-        /// Its size in bytes.
+        /// The buffer's size in bytes.
         size: u64,
-        /// The bytes of all buffers before it.
+        /// The total size of all preceding buffers, in bytes.
         sum: u64,
     },
     /// Two buffers have the same name.
     #[error("buffers {first} and {second} are both called {id}")]
     DuplicateId {
-        /// The name.
+        /// The name that both buffers have.
         id: String,
-        /// Index of the first of them.
+        /// The index of the first buffer.
         first: usize,
-        /// Index of the second.
+        /// The index of the second buffer.
         second: usize,
     },
-    /// A problem has more buffers, edges, markers or gaps than the planner takes, which bounds the planner's
-    /// own memory.
+    /// The problem contains more buffers, edges, markers or gaps than the planner accepts. The
+    /// limit keeps the planner's own memory use within bounds.
     #[error("{count} {what} are more than {limit}, the most that is planned")]
     TooMany {
         /// The name of the list that is too long.
         what: &'static str,
-        /// The number in the problem.
+        /// The number of entries in the problem's list.
         count: usize,
-        /// The most that the planner takes.
+        /// The maximum number of entries that the planner accepts.
         limit: usize,
     },
     /// An edge or a buffer names an operation that does not exist.
@@ -92,69 +93,73 @@ pub enum PlanError {
         "there is no operation {operation}: the graph has {operations} operations, numbered from 0"
     )]
     UnknownOperation {
-        /// The operation.
+        /// The number of the operation that does not exist.
         operation: usize,
-        /// The number of operations.
+        /// The number of operations in the graph.
         operations: usize,
     },
-    /// The number of streams in a record is not that of its operations, or the number of callers or buffers is not that
-    /// of its buffers.
+    /// A list in a record has the wrong length. A record must contain one stream for each operation
+    /// and one caller for each buffer, and replacing the buffers must not change their number.
     #[error("the number of {what} is {count}, but must be {expected}")]
     WrongCount {
-        /// The name of the list.
+        /// The name of the list that has the wrong length.
         what: &'static str,
         /// The length of the list.
         count: usize,
-        /// The length that it must have.
+        /// The length that the list must have.
         expected: usize,
     },
-    /// Edges lead from a free marker of a buffer to its alloc marker: it could have no use.
+    /// Edges lead from a free marker of a buffer to the buffer's alloc marker. No operation could
+    /// use a buffer that is freed before it is allocated.
     #[error(
         "buffer {id}: it is freed by operation {freed_by}, which comes before operation {allocated_by}, \
          which allocates it"
     )]
     FreedBeforeAllocated {
-        /// The buffer.
+        /// The name of the buffer.
         id: String,
-        /// Its alloc marker.
+        /// The buffer's alloc marker.
         allocated_by: usize,
-        /// The first free marker that comes before it.
+        /// The first free marker that precedes the alloc marker.
         freed_by: usize,
     },
-    /// The operations do not form an acyclic graph.
+    /// The edges between the operations form a cycle.
     #[error("the operations depend on each other in a circle: {operations:?}")]
     Cycle {
         /// The operations of one cycle, in order.
         operations: Vec<usize>,
     },
-    /// Two buffers with fixed offsets share bytes while both are live.
+    /// Two buffers with fixed offsets share bytes although both are live at the same time.
     #[error("fixed offsets collide")]
     FixedOverlap(#[source] Violation),
-    /// No plan can fit: some buffers that need memory at once are larger than the capacity.
+    /// No plan fits, because some buffers that are live at the same time need more bytes than the
+    /// capacity.
     #[error(
         "no plan fits {capacity} bytes: {} buffers need {bound} bytes at once", witness.len()
     )]
     Infeasible {
         /// The capacity in bytes.
         capacity: u64,
-        /// The least bytes that are needed.
+        /// The minimum number of bytes that every plan needs.
         bound: u64,
-        /// Indices of the buffers that need them.
+        /// The indices of the buffers that together exceed the capacity.
         witness: Vec<usize>,
     },
-    /// An exhaustive search has shown that no plan fits, though the bound does.
+    /// An exhaustive search proved that no plan fits, although the lower bound does not exceed the
+    /// capacity.
     #[error(
         "no plan fits {capacity} bytes: every placement was tried (bound {bound}, best plan {best})"
     )]
     ProvedInfeasible {
         /// The capacity in bytes.
         capacity: u64,
-        /// The exact lower bound, which does not show it.
+        /// The exact lower bound, which does not exceed the capacity.
         bound: u64,
         /// The peak of the best plan found.
         best: u64,
     },
-    /// No plan within the capacity was found in the budget; there may be one.
+    /// The planner found no plan within the capacity before the budget ended. Such a plan may
+    /// exist.
     #[error(
         "no plan within {capacity} bytes was found in the budget (bound {bound}, best plan {best}): give it \
          more time, or {best} bytes"
@@ -167,72 +172,74 @@ pub enum PlanError {
         /// The peak of the best plan found.
         best: u64,
     },
-    /// A problem of several memories has no memory.
+    /// A problem with several memories must contain at least one memory.
     #[error("there are no memories to place buffers in")]
     NoMemories,
     /// Two memories have the same name.
     #[error("memories {first} and {second} are both called {name}")]
     DuplicateMemory {
-        /// The name.
+        /// The name that both memories have.
         name: String,
-        /// Index of the first of them.
+        /// The index of the first memory.
         first: usize,
-        /// Index of the second.
+        /// The index of the second memory.
         second: usize,
     },
-    /// A buffer may lie in no memory, or names one twice, or is fixed in one that it may not lie in, or has a
-    /// fixed offset and several memories.
+    /// The memories that a buffer allows are invalid. The list of memories is empty, a memory is
+    /// listed twice, the buffer is fixed in a memory that it does not allow, or the buffer has a
+    /// fixed offset but allows several memories.
     #[error("buffer {id}: {what}")]
     BadMemories {
-        /// The buffer.
+        /// The name of the buffer.
         id: String,
-        /// The fault of its memories.
+        /// A description of the mistake.
         what: &'static str,
     },
-    /// A buffer names a memory that the problem does not have.
+    /// A buffer names a memory that does not exist in the problem.
     #[error("buffer {id}: there is no memory {memory}")]
     UnknownMemory {
-        /// The buffer.
+        /// The name of the buffer.
         id: String,
         /// The name or the index of the memory.
         memory: String,
     },
-    /// Costs are too large: a plan could cost more than `i64::MAX`.
+    /// The costs are too large, because a plan could cost more than `i64::MAX`.
     #[error("memory {memory}: cost {cost} times {amount} exceeds {}", i64::MAX)]
     CostOverflow {
-        /// The memory with the largest cost.
+        /// The name of the memory with the largest cost.
         memory: String,
-        /// Its cost of a byte.
+        /// The memory's cost per byte.
         cost: u64,
-        /// The bytes of all buffers.
+        /// The total size of all buffers, in bytes.
         amount: u64,
     },
-    /// The options have a capacity, but each memory of the problem has its own.
+    /// The options set a capacity, although each memory of the problem has its own capacity.
     #[error("a capacity of {capacity} bytes for several memories: each has its own")]
     OneCapacity {
-        /// The capacity of the options.
+        /// The capacity that the options set, in bytes.
         capacity: u64,
     },
-    /// Buffers that are live at once may lie only in memories that are too small for them.
+    /// Some buffers are live at the same time, but all memories that they may be placed in are too
+    /// small for them.
     #[error(
         "memories {memories:?} have {capacity} bytes, but the {} buffers that may lie only there need {bound} bytes \
          at time {time}",
         witness.len()
     )]
     MemoriesTooSmall {
-        /// Indices of the memories.
+        /// The indices of the memories.
         memories: Vec<usize>,
-        /// The sum of their bytes.
+        /// The total capacity of the memories, in bytes.
         capacity: u64,
-        /// The least bytes that are needed.
+        /// The minimum number of bytes that the buffers need.
         bound: u64,
-        /// The time at which the buffers are live.
+        /// A time at which all of the buffers are live.
         time: i64,
-        /// Indices of the buffers.
+        /// The indices of the buffers.
         witness: Vec<usize>,
     },
-    /// No plan within the capacities of all memories was found. An exhaustive search proved that there is none, or the
-    /// budget ended.
+    /// The planner found no plan within the capacities of all memories. Either an exhaustive search
+    /// proved that no such plan exists, or the budget ended before the search.
     #[error(
         "no plan of {buffers} buffers within the capacities of {memories} memories {}",
         if *proved { "exists: every assignment was tried" } else { "was found in the budget: give it more time" }
@@ -242,38 +249,38 @@ pub enum PlanError {
         buffers: usize,
         /// The number of memories.
         memories: usize,
-        /// `true` if an exhaustive search has proved that there is no plan.
+        /// `true` if an exhaustive search proved that no plan exists.
         proved: bool,
     },
-    /// The tolerance is below 1 or not a number.
+    /// The tolerance is below 1, or is not a number.
     #[error("tolerance {tolerance} must be a ratio of at least 1")]
     BadTolerance {
-        /// The tolerance.
+        /// The tolerance that was given.
         tolerance: f64,
     },
-    /// A record does not follow its format.
+    /// The text of a record does not follow the format of records.
     #[error("line {line}, column {column}: {message}")]
     Parse {
-        /// Line, from 1.
+        /// The line number, starting at 1.
         line: usize,
-        /// Column in characters, from 1.
+        /// The column in characters, starting at 1.
         column: usize,
-        /// The fault at that place.
+        /// A description of the mistake at the line and the column.
         message: String,
     },
-    /// The planner made a plan that the validator refuses: a bug in this crate.
+    /// The planner computed a plan that the validator rejects, which is a bug in this crate.
     #[error("the planner made an invalid plan, which is a bug in it")]
     Rejected(#[source] Violation),
-    /// The planner reached a state that it excludes: a bug in this crate.
+    /// The planner reached a state that should be impossible, which is a bug in this crate.
     #[error("{what}: this is a bug in pool-plan, please report it")]
     Internal {
-        /// The state that the planner reached.
+        /// A description of the state that the planner reached.
         what: &'static str,
     },
 }
 
-/// Returns an error and its sources in one line: `error: source: source`. In this crate, `Display` of an error omits
-/// its sources.
+/// Returns an error and its sources in one line: `error: source: source`. The `Display`
+/// implementations of this crate's errors print only the error itself, without its sources.
 ///
 /// ```
 /// use pool_plan::{Buffer, IntervalProblem, error_chain};
@@ -289,7 +296,7 @@ pub fn error_chain(error: &dyn Error) -> String {
     let mut text = error.to_string();
     let mut source = error.source();
     while let Some(error) = source {
-        // Writing to a string does not fail.
+        // Writing to a string never fails.
         let _ = write!(text, ": {error}");
         source = error.source();
     }

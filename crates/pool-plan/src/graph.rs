@@ -1,26 +1,26 @@
-//! The parts of a graph problem: edges between operations, and the buffers that operations use.
+//! The parts of a graph problem: the edges between operations, and the buffers that operations use.
 
 /// The ordering that an edge guarantees between two operations.
 #[derive(Clone, Copy, Debug, Default, Eq, Hash, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Deserialize, serde::Serialize))]
 #[cfg_attr(feature = "serde", serde(rename_all = "lowercase"))]
 pub enum EdgeKind {
-    /// The second operation begins after the first is complete and its writes are visible.
+    /// The second operation begins after the first has completed and its writes are visible.
     #[default]
     Full,
     /// The second operation may begin while the first is still running (programmatic dependent
-    /// launch, launch order). Such an edge does not order memory accesses.
+    /// launch, launch order). A programmatic edge does not order memory accesses.
     Programmatic,
 }
 
-/// An edge of the graph: one operation comes before another.
+/// An edge of the graph, which orders one operation before another.
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Deserialize, serde::Serialize))]
 #[cfg_attr(feature = "serde", serde(deny_unknown_fields))]
 pub struct Edge {
-    /// The earlier operation.
+    /// The operation that comes first.
     pub from: usize,
-    /// The later operation.
+    /// The operation that comes second.
     pub to: usize,
     /// The ordering that the edge guarantees.
     #[cfg_attr(feature = "serde", serde(default))]
@@ -28,14 +28,14 @@ pub struct Edge {
 }
 
 impl Edge {
-    /// Creates an edge of full completion.
+    /// Creates an edge that makes the second operation wait until the first is complete.
     #[must_use]
     pub const fn full(from: usize, to: usize) -> Self {
         Self { from, to, kind: EdgeKind::Full }
     }
 }
 
-/// The rule by which a buffer's bytes may be shared.
+/// The role of a buffer, which determines whether the buffer may share bytes with other buffers.
 #[derive(Clone, Copy, Debug, Default, Eq, Hash, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Deserialize, serde::Serialize))]
 #[cfg_attr(feature = "serde", serde(rename_all = "snake_case"))]
@@ -58,8 +58,8 @@ pub enum Role {
 #[cfg_attr(feature = "serde", derive(serde::Deserialize, serde::Serialize))]
 #[cfg_attr(feature = "serde", serde(deny_unknown_fields))]
 pub struct GraphBuffer {
-    /// The buffer's name, unique in the problem. If the name is empty, messages use the buffer's
-    /// index instead, as in `#7`.
+    /// The buffer's name, unique in the problem. If the name is empty, messages show the buffer's
+    /// index, such as `#7`.
     #[cfg_attr(feature = "serde", serde(default, skip_serializing_if = "String::is_empty"))]
     pub id: String,
     /// The buffer's size in bytes.
@@ -70,20 +70,22 @@ pub struct GraphBuffer {
     /// The offset at which the buffer must be placed, if it is fixed.
     #[cfg_attr(feature = "serde", serde(default, skip_serializing_if = "Option::is_none"))]
     pub offset: Option<u64>,
-    /// The alloc marker. Every use of the buffer is this operation or a later one.
+    /// The alloc marker. Every use of the buffer is either this operation or comes after it.
     ///
-    /// If memory becomes available between operations (a stream and the events it waits for), add a
-    /// separate operation for that point.
+    /// If memory becomes available between two operations (on a stream that waits for events), add
+    /// a separate operation to the graph for that point.
     pub allocated_by: usize,
-    /// The free markers. Every use of the buffer is one of these operations, or comes before one of
-    /// them.
+    /// The free markers. Every use of the buffer is either one of these operations or precedes one
+    /// of them.
     ///
-    /// A buffer without free markers is in use until the graph ends: it may reuse the bytes of
-    /// earlier buffers, but no later buffer can reuse its bytes. A free marker from which edges
-    /// lead to the alloc marker is refused, because no use could lie between the two markers.
+    /// A buffer without free markers is in use until the graph ends. A buffer without free markers
+    /// may reuse the bytes of earlier buffers, but no later buffer can reuse its bytes. If edges
+    /// lead from a free marker to the alloc marker, the problem is refused, because no use could
+    /// lie between the two markers.
     #[cfg_attr(feature = "serde", serde(default, deserialize_with = "crate::lists::markers"))]
     pub freed_by: Vec<usize>,
-    /// The rule by which the buffer's bytes may be shared.
+    /// The role of the buffer, which determines whether the buffer may share bytes with other
+    /// buffers.
     #[cfg_attr(feature = "serde", serde(default))]
     pub role: Role,
 }

@@ -1,5 +1,5 @@
-//! The happens-before problem: the operations of an acyclic graph, on any number of streams, use
-//! buffers.
+//! The happens-before problem. The operations of an acyclic graph use buffers, on any number of
+//! streams.
 
 use crate::error::PlanError;
 #[cfg(feature = "serde")]
@@ -11,8 +11,8 @@ use crate::operations::Operations;
 use crate::validate::graph;
 use crate::violation::Violation;
 
-/// The buffers that a graph of operations uses. Two buffers may share bytes only if every use of
-/// one is an ancestor of the other's alloc marker, along edges of full completion.
+/// The operations of a graph and the buffers that they use. Two buffers may share bytes only if
+/// edges of full completion lead from every use of one buffer to the alloc marker of the other.
 ///
 /// ```
 /// use pool_plan::{Edge, GraphBuffer, HappensBeforeProblem, Options};
@@ -39,14 +39,15 @@ pub struct HappensBeforeProblem {
 }
 
 impl HappensBeforeProblem {
-    /// Creates the problem of placing `buffers`, which are used by the operations `0..operations`.
+    /// Creates the problem of placing `buffers` that the operations `0..operations` use.
     ///
     /// # Errors
-    /// Fails in the following cases:
-    /// - There are no buffers, or more buffers, edges or free markers than the planner supports.
+    /// Returns an error in the following cases:
+    /// - The problem contains no buffers, or more buffers, edges or free markers than the planner
+    ///   supports.
     /// - A buffer is malformed, or two buffers have the same name.
     /// - The sum of the sizes exceeds `i64::MAX` bytes, or fixed offsets collide.
-    /// - An operation does not exist, or the edges form a cycle.
+    /// - An edge or a buffer names an operation that does not exist, or the edges form a cycle.
     /// - A buffer is freed before it is allocated.
     pub fn new(
         operations: usize,
@@ -76,32 +77,33 @@ impl HappensBeforeProblem {
         Ok(Self { operations, edges, buffers })
     }
 
-    /// Returns the peak of the plan that places buffer `i` at `offsets[i]`: the end of its highest
-    /// byte.
+    /// Returns the peak of the plan that places buffer `i` at `offsets[i]`. The peak is the end of
+    /// the highest byte.
     ///
     /// # Errors
-    /// Returns the first violation: two buffers share bytes although neither is ordered before the
-    /// other, or an offset is not aligned or differs from the fixed offset.
+    /// Returns the first violation that is found. A violation is a pair of buffers that share bytes
+    /// although neither is ordered before the other, an offset that is not aligned, or an offset
+    /// that differs from the fixed offset.
     pub fn validate(&self, offsets: &[u64]) -> Result<u64, Violation> {
         graph::peak(&self.edges, &self.buffers, offsets)
     }
 
-    /// Returns a lower bound, in bytes, on the peak of any plan: no two buffers in `witness` may
-    /// share bytes.
+    /// Returns a lower bound, in bytes, on the peak of every plan. The lower bound holds because no
+    /// two buffers of `witness` may share bytes.
     ///
-    /// For the witness of a certificate, this is the certificate's bound. The validator computes it
-    /// independently, from the sizes, the padding that alignments force between the buffers, and
-    /// the fixed offsets.
+    /// If `witness` comes from a certificate, the result equals the certificate's bound. The
+    /// validator computes the bound independently of the solver, from the sizes, the padding that
+    /// alignments require between the buffers, and the fixed offsets.
     ///
     /// # Errors
-    /// Fails if `witness` contains an index that no buffer has, a buffer that is no longer in use
-    /// when another begins, or the same index twice.
+    /// Fails if `witness` contains an index without a buffer, the same index twice, or two buffers
+    /// that are ordered one after the other.
     pub fn validate_witness(&self, witness: &[usize]) -> Result<u64, Violation> {
         graph::witnessed(&self.edges, &self.buffers, witness)
     }
 
-    /// Returns the same problem without fixed offsets. Use this to plan again if the offsets come
-    /// from an older plan.
+    /// Returns the problem without fixed offsets. Use `without_offsets` to plan again if the
+    /// offsets come from an older plan.
     #[must_use]
     pub fn without_offsets(mut self) -> Self {
         self.buffers.iter_mut().for_each(|buffer| buffer.offset = None);
@@ -120,7 +122,7 @@ impl HappensBeforeProblem {
         &self.edges
     }
 
-    /// Returns the buffers. A plan lists its offsets in the same order.
+    /// Returns the buffers. A plan lists its offsets in the order of the returned slice.
     #[must_use]
     pub fn buffers(&self) -> &[GraphBuffer] {
         &self.buffers
@@ -141,7 +143,8 @@ struct ProblemFile {
 
 #[cfg(feature = "serde")]
 impl TryFrom<ProblemFile> for HappensBeforeProblem {
-    /// Joins the text of the error and its sources, because serde formats keep only a text.
+    /// The error text of this type contains all sources of an error, because serde formats can only
+    /// report a text.
     type Error = String;
 
     fn try_from(unchecked: ProblemFile) -> Result<Self, String> {

@@ -1,22 +1,23 @@
-//! The textbook heuristics by name. A plan can be compared with them, and the planner reports which
-//! of them it did not try.
+//! The textbook heuristics and their names. A plan can be compared with each heuristic, and the
+//! planner reports the heuristics that it did not try.
 
 use std::fmt;
 
-/// A textbook greedy heuristic. It places the buffers one by one, in a certain order. Each buffer
-/// is placed in a free range between the buffers that it may not share bytes with, or above these
-/// buffers.
+/// A textbook greedy heuristic, which places the buffers one by one in a fixed order. Each buffer
+/// is placed in a free range between the buffers with which it must not share bytes, or above all
+/// of them.
 ///
-/// Ties in the order are broken by the buffers' starts, and then by their positions in the problem.
-/// In problems of up to 4,096 buffers, a second plan breaks the last ties by name. For an interval
-/// problem at tolerance 1 without a capacity, no plan is worse than the plan of any heuristic,
-/// except those listed in [`Plan::untried`](crate::Plan::untried).
+/// If two buffers are tied in the order, their starts decide, followed by their positions in the
+/// problem. In problems of up to 4,096 buffers, a second plan breaks the last ties by the names of
+/// the buffers. If an interval problem is solved with a tolerance of 1 and without a capacity, the
+/// plan is at least as good as the plan of every heuristic, except for those listed in
+/// [`Plan::untried`](crate::Plan::untried).
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 pub struct GreedyHeuristic {
     /// The order in which buffers are placed.
     pub order: GreedyOrder,
-    /// The rule that selects one of the free ranges.
+    /// The rule that selects one of the free ranges for a buffer.
     pub fit: GreedyFit,
 }
 
@@ -29,30 +30,30 @@ pub enum GreedyOrder {
     /// The buffer with the largest product of size and lifetime comes first.
     Area,
     /// The buffer that is live for the longest time, not counting its gaps, comes first. In a
-    /// graph, the lifetime is replaced by the number of buffers that the buffer may not share bytes
-    /// with.
+    /// graph, buffers have no lifetimes, so the buffer with the most conflicts comes first.
     Lifetime,
-    /// The buffer that starts first comes first. In a graph, the start is the position of the alloc
-    /// marker in an order of the operations.
+    /// The buffer that starts first comes first. In a graph, a buffer starts at the position of its
+    /// alloc marker in an order of the operations.
     Start,
-    /// The buffer with the most conflicts comes first. A conflict is another buffer that it may not
-    /// share bytes with. If buffers have gaps, each pair of live spans that overlap counts as a
-    /// conflict.
+    /// The buffer with the most conflicts comes first. Two buffers conflict if they must not share
+    /// bytes. If buffers have gaps, each pair of overlapping live spans counts as a conflict.
     Conflicts,
-    /// The buffer that ends last comes first. This is the order of starts, backwards in time.
+    /// The buffer that ends last comes first. The order by end is the same as the order by start,
+    /// with time reversed.
     End,
-    /// Starts with the time at which the most bytes are live, and places the largest buffer that is
-    /// live then first (greedy by breadth, as in `TFLite`).
+    /// The buffers that are live at the time with the most live bytes come first, in descending
+    /// order of size (greedy by breadth, as in `TFLite`).
     Breadth,
 }
 
-/// The rule that selects one of the free ranges that are large enough.
+/// The rule that selects one of the free ranges that are large enough for a buffer.
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize), serde(rename_all = "snake_case"))]
 pub enum GreedyFit {
     /// Selects the lowest range.
     First,
-    /// Selects the smallest range, and the lowest of several equally small ones.
+    /// Selects the smallest range. If several ranges are equally small, this rule selects the
+    /// lowest one.
     Best,
 }
 

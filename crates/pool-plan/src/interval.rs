@@ -1,4 +1,4 @@
-//! The interval problem: each buffer is live from one time to another, on one stream.
+//! The interval problem. Each buffer is live from one time to another, on a single stream.
 
 use crate::buffer::Buffer;
 use crate::error::PlanError;
@@ -8,8 +8,8 @@ use crate::limits;
 use crate::validate::interval;
 use crate::violation::Violation;
 
-/// The buffers of one stream, in call order. Two buffers may share bytes if they are never live at
-/// the same time.
+/// The buffers of one stream, with their lifetimes in call order. Two buffers may share bytes if
+/// they are never live at the same time.
 ///
 /// ```
 /// use pool_plan::{Buffer, IntervalProblem, Options};
@@ -32,14 +32,15 @@ pub struct IntervalProblem {
 }
 
 impl IntervalProblem {
-    /// The maximum number of buffers and gaps in a problem. File readers may stop at this limit.
+    /// The maximum number of buffers and gaps in a problem. A program that reads a file may stop
+    /// reading at this limit.
     pub const MOST_SPANS: usize = limits::MOST_SPANS;
 
     /// Creates the problem of placing `buffers`.
     ///
     /// # Errors
-    /// Fails in the following cases:
-    /// - There are no buffers, or more buffers and gaps than the planner supports.
+    /// Returns an error in the following cases:
+    /// - The problem contains no buffers, or more buffers and gaps than the planner supports.
     /// - A buffer is malformed, or two buffers have the same name.
     /// - The sum of the sizes exceeds `i64::MAX` bytes, or fixed offsets collide.
     pub fn new(buffers: Vec<Buffer>) -> Result<Self, PlanError> {
@@ -57,26 +58,27 @@ impl IntervalProblem {
         Ok(Self { buffers })
     }
 
-    /// Returns the peak of the plan that places buffer `i` at `offsets[i]`: the end of its highest
-    /// byte.
+    /// Returns the peak of the plan that places buffer `i` at `offsets[i]`. The peak is the end of
+    /// the highest byte.
     ///
     /// # Errors
-    /// Returns the first violation: two buffers share bytes while both are live, or an offset is
-    /// not aligned or differs from the fixed offset.
+    /// Returns the first violation that is found. A violation is a pair of buffers that share bytes
+    /// while both are live, an offset that is not aligned, or an offset that differs from the fixed
+    /// offset.
     pub fn validate(&self, offsets: &[u64]) -> Result<u64, Violation> {
         interval::peak(&self.buffers, offsets)
     }
 
-    /// Returns a lower bound, in bytes, on the peak of any plan: no two buffers in `witness` may
-    /// share bytes, because all are live at one time.
+    /// Returns a lower bound, in bytes, on the peak of every plan. The lower bound holds because
+    /// all buffers of `witness` are live at the same time, so that no two of them may share bytes.
     ///
-    /// For the witness of a certificate, this is the certificate's bound. The validator computes it
-    /// independently, from the sizes, the padding that alignments force between the buffers, and
-    /// the fixed offsets.
+    /// If `witness` comes from a certificate, the result equals the certificate's bound. The
+    /// validator computes the bound independently of the solver, from the sizes, the padding that
+    /// alignments require between the buffers, and the fixed offsets.
     ///
     /// # Errors
-    /// Fails if `witness` contains an index that no buffer has, a buffer that is not live at the
-    /// same time as the others, or the same index twice.
+    /// Fails if `witness` contains an index without a buffer, the same index twice, or buffers that
+    /// are not all live at one time.
     ///
     /// ```
     /// use pool_plan::{Buffer, IntervalProblem, Options};
@@ -92,7 +94,7 @@ impl IntervalProblem {
         interval::witnessed(&self.buffers, witness)
     }
 
-    /// Returns the buffers. A plan lists its offsets in the same order.
+    /// Returns the buffers. A plan lists its offsets in the order of the returned slice.
     #[must_use]
     pub fn buffers(&self) -> &[Buffer] {
         &self.buffers
@@ -101,12 +103,13 @@ impl IntervalProblem {
 
 #[cfg(feature = "serde")]
 impl IntervalProblem {
-    /// Deserialises a problem, and passes each buffer to a closure that may change it before
-    /// validation. For example, the closure may align all buffers, or remove their offsets.
+    /// Deserialises a problem, and passes each buffer to a closure that may change the buffer
+    /// before it is validated. For example, the closure may increase alignments or remove fixed
+    /// offsets.
     ///
     /// # Errors
-    /// Fails if the input is not a serialised problem, or if [`new`](Self::new) refuses the changed
-    /// buffers.
+    /// Fails if the input is not a serialised problem, or if [`new`](Self::new) refuses the
+    /// modified buffers.
     pub fn deserialize_with<'de, D: serde::Deserializer<'de>>(
         from: D,
         change: impl FnMut(&mut Buffer),
@@ -128,7 +131,8 @@ struct ProblemFile {
 
 #[cfg(feature = "serde")]
 impl TryFrom<ProblemFile> for IntervalProblem {
-    /// Joins the text of the error and its sources, because serde formats keep only a text.
+    /// The error text of this type contains all sources of an error, because serde formats can only
+    /// report a text.
     type Error = String;
 
     fn try_from(unchecked: ProblemFile) -> Result<Self, String> {

@@ -1,16 +1,17 @@
-//! An offline memory planner. It places buffers whose lifetimes are known in advance, so that
-//! together they need as few bytes as possible. Each plan comes with a certificate that states a
+//! An offline memory planner, which places buffers whose lifetimes are known in advance, so that
+//! together they need as few bytes as possible. Each plan contains a certificate that states a
 //! lower bound.
 //!
-//! There are three kinds of problem. In an [`IntervalProblem`], each buffer is live from one time
-//! to another, as on a single stream. In a [`HappensBeforeProblem`], the buffers are used by the
-//! operations of an acyclic graph, as on several streams: two buffers may share bytes only if every
-//! use of one comes before the other is allocated. Solving either of them returns a [`Plan`]: an
-//! offset for each buffer, the peak, an exact lower bound, and the buffers that witness the bound.
+//! The crate solves three kinds of problem. In an [`IntervalProblem`], each buffer is live from one
+//! time to another, as if all buffers were used on a single stream. In a [`HappensBeforeProblem`],
+//! the operations of an acyclic graph use the buffers, on one or several streams. Two buffers may
+//! share bytes only if every use of one buffer comes before the other buffer is allocated. The
+//! solution of an interval or happens-before problem is a [`Plan`], which contains an offset for
+//! each buffer, the peak, an exact lower bound, and the buffers that prove the bound.
 //!
 //! In a [`MemoryProblem`], buffers with lifetimes are distributed over several memories, each with
-//! a capacity and a cost. Solving it returns a [`MemoryPlan`], whose bound is witnessed by prices
-//! per byte.
+//! a capacity and a cost. The solution of a memory problem is a [`MemoryPlan`], whose lower bound
+//! is proved by prices per byte.
 //!
 //! ```
 //! use pool_plan::{Buffer, IntervalProblem, Options};
@@ -28,12 +29,12 @@
 //! # Ok::<(), pool_plan::PlanError>(())
 //! ```
 //!
-//! `docs/planner.md` in the repository describes the algorithms and their sources, and compares the
-//! results with those of other planners.
+//! The file `docs/planner.md` in the repository describes the algorithms and their sources, and
+//! compares the results with those of other planners.
 //!
-//! No feature is enabled by default, and the crate then depends only on `thiserror`. The crate
-//! `pool-plan-cli` provides the command `pool-plan`, and `pool-replay` reads CSV files and the logs
-//! of allocators.
+//! No feature is enabled by default, so that `thiserror` is the only dependency. The crate
+//! `pool-plan-cli` provides the command `pool-plan`, and the crate `pool-replay` reads CSV files
+//! and allocator logs.
 //!
 //! # Features
 //!
@@ -45,7 +46,8 @@
 #![cfg_attr(docsrs, feature(doc_cfg))]
 #![forbid(unsafe_code)]
 
-// Layering: a module may import what follows its colon. `cargo xtask imports` checks it, `--list` prints it anew.
+// Layering: each module may import only the modules that are listed after its colon.
+// `cargo xtask imports` checks this list, and `cargo xtask imports --list` prints it.
 //
 // adjacency, graph, heuristic, item, random, tasks, violation: nothing
 // error: violation
@@ -129,7 +131,7 @@ pub use plan::{Certificate, Plan, Proof, StopReason};
 pub use record::{Caller, GraphRecord};
 pub use violation::Violation;
 
-/// Compiles the code in the crate's README.
+/// Compiles the code examples of the crate's README.
 #[cfg(doctest)]
 #[doc = include_str!("../README.md")]
 struct CrateReadme;

@@ -1,21 +1,23 @@
-//! The rules for a buffer's name, size, alignment and fixed offset, which all problems share, and
-//! the planner's limits.
+//! The planner's limits, and the rules for a buffer's name, size, alignment and fixed offset, which
+//! are the same for all kinds of problem.
 
 use std::collections::HashMap;
 
 use crate::error::PlanError;
 
 /// The maximum number of buffers and gaps in an interval problem. Planning needs a few hundred
-/// bytes for each.
+/// bytes of memory for each buffer and each gap.
 pub(crate) const MOST_SPANS: usize = 1 << 20;
 
-/// The maximum number of buffers in a graph. One bit per pair adds up to 1 GiB.
+/// The maximum number of buffers in a graph. With the maximum number of buffers, a matrix with one
+/// bit per pair of buffers takes 1 GiB.
 pub(crate) const MOST_GRAPH_BUFFERS: usize = 92_672;
 
-/// The maximum number of edges in a graph, and of free markers of its buffers.
+/// The maximum number of edges in a graph, and the maximum number of free markers of its buffers.
 pub(crate) const MOST_EDGES: usize = 1 << 22;
 
-/// The name of a buffer in messages: its own name, or its index if it has none.
+/// Returns the name of a buffer for messages. The name is the buffer's own name, or the buffer's
+/// index if it has no name.
 pub(crate) fn label(id: &str, index: usize) -> String {
     if id.is_empty() { format!("#{index}") } else { id.to_owned() }
 }
@@ -34,13 +36,13 @@ pub(crate) fn unaligned() -> u64 {
     1
 }
 
-/// Refuses a count above `limit`.
+/// Returns an error if the count is above `limit`.
 pub(crate) fn at_most(what: &'static str, count: usize, limit: usize) -> Result<(), PlanError> {
     if count > limit { Err(PlanError::TooMany { what, count, limit }) } else { Ok(()) }
 }
 
-/// Refuses graphs that would need too much memory. The number of operations is not limited:
-/// operations that no edge or buffer names need no memory.
+/// Returns an error if a graph would need too much memory. The number of operations is not limited,
+/// because an operation that no edge or buffer names needs no memory.
 pub(crate) fn check_graph(
     edges: usize,
     buffers: usize,
@@ -51,7 +53,8 @@ pub(crate) fn check_graph(
     at_most("free markers", markers.fold(0, usize::saturating_add), MOST_EDGES)
 }
 
-/// Refuses numbers of buffers and gaps that would need too much memory.
+/// Returns an error if a problem would need too much memory, because it contains too many buffers
+/// and gaps.
 pub(crate) fn check_intervals(
     buffers: usize,
     gaps: impl Iterator<Item = usize>,
@@ -59,11 +62,11 @@ pub(crate) fn check_intervals(
     at_most("buffers and gaps", gaps.fold(buffers, usize::saturating_add), MOST_SPANS)
 }
 
-/// Refuses buffers whose sizes and offsets would overflow the solvers' arithmetic.
+/// Returns an error if the sizes and offsets of the buffers would overflow the solvers' arithmetic.
 ///
-/// In the worst plan that a solver can produce, the fixed buffers and all others, each with its
-/// padding, are stacked on top of each other. The sum of these sizes fits, so later arithmetic on
-/// offsets never overflows.
+/// In the worst plan that a solver can produce, all buffers are stacked on top of each other and on
+/// top of the highest fixed buffer, and padding is added to each of them. The sum of all sizes and
+/// paddings fits in the integer type, so later arithmetic on offsets never overflows.
 pub(crate) fn check<'a>(
     requests: impl ExactSizeIterator<Item = Request<'a>>,
 ) -> Result<(), PlanError> {

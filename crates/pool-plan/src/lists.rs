@@ -1,5 +1,5 @@
-//! Reads the lists of a file up to the planner's limits. Further entries are counted but not
-//! stored, so an oversized file is refused before it uses much memory.
+//! Reads the lists of a file up to the planner's limits. Entries beyond a limit are counted but not
+//! stored, so that a file that is too large is refused before it uses much memory.
 
 use std::fmt;
 use std::marker::PhantomData;
@@ -65,7 +65,7 @@ where
     from.deserialize_seq(List { what, limit, items: PhantomData })
 }
 
-/// Reads a list.
+/// A visitor that reads a list.
 struct List<T> {
     what: &'static str,
     limit: usize,

@@ -1,27 +1,30 @@
-//! The check for free markers that precede the alloc marker of their buffer. Every use of a buffer
-//! comes after the alloc marker and before a free marker, so such a buffer could never be used. The
-//! check refuses such a buffer, because it must be a mistake.
+//! Finds buffers with a free marker that precedes the alloc marker. Every use of a buffer comes
+//! after the alloc marker and before a free marker, so a buffer with reversed markers could never
+//! be used. If a problem contains a free marker that precedes its alloc marker, the problem is
+//! refused, because the markers must be wrong.
 
 use crate::error::PlanError;
 use crate::graph::{Edge, GraphBuffer};
 use crate::limits;
 use crate::operations::Operations;
 
-/// A free marker and an alloc marker, as positions in the order of operations, and the buffer that
-/// they belong to.
+/// A free marker that may precede the alloc marker of the same buffer. The positions of both
+/// markers are positions in the order of operations.
 #[derive(Clone, Copy)]
 struct Doubt {
     free: usize,
     alloc: usize,
     buffer: usize,
-    /// The index of the free marker in the buffer's list.
+    /// The index of the free marker in the buffer's list of free markers.
     marker: usize,
 }
 
-/// Refuses buffers with a free marker from which edges of any kind lead to the alloc marker.
+/// Returns an error if edges of any kind lead from a free marker of a buffer to the buffer's alloc
+/// marker.
 ///
 /// # Errors
-/// Returns the first such buffer and its free marker.
+/// Fails if a free marker precedes its alloc marker. The error names the first buffer with such a
+/// marker, and the free marker itself.
 pub(crate) fn check(
     operations: &Operations,
     order: &[u32],
@@ -39,8 +42,8 @@ pub(crate) fn check(
     let after = operations.after(edges.iter());
     doubts.sort_unstable_by_key(|doubt| (doubt.free, doubt.alloc));
     let mut worst: Option<(usize, usize)> = None;
-    // One bit for each of 64 free markers, set if the marker comes before the operation at this
-    // position.
+    // An entry for each position in the order of operations, with one bit for each of 64 free
+    // markers. A bit is set if its free marker precedes the operation at the position.
     let mut before: Vec<u64> = Vec::new();
     for some in doubts.chunks(64) {
         let first = some[0].free;
@@ -73,7 +76,9 @@ pub(crate) fn check(
     Err(PlanError::FreedBeforeAllocated { id, allocated_by, freed_by })
 }
 
-/// Returns the free markers at a lower position than their alloc marker. No others can precede it.
+/// Returns the free markers that come before their alloc markers in the order of operations. A free
+/// marker that comes after its alloc marker in the order of operations cannot precede it in the
+/// graph.
 fn doubts(operations: &Operations, places: &[usize], buffers: &[GraphBuffer]) -> Vec<Doubt> {
     let place = |operation| places[operations.index(operation)];
     let of_buffer = |(buffer, one): (usize, &GraphBuffer)| {

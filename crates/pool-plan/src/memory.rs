@@ -1,8 +1,8 @@
-//! Memories of different sizes and costs, and buffers that may be placed in some of them.
+//! Memories with different sizes and costs, and buffers that may be placed in some of them.
 
 use crate::buffer::Buffer;
 
-/// A memory that buffers are placed in, such as SRAM, PSRAM or the heap of a device.
+/// A memory in which buffers are placed, such as SRAM, PSRAM or the heap of a device.
 #[derive(Clone, Debug, Eq, Hash, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Deserialize, serde::Serialize))]
 #[cfg_attr(feature = "serde", serde(deny_unknown_fields))]
@@ -12,29 +12,30 @@ pub struct Memory {
     /// The size of the memory in bytes, if it is limited.
     #[cfg_attr(feature = "serde", serde(default, skip_serializing_if = "Option::is_none"))]
     pub capacity: Option<u64>,
-    /// The cost per byte, up to the end of the highest buffer in the memory.
+    /// The cost of each byte, up to the end of the highest buffer in the memory.
     #[cfg_attr(feature = "serde", serde(default = "crate::limits::unaligned"))]
     pub cost: u64,
-    /// The cost per byte that is read or written in the memory.
+    /// The cost of each byte that is read from or written to the memory.
     #[cfg_attr(feature = "serde", serde(default))]
     pub traffic_cost: u64,
 }
 
 impl Memory {
-    /// Creates a memory without a limit. It costs 1 per byte that is held, and 0 for traffic.
+    /// Creates a memory without a capacity. The cost of the memory is 1 per byte, and traffic is
+    /// free.
     #[must_use]
     pub fn new(name: impl Into<String>) -> Self {
         Self { name: name.into(), capacity: None, cost: 1, traffic_cost: 0 }
     }
 }
 
-/// A buffer, and the memories that it may be placed in.
+/// A buffer, and the memories in which it may be placed.
 #[derive(Clone, Debug, Eq, Hash, PartialEq)]
 pub struct MemoryBuffer {
-    /// The lifetime, size and alignment. A fixed offset refers to `memory`, or to the only allowed
-    /// memory.
+    /// The lifetime, size and alignment. A fixed offset is an offset in `memory`, or in the only
+    /// allowed memory.
     pub buffer: Buffer,
-    /// The indices of the memories that the buffer may be placed in, without duplicates.
+    /// The indices of the memories in which the buffer may be placed, without duplicates.
     pub memories: Vec<usize>,
     /// The number of bytes that are read from and written to the buffer during its lifetime.
     pub traffic: u64,
@@ -56,7 +57,8 @@ impl MemoryBuffer {
         Self { buffer, memories: memories.into_iter().collect(), traffic, memory: None }
     }
 
-    /// Returns the possible memories: the fixed one, or all allowed ones.
+    /// Returns the memories in which the buffer may be placed. If `memory` is set, the buffer may
+    /// only be placed in that memory.
     pub(crate) fn choices(&self) -> &[usize] {
         self.memory.as_ref().map_or(&self.memories, std::slice::from_ref)
     }
@@ -75,20 +77,20 @@ pub struct Placement {
 /// The price of each byte that is live at one time in one memory. A list of prices is the witness
 /// of a bound.
 ///
-/// For any prices, a plan's cost is at least the sum of the minimum costs of all buffers. The
-/// minimum cost of a buffer is the lowest among its memories: the cost of its traffic in that
-/// memory, plus its size times the sum of the prices over its lifetime. If the prices of a memory
-/// add up to more than its cost per byte, the excess times the memory's capacity is subtracted;
-/// this is not allowed for a memory without a capacity. (The prices solve the dual of the linear
-/// program that assigns buffers to memories.)
+/// For any prices, the cost of a plan is at least the sum of the minimum costs of all buffers. The
+/// minimum cost of a buffer is the lowest cost among its memories. The cost of a buffer in a memory
+/// is the cost of its traffic plus its size times the sum of the prices over its lifetime. If the
+/// prices of a memory add up to more than its cost per byte, the bound is reduced by the difference
+/// times the memory's capacity. The prices of a memory without a capacity must not exceed its cost
+/// per byte. (The prices solve the dual of the linear program that assigns buffers to memories.)
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 pub struct Price {
     /// The index of the memory.
     pub memory: usize,
-    /// The time.
+    /// The time to which the price applies.
     pub time: i64,
-    /// The price. [`Price::UNIT`] corresponds to a cost of 1.
+    /// The price of a byte. A price of [`Price::UNIT`] corresponds to a cost of 1.
     pub price: u64,
 }
 

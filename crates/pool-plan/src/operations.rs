@@ -1,13 +1,15 @@
 //! The operations of a graph that edges or buffers name. A graph may contain more operations than
-//! fit in memory. Operations that nothing names are unordered, and are not stored.
+//! fit in memory. Operations that no edge and no buffer names are unordered, so they are not
+//! stored.
 
 use crate::adjacency::{Lists, adjacency, index};
 use crate::graph::{Edge, GraphBuffer};
 
-/// The operations that are named, each represented by its index in this list.
+/// The operations that edges or buffers name. The solver represents an operation by its index in
+/// the list.
 #[derive(Clone, Debug)]
 pub(crate) struct Operations {
-    /// The numbers of the named operations, in ascending order.
+    /// The numbers of the operations that edges or buffers name, in ascending order.
     named: Vec<usize>,
 }
 
@@ -24,30 +26,31 @@ impl Operations {
         Self { named }
     }
 
-    /// Returns the number of named operations.
+    /// Returns the number of operations that edges or buffers name.
     pub(crate) fn len(&self) -> usize {
         self.named.len()
     }
 
-    /// Returns the index of a named operation.
+    /// Returns the index of an operation that edges or buffers name.
     pub(crate) fn index(&self, operation: usize) -> usize {
         self.named.partition_point(|&other| other < operation)
     }
 
-    /// Returns the number of the operation at an index.
+    /// Returns the number of the operation with the given index.
     pub(crate) fn number(&self, index: usize) -> usize {
         self.named[index]
     }
 
-    /// Returns, for each index, the indices to which the given edges lead from it.
+    /// Returns the indices to which the given edges lead from each index.
     pub(crate) fn after<'e>(&self, edges: impl Iterator<Item = &'e Edge> + Clone) -> Lists {
         adjacency(self.len(), edges.map(|edge| (self.index(edge.from), self.index(edge.to))))
     }
 
-    /// Returns all indices in an order that agrees with every edge of either kind.
+    /// Returns all indices in an order that respects every edge of either kind (a topological
+    /// order).
     ///
     /// # Errors
-    /// If no such order exists, returns the numbers of the operations that form one cycle.
+    /// If the edges form a cycle, the error contains the numbers of the operations on one cycle.
     pub(crate) fn in_order(&self, edges: &[Edge]) -> Result<Vec<u32>, Vec<usize>> {
         let mut pending = vec![0_u32; self.len()];
         for edge in edges {
@@ -69,10 +72,10 @@ impl Operations {
         if order.len() == self.len() { Ok(order) } else { Err(self.cycle(edges, &pending)) }
     }
 
-    /// Returns one cycle among the operations that still wait for other operations.
+    /// Returns a cycle among the operations that still have pending predecessors.
     fn cycle(&self, edges: &[Edge], pending: &[u32]) -> Vec<usize> {
-        // Every waiting operation waits for another waiting operation, so following them backwards
-        // must reach some operation twice.
+        // Each operation on a cycle waits for another operation on the cycle, so following the
+        // edges backwards must reach some operation twice.
         let mut waits_for = vec![None; pending.len()];
         for edge in edges {
             let (from, to) = (self.index(edge.from), self.index(edge.to));

@@ -1,5 +1,4 @@
-//! The options of a solver (budget, tolerance and capacity), and the monitor that observes and
-//! stops it.
+//! The options of a solver, and the monitor with which another thread observes and stops it.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
@@ -11,20 +10,21 @@ use crate::error::PlanError;
 #[cfg_attr(feature = "serde", derive(serde::Deserialize, serde::Serialize))]
 #[cfg_attr(feature = "serde", serde(default))]
 pub struct Options {
-    /// If set, the solver returns any plan within this many bytes, instead of minimising the peak.
+    /// The capacity in bytes, if there is one. The solver then returns the first plan that fits,
+    /// without minimising the peak.
     pub capacity: Option<u64>,
-    /// The time for planning. The solver always completes the first greedy plan, even if this takes
-    /// longer.
+    /// The time limit for planning. The solver always completes the first greedy plan, even if this
+    /// takes longer.
     pub budget: Duration,
-    /// The maximum number of rounds of search. Rounds do the same work on every machine: with a
-    /// fixed number of rounds, and enough time for them, a plan depends only on the problem and the
-    /// seed.
+    /// The maximum number of rounds of search. Each round does the same work on every machine. If
+    /// the number of rounds is fixed and the budget is large enough, the plan depends only on the
+    /// problem and the seed.
     pub rounds: Option<u32>,
-    /// The solver stops when the peak is at most this many times the bound.
+    /// The solver stops if the peak is at most `tolerance` times the lower bound.
     pub tolerance: f64,
-    /// The seed for random choices.
+    /// The seed for all random choices.
     pub seed: u64,
-    /// The number of threads that search.
+    /// The number of threads that the search uses.
     pub threads: usize,
 }
 
@@ -51,7 +51,7 @@ impl Options {
         Err(PlanError::BadTolerance { tolerance })
     }
 
-    /// Returns the peak at which to stop.
+    /// Returns the peak at which the solver stops.
     #[expect(
         clippy::cast_possible_truncation,
         clippy::cast_sign_loss,
@@ -66,7 +66,7 @@ impl Options {
     }
 }
 
-/// Observes a planner from another thread, and can stop it.
+/// A monitor with which another thread observes a planner and can stop it.
 #[derive(Debug)]
 pub struct Monitor {
     cancelled: AtomicBool,
@@ -82,7 +82,7 @@ impl Default for Monitor {
 }
 
 impl Monitor {
-    /// Creates a monitor for a planner that has not started yet.
+    /// Creates a monitor for a planner that has not started.
     #[must_use]
     pub const fn new() -> Self {
         Self {
@@ -116,7 +116,7 @@ impl Monitor {
         Some(self.best.load(Ordering::Relaxed)).filter(|&best| best != u64::MAX)
     }
 
-    /// Returns the number of placements that the search has tried so far.
+    /// Returns the number of placements that the search has tried.
     #[must_use]
     pub fn steps(&self) -> u64 {
         self.steps.load(Ordering::Relaxed)

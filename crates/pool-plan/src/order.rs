@@ -1,5 +1,5 @@
-//! The order relation between the buffers of a graph: which buffers are no longer in use when
-//! others begin.
+//! The order relation between the buffers of a graph. For each buffer, the relation lists the
+//! buffers that begin after all of its uses.
 
 use std::ops::Range;
 use std::sync::Mutex;
@@ -11,15 +11,15 @@ use crate::happens_before::HappensBeforeProblem;
 use crate::operations::Operations;
 use crate::tasks;
 
-/// The maximum number of words of a matrix of operations and buffers that is built at a time: 32
-/// MiB.
+/// The maximum size, in words, of the matrix of operations and buffers that is built at one time.
+/// This size equals 32 MiB.
 const WORDS_AT_A_TIME: usize = 1 << 22;
 
-/// Returns the relation as a matrix: the row of each buffer contains the buffers that begin after
-/// all of its uses.
+/// Returns the order relation as a matrix. The row of each buffer contains the buffers that begin
+/// after all of its uses.
 ///
 /// The relation is a strict partial order, because a buffer's own alloc marker counts as one of its
-/// uses. The columns are distributed over up to `threads` threads.
+/// uses. Up to `threads` threads compute the columns of the relation.
 pub(crate) fn precedence(problem: &HappensBeforeProblem, threads: usize) -> BitMatrix {
     let buffers = problem.buffers();
     let operations = Operations::of(problem.edges(), buffers);
@@ -40,19 +40,20 @@ pub(crate) fn precedence(problem: &HappensBeforeProblem, threads: usize) -> BitM
     precedes
 }
 
-/// The inputs from which the relation between a problem's buffers is computed.
+/// The data from which the order relation between buffers is computed.
 struct Relation<'a> {
     buffers: &'a [GraphBuffer],
     operations: Operations,
-    /// The operations, sorted so that none comes after an operation that depends on it.
+    /// The operations in topological order, so that no operation comes after an operation that
+    /// depends on it.
     order: Vec<u32>,
-    /// For each operation, the operations that wait for its completion.
+    /// The operations that wait until an operation is complete, listed for each operation.
     after: Lists,
 }
 
 impl Relation<'_> {
-    /// Sets the columns of a part. It handles a few columns at a time, which keeps the matrix of
-    /// operations small.
+    /// Sets the bits of a part of the matrix. The function processes a few columns at a time, so
+    /// that the matrix of operations stays small.
     fn fill(&self, part: &mut Columns<'_>, words_at_a_time: usize) {
         let end = part.end().min(self.buffers.len());
         let mut allocated_after = BitMatrix::new(0, 0);
@@ -74,7 +75,8 @@ impl Relation<'_> {
         }
     }
 
-    /// Sets the row of each operation to the given buffers that are allocated after it.
+    /// Sets, in the row of each operation, the bits of the given buffers that are allocated after
+    /// the operation.
     fn find_allocated_after(&self, some: Range<usize>, matrix: &mut BitMatrix) {
         let is_temporary = |index: &usize| self.buffers[*index].role == Role::Temporary;
         let allocated_by = |index: usize| self.operations.index(self.buffers[index].allocated_by);
@@ -103,7 +105,8 @@ mod tests {
     #[test]
     fn threads_make_the_same_relation() {
         let mut random = Random::new(1, 0, 0);
-        // This is enough buffers for several threads, and not a multiple of the word size.
+        // The number of buffers is large enough for several threads, and is not a multiple of the
+        // word size.
         let count = 2_500;
         let edges = (1..count).flat_map(|to| {
             let one = Edge::full(random.below(to), to);

@@ -1,9 +1,9 @@
-//! Finds the overlapping spans of a timeline, on demand.
+//! Finds overlapping spans in a timeline, on demand.
 //!
 //! Spans are sorted by the sections in which they begin. Spans that begin within another span are
-//! therefore adjacent in the list. Spans that began earlier and are still live are found with the
-//! help of maxima: the latest end of each block of spans, of each block of blocks, and so on. A
-//! query therefore reads memory in order, and all queries together need only 16 bytes per span.
+//! adjacent in the sorted list. Spans that began earlier and are still live are found with the help
+//! of the latest ends of blocks of spans. A query reads memory sequentially, and the data structure
+//! needs only 16 bytes per span.
 
 use std::ops::Range;
 use std::sync::OnceLock;
@@ -11,32 +11,32 @@ use std::sync::OnceLock;
 use crate::adjacency::index;
 use crate::timeline::Timeline;
 
-/// The number of spans in a block, and of blocks in a block of the next level.
+/// The number of spans in a block, and the number of blocks in a block of the next level.
 const BLOCK: usize = 16;
 
 /// The spans of a timeline, sorted by the sections in which they begin.
 #[derive(Debug)]
 pub(crate) struct Overlaps<'a> {
     timeline: &'a Timeline,
-    /// For each section, and for the end of the last one, the first span that begins there or
-    /// later.
+    /// The first span that begins in each section or later. The last entry of the list is the
+    /// number of spans.
     first: Vec<u32>,
     /// The item of each span.
     owners: Vec<u32>,
-    /// For each span of the timeline, its position in this list. The value is 0 for a span without
-    /// bytes.
+    /// The position of each span of the timeline in the sorted list of spans. The position of a
+    /// span of size 0 is 0.
     places: Vec<u32>,
-    /// The exclusive end of each span, as a section.
+    /// The section in which each span ends, exclusive.
     uppers: Vec<u32>,
-    /// The latest end of each block, of each block of blocks, and so on, up to a level with a
-    /// single block.
+    /// The latest end of each block, of each block of blocks, and so on, up to the level that
+    /// consists of a single block.
     latest: Vec<Vec<u32>>,
 }
 
 impl<'a> Overlaps<'a> {
-    /// Creates the lookup structure for the spans of a timeline.
-    // Uncounted: makes some passes over the spans, which take 30 milliseconds for a million of
-    // them.
+    /// Builds the data structure for the spans of a timeline.
+    // Uncounted: the loop needs no counter, because the function makes only a few passes over the
+    // spans, which take 30 milliseconds for a million spans.
     pub(crate) fn new(timeline: &'a Timeline) -> Self {
         let count = timeline.items.len();
         let mut first = vec![0_u32; timeline.sections + 1];
@@ -76,7 +76,7 @@ impl<'a> Overlaps<'a> {
         self.owners.len()
     }
 
-    /// Returns the positions of an item's spans. The item must not be empty.
+    /// Returns the positions of an item's spans. The item's size must not be 0.
     pub(crate) fn places(&self, item: usize) -> &[u32] {
         &self.places[self.timeline.span_range(item)]
     }
@@ -87,16 +87,16 @@ impl<'a> Overlaps<'a> {
         self.first[lower as usize] as usize..self.first[upper as usize] as usize
     }
 
-    /// Visits the spans that begin before a section and end after its start. Returns the number of
-    /// entries read.
+    /// Visits all spans that begin before a section and are still live in that section. Returns the
+    /// number of entries read.
     #[inline]
     pub(crate) fn lasting(&self, section: u32, mut visit: impl FnMut(usize)) -> usize {
         let mut end = self.first[section as usize] as usize;
         let mut looked = 0;
         for level in 0..=self.latest.len() {
             let below = self.below(level);
-            // The rest of the block is searched one level lower, and the preceding blocks one level
-            // higher.
+            // The remaining entries of the current block are searched one level below, and all
+            // earlier blocks are searched one level above.
             let begin = end / BLOCK * BLOCK;
             looked += end - begin;
             for (place, &latest) in (begin..end).zip(&below[begin..end]) {
@@ -109,14 +109,13 @@ impl<'a> Overlaps<'a> {
         looked
     }
 
-    /// Returns the ends of a level: the ends of spans at level 0, and the latest end of each block
-    /// above it.
+    /// Returns the ends that are stored for a level. Level 0 contains the ends of the spans, and
+    /// each higher level contains the latest end of each block.
     fn below(&self, level: usize) -> &[u32] {
         level.checked_sub(1).map_or(&self.uppers, |level| &self.latest[level])
     }
 
-    /// Visits the children, within a block of the level above `level`, that are still live. At
-    /// level 0, visits a span.
+    /// Visits the entries of a block that are still live. On level 0, the function visits a span.
     fn descend(
         &self,
         level: usize,
@@ -139,8 +138,8 @@ impl<'a> Overlaps<'a> {
         looked
     }
 
-    /// Appends the items that overlap an item. Some may occur twice.
-    // Uncounted: a repair counts the items found.
+    /// Appends the items that overlap an item. An overlapping item may be appended twice.
+    // Uncounted: the loop needs no counter, because a repair counts the items that are found.
     pub(crate) fn collect(&self, item: usize, into: &mut Vec<u32>) {
         for &span in self.timeline.spans(item) {
             self.lasting(span.0, |place| into.push(self.owners[place]));
@@ -151,7 +150,7 @@ impl<'a> Overlaps<'a> {
     }
 }
 
-/// The overlaps of a timeline, computed when they are first needed.
+/// The overlaps of a timeline, which are computed on first use.
 #[derive(Debug)]
 pub(crate) struct LazyOverlaps<'a> {
     timeline: &'a Timeline,
@@ -159,12 +158,12 @@ pub(crate) struct LazyOverlaps<'a> {
 }
 
 impl<'a> LazyOverlaps<'a> {
-    /// Creates a value whose overlaps are not computed yet.
+    /// Creates the value without computing the overlaps.
     pub(crate) const fn new(timeline: &'a Timeline) -> Self {
         Self { timeline, made: OnceLock::new() }
     }
 
-    /// Returns the overlaps, and computes them on the first call.
+    /// Returns the overlaps. The first call computes them.
     pub(crate) fn get(&self) -> &Overlaps<'a> {
         self.made.get_or_init(|| Overlaps::new(self.timeline))
     }

@@ -1,26 +1,26 @@
-//! A plan: the offsets, and a certificate of their quality.
+//! A plan, which consists of offsets and a certificate for their quality.
 
 use crate::heuristic::GreedyHeuristic;
 
-/// Offsets for all buffers of a problem.
+/// The offsets of all buffers in a problem.
 #[derive(Clone, Debug, Eq, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 pub struct Plan {
     /// The offset of each buffer, in the problem's order.
     pub offsets: Vec<u64>,
-    /// The quality of the plan.
+    /// The certificate for the quality of the plan.
     pub certificate: Certificate,
-    /// The reason why the planner returned.
+    /// The reason why the planner stopped.
     pub stopped: StopReason,
-    /// The proof that the plan is optimal, or an estimate of whether a proof is within reach.
+    /// The proof that the plan is optimal, or an estimate of whether such a proof can be found.
     pub proof: Proof,
-    /// The textbook heuristics that were not tried, because the budget ran out first or the plan
-    /// was already good enough. Their plans may be better. The list is empty if no plan can be
-    /// better.
+    /// The textbook heuristics that were not tried, because the budget ended or the plan was
+    /// already good enough. The plan of an untried heuristic may be better than this plan. The list
+    /// is empty if no plan can be better.
     pub untried: Vec<GreedyHeuristic>,
 }
 
-/// The reason why the planner returned a plan.
+/// The reason why the planner stopped.
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 #[cfg_attr(feature = "serde", serde(rename_all = "snake_case"))]
@@ -30,65 +30,70 @@ pub enum StopReason {
     Optimal,
     /// The peak is within the tolerance or the capacity.
     GoodEnough,
-    /// All the rounds that [`Options::rounds`](crate::Options::rounds) allows have been run.
+    /// The search ran all rounds that [`Options::rounds`](crate::Options::rounds) allows.
     Rounds,
-    /// The budget is spent.
+    /// The budget ended.
     Budget,
     /// [`Monitor::cancel`](crate::Monitor::cancel) was called.
     Cancelled,
 }
 
-/// The proof that a plan is optimal, or an estimate of whether a proof is within reach.
+/// The proof that a plan is optimal, or an estimate of whether such a proof can be found.
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 #[cfg_attr(feature = "serde", serde(rename_all = "snake_case"))]
 #[non_exhaustive]
 pub enum Proof {
-    /// The peak equals the bound. Anyone can verify this with the witness.
+    /// The peak equals the lower bound. The witness of the certificate proves that the peak equals
+    /// the bound, and is easy to verify.
     Witness,
-    /// An exhaustive search found no lower peak. Verifying this requires another search.
+    /// An exhaustive search found no plan with a lower peak. Verifying this proof requires another
+    /// exhaustive search.
     Search,
-    /// There is no proof yet. For more than half of similar problems, ten times the budget proved a
-    /// plan optimal.
+    /// There is no proof yet, but a proof is likely. With ten times the budget, more than half of
+    /// all similar problems were solved optimally.
     Likely,
-    /// There is no proof yet. For fewer than half of similar problems, ten times the budget proved
-    /// a plan optimal.
+    /// There is no proof yet, and a proof is unlikely. With ten times the budget, fewer than half
+    /// of all similar problems were solved optimally.
     Unlikely,
 }
 
-/// The peak of a plan, and a lower bound on the peak of any plan.
+/// The peak of a plan, and a lower bound on the peak of every plan.
 #[derive(Clone, Debug, Eq, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 pub struct Certificate {
-    /// The end of the highest byte, which is the required size of the arena.
+    /// The end of the highest byte that the plan uses. An arena for the plan needs this number of
+    /// bytes.
     pub peak: u64,
-    /// The exact lower bound (see [`Bound`](crate::Bound)). For a graph, the bound may be lower if
-    /// computing the exact one takes more than half of the budget.
+    /// The exact lower bound (see [`Bound`](crate::Bound)). For a graph, the stated bound may be
+    /// lower than the exact bound, if computing the exact bound takes more than half of the budget.
     pub bound: u64,
-    /// The indices of the buffers that prove the bound.
+    /// The indices of the buffers that prove the lower bound.
     pub witness: Vec<usize>,
-    /// The peak below which an exhaustive search found no plan. It is at least `bound`.
+    /// A number of bytes below which no plan exists, which an exhaustive search proved. The number
+    /// is never lower than `bound`.
     ///
-    /// Unlike `bound`, this number can only be verified by repeating the search.
+    /// Unlike `bound`, `searched_bound` can only be verified by repeating the search.
     pub searched_bound: u64,
 }
 
 impl Certificate {
-    /// Returns the peak divided by [`searched_bound`](Self::searched_bound), the best known bound.
-    /// The plan is provably optimal if the result is 1.
+    /// Returns the peak divided by [`searched_bound`](Self::searched_bound), the best known lower
+    /// bound. The plan is provably optimal if the result is 1.
     #[must_use]
     pub fn ratio(&self) -> f64 {
         if self.is_optimal() { 1.0 } else { as_float(self.peak) / as_float(self.searched_bound) }
     }
 
-    /// Returns `true` if the bound or an exhaustive search proves that no plan has a lower peak.
+    /// Returns `true` if the lower bound or an exhaustive search proves that no plan has a lower
+    /// peak.
     #[must_use]
     pub fn is_optimal(&self) -> bool {
         self.peak == self.searched_bound
     }
 }
 
-/// Converts bytes to a float, for ratios.
+/// Converts a number of bytes to a floating-point number, in order to compute a ratio.
 #[expect(clippy::cast_precision_loss, reason = "ratios are for people")]
 pub(crate) fn as_float(bytes: u64) -> f64 {
     bytes as f64

@@ -1,11 +1,11 @@
-//! Random numbers that are the same on every machine (splitmix64, Steele, Lea and Flood 2014).
+//! Random numbers that are the same on every machine (splitmix64 by Steele, Lea and Flood, 2014).
 
 /// A generator of random numbers.
 #[derive(Clone, Debug)]
 pub(crate) struct Random(u64);
 
 impl Random {
-    /// Creates the generator for a task in a round.
+    /// Creates the generator for one task of a round.
     pub(crate) fn new(seed: u64, round: u64, task: u64) -> Self {
         let mut random = Self(seed);
         random.0 = random.next() ^ round;
@@ -22,13 +22,13 @@ impl Random {
         mixed ^ (mixed >> 31)
     }
 
-    /// Returns a number in [0, 1).
+    /// Returns a random number in the range [0, 1).
     #[expect(clippy::cast_precision_loss, reason = "53 bits fit")]
     pub(crate) fn fraction(&mut self) -> f64 {
         (self.next() >> 11) as f64 / (1_u64 << 53) as f64
     }
 
-    /// Returns an index below `count`, which must not be 0.
+    /// Returns a random index below `count`, which must not be 0.
     #[expect(clippy::cast_possible_truncation, reason = "smaller than an index")]
     pub(crate) fn below(&mut self, count: usize) -> usize {
         (self.next() % count as u64) as usize

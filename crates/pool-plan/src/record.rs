@@ -1,5 +1,6 @@
-//! The record of a captured graph as a file. It contains a graph problem with the offsets of its
-//! plan, and information for people. `pool-plan solve`, `replay` and `export` read it.
+//! The record of a captured graph, stored in a file. A record contains a graph problem, the offsets
+//! of a plan, and information for people. `pool-plan solve`, `pool-plan replay` and
+//! `pool-plan export` read record files.
 
 use std::io::{self, Write};
 
@@ -7,23 +8,23 @@ use crate::error::{PlanError, error_chain};
 use crate::graph::{Edge, GraphBuffer};
 use crate::happens_before::HappensBeforeProblem;
 
-/// The location in a program that requested a buffer.
+/// The source location that requested a buffer.
 #[derive(Clone, Debug, Default, Eq, Hash, PartialEq, serde::Deserialize, serde::Serialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Caller {
     /// The source file.
     pub filename: String,
-    /// The line in the file, starting at 1; 0 if it is unknown.
+    /// The line in the file, starting at 1. The line is 0 if it is unknown.
     pub line: u32,
     /// The function that contains the location.
     pub name: String,
 }
 
-/// A graph problem with information about its graph: the offsets of the buffers, the callers that
-/// requested them, and the streams of the operations.
+/// A graph problem with information about the graph, which consists of the offsets of the buffers,
+/// the callers that requested them, and the streams of the operations.
 ///
-/// A record is stored as one JSON object. This is the object of a [`HappensBeforeProblem`], whose
-/// buffers may specify offsets, plus the optional keys `capacity`, `streams` and `callers`.
+/// A record is stored as one JSON object. The object has the format of a [`HappensBeforeProblem`],
+/// whose buffers may contain offsets, plus the optional keys `capacity`, `streams` and `callers`.
 ///
 /// ```
 /// use pool_plan::{Edge, GraphBuffer, GraphRecord, HappensBeforeProblem, Options};
@@ -55,8 +56,8 @@ impl GraphRecord {
         Self { problem, capacity: None, streams: Vec::new(), callers: Vec::new() }
     }
 
-    /// Returns the record with its buffers placed at these offsets. There must be one offset, in
-    /// bytes, for each buffer.
+    /// Returns the record with its buffers placed at the given offsets in bytes. There must be
+    /// exactly one offset for each buffer.
     ///
     /// # Errors
     ///
@@ -68,26 +69,27 @@ impl GraphRecord {
         self.with_buffers(buffers)
     }
 
-    /// Returns the record with its buffers replaced by the same number of other buffers, which may
-    /// have different sizes, alignments or offsets.
+    /// Returns the record with other buffers. The new buffers may have different sizes, alignments
+    /// or offsets, but their number must be the same.
     ///
     /// # Errors
     ///
-    /// Returns [`PlanError::WrongCount`] if the number differs, and the errors of
-    /// [`HappensBeforeProblem::new`].
+    /// Returns [`PlanError::WrongCount`] if the number of buffers differs. Returns the errors of
+    /// [`HappensBeforeProblem::new`] if the problem is invalid.
     pub fn with_buffers(self, buffers: Vec<GraphBuffer>) -> Result<Self, PlanError> {
         check_count("buffers", buffers.len(), self.problem.buffers().len())?;
         let (operations, edges) = (self.problem.operations(), self.problem.edges().to_vec());
         Ok(Self { problem: HappensBeforeProblem::new(operations, edges, buffers)?, ..self })
     }
 
-    /// Returns the record with the number of bytes that are available for all buffers.
+    /// Returns the record with the given capacity, which is the number of bytes available for all
+    /// buffers.
     #[must_use]
     pub fn with_capacity(self, bytes: u64) -> Self {
         Self { capacity: Some(bytes), ..self }
     }
 
-    /// Returns the record with the stream of each operation.
+    /// Returns the record with the given stream for each operation.
     ///
     /// # Errors
     ///
@@ -97,7 +99,7 @@ impl GraphRecord {
         Ok(Self { streams, ..self })
     }
 
-    /// Returns the record with the caller that requested each buffer.
+    /// Returns the record with the given caller for each buffer.
     ///
     /// # Errors
     ///
@@ -107,14 +109,14 @@ impl GraphRecord {
         Ok(Self { callers, ..self })
     }
 
-    /// Returns the problem, with the record's offsets as fixed offsets. Use
-    /// [`without_offsets`](HappensBeforeProblem::without_offsets) to plan it again.
+    /// Returns the problem, in which the offsets of the record are fixed. Call
+    /// [`without_offsets`](HappensBeforeProblem::without_offsets) to plan the buffers again.
     #[must_use]
     pub fn problem(&self) -> &HappensBeforeProblem {
         &self.problem
     }
 
-    /// Returns the offset of each buffer in bytes, or `None` if some buffer has no offset.
+    /// Returns the offset of each buffer in bytes, or `None` if any buffer has no offset.
     #[must_use]
     pub fn offsets(&self) -> Option<Vec<u64>> {
         self.problem.buffers().iter().map(|buffer| buffer.offset).collect()
@@ -153,19 +155,19 @@ impl GraphRecord {
     ///
     /// # Errors
     ///
-    /// Returns [`PlanError::Parse`] with line and column if the text is not the JSON object of a
-    /// record. Returns the errors of [`HappensBeforeProblem::new`] if the object is not a valid
-    /// problem. Returns [`PlanError::WrongCount`] if a list has the wrong length.
+    /// Returns [`PlanError::Parse`] with the line and column if the text is not the JSON object of
+    /// a record. Returns the errors of [`HappensBeforeProblem::new`] if the problem is invalid.
+    /// Returns [`PlanError::WrongCount`] if a list has the wrong length.
     pub fn from_json(text: &str) -> Result<Self, PlanError> {
         Self::from_json_with(text, |_| ())
     }
 
-    /// Reads a record, and passes each buffer to a closure that may change it before validation.
-    /// For example, the closure may align all buffers, or remove their offsets.
+    /// Reads a record, and passes each buffer to a closure that may change the buffer before it is
+    /// validated. For example, the closure may increase alignments or remove fixed offsets.
     ///
     /// # Errors
     ///
-    /// The same as for [`from_json`](Self::from_json).
+    /// Returns the same errors as [`from_json`](Self::from_json).
     pub fn from_json_with(
         text: &str,
         change: impl FnMut(&mut GraphBuffer),
@@ -200,7 +202,7 @@ fn check_count(what: &'static str, count: usize, expected: usize) -> Result<(), 
     Err(PlanError::WrongCount { what, count, expected })
 }
 
-/// The contents of a record file before validation.
+/// The contents of a record file before they are validated.
 #[derive(serde::Deserialize, serde::Serialize)]
 #[serde(deny_unknown_fields)]
 struct RecordFile {
@@ -226,7 +228,8 @@ struct RecordFile {
 }
 
 impl TryFrom<RecordFile> for GraphRecord {
-    /// Joins the text of the error and its sources, because serde formats keep only a text.
+    /// The error text of this type contains all sources of an error, because serde formats can only
+    /// report a text.
     type Error = String;
 
     fn try_from(file: RecordFile) -> Result<Self, String> {

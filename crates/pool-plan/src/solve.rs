@@ -1,4 +1,4 @@
-//! The solver: prepares the input of the portfolio, and checks its result.
+//! The solver prepares the input of the portfolio and checks its result.
 
 use std::time::Instant;
 
@@ -24,18 +24,19 @@ use crate::timeline::Timeline;
 use crate::violation::Violation;
 use crate::work::{Limit, Watch};
 
-/// The maximum number of pairs of conflicting items for which a timeline is searched exactly. With
-/// more pairs, a single step would take a millisecond. Repairs find such pairs without a list.
+/// The maximum number of pairs of conflicting items for which a timeline is searched exactly. A
+/// search of more pairs would take a millisecond for a single step. Repairs do not need a list of
+/// pairs, because they find conflicts on demand.
 const TIMELINE_CONFLICT_LIMIT: usize = 4_000_000;
 /// The maximum number of pairs of conflicting items for which a graph is searched exactly or
 /// repaired.
 const GRAPH_CONFLICT_LIMIT: usize = 20_000_000;
 
-/// The time until a graph's first plan, as a multiple of the time for the relation between its
-/// buffers, which is included: [without conflicts, additionally if all buffers conflict]. If there
-/// are many conflicts, they take most of the time.
+/// The estimated time until the first plan of a graph, as a multiple of the time for computing the
+/// order relation: [without conflicts, additional time if all buffers conflict]. If there are many
+/// conflicts, most of the time is spent on them.
 const FIRST_PLAN_COST: [u64; 2] = [4, 16];
-/// The number of rows of the relation for each row that is sampled to estimate the share of
+/// The number of rows of the order relation for each row that is sampled to estimate the share of
 /// conflicting pairs.
 const ROWS_A_SAMPLE: usize = 64;
 
@@ -43,28 +44,28 @@ impl IntervalProblem {
     /// Returns the best plan that is found within the budget.
     ///
     /// # Errors
-    /// Fails if no plan fits within the capacity, if none was found within the budget, or if the
-    /// tolerance is not a ratio of at least 1.
+    /// Fails if no plan fits within the capacity, if no such plan was found within the budget, or
+    /// if the tolerance is not a ratio of at least 1.
     pub fn solve(&self, options: &Options) -> Result<Plan, PlanError> {
         self.solve_watched(options, &Monitor::new())
     }
 
-    /// Does the same as [`solve`](Self::solve). Another thread may observe and stop the planner
-    /// through `monitor`.
+    /// Returns the same plan as [`solve`](Self::solve). Another thread may observe and stop the
+    /// planner through `monitor`.
     ///
     /// # Errors
-    /// The same as for [`solve`](Self::solve).
+    /// Returns the same errors as [`solve`](Self::solve).
     pub fn solve_watched(&self, options: &Options, monitor: &Monitor) -> Result<Plan, PlanError> {
         self.solve_from(&[], options, monitor)
     }
 
-    /// Does the same as [`solve_watched`](Self::solve_watched), but starts from an earlier plan.
-    /// `last[i]` is the offset of buffer `i` in the earlier plan, or `None` if the buffer is new.
-    /// `last` may be shorter than the list of buffers.
+    /// Solves the problem in the same way as [`solve_watched`](Self::solve_watched), but starts
+    /// from an earlier plan. `last[i]` is the offset of buffer `i` in the earlier plan, or `None`
+    /// if the buffer is new. `last` may contain fewer entries than there are buffers.
     ///
-    /// The first plan then places the buffers in the order of these offsets, and is always
-    /// completed. It is no worse than the earlier plan, provided that every buffer has an offset in
-    /// `last`, and that no buffer has become larger, lives longer or needs a larger alignment.
+    /// The first plan places the buffers in the order of their earlier offsets, and is always
+    /// completed. The first plan is no worse than the earlier plan if every buffer has an offset in
+    /// `last`, and if no buffer has become larger, lives longer or needs a larger alignment.
     ///
     /// ```
     /// use pool_plan::{Buffer, IntervalProblem, Monitor, Options, StopReason};
@@ -83,7 +84,7 @@ impl IntervalProblem {
     /// ```
     ///
     /// # Errors
-    /// The same as for [`solve`](Self::solve).
+    /// Returns the same errors as [`solve`](Self::solve).
     pub fn solve_from(
         &self,
         last: &[Option<u64>],
@@ -109,8 +110,8 @@ impl IntervalProblem {
     }
 }
 
-/// Plans bundles of items instead of the items, if the number of bundles is at most half the number
-/// of items.
+/// Plans bundles of items. Returns `None` if the number of bundles is more than half the number of
+/// items. Returns the offsets of the items.
 fn solve_bundles(timeline: &Timeline, options: &Options, monitor: &Monitor) -> Option<Vec<u64>> {
     let start = Instant::now();
     let limit = Limit { deadline: start.checked_add(options.budget), monitor };
@@ -133,7 +134,7 @@ fn solve_bundles(timeline: &Timeline, options: &Options, monitor: &Monitor) -> O
     Some(bundles.offsets(&plan.offsets))
 }
 
-/// An interval problem with its timeline.
+/// An interval problem with its timeline and further inputs of the portfolio.
 struct Given<'a> {
     timeline: &'a Timeline,
     begins: Vec<i64>,
@@ -190,32 +191,32 @@ impl HappensBeforeProblem {
     /// Returns the best plan that is found within the budget.
     ///
     /// # Errors
-    /// Fails if no plan fits within the capacity, if none was found within the budget, or if the
-    /// tolerance is not a ratio of at least 1.
+    /// Fails if no plan fits within the capacity, if no such plan was found within the budget, or
+    /// if the tolerance is not a ratio of at least 1.
     pub fn solve(&self, options: &Options) -> Result<Plan, PlanError> {
         self.solve_watched(options, &Monitor::new())
     }
 
-    /// Does the same as [`solve`](Self::solve). Another thread may observe and stop the planner
-    /// through `monitor`.
+    /// Returns the same plan as [`solve`](Self::solve). Another thread may observe and stop the
+    /// planner through `monitor`.
     ///
     /// # Errors
-    /// The same as for [`solve`](Self::solve).
+    /// Returns the same errors as [`solve`](Self::solve).
     pub fn solve_watched(&self, options: &Options, monitor: &Monitor) -> Result<Plan, PlanError> {
         self.solve_from(&[], options, monitor)
     }
 
-    /// Does the same as [`solve_watched`](Self::solve_watched), but starts from an earlier plan.
-    /// `last[i]` is the offset of buffer `i` in the earlier plan, or `None` if the buffer is new.
-    /// `last` may be shorter than the list of buffers.
+    /// Solves the problem in the same way as [`solve_watched`](Self::solve_watched), but starts
+    /// from an earlier plan. `last[i]` is the offset of buffer `i` in the earlier plan, or `None`
+    /// if the buffer is new. `last` may contain fewer entries than there are buffers.
     ///
-    /// The first plan then places the buffers in the order of these offsets, and is always
-    /// completed. It is no worse than the earlier plan under three conditions: every buffer has an
-    /// offset in `last`, no buffer has become larger, lives longer or needs a larger alignment, and
-    /// no ordering between operations was removed.
+    /// The first plan places the buffers in the order of their earlier offsets, and is always
+    /// completed. The first plan is no worse than the earlier plan if three conditions are met.
+    /// Every buffer must have an offset in `last`. No buffer may have become larger, live longer or
+    /// need a larger alignment. No ordering between operations may have been removed.
     ///
     /// # Errors
-    /// The same as for [`solve`](Self::solve).
+    /// Returns the same errors as [`solve`](Self::solve).
     pub fn solve_from(
         &self,
         last: &[Option<u64>],
@@ -235,7 +236,7 @@ impl HappensBeforeProblem {
         let breadth = |watch: &Watch<'_>| Timeline::of_lifetimes(&items, &lifetimes).breadth(watch);
         let begins: Vec<i64> =
             self.buffers().iter().map(|buffer| positions.at(buffer.allocated_by)).collect();
-        // The number of a buffer's conflicts stands in for its lifetime.
+        // In a graph, the number of an item's conflicts is used in place of its duration.
         let measures = Measures {
             sizes: items.iter().map(|item| item.size).collect(),
             durations: degrees.clone(),
@@ -274,8 +275,8 @@ impl HappensBeforeProblem {
 }
 
 impl HappensBeforeProblem {
-    /// Computes the bound in at most half of the budget that remains after the first plan. The
-    /// other half is reserved for plans.
+    /// Computes the lower bound in at most half of the budget that remains after the first plan.
+    /// The remaining budget is reserved for planning.
     fn bound_in_budget(
         &self,
         precedes: &BitMatrix,
@@ -292,16 +293,15 @@ impl HappensBeforeProblem {
     }
 }
 
-/// An order of a graph's operations that agrees with all edges. It contains the position of each
-/// operation.
+/// A topological order of a graph's operations, which stores the position of each operation.
 struct Positions {
     operations: Operations,
     places: Vec<i64>,
 }
 
 impl Positions {
-    /// Computes an order of the operations. It exists, because the problem was checked for cycles
-    /// when it was created.
+    /// Computes a topological order of the operations. A topological order exists, because the
+    /// problem was checked for cycles when it was created.
     fn of(problem: &HappensBeforeProblem) -> Result<Self, PlanError> {
         let operations = Operations::of(problem.edges(), problem.buffers());
         let order = operations.in_order(problem.edges());
@@ -314,12 +314,12 @@ impl Positions {
         Ok(Self { operations, places })
     }
 
-    /// Returns the position of an operation.
+    /// Returns the position of an operation in the order.
     fn at(&self, operation: usize) -> i64 {
         self.places[self.operations.index(operation)]
     }
 
-    /// Returns, for each buffer, the positions at which its lifetime begins and ends.
+    /// Returns the positions at which each buffer's lifetime begins and ends.
     fn lifetimes(&self, buffers: &[GraphBuffer]) -> Vec<(i64, i64)> {
         let lifetime = |buffer: &GraphBuffer| {
             if buffer.role != Role::Temporary {
@@ -333,35 +333,37 @@ impl Positions {
     }
 }
 
-/// Returns the items of a graph's buffers.
+/// Returns the size, alignment and fixed offset of each buffer.
 fn items(buffers: &[GraphBuffer]) -> Vec<Item> {
     let item =
         |one: &GraphBuffer| Item { size: one.size, alignment: one.alignment, fixed: one.offset };
     buffers.iter().map(item).collect()
 }
 
-/// Returns the items sorted by their numbers.
+/// Returns the indices of the given numbers, sorted by number.
 fn by_number(numbers: &[i64]) -> Vec<u32> {
     let mut items: Vec<u32> = indices(numbers.len()).collect();
-    // The first plan needs this.
+    // The first plan needs the sorted items, so the sort must not be stopped.
     sort_by_number(&mut items, |item| unsigned(numbers[item as usize]), &Watch::new(&|| true));
     items
 }
 
-/// Returns the maximum time until a first plan, as a multiple of the time for the relation.
+/// Returns an upper bound on the time until the first plan. The bound is a multiple of the time for
+/// computing the order relation.
 fn first_plan_cost(precedes: &BitMatrix, count: usize) -> u32 {
     let rows = (0..count).step_by(ROWS_A_SAMPLE);
     let pairs = (rows.len() * count).max(1) as u64;
-    // Each ordered pair is set only in the row of the earlier item.
+    // The relation contains each ordered pair of buffers only once, in the row of the earlier
+    // buffer.
     let in_order = 2 * rows.map(|row| precedes.count(row)).sum::<u64>();
     let [least, more] = FIRST_PLAN_COST;
     let cost = least + (more * pairs.saturating_sub(in_order)).div_ceil(pairs);
     u32::try_from(cost).unwrap_or(u32::MAX)
 }
 
-/// Returns the pairs of mutually unordered items, reusing the memory of the relation. Also returns,
-/// for each item, the number of such pairs that contain it, including the pair of the item with
-/// itself.
+/// Returns the pairs of mutually unordered items. The result reuses the memory of the order
+/// relation. Also returns the number of such pairs for each item, including the pair of the item
+/// with itself.
 fn conflicts(precedes: BitMatrix, count: usize, threads: usize) -> (BitMatrix, Vec<u64>) {
     let mut matrix = precedes;
     matrix.merge_transposed(threads);

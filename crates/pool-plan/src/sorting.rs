@@ -1,14 +1,15 @@
-//! Stable sorting of indices by a number, in linear time and with regular checks of the clock.
+//! A stable sort of indices by a number. The sort takes linear time, and checks the clock
+//! regularly.
 //!
-//! The orders of a million buffers are sorted by digits of eleven bits, skipping digits that are
-//! the same in all numbers. A comparison sort takes several times longer, and cannot be
+//! Up to a million buffers are sorted by digits of eleven bits. Digits that are the same in all
+//! numbers are skipped. A comparison sort would take several times longer, and could not be
 //! interrupted.
 
 use crate::work::Watch;
 
 /// The number of bits in a digit.
 const DIGIT: u32 = 11;
-/// The number of values of a digit.
+/// The number of different values of a digit.
 const VALUES: usize = 1 << DIGIT;
 /// The mask of the lowest digit.
 const MASK: u64 = VALUES as u64 - 1;
@@ -20,8 +21,8 @@ pub(crate) fn unsigned(number: i64) -> u64 {
     number.abs_diff(i64::MIN)
 }
 
-/// Sorts items stably, those with the smallest number first. Returns `false` if `watch` stopped the
-/// sort; the order is then invalid.
+/// Sorts items by their numbers in ascending order. The sort is stable. Returns `false` if `watch`
+/// stopped the sort, and leaves the items in an invalid order.
 pub(crate) fn sort_by_number(
     items: &mut [u32],
     number: impl Fn(u32) -> u64,
@@ -53,8 +54,8 @@ pub(crate) fn sort_by_number(
     true
 }
 
-/// Makes one pass, which sorts the pairs stably by one digit.
-// Uncounted: `sort_by_number` counts each pass.
+/// Sorts the pairs by one digit, in a single stable pass.
+// Uncounted: the loop needs no counter, because `sort_by_number` counts each pass.
 fn sort_by_digit(pairs: &[(u64, u32)], shift: u32, into: &mut [(u64, u32)]) {
     let digit = |pair: &(u64, u32)| usize::try_from(pair.0 >> shift & MASK).unwrap_or(0);
     let mut places = [0_usize; VALUES];

@@ -5,8 +5,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread::Builder;
 
 /// Runs the tasks `0..count`, and returns their results in the same order. The tasks run on up to
-/// `threads` threads, and each thread starts the next task when it has finished one. If a thread
-/// cannot be started, the others do its work.
+/// `threads` threads. A thread that has finished a task starts the next one. If a thread cannot be
+/// started, the other threads run its tasks.
 pub(crate) fn run<T: Send>(
     threads: usize,
     count: usize,

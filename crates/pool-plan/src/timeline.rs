@@ -1,8 +1,7 @@
-//! The interval problem in the form that the solvers need: time is divided into sections, and sizes
-//! are in granules.
+//! The interval problem in the form that the solvers need, with time divided into sections.
 //!
-//! A section represents a time at which the set of live buffers is not contained in the set of a
-//! neighbouring time. Two buffers are live at the same time exactly if they share a section.
+//! A section represents a time at which the set of live buffers is not a subset of the set at a
+//! neighbouring time. Two buffers are live at the same time if and only if they share a section.
 
 use std::ops::Range;
 
@@ -19,19 +18,21 @@ pub(crate) struct Timeline {
     pub(crate) items: Vec<Item>,
     /// The number of sections.
     pub(crate) sections: usize,
-    /// Spans of sections, grouped by item.
+    /// The spans of sections in which the items are live, grouped by item.
     spans: Vec<(u32, u32)>,
-    /// For each item, the index of its first span.
+    /// The index of the first span of each item.
     starts: Vec<u32>,
-    /// For each item, the length of time for which it is live.
+    /// The total time for which each item is live.
     pub(crate) durations: Vec<u64>,
-    /// `true` if every item is live from its lower to its upper time and none has a fixed offset.
+    /// `true` if each item is live from its lower time to its upper time without a gap, and no item
+    /// has a fixed offset.
     is_plain: bool,
 }
 
 impl Timeline {
-    /// Computes the sections of a problem.
-    // Uncounted: makes some passes over the buffers, before the first plan.
+    /// Divides the time of a problem into sections.
+    // Uncounted: the loop needs no counter, because a few passes over the buffers are made before
+    // the first plan.
     pub(crate) fn new(problem: &IntervalProblem) -> Self {
         let buffers = problem.buffers();
         let items = buffers
@@ -58,7 +59,8 @@ impl Timeline {
     }
 
     /// Creates a timeline in which each item has a single lifetime.
-    // Uncounted: makes some passes over at most 92,672 buffers.
+    // Uncounted: the loop needs no counter, because the function makes only a few passes over at
+    // most 92,672 buffers.
     pub(crate) fn of_lifetimes(items: &[Item], lifetimes: &[(i64, i64)]) -> Self {
         let lowers: Vec<u64> = lifetimes.iter().map(|lifetime| unsigned(lifetime.0)).collect();
         let uppers: Vec<u64> = lifetimes.iter().map(|lifetime| unsigned(lifetime.1)).collect();
@@ -68,16 +70,17 @@ impl Timeline {
         Self { items: items.to_vec(), sections, spans, starts, durations, is_plain: true }
     }
 
-    /// Returns `true` if every item is live from its lower to its upper time and none has a fixed
-    /// offset. An item with a gap at either end still has only one span, but this span does not
-    /// start or end with the item's lifetime.
+    /// Returns `true` if each item is live from its lower time to its upper time without a gap, and
+    /// no item has a fixed offset. If an item has a gap at either end of its lifetime, it has a
+    /// single span, but the span is shorter than the lifetime.
     pub(crate) fn is_plain(&self) -> bool {
         self.is_plain
     }
 
-    /// Returns, for each item, the number of live spans of other items that overlap its own live
+    /// Returns, for each item, the number of live spans of other items that overlap the item's live
     /// spans.
-    // Uncounted: makes some passes, before the first plan.
+    // Uncounted: the loop needs no counter, because a few passes over the spans are made before the
+    // first plan.
     pub(crate) fn degrees(&self) -> Vec<u64> {
         let mut begun = vec![0_u64; self.sections + 1];
         let mut ended = vec![0_u64; self.sections + 1];
@@ -89,14 +92,15 @@ impl Timeline {
             begun[section + 1] += begun[section];
             ended[section + 1] += ended[section];
         }
-        // This is the number of spans that begin before the end of the span, less those that end
-        // before it begins, less the span itself.
+        // The number of overlapping spans equals the number of spans that begin before this span
+        // ends, minus the spans that end before it begins, minus the span itself.
         let met = |&(lower, upper): &(u32, u32)| begun[upper as usize] - ended[lower as usize] - 1;
         (0..self.items.len()).map(|item| self.spans(item).iter().map(met).sum()).collect()
     }
 
-    /// Returns, for each section, the total weight of its items.
-    // Uncounted: makes one pass over the spans, which takes 10 milliseconds for a million of them.
+    /// Returns the total weight of the items that are live in each section.
+    // Uncounted: the loop needs no counter, because the function makes only one pass over the
+    // spans, which takes 10 milliseconds for a million spans.
     pub(crate) fn totals(&self, weights: &[u64]) -> Vec<u64> {
         let mut totals = vec![0_u64; self.sections + 1];
         for (item, &weight) in weights.iter().enumerate() {
@@ -114,9 +118,9 @@ impl Timeline {
         totals
     }
 
-    /// Returns, for each item, the rank of its broadest section. Rank 0 is the broadest section of
-    /// all. Returns `None` if `watch` stopped the computation. An item without spans is ranked
-    /// last.
+    /// Returns the rank of the broadest section in which each item is live. The broadest of all
+    /// sections has rank 0. An item without spans is ranked last. Returns `None` if `watch` stopped
+    /// the computation.
     pub(crate) fn breadth(&self, watch: &Watch<'_>) -> Option<Vec<u32>> {
         let sizes: Vec<u64> = self.items.iter().map(|item| item.size).collect();
         let totals = self.totals(&sizes);
@@ -124,7 +128,7 @@ impl Timeline {
         if !sort_by_number(&mut order, |section| !totals[section as usize], watch) {
             return None;
         }
-        // A segment tree of the lowest ranks, with its root at index 1.
+        // A segment tree of the lowest ranks, whose root is at index 1.
         let mut least = vec![0; 2 * self.sections];
         for (rank, section) in indices(self.sections).zip(order) {
             least[self.sections + section as usize] = rank;
@@ -157,8 +161,9 @@ impl Timeline {
         Some(ranks)
     }
 
-    /// Returns the items of a section.
-    // Uncounted: makes one pass over the spans, before the first plan.
+    /// Returns the items that are live in a section.
+    // Uncounted: the loop needs no counter, because one pass over the spans is made before the
+    // first plan.
     pub(crate) fn live_at(&self, section: usize) -> impl Iterator<Item = usize> + '_ {
         let is_live = move |&(lower, upper): &(u32, u32)| {
             lower as usize <= section && section < upper as usize
@@ -182,9 +187,9 @@ impl Timeline {
     }
 }
 
-/// Converts spans of time to spans of sections. Also returns the number of sections.
+/// Converts time spans to spans of sections. Also returns the number of sections.
 fn sections(lowers: &[u64], uppers: &[u64]) -> (Vec<(u32, u32)>, usize) {
-    // No plan exists yet that could be returned instead.
+    // The conversion must not be stopped, because there is no earlier plan that could be returned.
     let watch = Watch::new(&|| true);
     let in_order = |times: &[u64]| {
         let mut order: Vec<u32> = indices(times.len()).collect();
@@ -198,7 +203,7 @@ fn sections(lowers: &[u64], uppers: &[u64]) -> (Vec<(u32, u32)>, usize) {
     for begin in begins {
         let now = lowers[begin as usize];
         let mut ended = false;
-        // At equal times, ends come before starts.
+        // If a span ends at the time at which another begins, its end is processed first.
         while let Some(end) = ends.next_if(|&end| uppers[end as usize] <= now) {
             spans[end as usize].1 = section + 1;
             ended = true;

@@ -1,13 +1,13 @@
 //! Mirrors each set bit of a square matrix across the diagonal.
 //!
-//! The matrix is processed in squares of 64 rows, which are exchanged across the diagonal. Going
-//! bit by bit instead would touch a different cache line each time. The rows are halved recursively
-//! until few are left. As a result, consecutive squares are likely to be in the cache, and two
-//! threads can work on parts of the matrix that have no row in common.
+//! The matrix is processed in squares of 64 rows, which are exchanged across the diagonal.
+//! Mirroring the bits one by one would access a different cache line for each bit. The rows are
+//! halved recursively until only a few are left, so that consecutive squares are likely to be in
+//! the cache, and two threads can work on parts of the matrix that have no rows in common.
 
 use crate::tasks;
 
-/// The number of squares below which rows are not halved any further. The words of these squares
+/// The number of squares below which the rows are not halved further. The words of eight squares
 /// fill one cache line.
 const SQUARES_TOGETHER: usize = 8;
 
@@ -20,13 +20,13 @@ struct Rows<'a> {
 }
 
 /// Mirrors each set bit of a square matrix across the diagonal, on up to `threads` threads. Each
-/// row consists of `words_per_row` words. There are 64 rows for each of these words, or fewer for
+/// row consists of `words_per_row` words. There are 64 rows for each word of a row, or fewer for
 /// the last word.
 pub(crate) fn merge_transposed(words: &mut [u64], words_per_row: usize, threads: usize) {
     merge_diagonal(Rows { words, words_per_row, first: 0 }, threads);
 }
 
-/// Exchanges the bits of rows within their own columns.
+/// Mirrors the bits of the given rows within the square that these rows form on the diagonal.
 fn merge_diagonal(mut rows: Rows<'_>, threads: usize) {
     let count = rows.squares();
     if count > SQUARES_TOGETHER {
@@ -48,7 +48,7 @@ fn merge_diagonal(mut rows: Rows<'_>, threads: usize) {
     }
 }
 
-/// Exchanges the bits of these rows in the columns of the other rows, and vice versa.
+/// Mirrors the bits in the rows of one part and the columns of the other part, in both directions.
 fn merge_across(mut one: Rows<'_>, mut other: Rows<'_>, threads: usize) {
     if one.squares().max(other.squares()) > SQUARES_TOGETHER {
         let (mut one, mut two) = one.halves();
@@ -76,8 +76,8 @@ fn merge_across(mut one: Rows<'_>, mut other: Rows<'_>, threads: usize) {
     }
 }
 
-/// Runs two functions, each with half of the threads. They run concurrently if there are several
-/// threads.
+/// Runs two functions, each with half of the given threads. If there are several threads, the
+/// functions run concurrently.
 fn both(threads: usize, one: impl FnOnce(usize) + Send, other: impl FnOnce(usize) + Send) {
     if threads <= 1 {
         one(1);
@@ -87,7 +87,7 @@ fn both(threads: usize, one: impl FnOnce(usize) + Send, other: impl FnOnce(usize
 }
 
 impl Rows<'_> {
-    /// Returns the number of squares in a column. The last square may have fewer rows.
+    /// Returns the number of squares in a column. The last square may contain fewer than 64 rows.
     fn squares(&self) -> usize {
         self.words.len().div_ceil(64 * self.words_per_row.max(1))
     }
@@ -97,7 +97,7 @@ impl Rows<'_> {
         Rows { words: self.words, ..*self }
     }
 
-    /// Returns the upper and the lower half.
+    /// Returns the upper half and the lower half of the rows.
     fn halves(&mut self) -> (Rows<'_>, Rows<'_>) {
         let upper = self.squares() / 2;
         let (words_per_row, first) = (self.words_per_row, self.first);
@@ -108,7 +108,7 @@ impl Rows<'_> {
         )
     }
 
-    /// Returns the words of 64 rows at one position. Rows past the last one yield 0.
+    /// Returns one word from each of 64 rows. For rows past the last row, the word is 0.
     fn square(&self, number: usize, word: usize) -> [u64; 64] {
         let rows = self.words[number * 64 * self.words_per_row..].chunks_exact(self.words_per_row);
         let mut square = [0; 64];
@@ -116,9 +116,10 @@ impl Rows<'_> {
         square
     }
 
-    /// Sets the bits of 64 rows at one position that are set in the columns of `square`.
+    /// Sets the bits of one word in each of 64 rows. A bit is set if the transposed `square`
+    /// contains it.
     fn merge(&mut self, number: usize, word: usize, square: [u64; 64]) {
-        // If the elements are sorted by time, none precedes an earlier element.
+        // If the elements are sorted by time, all squares on one side of the diagonal are zero.
         if square.iter().all(|&word| word == 0) {
             return;
         }
@@ -129,8 +130,8 @@ impl Rows<'_> {
     }
 }
 
-/// Transposes a square of 64 rows of 64 bits. It exchanges halves across the diagonal, recursively
-/// (Warren, Hacker's Delight, section 7-3).
+/// Transposes a square of 64 rows of 64 bits. The function recursively exchanges halves across the
+/// diagonal (Warren, Hacker's Delight, section 7-3).
 fn transposed(mut rows: [u64; 64]) -> [u64; 64] {
     let (mut half, mut low) = (32, u64::MAX >> 32);
     while half > 0 {
@@ -156,7 +157,7 @@ mod tests {
     #[test]
     fn a_matrix_merged_with_its_transposed_one_has_each_bit_on_both_sides() {
         let mut random = Random::new(7, 0, 0);
-        // The last sizes are large enough for several threads.
+        // The last two sizes are large enough for several threads.
         for (count, threads) in
             [(1, 1), (63, 1), (64, 1), (65, 2), (200, 1), (513, 1), (2_112, 2), (2_300, 3)]
         {

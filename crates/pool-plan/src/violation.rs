@@ -1,18 +1,18 @@
-//! The reasons why the validator refuses a plan, with the relevant numbers.
+//! The reasons why the validator rejects a plan, with the relevant numbers.
 
 use thiserror::Error;
 
-/// The reason why offsets are not a valid plan, or why a witness does not prove a bound. Buffers
-/// are identified by their index.
+/// The reason why offsets are not a valid plan, or why a witness does not prove a lower bound. A
+/// violation identifies buffers by their indices.
 #[derive(Clone, Debug, Eq, Error, PartialEq)]
 #[non_exhaustive]
 pub enum Violation {
-    /// Two buffers share bytes while both are live.
+    /// Two buffers share bytes at a time at which both are live.
     #[error("buffers #{first} and #{second} share bytes and both live at {time}")]
     LiveTogether {
         /// The buffer that becomes live first.
         first: usize,
-        /// The other buffer.
+        /// The buffer that becomes live second.
         second: usize,
         /// A time at which both buffers are live.
         time: i64,
@@ -24,15 +24,15 @@ pub enum Violation {
     Unordered {
         /// The buffer with the lower index.
         first: usize,
-        /// The other buffer.
+        /// The buffer with the higher index.
         second: usize,
     },
     /// An offset is not a multiple of the buffer's alignment.
     #[error("buffer #{buffer}: offset {offset} is not a multiple of {alignment}")]
     Misaligned {
-        /// The buffer.
+        /// The index of the buffer.
         buffer: usize,
-        /// The buffer's offset.
+        /// The offset at which the plan places the buffer.
         offset: u64,
         /// The buffer's alignment.
         alignment: u64,
@@ -40,45 +40,45 @@ pub enum Violation {
     /// A buffer is not at its fixed offset.
     #[error("buffer #{buffer}: offset {offset}, but it is fixed at {fixed}")]
     Moved {
-        /// The buffer.
+        /// The index of the buffer.
         buffer: usize,
-        /// The buffer's offset.
+        /// The offset at which the plan places the buffer.
         offset: u64,
-        /// The offset that the problem fixes.
+        /// The fixed offset that the problem requires for the buffer.
         fixed: u64,
     },
     /// A buffer ends beyond the address space.
     #[error("buffer #{buffer}: its end does not fit an address (offset {offset})")]
     Overflow {
-        /// The buffer.
+        /// The index of the buffer.
         buffer: usize,
-        /// The buffer's offset.
+        /// The offset at which the plan places the buffer.
         offset: u64,
     },
     /// A witness contains the index of a buffer that does not exist.
     #[error("there is no buffer #{buffer}")]
     NoSuchBuffer {
-        /// The index.
+        /// The index that the witness contains.
         buffer: usize,
     },
-    /// The buffers of a witness are not all live at one time, or one buffer is listed twice.
+    /// The buffers of a witness are not all live at one time, or a buffer is listed twice.
     #[error(
         "buffer #{buffer} is named twice, or is not live at {time}, when most of the witness is"
     )]
     NotAtOnce {
-        /// The buffer.
+        /// The index of the buffer.
         buffer: usize,
-        /// The time at which the largest number of the witness's buffers are live.
+        /// The time at which most buffers of the witness are live.
         time: i64,
     },
-    /// Two buffers of a witness may share bytes, or one buffer is listed twice.
+    /// Two buffers of a witness may share bytes, or a buffer is listed twice.
     #[error(
         "buffer #{first} ends before buffer #{second} begins, or the same buffer is listed twice"
     )]
     Ordered {
         /// The buffer that is used first.
         first: usize,
-        /// The other buffer.
+        /// The buffer that is used second.
         second: usize,
     },
     /// The plan does not contain exactly one offset for each buffer.
@@ -92,17 +92,17 @@ pub enum Violation {
     /// A buffer is placed in a memory that does not exist, or that the buffer may not use.
     #[error("buffer #{buffer} may not lie in memory #{memory}")]
     ForbiddenMemory {
-        /// The buffer.
+        /// The index of the buffer.
         buffer: usize,
-        /// The memory.
+        /// The index of the memory.
         memory: usize,
     },
     /// The buffers in a memory exceed its capacity.
     #[error("memory #{memory}: {peak} bytes of {capacity}")]
     OverCapacity {
-        /// The memory.
+        /// The index of the memory.
         memory: usize,
-        /// The number of bytes that the buffers need.
+        /// The number of bytes that the buffers need in this memory.
         peak: u64,
         /// The capacity of the memory in bytes.
         capacity: u64,
@@ -123,20 +123,20 @@ pub enum Violation {
         /// The bound that the prices prove.
         found: u64,
     },
-    /// The prices of a memory are too high to prove a bound.
+    /// The prices of a memory are too high, so they do not prove a bound.
     #[error("memory #{memory}: the prices add up to {price}, and may to {most}")]
     PricedTooHigh {
-        /// The memory.
+        /// The index of the memory.
         memory: usize,
         /// The sum of the memory's prices.
         price: u64,
-        /// The maximum sum of its prices.
+        /// The maximum allowed sum of the memory's prices.
         most: u64,
     },
 }
 
 impl Violation {
-    /// Returns the same violation with the buffers renumbered.
+    /// Returns the same violation with renumbered buffers.
     pub(crate) fn renamed(self, name: impl Fn(usize) -> usize) -> Self {
         match self {
             Self::LiveTogether { first, second, time } => {

@@ -1,49 +1,51 @@
-//! The work of loops, and the clock that bounds it.
+//! Counters for the work of loops, and the clock that limits this work.
 //!
-//! Every loop whose length depends on the input counts its passes into one of two counters. A [`Watch`] belongs to one
-//! task: it checks the deadline and the stop flag after every few thousand passes. A [`Work`] belongs to a search that
-//! runs in slices of fixed length: its plans depend on the count and never on the clock. The test
-//! `every_loop_is_counted` of `xtask` finds loops that do neither.
+//! Every loop whose length depends on the input counts its passes with one of two counters. A
+//! [`Watch`] belongs to one task, and checks the deadline and the stop flag after every few
+//! thousand passes. A [`Work`] belongs to a search that runs in slices of fixed length, so that the
+//! result of the search depends only on the count, and never on the clock. The test
+//! `every_loop_is_counted` in `xtask` finds loops that use neither counter.
 
 use std::cell::Cell;
 use std::time::Instant;
 
 use crate::options::Monitor;
 
-/// The passes between two checks of the clock: about 50 microseconds.
+/// The number of passes between two checks of the clock, which take about 50 microseconds.
 const UNWATCHED: u64 = 1 << 14;
 
 /// The conditions under which the planner stops.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Limit<'a> {
-    /// The time at which the budget is spent; `None` if it is too late for an `Instant`.
+    /// The time at which the budget ends, or `None` if this time exceeds the range of `Instant`.
     pub(crate) deadline: Option<Instant>,
-    /// The monitor through which another thread may stop the planner.
+    /// The monitor with which another thread may stop the planner.
     pub(crate) monitor: &'a Monitor,
 }
 
 impl Limit<'_> {
-    /// Returns `true` if the budget is spent, or the planner was stopped.
+    /// Returns `true` if the budget has ended or another thread has stopped the planner.
     pub(crate) fn is_reached(&self) -> bool {
         self.monitor.is_cancelled() || self.deadline.is_some_and(|end| Instant::now() >= end)
     }
 }
 
-/// A counter that checks the clock.
+/// A counter of loop passes that regularly checks the clock.
 pub(crate) struct Watch<'a> {
     is_needed: &'a dyn Fn() -> bool,
-    /// The passes since the last check.
+    /// The number of passes since the last check of the clock.
     unwatched: Cell<u64>,
     is_over: Cell<bool>,
 }
 
 impl<'a> Watch<'a> {
-    /// Makes a watch over a task that continues while `is_needed` returns `true`.
+    /// Creates a counter for a task that continues while `is_needed` returns `true`.
     pub(crate) fn new(is_needed: &'a dyn Fn() -> bool) -> Self {
         Self { is_needed, unwatched: Cell::new(UNWATCHED), is_over: Cell::new(false) }
     }
 
-    /// Counts passes of a loop. Returns `false` if the task must stop, and in all later calls too.
+    /// Counts passes of a loop. Returns `false` if the task must stop. After the first `false`, all
+    /// later calls also return `false`.
     #[inline]
     pub(crate) fn count(&self, passes: usize) -> bool {
         let unwatched = self.unwatched.get() + passes as u64;
@@ -63,12 +65,12 @@ impl<'a> Watch<'a> {
     }
 }
 
-/// A counter of passes without a clock.
+/// A counter of loop passes that does not check the clock.
 #[derive(Debug, Default)]
 pub(crate) struct Work(Cell<u64>);
 
 impl Work {
-    /// Returns the number of counted passes.
+    /// Returns the number of passes that have been counted.
     pub(crate) fn done(&self) -> u64 {
         self.0.get()
     }
@@ -79,7 +81,7 @@ impl Work {
         self.0.set(self.0.get() + passes as u64);
     }
 
-    /// Counts a loop over a slice, and returns the slice.
+    /// Counts a loop over a slice, and returns the slice for the loop.
     #[inline]
     pub(crate) fn over<'a, T>(&self, slice: &'a [T]) -> &'a [T] {
         self.count(slice.len());

@@ -1,4 +1,4 @@
-//! `pool-plan export`: reads a log, follows its events, and writes it in another form.
+//! `pool-plan export` reads a log, follows its events, and writes the log in another form.
 
 use std::io::{self, BufWriter, Write};
 use std::process::ExitCode;

@@ -1,5 +1,6 @@
-//! A file that is written either completely or not at all. Until it is complete, it has a temporary
-//! name in the same folder. This also holds if the command is interrupted.
+//! A file that is written either completely or not at all. Until the file is complete, it has a
+//! temporary name in the same folder. If the command is interrupted, the incomplete file is
+//! removed.
 
 use std::fs::{self, File};
 use std::io::{self, BufWriter, Write};
@@ -16,8 +17,8 @@ static UNFINISHED: Mutex<Option<PathBuf>> = Mutex::new(None);
 /// remains.
 pub(crate) struct WholeFile {
     to: BufWriter<File>,
-    /// The unfinished file and its final name. `None` for a device or a pipe, which is written
-    /// directly.
+    /// The unfinished file and its final name. The value is `None` for a device or a pipe, which is
+    /// written directly.
     names: Option<(PathBuf, PathBuf)>,
 }
 
@@ -25,14 +26,14 @@ fn unfinished() -> MutexGuard<'static, Option<PathBuf>> {
     UNFINISHED.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Installs a handler that removes the unfinished file when the command is interrupted or
-/// terminated, and then ends the process.
+/// Installs a handler for interruption and termination of the command. The handler removes the
+/// unfinished file and ends the process.
 fn remove_when_interrupted() {
     static HANDLER: Once = Once::new();
     HANDLER.call_once(|| {
         let end = || {
-            // The lock is held until the process ends, so that no file is started or finished
-            // during that time.
+            // The lock is held until the process ends, so that no file is started or finished in
+            // the meantime.
             let mut unfinished = unfinished();
             if let Some(path) = unfinished.take() {
                 let _ = fs::remove_file(path);
@@ -56,7 +57,7 @@ impl WholeFile {
             let file = File::options().write(true).open(path)?;
             return Ok(Self { to: BufWriter::new(file), names: None });
         }
-        // If the path is a link, the link remains and its target is replaced.
+        // If the path is a link, the link remains unchanged and its target is replaced.
         let target = if old.is_some() { fs::canonicalize(path)? } else { path.to_owned() };
         let name =
             target.file_name().ok_or_else(|| io::Error::from(io::ErrorKind::InvalidInput))?;

@@ -1,7 +1,8 @@
-//! The command `pool-plan`. It plans a file, prints the quality of the plan, and writes or draws
-//! it. It also replays and exports the logs of allocators.
+//! The command `pool-plan`. The command plans a file, prints the quality of the plan, and writes or
+//! draws the plan. It also replays and exports the logs of allocators.
 
-// Layering: a module may import what follows its colon. `cargo xtask imports` checks it, `--list` prints it anew.
+// Layering: each module may import only the modules that are listed after its colon.
+// `cargo xtask imports` checks this list, and `cargo xtask imports --list` prints it.
 //
 // arguments, file, open, printable: nothing
 // output: printable

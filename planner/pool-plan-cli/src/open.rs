@@ -15,7 +15,7 @@ pub(crate) struct Log {
     pub(crate) progress: ProgressBar,
 }
 
-/// Opens a log, with a progress bar on a terminal. Detects the format if none is given.
+/// Opens a log, with a progress bar on a terminal. If no format is given, the function detects it.
 pub(crate) fn open(path: &Path, format: Option<Format>) -> Result<Log, LogError> {
     let file = File::open(path)?;
     let metadata = file.metadata()?;

@@ -1,5 +1,5 @@
-//! The output of the command. If the reader has closed it or a disk is full, this is an error, not
-//! a panic.
+//! The output of the command. If the reader has closed the output or a disk is full, the command
+//! reports an error and does not panic.
 
 use std::io::{self, Write as _};
 
@@ -22,13 +22,15 @@ pub(crate) fn say(line: &str) -> io::Result<()> {
     to.flush()
 }
 
-/// Prints a line on the standard error, made safe for a terminal. A failure to write it is ignored.
+/// Prints a line on the standard error, in a form that is safe for a terminal. If the line cannot
+/// be written, the failure is ignored.
 pub(crate) fn complain(message: &str) {
     let message = printable(&shortened(message, MOST_SHOWN));
     let _ = writeln!(io::stderr().lock(), "{message}");
 }
 
-/// Prints an error. If a JSON object is given, also prints it on the standard output, for programs.
+/// Prints an error. If a JSON object is given, the function also prints it on the standard output,
+/// for programs.
 pub(crate) fn refuse(object: Option<&Value>, message: &str) {
     if let Some(Err(error)) = object.map(|object| say(&object.to_string())) {
         complain_of_output(&error);

@@ -3,8 +3,8 @@
 
 use std::borrow::Cow;
 
-/// Returns the text with a replacement for each character that a terminal would act on: control
-/// characters, line ends, and characters that change the text direction.
+/// Returns the text with a replacement for each character that a terminal would act on. These are
+/// control characters, line ends, and characters that change the text direction.
 pub(crate) fn printable(text: &str) -> String {
     text.replace(is_acted_upon, "\u{fffd}")
 }

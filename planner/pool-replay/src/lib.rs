@@ -39,7 +39,8 @@
 #![cfg_attr(docsrs, feature(doc_cfg))]
 #![forbid(unsafe_code)]
 
-// Layering: a module may import what follows its colon. `cargo xtask imports` checks it, `--list` prints it anew.
+// Layering: each module may import only the modules that are listed after its colon.
+// `cargo xtask imports` checks this list, and `cargo xtask imports --list` prints it.
 //
 // csv, policy: nothing
 // log: csv
@@ -59,7 +60,7 @@ pub use replay::{
     HeldInPart, LiveReport, Outcome, Replay, Report,
 };
 
-/// Compiles the code in the crate's README.
+/// Compiles the code examples of the crate's README.
 #[cfg(doctest)]
 #[doc = include_str!("../README.md")]
 struct CrateReadme;

@@ -1,12 +1,12 @@
-"""Offline memory planning with a certificate, and replays of the logs of allocators.
+"""Offline memory planning with a certificate, and replays of allocator logs.
 
 >>> import pool_plan
 >>> plan = pool_plan.plan([(2, 6, 8), (3, 8, 8), (3, 10, 8), (6, 12, 10)])
 >>> plan.certificate.peak, plan.certificate.bound
 (26, 26)
 
-`plan` gives offsets to buffers whose lifetimes are known; `replay` says what a log of an allocator held at most, and
-how few bytes could do.
+`plan` computes offsets for buffers whose lifetimes are known. `replay` reads the log of an allocator. It reports the
+maximum number of bytes that the allocator held, and the number of bytes that would have been sufficient.
 """
 
 from ._columns import Buffer

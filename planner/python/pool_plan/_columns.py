@@ -1,4 +1,4 @@
-"""Buffers as columns of numbers, from rows or columns of whatever kind Python has them in."""
+"""Converts buffers to columns of numbers. The buffers are rows or columns of any kind that Python supports."""
 
 from __future__ import annotations
 
@@ -13,25 +13,25 @@ from ._errors import ProblemError
 
 @dataclass(frozen=True)
 class Buffer:
-    """A buffer that lives in the half-open time span `[lower, upper)`."""
+    """A buffer that is live during the half-open time span `[lower, upper)`."""
 
     lower: int
     upper: int
     size: int
-    """In bytes."""
+    """The size in bytes."""
     alignment: int = 1
-    """The power of two that the offset is a multiple of."""
+    """The alignment, which is a power of two that divides the offset."""
     offset: int | None = None
-    """Where the buffer must be, if that is given."""
+    """The offset at which the buffer must be placed, if it is fixed."""
     id: str | None = None
-    """A name for messages; its index, if there is none."""
+    """The name of the buffer in messages. Without a name, messages show its index."""
 
 
 def columns_of(buffers: Any) -> dict[str, Any]:
-    """The columns that the native module takes.
+    """Returns the columns that the native module accepts.
 
-    Columns are whatever can be asked for `["lower"]`: a dictionary, a structured array or a table of pandas. Rows are
-    `Buffer`s, or tuples with the same fields in the same order.
+    Columns are any object that supports `["lower"]`, such as a dictionary, a structured array or a pandas table. Rows
+    are `Buffer`s, or tuples with the same fields in the same order.
     """
     names = getattr(getattr(buffers, "dtype", None), "names", None)
     if isinstance(buffers, Mapping):
@@ -44,7 +44,7 @@ def columns_of(buffers: Any) -> dict[str, Any]:
 
 
 def offsets_of(last: Any) -> Any:
-    """The offsets of an earlier plan as the native module takes them: -1 where there is none."""
+    """Returns the offsets of an earlier plan as an array of integers, with -1 for each buffer that has no offset."""
     if last is None:
         return np.empty(0, np.int64)
     if not isinstance(last, np.ndarray):
@@ -130,7 +130,7 @@ def _names(ids: Any) -> list[str]:
 
 
 def _column(name: str, values: Any, dtype: type[np.signedinteger] | type[np.unsignedinteger]) -> Any:
-    """One column as whole numbers of 64 bits; nothing is rounded, wrapped or parsed."""
+    """Returns a column as 64-bit integers. No number is rounded, wrapped or parsed."""
     array = np.asarray(values)
     if array.size == 0 and array.ndim == 1:
         return np.empty(0, dtype)

@@ -1,4 +1,4 @@
-"""What goes wrong, as exceptions that have the numbers of their message as attributes."""
+"""Exceptions whose attributes contain the numbers in the message."""
 
 from __future__ import annotations
 
@@ -6,15 +6,15 @@ from collections.abc import Sequence
 
 
 class PoolPlanError(Exception):
-    """Whatever this module raises by itself."""
+    """The base class of all exceptions that this module defines."""
 
 
 class ProblemError(PoolPlanError, ValueError):
-    """The buffers are no problem that can be planned: the message names the buffer and its numbers."""
+    """The buffers are not a valid problem. The message names the buffer and its numbers."""
 
 
 class TooManyError(ProblemError):
-    """There is more than the planner takes, which bounds its memory."""
+    """The problem is larger than the planner accepts. The limit bounds the planner's own memory use."""
 
     def __init__(self, message: str, *, what: str, count: int, limit: int) -> None:
         super().__init__(message)
@@ -24,10 +24,10 @@ class TooManyError(ProblemError):
 
 
 class InfeasibleError(PoolPlanError):
-    """No plan fits the capacity.
+    """No plan fits within the capacity.
 
-    `witness` has the indices of the buffers that need `bound` bytes at once. It is empty where an exhaustive search
-    has shown it; then `best` is the peak of the best plan.
+    `witness` contains the indices of the buffers that need `bound` bytes at one time. If an exhaustive search proved
+    that no plan fits, `witness` is empty, and `best` is the peak of the best plan.
     """
 
     def __init__(
@@ -47,7 +47,7 @@ class InfeasibleError(PoolPlanError):
 
 
 class NotFoundError(PoolPlanError):
-    """No plan within the capacity was found in the budget; there may be one."""
+    """The planner found no plan within the capacity before the budget ended. Such a plan may exist."""
 
     def __init__(self, message: str, *, capacity: int, bound: int, best: int) -> None:
         super().__init__(message)
@@ -57,7 +57,7 @@ class NotFoundError(PoolPlanError):
 
 
 class LogError(PoolPlanError, ValueError):
-    """A log is not of its format: at a line of a text, a byte of a pickle, or a place in a snapshot."""
+    """A log does not match its format at a line of a text, a byte of a pickle, or a position in a snapshot."""
 
     def __init__(
         self,
@@ -74,4 +74,4 @@ class LogError(PoolPlanError, ValueError):
 
 
 class InternalError(PoolPlanError):
-    """A bug in the planner, which the validator or a check of its own has found."""
+    """A bug in the planner, which the validator or one of the planner's own checks has detected."""

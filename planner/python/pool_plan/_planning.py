@@ -15,44 +15,44 @@ from ._columns import columns_of, offsets_of
 
 @dataclass(frozen=True)
 class Certificate:
-    """How good a plan is."""
+    """The quality of a plan."""
 
     peak: int
-    """The end of the highest byte: how large the arena must be."""
+    """The end of the highest byte, which is the required size of the arena."""
     bound: int
-    """What no plan can be below, because the buffers of the witness need it at once."""
+    """A lower bound on the peak of every plan, because the buffers of the witness need this number of bytes."""
     searched_bound: int
-    """What no plan is below because an exhaustive search found none; at least `bound`."""
+    """A number of bytes below which no plan exists, which an exhaustive search proved. It is at least `bound`."""
     witness: npt.NDArray[np.uintp]
-    """Indices of the buffers that witness the bound."""
+    """The indices of the buffers that prove the bound."""
 
     @property
     def ratio(self) -> float:
-        """Peak over `searched_bound`, the best bound that is known; 1 is provably optimal."""
+        """The peak divided by `searched_bound`, the best known bound. A ratio of 1 is provably optimal."""
         return 1.0 if self.is_optimal else self.peak / self.searched_bound
 
     @property
     def is_optimal(self) -> bool:
-        """Whether no plan has a lower peak, by the bound or by exhaustive search."""
+        """`True` if the bound or an exhaustive search proves that no plan has a lower peak."""
         return self.peak == self.searched_bound
 
 
 @dataclass(frozen=True)
 class Plan:
-    """Offsets for all buffers, in their order."""
+    """The offsets of all buffers, in the order of the buffers."""
 
     offsets: npt.NDArray[np.uint64]
     certificate: Certificate
     stopped: str
-    """The reason why the planner returned: `optimal`, `good_enough`, `rounds`, `budget` or `cancelled`."""
+    """The reason why the planner stopped, which is `optimal`, `good_enough`, `rounds`, `budget` or `cancelled`."""
     proof: str
-    """`witness` or `search` if the plan is proved optimal by one, else `likely` or `unlikely`: the prospect of a proof."""
+    """`witness` or `search` if a witness or a search proves that the plan is optimal. `likely` or `unlikely` if not."""
     untried: tuple[str, ...]
-    """Textbook heuristics that were not tried, since the budget ended first or the plan was good enough."""
+    """The textbook heuristics that were not tried, because the budget ended or the plan was already good enough."""
 
     @property
     def peak(self) -> int:
-        """The bytes that the arena must have."""
+        """The required size of the arena in bytes."""
         return self.certificate.peak
 
 
@@ -67,11 +67,14 @@ def plan(
     threads: int = 2,
     last: Any = None,
 ) -> Plan:
-    """Plans buffers with lifetimes: rows `(lower, upper, size[, alignment[, offset[, id]]])`, or columns by these names.
+    """Plans buffers with lifetimes.
 
-    With `capacity`, any plan within so many bytes is found, or `InfeasibleError` or `NotFoundError` raised. `budget`
-    is in seconds; `rounds` of search make a plan independent of the machine's speed. `last` has an offset for each buffer
-    from an earlier plan, -1 for a new one; the first plan is then no worse than that one if no buffer is new or grew.
+    `buffers` consists of rows `(lower, upper, size[, alignment[, offset[, id]]])`, or of columns with these names.
+
+    If `capacity` is given, the planner returns any plan within this number of bytes, or raises `InfeasibleError` or
+    `NotFoundError`. `budget` is the time limit in seconds. If `rounds` limits the search, the plan does not depend on
+    the speed of the machine. `last` contains the offset of each buffer in an earlier plan, or -1 for a new buffer. The
+    plan is then no worse than the earlier plan, unless there are new buffers or a buffer has become larger.
     """
     wanted = wanted_of(capacity, budget, rounds, tolerance, seed, threads)
     columns = columns_of(buffers)
@@ -90,7 +93,7 @@ def wanted_of(
     seed: int,
     threads: int,
 ) -> dict[str, Any]:
-    """The options as the native module takes them."""
+    """Returns the options in the form that the native module accepts."""
     return {
         "capacity": None if capacity is None else whole("capacity", capacity, 64),
         "budget": budget,
@@ -102,7 +105,7 @@ def wanted_of(
 
 
 def whole(name: str, value: int, bits: int) -> int:
-    """A whole number from 0 that has so many bits."""
+    """Returns a nonnegative integer that has at most the given number of bits."""
     number = operator.index(value)
     if not 0 <= number < 1 << bits:
         raise OverflowError(f"{name} is {number}, which is beyond 0 to {(1 << bits) - 1}")

@@ -1,4 +1,4 @@
-"""The log of an allocator, replayed."""
+"""Replays the logs of allocators."""
 
 from __future__ import annotations
 
@@ -33,25 +33,25 @@ ALLOCATORS: tuple[Allocator, ...] = (
 
 @dataclass(frozen=True)
 class Event:
-    """An event of a log, or the buffer that it allocates."""
+    """An event of a log, or the buffer that the event allocates."""
 
     place: str
-    """The line, the place in a trace, or the operation."""
+    """The position of the event, which is a line, an entry of a trace, or an operation."""
     time: int | None
-    """Microseconds, from a point in time that the log chooses."""
+    """The time in microseconds, measured from an arbitrary origin that the log chooses."""
     bytes: int
     stream: int
     frames: tuple[str, ...]
-    """Who called, innermost first, `file:line name`."""
+    """The callers as `file:line name`, innermost first."""
     address: int | None = None
 
 
 @dataclass(frozen=True)
 class Fault:
-    """An event that cannot be."""
+    """An impossible event."""
 
     fault: str
-    """A word for it: `unknown-free`, `overlap`, `freed-bytes`, `overflow`."""
+    """The kind of fault, which is `unknown-free`, `overlap`, `freed-bytes` or `overflow`."""
     place: str
     time: int | None
     message: str
@@ -59,21 +59,21 @@ class Fault:
 
 @dataclass(frozen=True)
 class Held:
-    """What an allocator would have held."""
+    """The number of bytes that an allocator would have held."""
 
     allocator: str
     held: int | None
-    """The most bytes; up to the failure, if there is one."""
+    """The maximum number of bytes held. If there is a failure, only the events before the failure are considered."""
     ratio: float | None
-    """Bytes held for each byte live at the peak."""
+    """The ratio of held bytes to the live bytes at the peak."""
     padding: int | None
-    """Bytes of live buffers at the peak beyond what was asked for; not known of a plan."""
+    """The bytes of live buffers at the peak that exceed the requested bytes. For a plan, this number is unknown."""
     fails_at: Event | None
     """The first event for which there was no room."""
     message: str | None
-    """Why there is no plan."""
+    """The reason why there is no plan."""
     curve: npt.NDArray[np.uint64]
-    """Bytes held over the events; empty for a plan."""
+    """The bytes held over time. For a plan, the array is empty."""
 
 
 @dataclass(frozen=True)
@@ -87,28 +87,28 @@ class Device:
     freed_on_another_stream: int
     freed_late: int
     peak_live: int
-    """The most bytes that were live at once, as they were asked for."""
+    """The maximum number of requested bytes that were live at one time."""
     late_at_peak: int
-    """Bytes of the peak that were given up, and waited for other streams."""
+    """The bytes at the peak that their owners had released, but that other streams could still use."""
     peak_at: str | None
     held_by_log: int | None
-    """What the log's own allocator held at most, where the log has all of it."""
+    """The peak of the log's own allocator, if the log reports all of the memory that it held."""
     bound: int | None
-    """What no allocator can be below; known where a plan was made."""
+    """The lower bound for every allocator in bytes, if a plan was computed."""
     allocators: Mapping[str, Held]
     largest_at_peak: tuple[Event, ...]
     live_at_end: int
-    """How many buffers were never freed."""
+    """The number of buffers that were never freed."""
     live_bytes_at_end: int
     largest_at_end: tuple[Event, ...]
     failures: tuple[Event, ...]
-    """The first allocations that failed; `failure_count` counts all."""
+    """The first failed allocations. `failure_count` is the number of all failed allocations."""
     failure_count: int
     faults: tuple[Fault, ...]
-    """The first events that cannot be; `fault_count` counts all."""
+    """The first impossible events. `fault_count` is the number of all impossible events."""
     fault_count: int
     live: npt.NDArray[np.uint64]
-    """Bytes live over the events, each point the most of its part."""
+    """The live bytes over time. Each point is the maximum over a range of events."""
 
     @property
     def planned_peak(self) -> int | None:
@@ -119,23 +119,23 @@ class Device:
 
 @dataclass(frozen=True)
 class Report:
-    """What is said of a log."""
+    """The report on a log."""
 
     log: str
     format: str
     events: int
     operations: int | None
-    """How many operations a graph has, where the log is one."""
+    """The number of operations of the graph, if the log is a graph."""
     capacity: int | None
     outcome: Outcome
-    """As the exit codes of the command: 0, 1, 2, 3."""
+    """The outcome, which corresponds to the exit codes 0, 1, 2 and 3 of the command."""
     devices: tuple[Device, ...]
     json: str
-    """All of it as `pool-plan replay --json` prints it."""
+    """The whole report, as printed by `pool-plan replay --json`."""
 
     @property
     def is_consistent(self) -> bool:
-        """Whether there is no event that cannot be."""
+        """`True` if the log contains no impossible event."""
         return self.outcome != "inconsistent"
 
 
@@ -151,10 +151,11 @@ def replay(
     seed: int = 0,
     threads: int = 2,
 ) -> Report:
-    """Replays a log: RMM's CSV, a PyTorch snapshot, MiniMalloc's CSV, JSON lines, or a problem in JSON.
+    """Replays a log in any format that `Format` lists, such as RMM's CSV or a PyTorch snapshot.
 
-    Raises `LogError` for a file that is not of its format, and `OSError` for one that cannot be read. A log with events
-    that cannot be is no error: its report has them as faults. Nothing that a pickle names is ever called.
+    Raises `LogError` if the file does not match its format, and `OSError` if the file cannot be read. A log that
+    contains impossible events is not an error, because the report lists these events as faults. A function that a
+    pickle names is never called.
     """
     if isinstance(allocators, str):
         raise TypeError(f"allocators are several names, and not {allocators!r}")

@@ -1,4 +1,5 @@
-//! One case: how it runs on a new pool, and what must hold afterwards, however the case ended.
+//! An acceptance case. After each case, the module checks the pool and the ledger, whatever the
+//! result of the case.
 
 use std::any::Any;
 
@@ -29,16 +30,16 @@ enum Body<P: Probe> {
     Dynamic(OnDynamicPool<P>),
 }
 
-/// The outcome of a case.
+/// The result of running a case.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ending {
-    /// Every check passed.
+    /// Every check of the case passed.
     Passed,
     /// An acquire returned an error, because the backend refused an allocation.
     Refused,
     /// The backend panicked in an allocation, as the case had requested.
     Panicked,
-    /// The probe does not offer what the case needs.
+    /// The probe does not support what the case needs.
     Skipped(SkipReason),
 }
 
@@ -55,27 +56,27 @@ impl<P: Probe> Case<P> {
         Self { is_long: true, ..Self::lexical(name, body) }
     }
 
-    /// Returns the name of the case, which states what the case checks.
+    /// Returns the name of the case, which states the property that it checks.
     #[must_use]
     pub fn name(&self) -> &'static str {
         self.name
     }
 
-    /// Returns `true` if the case moves hundreds of mebibytes. Callers that run the cases many
-    /// times should skip such a case.
+    /// Returns `true` if the case moves hundreds of mebibytes. Callers that run all cases many
+    /// times should skip long cases.
     #[must_use]
     pub fn is_long(&self) -> bool {
         self.is_long
     }
 
-    /// Runs the case with a new pool. The ledger refuses no more allocations once the case ends.
-    /// However the case ends, the pool must then be usable, and no block may be leaked or misused.
-    /// If allocations are already being refused, cases that refuse allocations themselves end
-    /// immediately.
+    /// Runs the case with a new pool. After the case, the ledger no longer refuses allocations.
+    /// After the case, the pool must be usable, and no block may be leaked or misused, whatever the
+    /// result of the case. If a test is already refusing allocations, a case that would refuse
+    /// allocations itself ends immediately.
     ///
     /// # Panics
     ///
-    /// If a check fails. The message contains the name of the case.
+    /// Panics if a check fails. The message contains the name of the case.
     pub fn run(&self, probe: &P) -> Ending {
         catch_quietly(|| self.run_within(&World::new(probe)))
             .unwrap_or_else(|payload| panic!("case {}: {}", self.name, text(payload.as_ref())))
@@ -102,7 +103,8 @@ impl<P: Probe> Case<P> {
     }
 }
 
-/// Runs the body of a case. Returns how the body ended, or the message of the check that failed.
+/// Runs the body of a case. Returns the result of the case, or the message of the check that
+/// failed.
 fn judge<P: Probe>(body: impl FnOnce() -> Outcome<P>) -> Result<Ending, String> {
     match catch_quietly(body) {
         Ok(Ok(())) => Ok(Ending::Passed),
@@ -113,8 +115,8 @@ fn judge<P: Probe>(body: impl FnOnce() -> Outcome<P>) -> Result<Ending, String> 
     }
 }
 
-/// Checks a pool after its case, and drops the pool. Only the first failure is reported, so that a
-/// backend that panics when its pool is dropped does not hide the case's own failure.
+/// Checks a pool after its case, and drops the pool. Only the first failure is reported, because a
+/// panic while the pool is dropped would otherwise hide the failure of the case.
 fn conclude<T>(mut pool: T, ended: Result<Ending, String>, check: impl FnOnce(&mut T)) -> Ending {
     let told = |payload: Box<dyn Any + Send>| format!("{AFTERWARDS}{}", text(payload.as_ref()));
     let checked =
@@ -123,10 +125,11 @@ fn conclude<T>(mut pool: T, ended: Result<Ending, String>, check: impl FnOnce(&m
     checked.and_then(|ending| dropped.map(|()| ending)).unwrap_or_else(|text| panic!("{text}"))
 }
 
-/// The prefix of messages of checks that run after every case, as opposed to the case's own checks.
+/// The prefix of messages from checks that run after every case. Messages from a case's own checks
+/// have no prefix.
 pub(crate) const AFTERWARDS: &str = "afterwards: ";
 
-/// Checks that no block was misused, and that no block is left.
+/// Checks that no block was misused, and that no block remains allocated.
 fn check_ledger<P: Probe>(probe: &P) {
     let Ok(ledger) = probe.accounting() else { return };
     let (faults, held) = (ledger.faults(), ledger.held());
@@ -136,5 +139,5 @@ fn check_ledger<P: Probe>(probe: &P) {
     assert!(held.returning == 0, "{AFTERWARDS}memory of {} blocks is not back", held.returning);
 }
 
-/// The backend's error type, for matching on `PoolError`s.
+/// The error type of the probe's backend, which is needed to match on a `PoolError`.
 pub(super) type BackendError<P> = <<P as Probe>::Backend as PoolBackend>::Error;

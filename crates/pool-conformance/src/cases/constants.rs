@@ -1,5 +1,5 @@
-//! Constants: arrays that a dynamic pool holds below its scopes. Scopes can read them, and
-//! constants can be created from the contents of a scope.
+//! Cases about constants, which are arrays that a dynamic pool holds below its scopes. Scopes can
+//! read constants, and constants can be created from the contents of a scope.
 
 use pool_core::{
     Compaction, DynamicPool, Handle, Handles, LendView, PoolBackend, PoolView, PoolViewMut,
@@ -18,10 +18,10 @@ pub(super) fn cases<P: Probe>() -> Vec<Case<P>> {
     ]
 }
 
-/// The length of the constants and of the temporaries.
+/// The length of all constants and temporaries.
 const LENGTH: usize = 40;
 
-/// Weights, a table of a different type, and an empty array.
+/// The constants of a test, which are weights, a table of a different type, and an empty array.
 #[derive(Clone, Copy)]
 struct Constants {
     weights: Handle<f32>,
@@ -38,13 +38,13 @@ impl Constants {
         })
     }
 
-    /// Checks the contents of the constants, and returns their addresses.
+    /// Checks the contents of the constants, and returns the addresses of the constants.
     fn check<P: Probe>(
         &self,
         world: &World<'_, P>,
         constants: &Handles<'_, P::Backend>,
     ) -> Result<[usize; 2], Failure<P>> {
-        // Several shared views may be in use at the same time.
+        // Several shared views of constants may be in use at the same time.
         let (weights, table) = (constants.get(self.weights)?, constants.get(self.table)?);
         assert_eq!(world.probe.read_shared(&table), samples::<u16>(2, LENGTH));
         assert_eq!(world.probe.read_shared(&weights), samples::<f32>(1, LENGTH));
@@ -69,7 +69,7 @@ fn stay<P: Probe>(world: &World<'_, P>, pool: &mut DynamicPool<P::Backend>) -> O
         }
         world.assert_holds(&outer, 3);
         growths.push(scope.stats().growths);
-        // A scope frees and replaces only its own blocks.
+        // A scope only frees and replaces its own blocks.
         scope.trim();
         scope.compact(&Compaction::default());
         places.push(handles.check(world, &constants)?);
@@ -77,7 +77,7 @@ fn stay<P: Probe>(world: &World<'_, P>, pool: &mut DynamicPool<P::Backend>) -> O
     pool.trim();
     assert!(places.iter().all(|place| *place == places[0]), "a constant has moved: {places:?}");
     let grown = [growths[1] - growths[0], growths[2] - growths[1]];
-    // Only the large temporary was trimmed.
+    // Trimming the scope freed only the large temporary.
     world.assert_economy(grown, [1, 1], "blocks for what was there");
     Ok(())
 }
@@ -86,7 +86,7 @@ fn read_beside<P: Probe>(world: &World<'_, P>, pool: &mut DynamicPool<P::Backend
     let weights = pool.try_acquire::<f32>(LENGTH)?;
     let mut reads = Vec::new();
     for seed in 1..4 {
-        // The constant's new value is written before all work of the scope.
+        // The new value of the constant is written before the scope enqueues any work.
         world.write_later(&mut pool.get_mut(weights)?, seed);
         let (constants, scope) = pool.split();
         let shared = constants.get(weights)?;
@@ -122,7 +122,7 @@ fn made_of_temporaries<P: Probe>(
         world.write_later(&mut temporary, 6);
         copy::<P>(&mut constants, second, temporary.as_view())?;
     }
-    // The temporary's slot now holds a different array.
+    // The slot of the temporary now holds a different array.
     let third = pool.try_acquire_zeroed::<u32>(LENGTH)?;
     for (handle, content) in [
         (first, samples::<u32>(5, LENGTH)),

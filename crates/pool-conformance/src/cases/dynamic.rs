@@ -1,5 +1,5 @@
-//! Dynamic pools: checkpoints, rewinding at the root, depths without a checkpoint, stale and
-//! foreign handles, and a scope used alongside the handles.
+//! Cases about dynamic pools. The cases test checkpoints, rewinding at the root, depths without a
+//! checkpoint, stale and foreign handles, and a scope that is used together with the handles.
 
 use pool_core::{DynamicPool, PoolError};
 
@@ -49,7 +49,8 @@ fn at_the_root<P: Probe>(world: &World<'_, P>, pool: &mut DynamicPool<P::Backend
         pool.reset();
         assert_eq!((pool.active_slots(), pool.depth()), (0, 0));
     }
-    // The sentinel is intact: the next checkpoint is the first one, and records no active slots.
+    // If the sentinel is intact, the next checkpoint is the first one, and it records no active
+    // slots.
     assert_eq!(pool.try_checkpoint()?, 1);
     pool.try_acquire::<f64>(1)?;
     pool.rewind();
@@ -86,9 +87,9 @@ fn rewind_to<P: Probe>(_: &World<'_, P>, pool: &mut DynamicPool<P::Backend>) -> 
     Ok(())
 }
 
-/// Rewinds to a checkpoint that records more slots than are active. Such a checkpoint can exist
-/// only after a reset, which truncates the checkpoint stack, or after a rewind past the checkpoint,
-/// which pops it.
+/// Checks that a rewind never raises the number of active slots. A checkpoint can record more slots
+/// than are active only after a reset or after a rewind past the checkpoint. A reset and a rewind
+/// both remove the checkpoint from the stack, so the case cannot occur.
 fn never_raises<P: Probe>(_: &World<'_, P>, pool: &mut DynamicPool<P::Backend>) -> Outcome<P> {
     for _ in 0..4 {
         pool.try_acquire::<u8>(9)?;
@@ -120,7 +121,7 @@ fn value_survives<P: Probe>(
     let lengths: &[usize] = if cfg!(miri) { &[0, 65] } else { &[0, 1, 64, 1_000, 3] };
     for &length in lengths {
         let depth = pool.try_checkpoint()?;
-        // Enough acquires to require further slot tables.
+        // The number of acquires is large enough to need more than one slot table.
         for _ in 0..40 {
             let handle = pool.try_acquire::<f32>(length)?;
             world.write(&mut pool.get_mut(handle)?, 7);

@@ -1,6 +1,6 @@
-//! Work that the pool does not see. When a view arms a slot, `reuse` must order the slot's block
-//! before the block is handed out again or freed. These cases are skipped for views that have no
-//! such work.
+//! Cases about work that the pool cannot see. After a view has armed its slot, `reuse` must order
+//! work that the pool cannot see before the slot's block is handed out again or freed. A case is
+//! skipped if the backend's views have no work that the pool cannot see.
 
 use pool_core::{PodElement, Pool, PoolBackend};
 
@@ -88,13 +88,13 @@ fn other_slots<P: Probe>(world: &World<'_, P>, pool: &mut Pool<P::Backend>) -> O
         world.write_later(&mut view, seed);
         world.assert_holds(&view, seed);
     }
-    // When the view is used again, it holds the elements that were written elsewhere.
+    // When the view is used again, it contains the elements that another queue wrote.
     world.assert_holds(&held, 1);
     Ok(())
 }
 
-/// Checks pools with their own backend, whose views arm their slots even if the tested backend's
-/// views do not.
+/// Checks pools of an `ArmingBackend` that wraps the tested backend, so that views arm their slots
+/// even if the views of the tested backend do not.
 fn ordered_once<P: Probe>(world: &World<'_, P>, _: &mut Pool<P::Backend>) -> Outcome<P> {
     let forms = world.probe.host_forms().ok_or(NO_HOST_FORMS);
     match world.offered(forms) {
@@ -103,6 +103,6 @@ fn ordered_once<P: Probe>(world: &World<'_, P>, _: &mut Pool<P::Backend>) -> Out
     }
 }
 
-/// The reason to skip a backend whose memory the host cannot write.
+/// The reason for skipping a backend whose memory the host cannot write.
 pub const NO_HOST_FORMS: SkipReason =
     SkipReason("the backend has no forms of the host, which are called on armed slots");

@@ -1,34 +1,34 @@
-//! The contents that an acquire can provide, that is, how a backend fills a block before it is
-//! viewed.
+//! The initial contents of an array, which a backend writes to a block before the block is viewed.
 
 use pool_core::{AcquireResult, Scope};
 
 use crate::element::{Sample, samples};
 use crate::probe::Probe;
 
-/// The contents of a new view.
+/// The initial contents of a new view.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum InitialContent {
     /// Zero bytes.
     Zeros,
-    /// The same value in all elements.
+    /// All elements have the same value.
     Value,
-    /// A copy of host memory.
+    /// The elements are copied from host memory.
     Copy,
-    /// Elements that host code returns one at a time. A host backend does nothing here, and a queue
-    /// may have to be synchronized.
+    /// The elements are created by host code, one at a time. A queue may have to be synchronized so
+    /// that host code can write elements, but a host backend does nothing.
     EachByHost,
 }
 
 impl InitialContent {
-    /// The contents that a backend itself writes to a block. A queue writes them without being
-    /// synchronized.
+    /// The contents that the backend itself writes to a block. With a queue, the backend writes
+    /// these contents without synchronizing the queue.
     pub(super) const OF_BACKEND: [Self; 3] = [Self::Zeros, Self::Value, Self::Copy];
 
-    /// All contents. Add new variants here as well.
+    /// All kinds of contents. New variants of the enum must be added to this list as well.
     pub(super) const ALL: [Self; 4] = [Self::Zeros, Self::Value, Self::Copy, Self::EachByHost];
 
-    /// Acquires elements with these contents. `seed` selects the value, or the elements to copy.
+    /// Acquires elements with these contents. `seed` determines the value of all elements, or the
+    /// elements to copy.
     pub(super) fn acquire<'s, P: Probe, T: Sample>(
         self,
         probe: &P,
@@ -44,7 +44,7 @@ impl InitialContent {
         }
     }
 
-    /// Returns the elements that [`acquire`](Self::acquire) should have produced.
+    /// Returns the elements that [`acquire`](Self::acquire) should write.
     pub(super) fn content<T: Sample>(self, length: usize, seed: u64) -> Vec<T> {
         match self {
             Self::Zeros => vec![T::zeroed(); length],

@@ -1,5 +1,6 @@
-//! All ways to leave a scope: a panic, an early return, `?`, a break out of two levels, and
-//! forgetting the scope. Each must restore the outer scope's cursor.
+//! Cases about every method of leaving a scope. A scope can be left with a panic, an early return,
+//! `?`, or a break out of two levels, and it can be forgotten. However a scope is left, the outer
+//! scope's cursor must be restored.
 
 use std::mem::forget;
 
@@ -60,7 +61,7 @@ fn every_way<P: Probe>(world: &World<'_, P>, pool: &mut Pool<P::Backend>) -> Out
     Ok(())
 }
 
-/// Acquires in a scope and in a nested scope, then runs `end`.
+/// Acquires an array in a scope and another one in a nested scope, and then runs `end`.
 fn take_two_levels<P: Probe>(
     world: &World<'_, P>,
     scope: &mut Scope<'_, P::Backend>,
@@ -128,8 +129,8 @@ fn outlives<P: Probe>(world: &World<'_, P>, pool: &mut Pool<P::Backend>) -> Outc
     let mut held = outer.try_acquire::<u16, _>(4)?;
     world.write(&mut held, 1);
     {
-        // The scope value is dropped when the call returns, but its view keeps the outer scope
-        // borrowed.
+        // The scope value is dropped when the call returns, but the returned view keeps the outer
+        // scope borrowed.
         let mut returned = outer.scope().try_acquire::<u16, _>(4)?;
         world.write(&mut returned, 2);
         world.assert_apart::<u16, u16>(&held, &returned);

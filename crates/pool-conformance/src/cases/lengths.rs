@@ -1,6 +1,6 @@
-//! Long arrays: filling, zeroing, copying, writing and reading must reach the last element. The
-//! lengths lie around every power of two up to one mebibyte plus one element, for elements of 1, 2,
-//! 4, 8, 12 and 16 bytes.
+//! Cases about long arrays. Filling, zeroing, copying, writing and reading must reach the last
+//! element of a long array. The lengths of the arrays lie around every power of two, up to one
+//! element more than a mebibyte. The elements of the arrays have 1, 2, 4, 8, 12 or 16 bytes.
 
 use pool_core::Pool;
 
@@ -24,10 +24,10 @@ pub(super) fn cases<P: Probe>() -> Vec<Case<P>> {
     ]
 }
 
-/// The base-2 logarithm of the longest array's size in bytes, not counting one extra element.
+/// The base-2 logarithm of the size of the longest array in bytes, not counting its last element.
 const MOST: u32 = if cfg!(miri) { 9 } else { 20 };
 
-/// The same limit, for runs that repeat a case for every allocation that the case makes.
+/// The value that replaces `MOST` in runs that repeat a case once for every allocation of the case.
 const MOST_SWEPT: u32 = 8;
 
 fn of_all_sizes<P: Probe>(
@@ -54,7 +54,8 @@ fn of_size<P: Probe, T: Sample>(
     let most = if world.is_swept() { MOST_SWEPT } else { MOST };
     let size = size_of::<T>();
     let longest = (1 << most) / size + 1;
-    // All views use the same block, whose previous contents differ from everything written to it.
+    // All views of this case use the same block. The previous contents of the block differ from
+    // everything that the case writes to it.
     pool.scope().try_acquire_zeroed::<T, _>(longest)?;
     let junk = samples::<T>(1, longest);
     for length in lengths(most, size) {
@@ -73,7 +74,7 @@ fn of_size<P: Probe, T: Sample>(
     Ok(())
 }
 
-/// Returns the lengths around each power of two, in bytes.
+/// Returns the lengths, in elements, that are nearest to each power of two bytes.
 fn lengths(most: u32, size: usize) -> Vec<usize> {
     let around = |power: u32| {
         let length = (1_usize << power) / size;
@@ -85,7 +86,7 @@ fn lengths(most: u32, size: usize) -> Vec<usize> {
     lengths
 }
 
-/// Describes the first difference between two arrays.
+/// Returns a description of the first difference between two arrays.
 fn wrong<T: Sample>(found: &[T], right: &[T]) -> String {
     let length = found.len();
     let at = found.iter().zip(right).position(|(found, right)| found != right);

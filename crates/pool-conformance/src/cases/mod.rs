@@ -1,5 +1,5 @@
-//! The acceptance cases, which hold for every backend. Each is a function that receives a new pool.
-//! If allocations are made to fail, the function may return early with the pool's error.
+//! The acceptance cases, which every backend must pass. Each case is a function that receives a new
+//! pool. If a test makes allocations fail, the function may return early with the pool's error.
 
 mod blocks;
 mod case;
@@ -25,12 +25,12 @@ pub(crate) use case::AFTERWARDS;
 pub use case::{Case, Ending};
 pub use elsewhere::NO_HOST_FORMS;
 
-/// Runs every case. If the probe cannot support a case, prints the case as `SKIPPED`, with the
-/// reason.
+/// Runs every case. If the probe does not support a case, the function prints `SKIPPED` with the
+/// name of the case and the reason.
 ///
 /// # Panics
 ///
-/// If a check fails. The message contains the name of the case.
+/// Panics if a check fails. The message contains the name of the case.
 pub fn run_all<P: Probe>(probe: &P) {
     for case in all::<P>() {
         match case.run(probe) {

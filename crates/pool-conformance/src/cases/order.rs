@@ -1,6 +1,6 @@
-//! Order: an acquire fills a block after all work that earlier views of the block enqueued, and
-//! before all work that later views enqueue. These cases wait only at their end, so on a queue, no
-//! work has run yet when a view is first read.
+//! Cases about the order of work. An acquire fills a block after all work that earlier views of the
+//! block enqueued, and before all work that later views enqueue. A case waits only at its end, so
+//! that no work has run on a queue when a view is first read.
 
 use pool_core::{DynamicPool, Pool, PoolConfig, PoolView};
 
@@ -48,11 +48,11 @@ pub(super) fn cases<P: Probe>() -> Vec<Case<P>> {
     ]
 }
 
-/// Lengths from one element to more than one page.
+/// Lengths between one element and more than one page.
 const LENGTHS: &[usize] = if cfg!(miri) { &[1, 33] } else { &[1, 33, 1_000, 5_000] };
 
-/// Checks a block that work writes and reads through a view. Once the view is dropped, an acquire
-/// of another type fills the block.
+/// Checks a block that work writes and reads through a view. After the view is dropped, an acquire
+/// of another element type fills the block.
 fn after_former<P: Probe>(
     world: &World<'_, P>,
     pool: &mut Pool<P::Backend>,
@@ -73,7 +73,7 @@ fn after_work_of<P: Probe, T: Sample, U: Sample>(
     given: InitialContent,
     length: usize,
 ) -> Outcome<P> {
-    // Both views use the same block, which is as large as the larger view.
+    // Both views use the same block, which is large enough for the larger view.
     let most = length * size_of::<T>().max(size_of::<U>());
     pool.scope().try_acquire_zeroed::<u8, _>(most)?;
     let mut scope = pool.scope();
@@ -92,7 +92,7 @@ fn after_work_of<P: Probe, T: Sample, U: Sample>(
     Ok(())
 }
 
-/// Checks work that reads and writes a view that has just been filled.
+/// Checks work that reads and writes a view immediately after the view was filled.
 fn before_later<P: Probe>(
     world: &World<'_, P>,
     pool: &mut Pool<P::Backend>,
@@ -162,7 +162,7 @@ fn source_is_left<P: Probe>(world: &World<'_, P>, pool: &mut Pool<P::Backend>) -
     Ok(())
 }
 
-/// Reads that were enqueued during a case, each with a check of the expected result.
+/// Reads that a case has enqueued, together with checks of the expected results.
 struct Reads<'p>(Vec<Box<dyn FnOnce() + 'p>>);
 
 impl<'p> Reads<'p> {
@@ -175,7 +175,7 @@ impl<'p> Reads<'p> {
     }
 }
 
-/// The number of rounds before the first wait.
+/// The number of rounds that a case runs before it waits.
 const ROUNDS: usize = if cfg!(miri) { 6 } else { 40 };
 
 fn history<P: Probe>(world: &World<'_, P>, pool: &mut Pool<P::Backend>) -> Outcome<P> {
@@ -192,8 +192,8 @@ fn history<P: Probe>(world: &World<'_, P>, pool: &mut Pool<P::Backend>) -> Outco
     Ok(())
 }
 
-/// Acquires two slots, and enqueues work on one while the other is filled. The lengths grow from
-/// time to time.
+/// Acquires two slots, and enqueues work on one slot while the other slot is being filled. The
+/// lengths sometimes grow.
 fn enter<'p, P: Probe, T: Sample>(
     world: &World<'p, P>,
     scope: &mut pool_core::Scope<'_, P::Backend>,
@@ -217,7 +217,8 @@ fn enter<'p, P: Probe, T: Sample>(
     Ok(())
 }
 
-/// The number of commands enqueued before a wait: more than a backend might keep at the same time.
+/// The number of commands that a case enqueues before it waits. The number is higher than the
+/// number of commands that any backend is likely to buffer.
 const LONG: usize = if cfg!(miri) { 30 } else { 4_000 };
 
 fn long_queue<P: Probe>(world: &World<'_, P>, pool: &mut Pool<P::Backend>) -> Outcome<P> {
@@ -266,8 +267,7 @@ fn dynamic_history<P: Probe>(
     Ok(())
 }
 
-/// Checks that waiting for one pool of a probe neither loses another pool's work nor runs it too
-/// early.
+/// Checks that waiting for one pool neither loses another pool's work nor runs that work too early.
 fn beside<P: Probe>(world: &World<'_, P>, pool: &mut Pool<P::Backend>) -> Outcome<P> {
     let mut other: Pool<P::Backend> = Pool::new(world.probe.context());
     for round in 0..3 {

@@ -1,7 +1,7 @@
-//! Allocations that fail because the ledger refuses them. A refusal returns an error that contains
-//! the numbers, and takes no slot. If freeing idle blocks makes enough room, there is no error.
-//! During a sweep over failing allocations, these cases do nothing, because the sweep decides which
-//! allocations fail.
+//! Cases about allocations that the ledger refuses. A refused acquire must return an error that
+//! contains the relevant numbers, and must not consume a slot. If freeing idle blocks makes enough
+//! room, the acquire must succeed. During a sweep over failing allocations, the cases do nothing,
+//! because the sweep decides which allocations fail.
 
 use pool_core::{Pool, PoolError, error_chain};
 
@@ -20,13 +20,13 @@ pub(super) fn cases<P: Probe>() -> Vec<Case<P>> {
     ]
 }
 
-/// Returns the ledger that can refuse allocations. Returns `None` if there is no ledger, or if a
-/// sweep already refuses.
+/// Returns the ledger that can refuse allocations. Returns `None` if there is no ledger that can
+/// refuse allocations, or if a sweep already refuses allocations.
 fn ledger<'p, P: Probe>(world: &World<'p, P>) -> Option<&'p Ledger> {
     world.offered(world.probe.refusal()).filter(|_| !world.is_swept())
 }
 
-/// The number of elements of an acquire whose slot has no block yet, or a smaller one.
+/// A number of elements for which the slot has no block, or a block that is too small.
 const MORE: usize = if cfg!(miri) { 600 } else { 10_000 };
 
 fn refused<P: Probe>(world: &World<'_, P>, pool: &mut Pool<P::Backend>) -> Outcome<P> {
@@ -37,7 +37,7 @@ fn refused<P: Probe>(world: &World<'_, P>, pool: &mut Pool<P::Backend>) -> Outco
     let before = (ledger.live_blocks(), ledger.live_bytes(), scope.stats().reserved_bytes);
     let refused = ledger.refused();
     ledger.refuse(Refusal::From(0));
-    // A stack's chunk has room for one more element.
+    // The chunk of a stack has room for another element.
     let lengths = [1, 1_000, 100_000];
     for &length in &lengths[usize::from(!P::HAS_SLOTS)..] {
         match scope.try_acquire_zeroed::<u64, _>(length) {
@@ -78,7 +78,8 @@ fn made_up_for<P: Probe>(world: &World<'_, P>, pool: &mut Pool<P::Backend>) -> O
 
 fn out_of_memory<P: Probe>(world: &World<'_, P>, pool: &mut Pool<P::Backend>) -> Outcome<P> {
     let Some(ledger) = ledger(world) else { return Ok(()) };
-    // Allows two blocks of 8,000 bytes. Freeing idle blocks makes room for more.
+    // The limit allows two blocks of 8,000 bytes. A further block fits only after idle blocks have
+    // been freed.
     ledger.refuse(Refusal::Above(ledger.live_bytes() + 20_000));
     for _ in 0..2 {
         let scope = pool.scope();

@@ -1,5 +1,5 @@
-//! Releasing memory: trim frees only idle memory, compact replaces blocks that are far too large,
-//! and clear leaves a pool as if it were new.
+//! Cases about releasing memory. `trim` must free only idle memory, `compact` must replace blocks
+//! that are far too large, and `clear` must leave a pool in the state of a new pool.
 
 use pool_core::{Compaction, DynamicPool, Pool, ReleaseReport};
 
@@ -18,12 +18,13 @@ pub(super) fn cases<P: Probe>() -> Vec<Case<P>> {
     ]
 }
 
-/// Returns the blocks that the backend holds for this case, if the blocks can be counted.
+/// Returns the number of blocks that the backend has allocated for this case, if blocks can be
+/// counted.
 fn blocks<P: Probe>(world: &World<'_, P>) -> Option<usize> {
     world.probe.held().map(|held| held.blocks)
 }
 
-/// Checks how many blocks were freed, if the blocks can be counted.
+/// Checks the number of blocks that were freed, if blocks can be counted.
 fn assert_freed<P: Probe>(world: &World<'_, P>, before: Option<usize>, freed: usize) {
     assert_eq!(blocks(world), before.map(|before| before - freed), "blocks that were freed");
 }
@@ -77,13 +78,13 @@ fn trim_dynamic<P: Probe>(world: &World<'_, P>, pool: &mut DynamicPool<P::Backen
     assert!(pool.get(third).is_err());
     world.assert_holds(&pool.get_mut(first)?, 1);
     world.assert_holds(&pool.get_mut(second)?, 2);
-    // If a freed slot is handed out again, its old handle stays stale.
+    // If a freed slot is handed out again, the old handle must remain stale.
     let again = pool.try_acquire_zeroed::<f64>(100)?;
     assert!(pool.get(third).is_err() && pool.get(again).is_ok());
     Ok(())
 }
 
-/// The number of elements of a block that is far too large.
+/// The number of elements in a block that is far too large.
 const MANY: usize = if cfg!(miri) { 200_000 } else { 1_000_000 };
 
 fn compact<P: Probe>(world: &World<'_, P>, pool: &mut Pool<P::Backend>) -> Outcome<P> {
@@ -108,7 +109,7 @@ fn compact<P: Probe>(world: &World<'_, P>, pool: &mut Pool<P::Backend>) -> Outco
     let mut view = scope.try_acquire::<f64, _>(150)?;
     world.write(&mut view, 3);
     world.assert_economy(scope.stats().growths, growths, "what was used does not fit any more");
-    // No block is far too large now, and compacting never replaces a block in use.
+    // No block is far too large now, and compacting never replaces a block that is in use.
     assert_eq!(scope.compact(&Compaction::default()), ReleaseReport::default());
     world.assert_holds(&held, 1);
     world.assert_holds(&view, 3);

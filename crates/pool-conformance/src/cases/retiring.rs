@@ -1,6 +1,6 @@
-//! Blocks that are freed while work on them is enqueued: by growth, trim, compact, clear, or the
-//! drop of their pool. The work must still find the memory, which is handed out again only after
-//! the work has run.
+//! Cases about blocks that are freed while work on them is still enqueued. A block may be freed by
+//! growth, `trim`, `compact` or `clear`, or when its pool is dropped. The enqueued work must still
+//! find the memory of the block. The memory must be handed out again only after the work has run.
 
 use pool_core::{Compaction, DynamicPool, Pool, PoolView};
 
@@ -21,7 +21,7 @@ pub(super) fn cases<P: Probe>() -> Vec<Case<P>> {
     ]
 }
 
-/// The number of elements in the blocks that are freed.
+/// The number of elements in each block that is freed.
 const LENGTH: usize = if cfg!(miri) { 50 } else { 3_000 };
 
 /// Enqueues work on three slots and leaves the scope. Returns the reads that were enqueued last.
@@ -41,7 +41,7 @@ fn work<'p, P: Probe>(
     Ok(reads)
 }
 
-/// Overwrites all memory that the backend has taken back and hands out again.
+/// Overwrites all memory that was returned to the backend, by acquiring and writing it again.
 fn scribble<P: Probe>(world: &World<'_, P>, pool: &mut Pool<P::Backend>) -> Outcome<P> {
     let scope = pool.scope();
     for seed in 0..4 {
@@ -154,8 +154,8 @@ fn dynamic<P: Probe>(world: &World<'_, P>, pool: &mut DynamicPool<P::Backend>) -
     Ok(())
 }
 
-/// Checks that blocks are really freed when the pool reports them as freed, even if some work on
-/// them had not run yet (`settle`).
+/// Checks that a block is really freed when the pool reports it as freed, even if work on the block
+/// has not run (`settle`).
 fn is_back<P: Probe>(world: &World<'_, P>, pool: &mut Pool<P::Backend>) -> Outcome<P> {
     if world.offered(world.probe.accounting()).is_none() {
         return Ok(());

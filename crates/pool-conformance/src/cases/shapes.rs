@@ -1,6 +1,6 @@
-//! The descriptor that a backend stores with a cached shape must match that shape, even after other
-//! shapes were cached or evicted, or lost their block. These cases are skipped if the probe cannot
-//! inspect descriptors.
+//! Cases about the descriptor that a backend stores with a cached shape. The descriptor must match
+//! its shape, even after other shapes have been cached or evicted, or have lost their block. A case
+//! is skipped if the probe cannot inspect descriptors.
 
 use pool_core::{DescribedBlock, PodElement, Pool, Scope};
 
@@ -31,15 +31,15 @@ fn descriptors<P: Probe>(world: &World<'_, P>, pool: &mut Pool<P::Backend>) -> O
     Ok(())
 }
 
-/// Checks the descriptor of a shape in the scope's next slot. Returns `false` if the probe cannot
-/// inspect descriptors.
+/// Checks the descriptor of a shape that is acquired in the next slot of the scope. Returns `false`
+/// if the probe cannot inspect descriptors.
 fn describes<P: Probe, T: PodElement>(
     world: &World<'_, P>,
     scope: &Scope<'_, P::Backend>,
     dims: &[usize],
 ) -> Result<bool, Failure<P>> {
-    // SAFETY: no view of the block is created, and only the backend's own probe receives the
-    // descriptor.
+    // SAFETY: the test creates no view of the block, and passes the descriptor only to the
+    // backend's own probe.
     let block: DescribedBlock<'_, P::Backend> = unsafe { scope.try_acquire_described::<T>(dims) }?;
     let Some(kept) = world.offered(world.probe.kept_shape(block.descriptor, dims)) else {
         return Ok(false);

@@ -1,5 +1,5 @@
-//! Sizes: acquires of no elements, acquires that exceed any memory, growth, and capacity that is
-//! kept.
+//! Cases about sizes, such as acquires without elements, acquires that exceed any memory, growth,
+//! and capacity that is kept.
 
 use pool_core::{Pool, PoolBackend, PoolConfig, PoolError, PoolView, ShapeError};
 
@@ -39,7 +39,8 @@ fn overflow<P: Probe>(world: &World<'_, P>, pool: &mut Pool<P::Backend>) -> Outc
         [usize::MAX, 2, 2],
         [most, 1, 2],
         [most / 8 + 1, 1, 1],
-        // A zero next to two lengths whose product overflows does not make the array empty.
+        // If the product of two lengths overflows, the shape is invalid, even if a third length is
+        // zero.
         [usize::MAX, 2, 0],
         [0, usize::MAX, 2],
         [2, 0, usize::MAX],
@@ -81,8 +82,8 @@ fn growth<P: Probe>(world: &World<'_, P>, pool: &mut Pool<P::Backend>) -> Outcom
         world.assert_apart::<f32, f32>(&one, &two);
         world.assert_apart::<f32, f32>(&two, &three);
     }
-    // Slot 1 grows while slot 0 is in use. Slot 2 is idle during the growth, and is then reused
-    // unchanged.
+    // Slot 1 grows while slot 0 is in use. Slot 2 is idle while slot 1 grows, and is then reused
+    // without a change.
     let mut scope = pool.scope();
     let mut one = scope.try_acquire::<f32, _>(10)?;
     world.write(&mut one, 4);
@@ -125,13 +126,13 @@ fn zero_length<P: Probe>(world: &World<'_, P>, pool: &mut Pool<P::Backend>) -> O
     assert_eq!((neither.shape(), nothing.shape()), (&[3, 0][..], &[0, 4][..]));
     world.assert_active(scope.active_slots(), 3, "slots that are handed out");
     if P::HAS_SLOTS {
-        // In a stack, an array of dynamic rank takes a cache line, which is used to find its shape
-        // again.
+        // In a stack, even an empty array of dynamic rank uses a cache line, which is needed to
+        // find the array's shape.
         assert_eq!((scope.stats().reserved_bytes, scope.stats().growths), (0, 0));
     }
     let mut some = scope.try_acquire::<f64, _>(1)?;
     world.write(&mut some, 1);
-    // This must also hold if the cursor is at the end of a slot table.
+    // An empty acquire must also work if the cursor is at the end of a slot table.
     for taken in 5..70 {
         assert!(scope.try_acquire_zeroed::<bool, _>(0)?.is_empty());
         world.assert_active(scope.active_slots(), taken, "slots that are handed out");
@@ -156,9 +157,9 @@ fn zero_size<P: Probe>(world: &World<'_, P>, pool: &mut Pool<P::Backend>) -> Out
 }
 
 fn limit<P: Probe>(world: &World<'_, P>, pool: &mut Pool<P::Backend>) -> Outcome<P> {
-    // One large block fits alongside two small ones, even after they are rounded up to the
-    // alignment, but two large blocks do not. The first chunk of a stack has room for more than the
-    // small blocks.
+    // The limit must leave room for one large block and two small blocks, but not for two large
+    // blocks, even after sizes are rounded up to the alignment. The first chunk of a stack has more
+    // room than the small blocks need.
     let least = if P::HAS_SLOTS { 8_000 } else { 80_000 };
     let bytes = (16 * P::Backend::ALIGN).max(least);
     let limit = bytes + bytes / 2;
@@ -184,8 +185,8 @@ fn limit<P: Probe>(world: &World<'_, P>, pool: &mut Pool<P::Backend>) -> Outcome
         world.assert_holds(&tiny, 2);
         world.assert_holds(&large, 3);
     }
-    // The large block is idle, in the slot above the one that must grow. Freeing this block makes
-    // room.
+    // The large block is idle, and its slot lies above the slot whose block must grow. Freeing the
+    // large block makes room for the growing block.
     let mut grown = scope.try_acquire::<u8, _>(bytes)?;
     world.write(&mut grown, 4);
     world.assert_holds(&small, 1);

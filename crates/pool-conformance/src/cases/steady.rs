@@ -1,5 +1,6 @@
-//! Steady state: the same sequence of acquires always returns the same addresses. After the first
-//! pass, nothing is allocated, and the hot path serves every acquire.
+//! Cases about the steady state. If the same sequence of acquires is repeated, the acquires must
+//! always return the same addresses. After the first pass, no memory may be allocated, and the hot
+//! path must serve every acquire.
 
 use pool_core::{DynamicPool, Pool, PoolConfig, Scope};
 
@@ -18,10 +19,11 @@ pub(super) fn cases<P: Probe>() -> Vec<Case<P>> {
     ]
 }
 
-/// The number of times that the sequence is repeated.
+/// The number of times that the sequence of acquires is repeated.
 const TIMES: usize = if cfg!(miri) { 8 } else { 10_000 };
 
-/// Runs one pass over nested scopes with several types and shapes. Returns all addresses.
+/// Acquires arrays of several types and shapes in nested scopes. Returns the addresses of all
+/// arrays.
 fn pass<P: Probe>(
     world: &World<'_, P>,
     scope: &mut Scope<'_, P::Backend>,
@@ -41,7 +43,8 @@ fn pass<P: Probe>(
 }
 
 fn addresses<P: Probe>(world: &World<'_, P>, pool: &mut Pool<P::Backend>) -> Outcome<P> {
-    // Two scopes use slot 1 one after the other, so the first two passes may both grow its block.
+    // Two scopes use slot 1 one after the other, so both of the first two passes may grow the block
+    // of slot 1.
     pass(world, &mut pool.scope())?;
     let right = pass(world, &mut pool.scope())?;
     let before = (pool.stats(), world.probe.held());
@@ -106,7 +109,7 @@ fn never_cold_again<P: Probe, T: Sample + pool_core::PodElement>(
     let lengths: &[usize] = if cfg!(miri) { &[1, 8, 100] } else { &[1, 7, 8, 63, 64, 100, 1_000] };
     for &length in lengths {
         pool.trim();
-        // A stack merges its chunks in the second pass.
+        // A stack merges its chunks during the second pass.
         for _ in 0..if P::HAS_SLOTS { 1 } else { 2 } {
             pool.scope().try_acquire::<T, _>(length)?;
         }

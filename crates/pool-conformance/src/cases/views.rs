@@ -1,5 +1,5 @@
-//! Views in generic code: their pointers, their parts, and fills, zeroing, copies and reads through
-//! views. Each operation must run in queue order.
+//! Cases about views in generic code. The cases test the pointers and parts of views, and filling,
+//! zeroing, copying and reading through views. Each operation on a view must run in queue order.
 
 use std::ops::Range;
 
@@ -27,11 +27,11 @@ pub(super) fn cases<P: Probe>() -> Vec<Case<P>> {
     ]
 }
 
-/// The length of the views.
+/// The number of elements in each view.
 const LENGTH: usize = 40;
 
-/// Parts at the ends of a view, inside it, and empty parts. Their offsets and lengths are not
-/// multiples of a word.
+/// The tested parts of a view. Each part lies at an end of the view or inside it. Some parts are
+/// empty. The offsets and lengths of the parts are not multiples of a word.
 const PARTS: [Range<usize>; 6] = [0..LENGTH, 0..7, 33..LENGTH, 3..8, 5..6, 11..11];
 
 fn lent<P: Probe>(world: &World<'_, P>, pool: &mut Pool<P::Backend>) -> Outcome<P> {
@@ -42,7 +42,7 @@ fn lent<P: Probe>(world: &World<'_, P>, pool: &mut Pool<P::Backend>) -> Outcome<
     let start = world.probe.address(&view);
     for part in PARTS {
         let shared = view.part(part.clone()).expect("the part is within the view");
-        // Several shared parts, and parts of parts, may be in use at the same time.
+        // Several shared parts of a view, and parts of such parts, may be in use at the same time.
         let (again, inner) = (shared, shared.part(..part.len() / 2).expect("half of it"));
         assert_eq!(world.probe.read_shared(&again), content[part.clone()]);
         assert_eq!(world.probe.read_shared(&inner), content[part.start..][..part.len() / 2]);
@@ -58,7 +58,7 @@ fn lent<P: Probe>(world: &World<'_, P>, pool: &mut Pool<P::Backend>) -> Outcome<
         world.write(&mut right, 2);
         assert_eq!(world.probe.read(&left), content[..15]);
     }
-    // All loans have ended, so the whole view is usable again.
+    // All borrows have ended, so the whole view can be used again.
     let last = view.into_part(LENGTH - 5..).expect("the last five");
     assert_eq!(world.probe.read(&last), samples::<u32>(2, 25)[20..]);
     Ok(())
@@ -82,7 +82,7 @@ fn not_within<P: Probe>(world: &World<'_, P>, pool: &mut Pool<P::Backend>) -> Ou
     Ok(())
 }
 
-/// The contents that a view can be given.
+/// The contents that a test writes to a view.
 #[derive(Clone, Copy, Debug)]
 enum Given {
     Value,
@@ -94,7 +94,8 @@ enum Given {
 const ALL_GIVEN: [Given; 4] = [Given::Value, Given::Zeros, Given::FromHost, Given::Copy];
 
 impl Given {
-    /// Gives a view these contents. Copies read from `source`.
+    /// Writes the contents to a view. If the contents are copied from a view, they are copied from
+    /// `source`.
     fn give<P: Probe, T: Sample>(
         self,
         view: &mut View<'_, P, T>,
@@ -181,7 +182,7 @@ fn copied<P: Probe>(world: &World<'_, P>, pool: &mut Pool<P::Backend>) -> Outcom
     let held = world.read_later(&copy);
     world.assert_holds(&source, 2);
     assert_eq!(held(), samples::<u16>(1, LENGTH));
-    // Copies between parts of the same array.
+    // Elements can be copied between parts of the same array.
     {
         let (mut left, right) = source.reborrow().into_split_at(LENGTH / 2).expect("half of it");
         left.copy_from(right.as_view()).unwrap_or_else(|error| panic!("{error}"));

@@ -1,5 +1,6 @@
-//! The environment of a case: a probe, contents that identify views, and whether allocations are
-//! made to fail. If they are, a pool frees its idle blocks and may allocate more often than usual.
+//! The environment of a case, which contains a probe and creates contents that identify views. The
+//! environment also records whether a test makes allocations fail. If allocations fail, a pool
+//! frees its idle blocks and may allocate more often than usual.
 
 use std::cell::Cell;
 use std::fmt::Debug;
@@ -9,12 +10,12 @@ use pool_core::{DynamicPool, LendView, Pool, PoolView};
 use crate::element::{Sample, samples};
 use crate::probe::{Later, Probe, SkipReason, View, Watching};
 
-/// The environment of one case.
+/// The environment in which one case runs.
 #[derive(Debug)]
 pub(super) struct World<'p, P> {
     pub(super) probe: &'p P,
     refused_before: usize,
-    /// `true` if allocations were already made to fail when the case began.
+    /// `true` if allocations were already being refused when the case began.
     is_swept: bool,
     declined: Cell<Option<SkipReason>>,
 }
@@ -35,8 +36,8 @@ impl<'p, P: Probe> World<'p, P> {
         self.is_swept
     }
 
-    /// Returns the value that the probe offers. If the probe declines, returns `None`, and the case
-    /// counts as skipped.
+    /// Returns the value that the probe provides, if it provides one. If the probe provides no
+    /// value, returns `None`, and the case counts as skipped.
     pub(super) fn offered<T>(&self, offer: Result<T, SkipReason>) -> Option<T> {
         offer.map_err(|why| self.declined.set(Some(why))).ok()
     }
@@ -46,13 +47,13 @@ impl<'p, P: Probe> World<'p, P> {
         self.declined.get()
     }
 
-    /// Returns `true` if no allocation has been refused since the case began. Only then does a pool
-    /// promise not to allocate again.
+    /// Returns `true` if no allocation has been refused since the case began. After a refused
+    /// allocation, a pool does not guarantee that it stops allocating.
     pub(super) fn is_undisturbed(&self) -> bool {
         refused(self.probe) == self.refused_before
     }
 
-    /// Compares two numbers that must be equal if no allocation was refused.
+    /// Checks that two values are equal, unless an allocation was refused.
     #[track_caller]
     pub(super) fn assert_economy<T: Copy + PartialEq + Debug>(
         &self,
@@ -65,7 +66,7 @@ impl<'p, P: Probe> World<'p, P> {
         }
     }
 
-    /// Compares a number of active slots with the expected number, if the layout has slots.
+    /// Checks the number of active slots, if the layout has slots.
     #[track_caller]
     pub(super) fn assert_active(&self, found: usize, right: usize, what: &str) {
         let _ = self;
@@ -74,24 +75,25 @@ impl<'p, P: Probe> World<'p, P> {
         }
     }
 
-    /// Writes the contents that belong to `seed`.
+    /// Writes the contents that are generated from `seed`.
     pub(super) fn write<T: Sample>(&self, view: &mut View<'_, P, T>, seed: u64) {
         let content = samples(seed, view.len());
         self.probe.write(view, &content);
     }
 
-    /// Checks that a view holds the contents that belong to `seed`.
+    /// Checks that a view contains the contents that are generated from `seed`.
     #[track_caller]
     pub(super) fn assert_holds<T: Sample>(&self, view: &View<'_, P, T>, seed: u64) {
         assert_eq!(self.probe.read(view), samples::<T>(seed, view.len()));
     }
 
-    /// Enqueues work that writes the contents that belong to `seed`.
+    /// Enqueues work that writes the contents generated from `seed`.
     pub(super) fn write_later<T: Sample>(&self, view: &mut View<'_, P, T>, seed: u64) {
         self.probe.write_later(view, &samples(seed, view.len()));
     }
 
-    /// Enqueues work that reads the view.
+    /// Enqueues work that reads the view. The returned function waits for the work, and returns the
+    /// elements.
     pub(super) fn read_later<T: Sample>(&self, view: &View<'_, P, T>) -> Later<'p, T> {
         self.probe.read_later::<T>(&view.as_view())
     }
@@ -109,7 +111,7 @@ impl<'p, P: Probe> World<'p, P> {
         assert!(end <= other || other_end <= start, "two live views overlap");
     }
 
-    /// Checks, at the end of a case, that none of a pool's slots is active and that acquires work.
+    /// Checks, after a case, that none of the pool's slots are active and that acquires still work.
     pub(super) fn check_usable(&self, pool: &mut Pool<P::Backend>) {
         assert_eq!(pool.stats().active_slots, 0);
         let scope = pool.scope();
@@ -123,7 +125,7 @@ impl<'p, P: Probe> World<'p, P> {
         self.assert_holds(&second, 2);
     }
 
-    /// Checks, at the end of a case, that a dynamic pool can still acquire, rewind and reset.
+    /// Checks, after a case, that a dynamic pool can still acquire, rewind and reset.
     pub(super) fn check_dynamic_usable(&self, pool: &mut DynamicPool<P::Backend>) {
         let depth = pool.checkpoint();
         let handle = pool.acquire_zeroed::<f64>(33);

@@ -1,4 +1,5 @@
-//! The backend. Its blocks are only identities, and every access to their contents is a command.
+//! The deferred backend, whose blocks are only identities. Every access to the contents of a block
+//! is a command.
 
 use pool_core::{Advice, Device, Element, PoolBackend, Reuse, SlotRef, Slots, ViewError, bytemuck};
 
@@ -7,29 +8,32 @@ use super::queue::Queue;
 use super::view::{AnySlot, DeferredView, DeferredViewRef, elements_bytes};
 use crate::ledger::RefusalError;
 
-/// Host memory behind a queue. Enqueued commands run only during a wait: when a view is read, in
-/// the pool's [`settle`](PoolBackend::settle), or when the queue is dropped.
+/// A backend with host memory behind a queue. Enqueued commands run only during a wait. A wait
+/// occurs when a view is read, when the pool calls [`settle`](PoolBackend::settle), or when the
+/// queue is dropped.
 #[derive(Debug)]
 pub struct DeferredBackend;
 
-/// The descriptor stored with a cached shape: a copy of the shape's lengths, as a device might keep
-/// one in its own memory.
+/// The descriptor that is stored with a cached shape. The descriptor contains a copy of the shape's
+/// lengths, in the same way as a device that stores a copy in its own memory.
 #[derive(Clone, Debug, Default)]
 pub struct KeptShape(Option<Vec<usize>>);
 
 impl KeptShape {
-    /// Returns the lengths that the descriptor holds. A new descriptor first stores `dims`.
+    /// Returns the lengths that the descriptor contains. If the descriptor is new, it first stores
+    /// `dims`.
     pub fn lengths(&mut self, dims: &[usize]) -> &[usize] {
         self.0.get_or_insert_with(|| dims.to_vec())
     }
 }
 
-// SAFETY: a block refers to a buffer that its context owns until the context is dropped, so an
-// identity is never dangling and never moves. The memory is zeroed, is accessed only by commands,
-// and is freed when the command `Free` runs, after all commands enqueued before it. A queue is not
-// `Send`. Views store offsets within their block, and a command that leaves its block does nothing.
-// No method re-enters the pool, because commands run only code of this module. `free` and `settle`
-// do not unwind, because none of their state is borrowed while they run.
+// SAFETY: a block refers to a buffer that its context owns until the context is dropped, so a
+// block's identity is never dangling and never moves. The memory is zeroed, and only commands
+// access the memory. The command `Free` frees the memory after all commands that were enqueued
+// before it. A queue is not `Send`. Views store offsets within their block, and a command that
+// would access bytes outside its block does nothing. No method re-enters the pool, because commands
+// run only code from this module. `free` and `settle` do not unwind, because the state that they
+// borrow is not borrowed elsewhere while they run.
 unsafe impl PoolBackend for DeferredBackend {
     type Layout = Slots;
     type Context = Queue;

@@ -1,27 +1,27 @@
-//! Mistakes that views of deferred memory can make, for faulty backends.
+//! Mistakes that faulty backends make in views of deferred memory.
 
-/// A mistake made by the views of a queue's blocks.
+/// A mistake that the views of a queue's blocks make.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum ViewFlaw {
-    /// No mistake.
+    /// The views make no mistake.
     #[default]
     Nothing,
     /// The second part of a split starts one element too late.
     PartsLate,
     /// A shared part exposes a pointer to the start of its block.
     LendsStart,
-    /// A split past the end returns the whole view as its first part.
+    /// The first part of a view that is split past its end is the whole view.
     SplitsAnywhere,
-    /// A fill runs before earlier work.
+    /// A fill runs before work that was enqueued earlier.
     FillsEarly,
-    /// A read by the host runs before earlier work.
+    /// A read by the host runs before work that was enqueued earlier.
     ReadsEarly,
-    /// A copy of a view omits the last element.
+    /// A copy from a view omits the last element.
     CopiesShort,
-    /// A copy of a view is only enqueued at the next read.
+    /// A copy from a view is not enqueued until the next read.
     CopiesWhenRead,
-    /// A copy of a view in another queue does not wait for that queue.
+    /// A copy from a view of another queue does not wait for that queue.
     CopiesAcrossEarly,
-    /// Copies between views of different lengths are performed.
+    /// A copy between views of different lengths is performed, and should be refused.
     CopiesAnyLength,
 }

@@ -1,6 +1,6 @@
-//! Commands, the blocks that they access, and the lane that holds commands until a wait. These
-//! types are in one file because they refer to each other: a buffer to its lane, a lane to its
-//! commands, and a command to its block.
+//! Commands, the blocks that they access, and the lane that stores commands until a wait. Buffers,
+//! lanes and commands are in one file because they refer to each other. A buffer refers to its
+//! lane, a lane refers to its commands, and a command refers to its block.
 
 use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;
@@ -13,11 +13,12 @@ use pool_core::bytemuck;
 use super::flaw::ViewFlaw;
 use crate::ledger::{Fault, Ledger};
 
-/// The memory of a block, and the lane that holds the work on it.
+/// The memory of a block, together with the lane that stores the work on the block.
 pub(crate) struct Buffer {
     address: usize,
     pub(crate) bytes: usize,
-    /// The bytes, in words; `None` once the block has been freed.
+    /// The bytes of the block, stored in words. The bytes are `None` after the block has been
+    /// freed.
     pub(crate) memory: RefCell<Option<Vec<u64>>>,
     pub(crate) lane: Rc<Lane>,
 }
@@ -28,15 +29,15 @@ impl Buffer {
         Self { address, bytes, memory: RefCell::new(Some(words)), lane }
     }
 
-    /// Returns `true` if the block has not been freed.
+    /// Returns `true` unless the block has been freed.
     pub(crate) fn is_live(&self) -> bool {
         self.memory.borrow().is_some()
     }
 }
 
-/// A block: a reference to a buffer of its queue, without ownership. A driver's reference-counted
-/// handle can become a `Copy` block in the same way: the context's table owns the handle, and the
-/// block refers to it.
+/// A block, which refers to a buffer of its queue but does not own the buffer. A `Copy` block can
+/// represent a driver's reference-counted handle in the same way, if a table in the context owns
+/// the handle and the block refers to it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct DeferredBlock(Option<NonNull<Buffer>>);
 
@@ -51,24 +52,25 @@ impl DeferredBlock {
 
     /// # Safety
     ///
-    /// The buffer must not have been destroyed, and no other block may refer to it.
+    /// The buffer must not have been destroyed, and no other block may refer to the buffer.
     pub(crate) unsafe fn destroy(self) {
         if let Some(buffer) = self.0 {
-            // SAFETY: `new` leaked the buffer from a box, and the caller gives it up.
+            // SAFETY: `new` created the buffer with `Box::leak`, and the caller gives up ownership
+            // of the buffer.
             drop(unsafe { Box::from_raw(buffer.as_ptr()) });
         }
     }
 
-    /// Returns the buffer, or `None` for the block of an empty slot.
+    /// Returns the buffer, or `None` if the block belongs to an empty slot.
     pub(crate) fn buffer(&self) -> Option<&Buffer> {
         // SAFETY: a buffer lives as long as its queue, which is the pool's context. Blocks exist
-        // only in the pool's slots, in its views and in the queue's commands. All references to a
-        // buffer are shared.
+        // only in the pool's slots, in the pool's views and in the queue's commands. All references
+        // to a buffer are shared.
         self.0.map(|buffer| unsafe { buffer.as_ref() })
     }
 
-    /// Returns a number that identifies the block's bytes. The number of an empty slot's block is
-    /// aligned, too.
+    /// Returns a number that identifies the bytes of the block. Even the block of an empty slot has
+    /// an aligned address.
     #[must_use]
     pub fn address(self) -> usize {
         self.buffer().map_or(Self::ALIGN, |buffer| buffer.address)
@@ -81,12 +83,14 @@ impl DeferredBlock {
     }
 }
 
-/// The commands that have been enqueued and have not run yet.
+/// The commands that have been enqueued but have not run.
 pub(crate) struct Lane {
     commands: RefCell<VecDeque<Command>>,
-    /// Work from other queues, which only [`join`](Self::join) orders with the work of this queue.
+    /// Commands from other queues. Only [`join`](Self::join) orders commands from other queues
+    /// relative to the commands of this queue.
     elsewhere: RefCell<VecDeque<Command>>,
-    /// Copies that are only enqueued at the next read, for the flaw [`ViewFlaw::CopiesWhenRead`].
+    /// Copies that a faulty backend does not enqueue until the next read
+    /// ([`ViewFlaw::CopiesWhenRead`]).
     postponed: RefCell<VecDeque<Command>>,
     is_running: Cell<bool>,
     pub(crate) flaw: Cell<ViewFlaw>,
@@ -95,18 +99,18 @@ pub(crate) struct Lane {
 
 /// A single operation on a block.
 pub(crate) enum Command {
-    /// Writes bytes, starting at an offset.
+    /// Writes bytes to the block, starting at an offset.
     Write { block: DeferredBlock, offset: usize, bytes: Vec<u8> },
-    /// Writes the bytes that an earlier read returned.
+    /// Writes the bytes that an earlier read command has returned.
     WriteFound { block: DeferredBlock, offset: usize, found: Rc<RefCell<Vec<u8>>> },
-    /// Repeats a pattern from the start of the block, for `bytes` bytes.
+    /// Repeats a pattern from the start of the block until `bytes` bytes are written.
     Repeat { block: DeferredBlock, pattern: Vec<u8>, bytes: usize },
-    /// Writes the contents that a source has when the command runs. This is too late, and only
-    /// faulty backends do so.
+    /// Copies the bytes of a source at the time at which the command runs. Only faulty backends
+    /// enqueue `WriteFrom`, because the command reads the source too late.
     WriteFrom { block: DeferredBlock, source: Rc<[AtomicU8]> },
-    /// Reads bytes.
+    /// Reads bytes from the block, starting at an offset.
     Read { block: DeferredBlock, offset: usize, bytes: usize, into: Rc<RefCell<Vec<u8>>> },
-    /// Frees the memory.
+    /// Frees the memory of the block.
     Free { block: DeferredBlock },
 }
 
@@ -129,7 +133,7 @@ impl Command {
 }
 
 impl Lane {
-    /// Creates a lane without commands.
+    /// Creates a lane that contains no commands.
     pub(crate) fn new(ledger: Ledger) -> Self {
         Self {
             commands: RefCell::default(),
@@ -141,7 +145,7 @@ impl Lane {
         }
     }
 
-    /// Returns the number of commands of this queue that have not run.
+    /// Returns the number of commands in this queue that have not run yet.
     pub(crate) fn waiting(&self) -> usize {
         self.commands.borrow().len()
     }
@@ -151,7 +155,7 @@ impl Lane {
         self.commands.borrow_mut().push_back(command);
     }
 
-    /// Postpones commands until the next read, for faulty backends.
+    /// Postpones commands until the next read. Only faulty backends call `postpone`.
     pub(crate) fn postpone(&self, commands: [Command; 2]) {
         self.postponed.borrow_mut().extend(commands);
     }
@@ -161,7 +165,8 @@ impl Lane {
         self.commands.borrow_mut().append(&mut self.postponed.borrow_mut());
     }
 
-    /// Enqueues a command before the last enqueued command, for faulty backends.
+    /// Enqueues a command in front of the last enqueued command. Only faulty backends call
+    /// `push_before_last`.
     pub(crate) fn push_before_last(&self, command: Command) {
         let mut commands = self.commands.borrow_mut();
         let at = commands.len().saturating_sub(1);
@@ -173,7 +178,7 @@ impl Lane {
         self.elsewhere.borrow_mut().push_back(command);
     }
 
-    /// Orders other queues' work on a block before everything that is enqueued later.
+    /// Orders all work of other queues on a block before everything that is enqueued later.
     pub(crate) fn join(&self, block: DeferredBlock) {
         let mut elsewhere = self.elsewhere.borrow_mut();
         let (joined, left) = elsewhere.drain(..).partition(|command| command.block() == block);
@@ -181,7 +186,7 @@ impl Lane {
         self.commands.borrow_mut().extend::<VecDeque<_>>(joined);
     }
 
-    /// Runs all enqueued commands, and then the work of other queues.
+    /// Runs all enqueued commands, followed by the work of other queues.
     pub(crate) fn wait(&self) {
         if self.is_running.replace(true) {
             return;
@@ -205,7 +210,7 @@ impl Lane {
         next.or_else(|| self.elsewhere.borrow_mut().pop_front())
     }
 
-    /// Runs a command immediately, regardless of the queue's order.
+    /// Runs a command immediately, before all enqueued commands.
     pub(crate) fn run(&self, command: Command) {
         match command {
             Command::Write { block, offset, bytes } => {
@@ -239,8 +244,8 @@ impl Lane {
         }
     }
 
-    /// Runs `code` with a range of a block's bytes. If the range is not in the block, records a
-    /// fault instead.
+    /// Calls `code` with a range of a block's bytes. If the range does not lie within the block,
+    /// the function records a fault and does not call `code`.
     fn with_bytes(
         &self,
         block: DeferredBlock,

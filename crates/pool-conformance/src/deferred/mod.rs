@@ -1,6 +1,6 @@
-//! A backend whose work runs later: host memory behind a command queue. It reveals mistakes in the
-//! use of a command queue without a device. Its blocks are opaque: [`DeferredBlock`] is an
-//! identity, and only commands access the memory.
+//! A backend whose work runs later, with host memory behind a command queue. The backend reveals
+//! mistakes in the use of a command queue, without a device. The blocks of the backend are opaque,
+//! because a [`DeferredBlock`] is only an identity and only commands access the memory.
 
 mod backend;
 mod flaw;

@@ -1,4 +1,5 @@
-//! The probe of deferred memory, as an example of a probe for a command queue.
+//! The probe of the deferred backend, which is an example of a probe for a backend with a command
+//! queue.
 
 use pool_core::{Element, PodElement};
 

@@ -1,5 +1,6 @@
-//! The queue holds commands until a wait, and then runs them one by one, in the order in which they
-//! were enqueued. Other queues' work on a block runs as late as possible.
+//! A queue that stores commands until a wait. During a wait, the commands run one by one, in the
+//! order in which they were enqueued. Work that other queues enqueue on a block runs as late as
+//! possible.
 
 use std::cell::RefCell;
 use std::fmt;
@@ -9,17 +10,17 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use super::lane::{Buffer, DeferredBlock, Lane};
 use crate::ledger::Ledger;
 
-/// The context of a pool of [`DeferredBackend`](super::DeferredBackend) memory: a queue, and the
-/// table that owns the blocks' buffers.
+/// The context of a pool with [`DeferredBackend`](super::DeferredBackend) memory, which consists of
+/// a queue and the table that owns the buffers of all blocks.
 pub struct Queue {
     lane: Rc<Lane>,
-    /// Every buffer ever created. A buffer remains an identity for as long as the queue lives, even
-    /// after its memory has been freed. Work on a freed block is therefore detected, and has no
-    /// other effect.
+    /// All buffers that the queue has ever created. A buffer remains an identity until the queue is
+    /// dropped, even after its memory has been freed. Work on a freed block is therefore detected,
+    /// and has no other effect.
     buffers: RefCell<Vec<DeferredBlock>>,
 }
 
-/// Identities are spaced like the addresses of blocks, and have the same alignment.
+/// The next identity. Identities are spaced and aligned like the addresses of blocks.
 static NEXT: AtomicUsize = AtomicUsize::new(DeferredBlock::ALIGN * 16);
 
 impl Queue {
@@ -29,7 +30,7 @@ impl Queue {
         Self { lane: Rc::new(Lane::new(ledger)), buffers: RefCell::default() }
     }
 
-    /// Returns the number of commands that have not run.
+    /// Returns the number of enqueued commands that have not run yet.
     #[must_use]
     pub fn waiting(&self) -> usize {
         self.lane.waiting()
@@ -49,13 +50,13 @@ impl Queue {
         self.buffers.borrow().last().copied()
     }
 
-    /// Creates a zeroed block.
+    /// Creates a block that is filled with zeros.
     pub(crate) fn make(&self, bytes: usize) -> DeferredBlock {
         self.make_moved(bytes, 0)
     }
 
-    /// Like [`make`](Self::make), but the block starts `by` bytes after an aligned address, for
-    /// faulty backends.
+    /// Creates a block that starts `by` bytes after an aligned address. If `by` is 0, the method is
+    /// the same as [`make`](Self::make). Only faulty backends pass a value of `by` other than 0.
     pub(crate) fn make_moved(&self, bytes: usize, by: usize) -> DeferredBlock {
         let apart = (by + bytes).next_multiple_of(DeferredBlock::ALIGN) + DeferredBlock::ALIGN;
         let address = NEXT.fetch_add(apart, Ordering::Relaxed) + by;
@@ -71,7 +72,7 @@ impl Drop for Queue {
         self.lane.wait();
         for block in self.buffers.take() {
             // SAFETY: the pool and its views have been dropped, and all enqueued work has run, so
-            // nothing refers to the buffer any more.
+            // nothing refers to the buffer.
             unsafe { block.destroy() };
         }
     }

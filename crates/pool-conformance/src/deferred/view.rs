@@ -1,5 +1,5 @@
-//! Views of deferred memory. A view consists of a block, an offset, a length, and the slot that is
-//! armed by work elsewhere.
+//! Views of deferred memory. A view consists of a block, an offset, a length, and a slot. Work on
+//! other queues arms the slot of the view.
 
 use std::cell::RefCell;
 use std::fmt;
@@ -15,7 +15,7 @@ use pool_core::{
 use super::flaw::ViewFlaw;
 use super::lane::{Command, DeferredBlock};
 
-/// A mutable view of elements in deferred memory.
+/// An exclusive view of elements in deferred memory.
 pub struct DeferredView<'s, T> {
     part: Part<T>,
     slot: AnySlot,
@@ -28,10 +28,10 @@ pub struct DeferredViewRef<'s, T> {
     elements: PhantomData<&'s [T]>,
 }
 
-/// A range of a block. Both kinds of views consist of such a range.
+/// A range of elements in a block. Exclusive views and shared views both contain a `Part`.
 struct Part<T> {
     block: DeferredBlock,
-    /// The offset in the block, in bytes.
+    /// The offset of the first element in the block, in bytes.
     offset: usize,
     length: usize,
     element: PhantomData<T>,
@@ -56,19 +56,21 @@ impl<T> Copy for Part<T> {}
 impl<'s, T: Element> DeferredView<'s, T> {
     /// # Safety
     ///
-    /// The requirements of [`PoolBackend::view`]: for `'s`, the slot holds the block, and no other
-    /// view of the elements exists.
+    /// The caller must uphold the requirements of [`PoolBackend::view`]. During `'s`, the slot must
+    /// hold the block, and no other view of these elements may exist.
     pub(crate) unsafe fn new(block: DeferredBlock, slot: AnySlot, length: usize) -> Self {
         Self { part: Part::new(block, length), slot, elements: PhantomData }
     }
 
-    /// Returns the address at which the view starts, counted like [`DeferredBlock::address`].
+    /// Returns the address at which the view starts, in the same form as
+    /// [`DeferredBlock::address`].
     #[must_use]
     pub fn address(&self) -> usize {
         self.part.address()
     }
 
-    /// Enqueues a write of `elements`, which must have the view's length.
+    /// Enqueues a write of `elements`. The number of elements in `elements` must equal the view's
+    /// length.
     pub fn write(&mut self, elements: &[T]) {
         self.part.enqueue(|block, offset| Command::Write {
             block,
@@ -77,33 +79,33 @@ impl<'s, T: Element> DeferredView<'s, T> {
         });
     }
 
-    /// Writes `elements`, which must have the view's length, before all enqueued work, for faulty
-    /// backends.
+    /// Writes `elements` immediately, before all enqueued work. The number of elements in
+    /// `elements` must equal the view's length. Only faulty backends call `write_at_once`.
     pub(crate) fn write_at_once(&mut self, elements: &[T]) {
         let Some(buffer) = self.part.block.buffer() else { return };
         let Part { block, offset, .. } = self.part;
         buffer.lane.run(Command::Write { block, offset, bytes: elements_bytes(elements).to_vec() });
     }
 
-    /// Enqueues a write on another queue, which the pool does not see. The write runs after all
-    /// work that this queue already holds.
+    /// Enqueues a write on another queue, so that the pool cannot see the write. The write runs
+    /// after all commands that are already enqueued on this queue.
     pub fn write_elsewhere(&mut self, elements: &[T]) {
         let Some(buffer) = self.part.block.buffer() else { return };
         let Part { block, offset, .. } = self.part;
-        // SAFETY: the view is in use. A view is not `Send`, so this is the thread that owns the
-        // pool.
+        // SAFETY: the view is in use. A view is not `Send`, so the current thread owns the pool.
         unsafe { self.slot.arm() };
         let bytes = elements_bytes(elements).to_vec();
         buffer.lane.push_elsewhere(Command::Write { block, offset, bytes });
     }
 
-    /// Waits for the queue, and returns the elements.
+    /// Waits for the queue, and returns the elements of the view.
     #[must_use]
     pub fn read(&self) -> Vec<T> {
         self.part.read_later()()
     }
 
-    /// Enqueues a read. The returned function waits for the read, and returns the elements.
+    /// Enqueues a read of the view. The returned function waits for the read, and returns the
+    /// elements.
     #[must_use]
     pub fn read_later(&self) -> Box<dyn FnOnce() -> Vec<T>> {
         Box::new(self.part.read_later())
@@ -113,30 +115,32 @@ impl<'s, T: Element> DeferredView<'s, T> {
 impl<'s, T: Element> DeferredViewRef<'s, T> {
     /// # Safety
     ///
-    /// The requirements of [`PoolBackend::view_ref`].
+    /// The caller must uphold the requirements of [`PoolBackend::view_ref`].
     pub(crate) unsafe fn new(block: DeferredBlock, length: usize) -> Self {
         Self { part: Part::new(block, length), elements: PhantomData }
     }
 
-    /// Returns the view shifted by `bytes` bytes, for faulty backends.
+    /// Returns the view shifted by `bytes` bytes. Only faulty backends call `moved_by`.
     pub(crate) fn moved_by(mut self, bytes: usize) -> Self {
         self.part.offset += bytes;
         self
     }
 
-    /// Returns the address at which the view starts, counted like [`DeferredBlock::address`].
+    /// Returns the address at which the view starts, in the same form as
+    /// [`DeferredBlock::address`].
     #[must_use]
     pub fn address(&self) -> usize {
         self.part.address()
     }
 
-    /// Waits for the queue, and returns the elements.
+    /// Waits for the queue, and returns the elements of the view.
     #[must_use]
     pub fn read(&self) -> Vec<T> {
         self.part.read_later()()
     }
 
-    /// Enqueues a read. The returned function waits for the read, and returns the elements.
+    /// Enqueues a read of the view. The returned function waits for the read, and returns the
+    /// elements.
     #[must_use]
     pub fn read_later(&self) -> Box<dyn FnOnce() -> Vec<T>> {
         Box::new(self.part.read_later())
@@ -144,13 +148,12 @@ impl<'s, T: Element> DeferredViewRef<'s, T> {
 }
 
 impl<T> Part<T> {
-    /// Returns `true` if views of this block have this flaw.
+    /// Returns `true` if views of this block make the given mistake.
     fn has(&self, flaw: ViewFlaw) -> bool {
         self.block.buffer().is_some_and(|buffer| buffer.lane.flaw.get() == flaw)
     }
 
-    /// Checks the lengths of a copy from `from` elements to `to` elements. The view is one side of
-    /// the copy.
+    /// Checks the lengths of a copy from `from` elements to `to` elements.
     fn check_lengths(&self, from: usize, to: usize) -> Result<(), ViewError> {
         if from == to || self.has(ViewFlaw::CopiesAnyLength) {
             Ok(())
@@ -169,7 +172,8 @@ impl<T: Element> Part<T> {
         self.block.address() + self.offset
     }
 
-    /// Enqueues a command, after the work of other queues on the block.
+    /// Enqueues a command. The command runs after all work that other queues have enqueued on the
+    /// block.
     fn enqueue(&self, command: impl FnOnce(DeferredBlock, usize) -> Command) {
         if let Some(buffer) = self.block.buffer() {
             buffer.lane.join(self.block);
@@ -177,7 +181,7 @@ impl<T: Element> Part<T> {
         }
     }
 
-    /// Returns a read command, and the cell that receives the bytes.
+    /// Returns a read command, and the cell in which the command stores the bytes.
     fn reading(&self) -> (Command, Rc<RefCell<Vec<u8>>>) {
         let Self { block, offset, length, .. } = *self;
         let bytes = length * size_of::<T>();
@@ -185,14 +189,14 @@ impl<T: Element> Part<T> {
         (Command::Read { block, offset, bytes, into: Rc::clone(&found) }, found)
     }
 
-    /// Enqueues a read, and returns the cell that receives the bytes.
+    /// Enqueues a read command, and returns the cell in which the command stores the bytes.
     fn enqueue_read(&self) -> Rc<RefCell<Vec<u8>>> {
         let (read, found) = self.reading();
         self.enqueue(|_, _| read);
         found
     }
 
-    /// Returns the elements to the host.
+    /// Reads the elements, and returns them to the host.
     fn read_for_host(&self) -> Vec<T> {
         if let (true, Some(buffer)) = (self.has(ViewFlaw::ReadsEarly), self.block.buffer()) {
             let (read, found) = self.reading();
@@ -217,17 +221,18 @@ impl<T: Element> Part<T> {
     }
 }
 
-/// Returns the elements as bytes.
+/// Returns the elements as a slice of bytes.
 pub(crate) fn elements_bytes<T: Element>(elements: &[T]) -> &[u8] {
     if size_of::<T>() == 0 { &[] } else { bytemuck::cast_slice(elements) }
 }
 
-/// Returns the elements that consist of these bytes.
+/// Converts bytes to `length` elements.
 fn elements<T: Element>(bytes: &[u8], length: usize) -> Vec<T> {
     let mut elements = vec![T::zeroed(); length];
     let to = elements.as_mut_ptr().cast::<u8>();
-    // SAFETY: the vector holds `length` elements, and their size is the number of bytes (callers).
-    // The bytes are valid for `T`: the writer wrote elements of type `T`, or zeros.
+    // SAFETY: the vector contains `length` elements, and the callers pass exactly the bytes of
+    // `length` elements. The bytes are valid for `T`, because they come from elements of type `T`
+    // or are zeros.
     unsafe { to.copy_from_nonoverlapping(bytes.as_ptr(), bytes.len()) };
     elements
 }
@@ -279,7 +284,7 @@ impl<T> PoolViewMut for DeferredView<'_, T> {
             return Ok(());
         }
         let found = source.enqueue_read();
-        // Only a wait orders two queues.
+        // Only a wait can order the commands of two queues.
         if !Rc::ptr_eq(&from.lane, &to.lane) && !self.part.has(ViewFlaw::CopiesAcrossEarly) {
             from.lane.wait();
         }
@@ -316,7 +321,7 @@ impl<'a, T> LendView<'a> for DeferredView<'_, T> {
     }
 }
 
-/// Implements the traits that both kinds of views share.
+/// Implements the traits that both kinds of views have in common.
 macro_rules! both_kinds {
     ($view:ident { $($field:ident),* }) => {
         impl<T> PoolView for $view<'_, T> {
@@ -374,8 +379,8 @@ macro_rules! both_kinds {
 both_kinds!(DeferredView { slot });
 both_kinds!(DeferredViewRef {});
 
-/// The slot of a view of any backend's pool: either [`DeferredBackend`](super::DeferredBackend)
-/// itself or a backend that wraps it.
+/// The slot of a view. The slot belongs to a pool of [`DeferredBackend`](super::DeferredBackend),
+/// or of a backend that wraps it.
 #[derive(Clone, Copy)]
 pub(crate) struct AnySlot {
     slot: MaybeUninit<*const ()>,
@@ -385,25 +390,27 @@ pub(crate) struct AnySlot {
 impl AnySlot {
     pub(crate) fn new<B: PoolBackend>(slot: SlotRef<B>) -> Self {
         const { assert!(size_of::<SlotRef<B>>() == size_of::<*const ()>()) };
-        // SAFETY: both types have the same size (asserted), and a `MaybeUninit` may hold any bytes.
+        // SAFETY: an assertion checks that both types have the same size, and a `MaybeUninit` may
+        // contain any bytes.
         Self { slot: unsafe { transmute_copy(&slot) }, arm: arm::<B> }
     }
 
     /// # Safety
     ///
-    /// The requirements of [`SlotRef::arm`].
+    /// The caller must uphold the requirements of [`SlotRef::arm`].
     unsafe fn arm(self) {
-        // SAFETY: `new` stored a slot together with the matching function, and the caller promises
-        // the rest.
+        // SAFETY: `new` stored a slot together with the function that matches its type, and the
+        // caller upholds the contract of `SlotRef::arm`.
         unsafe { (self.arm)(self.slot) };
     }
 }
 
 /// # Safety
 ///
-/// The bytes must represent a `SlotRef<B>`. The requirements of [`SlotRef::arm`] also apply.
+/// The bytes must represent a `SlotRef<B>`, and the caller must uphold the requirements of
+/// [`SlotRef::arm`].
 unsafe fn arm<B: PoolBackend>(slot: MaybeUninit<*const ()>) {
-    // SAFETY: the bytes represent a `SlotRef<B>` (caller).
+    // SAFETY: the caller promises that the bytes represent a `SlotRef<B>`.
     let slot: SlotRef<B> = unsafe { transmute_copy(&slot) };
     // SAFETY: the caller upholds the contract of `SlotRef::arm`.
     unsafe { slot.arm() };

@@ -1,6 +1,6 @@
-//! Calls acquire methods of the host by name and element type. Only the compiler knows that a
-//! backend is a host backend, so these calls go through a table of methods that only a host backend
-//! can create.
+//! Calls the acquire methods of a host backend, given the name of a method and an element type. The
+//! calls go through a table of methods that only a host backend can create, because only the
+//! compiler knows whether a backend is a host backend.
 
 use pool_core::{HostBackend, PoolBackend, Scope};
 
@@ -11,7 +11,7 @@ use super::request::HostAcquire;
 use super::reuse::check_reuse;
 use super::slice::HeldSlice;
 
-/// The methods of [`HostForms`](super::HostForms), which only host backends provide.
+/// The methods of [`HostForms`](super::HostForms), which only host backends can implement.
 pub(super) trait Calls<B: PoolBackend> {
     fn acquire<'s>(
         &self,
@@ -33,7 +33,7 @@ pub(super) trait Calls<B: PoolBackend> {
     fn check_reuse(&self, context: &dyn Fn() -> B::Context) -> HostResult<(), B>;
 }
 
-/// The calls for any host backend.
+/// The implementation of `Calls` for all host backends.
 pub(super) struct HostMemory;
 
 impl<B: HostBackend> Calls<B> for HostMemory {

@@ -1,29 +1,29 @@
-//! The element types for the host's acquire methods. Some are known to be plain data. Others have
-//! padding, pointers or invalid values, so using them marks a slot. Each type provides contents
-//! that depend on a seed.
+//! The element types with which the host's acquire methods are tested. Some types are known to be
+//! plain data. Other types have padding, pointers or invalid values, so that writing elements of
+//! such a type marks a slot. Each element type generates contents from a seed.
 
 use std::fmt::Debug;
 
 use crate::element::Sample;
 
-/// An element of any `Copy` type, whose values can be recognised by their contents.
+/// An element of any `Copy` type whose contents can be recognised in a test.
 pub(crate) trait HostSample: Copy + PartialEq + Debug + 'static {
-    /// `true` if writing such elements marks their slot.
+    /// `true` if writing elements of this type marks their slot.
     const MARKS: bool;
 
-    /// Returns the element at `index` of the contents that belong to `seed`.
+    /// Returns element number `index` of the contents that are generated from `seed`.
     fn host_sample(seed: u64, index: usize) -> Self;
 }
 
-/// Returns the elements of the contents that belong to `seed`.
+/// Returns the first `length` elements of the contents that are generated from `seed`.
 pub(crate) fn host_samples<T: HostSample>(seed: u64, length: usize) -> Vec<T> {
     (0..length).map(|index| T::host_sample(seed, index)).collect()
 }
 
-/// The element types by name, for programs that choose a type at run time.
+/// The names of the element types, for programs that choose a type at run time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum HostKind {
-    /// `()`, a type without size.
+    /// `()`, a type of size 0.
     Unit,
     /// `u8`, which is plain data.
     Byte,
@@ -33,13 +33,13 @@ pub enum HostKind {
     Point,
     /// `(u8, u64)`, with seven bytes of padding.
     Pair,
-    /// `Option<u16>`, with one byte of padding, and two more bytes if it is `None`.
+    /// `Option<u16>`, with one byte of padding. `None` has two more bytes of padding.
     Optional,
     /// `&'static str`, which consists of a pointer and a length.
     Text,
 }
 
-/// Runs code with the type that a [`HostKind`] names.
+/// Runs code with the element type that a [`HostKind`] names.
 macro_rules! with_host_kind {
     ($kind:expr, $element:ident => $body:expr) => {
         match $kind {
@@ -77,14 +77,14 @@ macro_rules! with_host_kind {
 pub(super) use with_host_kind;
 
 impl HostKind {
-    /// Returns `true` if writing elements of the type marks their slot.
+    /// Returns `true` if writing elements of this type marks their slot.
     #[must_use]
     pub fn marks(self) -> bool {
         with_host_kind!(self, Element => Element::MARKS)
     }
 }
 
-/// Elements that are known to be plain data.
+/// Implements `HostSample` for types that are known to be plain data.
 macro_rules! plain {
     ($($plain:ty),+) => {
         $(impl HostSample for $plain {
@@ -99,7 +99,7 @@ macro_rules! plain {
 
 plain!((), u8, f64, [f32; 3]);
 
-// All bytes except the padding are nonzero, so that missing zeroing is also detected without Miri.
+// All bytes except the padding are nonzero, so that missing zeroing is detected even without Miri.
 
 impl HostSample for (u8, u64) {
     const MARKS: bool = true;

@@ -1,4 +1,4 @@
-//! Calls the host's acquire methods for an element type, and checks their results.
+//! Calls the acquire methods of a host backend for one element type, and checks the results.
 
 use std::mem::{MaybeUninit, size_of};
 
@@ -8,30 +8,29 @@ use super::element::{HostSample, host_samples, with_host_kind};
 use super::request::{HostAcquire, HostForm};
 use super::slice::{Extent, HeldSlice};
 
-/// The result of a call to a pool of the backend.
+/// The result of an acquire from a pool of the backend.
 pub(crate) type HostResult<T, B> = Result<T, PoolError<<B as PoolBackend>::Error>>;
 
-/// An event during an acquire.
+/// An event that occurs during an acquire.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Moment {
-    /// The element with this index is being created, by code that may acquire and panic.
+    /// The element with this index is about to be created. The code that creates the element may
+    /// acquire, and may panic.
     Element(usize),
-    /// A vector has written `written` bytes of the block at `start`, out of `asked` requested
-    /// bytes.
+    /// A vector requested `asked` bytes of the block at `start`, and has written `written` bytes.
     Written { start: usize, written: usize, asked: usize },
-    /// A vector has moved to the next slot's block.
+    /// A vector has moved its elements to the block of the next slot.
     Moved,
 }
 
-/// Calls one of two variants of a method: the variant that panics, or the variant that returns an
-/// error.
+/// Calls either the variant of a method that panics, or the variant that returns an error.
 macro_rules! call {
     ($panics:expr, $on:ident.$plain:ident | $tried:ident($($argument:expr),*)) => {
         if $panics { $on.$plain($($argument),*) } else { $on.$tried($($argument),*)? }
     };
 }
 
-/// Acquires with any form, and checks the contents.
+/// Acquires elements with any acquire method, and checks their contents.
 pub(super) fn acquire<'s, B: HostBackend>(
     scope: &Scope<'s, B>,
     asked: &HostAcquire,
@@ -50,12 +49,12 @@ pub(super) fn acquire<'s, B: HostBackend>(
     })
 }
 
-/// Returns the elements that the result should contain.
+/// Returns the elements that the acquire should return.
 pub(super) fn content<T: HostSample>(asked: &HostAcquire, seed: u64) -> Vec<T> {
     host_samples(seed, asked.count())
 }
 
-/// Returns the memory of the result.
+/// Returns the memory that an acquire has returned.
 pub(super) fn extent<T>(slice: &[T], asked: &HostAcquire) -> Extent {
     let extent = Extent::of(slice);
     match asked.form {
@@ -64,8 +63,8 @@ pub(super) fn extent<T>(slice: &[T], asked: &HostAcquire) -> Extent {
     }
 }
 
-/// Returns the alignment that a view at the start of a block should have. A view without bytes
-/// needs no alignment.
+/// Returns the alignment that a view at the start of a block should have. If the view contains no
+/// bytes, the alignment of `T` is sufficient.
 pub(super) fn alignment<B: PoolBackend, T>(extent: Extent) -> usize {
     if extent.bytes == 0 { align_of::<T>() } else { B::ALIGN }
 }
@@ -97,7 +96,7 @@ pub(super) fn room<'s, B: HostBackend, T: HostSample>(
     Ok(HeldSlice::of_room(room, extent, alignment::<B, T>(extent), seed))
 }
 
-/// Acquires a slice of elements, with any form that initialises them.
+/// Acquires a slice of elements, with any method that initialises them.
 pub(super) fn slice<'s, B: HostBackend, T: HostSample>(
     scope: &Scope<'s, B>,
     asked: &HostAcquire,
@@ -125,7 +124,8 @@ pub(super) fn slice<'s, B: HostBackend, T: HostSample>(
             push_all(vector, length, panics, element, watch)?
         }
         HostForm::FromIter => {
-            // The iterator either knows its exact length or does not.
+            // If the length is even, the iterator has no exact size hint. If the length is odd, the
+            // iterator has an exact size hint.
             let mut elements = (0..length).map(element);
             if length % 2 == 0 {
                 let elements = std::iter::from_fn(|| elements.next());
@@ -158,7 +158,7 @@ fn array<'s, B: HostBackend, T: HostSample>(
     Ok(array)
 }
 
-/// Fills a vector that grows, and reports where its elements are.
+/// Pushes elements to a vector, and reports the memory that the vector uses while it grows.
 fn push_all<'s, B: HostBackend, T: HostSample>(
     mut vector: PoolVec<'_, 's, B, T>,
     length: usize,
@@ -174,7 +174,8 @@ fn push_all<'s, B: HostBackend, T: HostSample>(
     for index in 0..length {
         let next = element(index);
         if vector.len() == vector.capacity() {
-            // The write is reported before the push, because an error drops the vector.
+            // The write is reported before the push, because the vector is dropped if the push
+            // fails.
             written(place);
         }
         let is_first_use = vector.capacity() == 0;
@@ -189,7 +190,7 @@ fn push_all<'s, B: HostBackend, T: HostSample>(
     Ok(vector.into_slice())
 }
 
-/// Returns the memory of a vector's elements, including the number of bytes that the vector has
+/// Returns the memory of a vector's elements, and the number of bytes that the vector has
 /// requested.
 fn place_of<B: HostBackend, T: HostSample>(vector: &PoolVec<'_, '_, B, T>) -> Extent {
     let asked = if size_of::<T>() == 0 { 0 } else { vector.capacity() * size_of::<T>() };

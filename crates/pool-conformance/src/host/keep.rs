@@ -1,4 +1,4 @@
-//! Slices that are kept when their scope ends, by element type.
+//! Keeps slices of different element types after their scope has ended.
 
 use std::ops::Range;
 
@@ -9,23 +9,24 @@ use super::forms::{self, Moment};
 use super::request::HostAcquire;
 use super::slice::{Extent, HeldSlice};
 
-/// Work in an inner scope that keeps a slice.
+/// Code that runs in an inner scope from which a slice is kept.
 pub(crate) trait KeepBody<B: PoolBackend> {
-    /// Called before the slice is acquired. If this method returns `false`, nothing is acquired or
+    /// Runs before the slice is acquired. If `before` returns `false`, no slice is acquired or
     /// kept.
     fn before(&mut self, inner: &mut Scope<'_, B>) -> bool;
 
-    /// Called for each event while the slice is being acquired.
+    /// Called for each event that occurs while the slice is acquired.
     fn watch(&self, moment: Moment);
 
-    /// Called after the slice has been acquired.
+    /// Runs after the slice has been acquired.
     fn acquired(&mut self, inner: &Scope<'_, B>, extent: Extent);
 
-    /// Called if the pool refused to acquire the slice.
+    /// Runs if the pool refused to acquire the slice.
     fn refused(&mut self, inner: &Scope<'_, B>, error: &PoolError<B::Error>);
 }
 
-/// Nothing was kept, because the body ended early or the slice was refused.
+/// The error for a slice that was not kept, because the body ended early or the acquire was
+/// refused.
 struct NotKept;
 
 impl<E> From<PoolError<E>> for NotKept {
@@ -34,7 +35,7 @@ impl<E> From<PoolError<E>> for NotKept {
     }
 }
 
-/// Keeps the result of a body, and returns `None` if the body kept nothing.
+/// Keeps a slice that is acquired in an inner scope. Returns `None` if no slice was kept.
 pub(super) fn keep<'s, B: HostBackend, T: HostSample>(
     scope: &mut Scope<'s, B>,
     asked: &HostAcquire,
@@ -50,7 +51,7 @@ pub(super) fn keep<'s, B: HostBackend, T: HostSample>(
         kept = NdView::new(kept, asked.dims()).expect("an array kept whole").into_view();
     }
     assert!(*kept == forms::content::<T>(asked, seed)[part], "what is kept changed: {kept:?}");
-    // Part of a block, which has no further use.
+    // The kept slice may be only a part of the block. Nothing can use the rest of the block.
     let extent = Extent::of(kept).asked(0);
     Some(HeldSlice::new(kept, extent, align_of::<T>(), seed))
 }

@@ -1,5 +1,6 @@
-//! Operations that random programs use only with host scopes: elements of any `Copy` type,
-//! uninitialised room, vectors, and slices that are kept when their scope ends.
+//! Operations that random programs use only with scopes of host backends. The operations use
+//! elements of any `Copy` type, uninitialised room, vectors, and slices that are kept when their
+//! scope ends.
 
 mod calls;
 mod element;
@@ -21,13 +22,13 @@ pub(crate) use keep::KeepBody;
 pub use request::{HostAcquire, HostForm};
 pub(crate) use slice::{Extent, HeldSlice};
 
-/// The acquire methods of a host backend's scopes, for code that is generic over all backends and
-/// learns only at run time if its backend is a host backend.
+/// The acquire methods that the scopes of a host backend provide. Generic code can call the host's
+/// acquire methods without knowing at compile time whether its backend is a host backend.
 /// [`Probe::host_forms`](crate::Probe::host_forms) returns this type.
 pub struct HostForms<B: PoolBackend>(&'static dyn Calls<B>);
 
 impl<B: HostBackend> HostForms<B> {
-    /// Returns the acquire methods of this backend's scopes.
+    /// Returns the acquire methods that the scopes of this backend provide.
     #[must_use]
     pub fn new() -> Self {
         Self(&HostMemory)
@@ -47,8 +48,8 @@ impl<B: PoolBackend> fmt::Debug for HostForms<B> {
 }
 
 impl<B: PoolBackend> HostForms<B> {
-    /// Acquires, and checks that the result has the contents that belong to `seed`. Calls `watch`
-    /// for each event during the acquire.
+    /// Acquires elements, and checks that the result contains the contents generated from `seed`.
+    /// Calls `watch` for each event during the acquire.
     pub(crate) fn acquire<'s>(
         &self,
         scope: &Scope<'s, B>,
@@ -60,9 +61,9 @@ impl<B: PoolBackend> HostForms<B> {
     }
 
     /// Acquires a slice in an inner scope, and keeps the elements between the two indices in
-    /// `part`, both taken modulo the length plus one. An array is kept whole. Checks that the kept
-    /// elements have the contents that belong to `seed`. Returns `None` if `body` ended early, or
-    /// if the slice was refused.
+    /// `part`. Each index in `part` is taken modulo the length plus one. An array is always kept as
+    /// a whole. The method checks that the kept elements contain the contents generated from
+    /// `seed`. Returns `None` if `body` ended early, or if the acquire was refused.
     pub(crate) fn keep<'s>(
         &self,
         scope: &mut Scope<'s, B>,
@@ -74,8 +75,9 @@ impl<B: PoolBackend> HostForms<B> {
         self.0.keep(scope, asked, part, seed, body)
     }
 
-    /// Runs every acquire method on a slot that a view has armed, with the backend's memory. Checks
-    /// that `reuse` is called exactly once for the block, before the first write.
+    /// Runs every acquire method on a slot that a view has armed, with the memory of this backend.
+    /// Checks that `reuse` is called exactly once for the block, before the first write to the
+    /// block.
     pub(crate) fn check_reuse(&self, context: &dyn Fn() -> B::Context) -> HostResult<(), B> {
         self.0.check_reuse(context)
     }

@@ -1,66 +1,71 @@
-//! The acquire methods that only host scopes provide, as values.
+//! Values that describe calls of the acquire methods that only scopes of host backends provide.
 
 use super::element::HostKind;
 
-/// An acquire of elements of any `Copy` type from a host scope.
+/// A call that acquires elements of any `Copy` type from a scope of a host backend.
 #[derive(Clone, Debug)]
 pub struct HostAcquire {
     /// The element type.
     pub kind: HostKind,
-    /// The method that is called.
+    /// The acquire method that is called.
     pub form: HostForm,
-    /// The number of elements. Arrays have slightly fewer, so that they have three columns.
+    /// The number of elements. If the method acquires an array, the array may contain slightly
+    /// fewer elements, because it has three columns.
     pub length: usize,
-    /// Code that creates elements acquires in the same scope before each index that is a multiple
-    /// of this number; `None` means never. In a body of `keep`, the code does not acquire.
+    /// The code that creates elements also acquires in the same scope, before each index that is a
+    /// multiple of `reenter_at`. If `reenter_at` is `None`, or in a body of `keep`, the code
+    /// acquires nothing.
     pub reenter_at: Option<usize>,
-    /// The index before which code that creates elements panics; `None` means never.
+    /// The code that creates elements panics before the index `panic_at`. If `panic_at` is `None`,
+    /// the code does not panic.
     pub panic_at: Option<usize>,
-    /// `true` to call the variant that panics.
+    /// `true` to call the variant of the method that panics on failure.
     pub panics: bool,
 }
 
-/// An acquire method of host scopes.
+/// An acquire method that only scopes of host backends provide.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum HostForm {
-    /// `acquire_with`, with a length.
+    /// The method `acquire_with`, called with a length.
     With,
-    /// `acquire_uninit`, with a length.
+    /// The method `acquire_uninit`, called with a length.
     Uninit,
-    /// `acquire_with`, with two axes.
+    /// The method `acquire_with`, called with two axes.
     NdWith,
-    /// `acquire_uninit`, with two axes.
+    /// The method `acquire_uninit`, called with two axes.
     NdUninit,
-    /// `scratch`, with a number of bytes and this alignment.
+    /// The method `scratch`, called with a number of bytes and this alignment.
     Scratch(usize),
-    /// `acquire_fixed_vec`, with room for this number of further elements.
+    /// The method `acquire_fixed_vec`, called with a capacity that leaves room for this number of
+    /// further elements.
     FixedVec(usize),
-    /// `acquire_vec`, with this initial capacity.
+    /// The method `acquire_vec`, called with this initial capacity.
     Vec(usize),
-    /// `acquire_from_iter`.
+    /// The method `acquire_from_iter`, called with an iterator.
     FromIter,
 }
 
 impl HostForm {
-    /// Returns `true` if elements may be left uninitialised: the result is room rather than a
-    /// slice.
+    /// Returns `true` if the method returns uninitialised room, so that some elements may stay
+    /// uninitialised.
     pub(crate) fn leaves_room(self) -> bool {
         matches!(self, Self::Uninit | Self::NdUninit | Self::Scratch(_))
     }
 
-    /// Returns `true` if the result is an array.
+    /// Returns `true` if the method returns an array.
     pub(crate) fn is_nd(self) -> bool {
         matches!(self, Self::NdWith | Self::NdUninit)
     }
 }
 
 impl HostAcquire {
-    /// Returns the lengths of the requested array's axes.
+    /// Returns the lengths of both axes of the requested array.
     pub(super) fn dims(&self) -> [usize; 2] {
         [self.length / 3, 3]
     }
 
-    /// Returns the number of elements of the result, or of bytes for scratch memory.
+    /// Returns the number of elements that the acquire returns. For scratch memory, the number of
+    /// bytes is returned.
     pub(super) fn count(&self) -> usize {
         if self.form.is_nd() { self.dims().iter().product() } else { self.length }
     }

@@ -1,5 +1,5 @@
-//! Runs every acquire method in a slot that a view has armed. Checks how often the backend is asked
-//! to reuse the block, and what the block contains at that time.
+//! Runs every acquire method in a slot that a view has armed. Checks how often `reuse` is called
+//! for the block, and what the block contains during the call.
 
 use pool_core::{DynamicPool, HostBackend, Pool, Scope};
 
@@ -11,20 +11,20 @@ use crate::arming::{ArmingBackend, first_bytes_at_reuse};
 type Backend<B> = ArmingBackend<B>;
 type Armed<T, B> = HostResult<T, ArmingBackend<B>>;
 
-/// The byte that fills the armed block until the block is handed out again.
+/// The byte that fills the armed block until the slot is used again.
 const FORMER: u8 = 0xA5;
 
-/// The size of the armed block in bytes. Some of the acquires need more.
+/// The size of the armed block in bytes. Some acquires need a larger block.
 const BYTES: usize = 400;
 
-/// Acquire methods of every scope, on a slot with an armed block.
+/// A call of an acquire method that every scope provides, on a slot with an armed block.
 type ScopeForm<B> = fn(&mut Scope<'_, Backend<B>>) -> Armed<(), B>;
 
-/// Acquire methods of a dynamic pool.
+/// A call of an acquire method of a dynamic pool.
 type DynamicForm<B> = fn(&mut DynamicPool<Backend<B>>) -> Armed<(), B>;
 
-/// Runs every acquire method on an armed slot, and checks that `reuse` is called exactly once,
-/// before the first write. If the method hands out no bytes, `reuse` must not be called.
+/// Runs every acquire method on an armed slot. Checks that `reuse` is called exactly once, before
+/// the first write to the block. If the method hands out no bytes, `reuse` must not be called.
 pub(super) fn check_reuse<B: HostBackend>(context: impl Fn() -> B::Context) -> Armed<(), B> {
     check_scope_forms::<B>(&mut Pool::new(context()))?;
     check_host_forms::<B>(&mut Pool::new(context()))?;
@@ -88,10 +88,11 @@ fn check_host_forms<B: HostBackend>(pool: &mut Pool<Backend<B>>) -> Armed<(), B>
         HostKind::Optional,
         HostKind::Text,
     ];
-    // Under Miri, only one kind without bytes and one with padding are tested.
+    // Under Miri, only the first two kinds are tested. The kind `Unit` has no bytes, and the kind
+    // `Pair` has padding.
     let kinds = if cfg!(miri) { &all_kinds[..2] } else { &all_kinds[..] };
-    // For odd lengths, `acquire_from_iter` receives an iterator with an exact size hint. The two
-    // long lengths do not fit in the armed block.
+    // `acquire_from_iter` receives an iterator with an exact size hint if the length is odd. The
+    // two long lengths do not fit in the armed block.
     let lengths: &[usize] = if cfg!(miri) { &[5, 6] } else { &[5, 6, 200, 201] };
     for form in forms {
         for &kind in kinds {
@@ -114,7 +115,7 @@ fn check_host_forms<B: HostBackend>(pool: &mut Pool<Backend<B>>) -> Armed<(), B>
     Ok(())
 }
 
-/// Arms the first slot of a scope, and checks how an acquire method uses the slot.
+/// Arms the first slot of a scope, and checks how an acquire method uses this slot.
 fn check_in_scope<B: HostBackend>(
     pool: &mut Pool<Backend<B>>,
     name: &str,

@@ -1,47 +1,48 @@
-//! A live slice in host memory, with elements of any type.
+//! Slices in host memory that are in use, with elements of any type.
 
 use std::fmt;
 use std::mem::{MaybeUninit, size_of_val};
 
 use super::element::{HostSample, host_samples};
 
-/// A live slice, or live room, together with its expected contents.
+/// A slice or uninitialised room that is in use. The value also stores the expected contents.
 pub(crate) struct HeldSlice<'s> {
     elements: Box<dyn AnySlice + 's>,
-    /// The memory of the slice when it was handed out.
+    /// The memory of the slice at the time at which it was handed out.
     extent: Extent,
-    /// The required alignment of the slice's start.
+    /// The alignment that the start of the slice must have.
     pub(crate) alignment: usize,
     seed: u64,
 }
 
-/// The memory of a slice.
+/// The memory that a slice occupies.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Extent {
     /// The address at which the slice starts.
     pub(crate) start: usize,
-    /// The bytes of the slice.
+    /// The number of bytes in the slice.
     pub(crate) bytes: usize,
-    /// The bytes that the acquire requested, counted from the start of the block.
+    /// The number of bytes that the acquire requested, counted from the start of the block.
     pub(crate) asked: usize,
 }
 
 impl Extent {
-    /// Returns the memory of a slice that starts at the start of its block.
+    /// Returns the memory of a slice that begins at the start of its block.
     pub(super) fn of<T>(slice: &[T]) -> Self {
         let bytes = size_of_val(slice);
         Self { start: slice.as_ptr().addr(), bytes, asked: bytes }
     }
 
-    /// Returns the same memory, for an acquire that requested more bytes.
+    /// Returns the memory of the same slice, for an acquire that requested the given number of
+    /// bytes.
     pub(super) fn asked(self, asked: usize) -> Self {
         Self { asked, ..self }
     }
 }
 
 impl<'s> HeldSlice<'s> {
-    /// Takes a slice that was just handed out with this alignment, and writes the contents that
-    /// belong to `seed`.
+    /// Stores a slice that was just handed out, and writes the contents that are generated from
+    /// `seed`.
     pub(super) fn new<T: HostSample>(
         slice: &'s mut [T],
         extent: Extent,
@@ -52,7 +53,8 @@ impl<'s> HeldSlice<'s> {
         Self { elements: Box::new(slice), extent, alignment, seed }
     }
 
-    /// Like [`new`](Self::new), but for uninitialised room: every second element is written.
+    /// Stores uninitialised room in the same way as [`new`](Self::new), but writes only every
+    /// second element.
     pub(super) fn of_room<T: HostSample>(
         room: &'s mut [MaybeUninit<T>],
         extent: Extent,
@@ -68,7 +70,7 @@ impl<'s> HeldSlice<'s> {
         self.extent
     }
 
-    /// Returns the number of elements.
+    /// Returns the number of elements in the slice.
     pub(crate) fn length(&self) -> usize {
         self.elements.length()
     }
@@ -79,7 +81,7 @@ impl<'s> HeldSlice<'s> {
         self.elements.verify(self.seed);
     }
 
-    /// Writes new contents.
+    /// Writes new contents to the slice.
     pub(crate) fn rewrite(&mut self, seed: u64) {
         self.seed = seed;
         self.elements.rewrite(seed);
@@ -92,7 +94,7 @@ impl fmt::Debug for HeldSlice<'_> {
     }
 }
 
-/// A slice of elements of some type.
+/// A slice whose element type has been erased.
 trait AnySlice {
     fn start(&self) -> usize;
     fn length(&self) -> usize;
@@ -118,8 +120,8 @@ impl<T: HostSample> AnySlice for &mut [T] {
     }
 }
 
-/// Uninitialised room. The elements with an even index are initialised once the room has been
-/// written to.
+/// Uninitialised room. After the room has been written, the elements with an even index are
+/// initialised.
 struct Room<'s, T>(&'s mut [MaybeUninit<T>]);
 
 impl<T: HostSample> AnySlice for Room<'_, T> {
@@ -133,8 +135,8 @@ impl<T: HostSample> AnySlice for Room<'_, T> {
 
     fn verify(&self, seed: u64) {
         for (index, place) in self.0.iter().enumerate().step_by(2) {
-            // SAFETY: `rewrite` was called before the room was stored, and initialised all of these
-            // elements.
+            // SAFETY: `rewrite` was called before the room was stored, and has initialised all
+            // elements with an even index.
             let found = unsafe { place.assume_init() };
             assert_eq!(found, T::host_sample(seed, index), "live room changed");
         }

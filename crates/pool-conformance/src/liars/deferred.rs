@@ -1,5 +1,5 @@
-//! Faulty backends over deferred memory. A queue accesses only the memory of its own buffers and
-//! records accesses outside them, so a faulty backend can do no harm.
+//! Faulty backends with deferred memory. A queue only accesses the memory of its own buffers and
+//! records all other accesses, so that a faulty backend causes no harm.
 
 use std::borrow::{Borrow, BorrowMut};
 use std::cell::{Cell, RefCell};
@@ -19,14 +19,14 @@ use crate::deferred::{
 use crate::ledger::RefusalError;
 use crate::sources::Source;
 
-/// The probe of faulty backends over deferred memory.
+/// The probe for faulty backends with deferred memory.
 pub(super) type DeferredLiarProbe = AdaptedProbe<DeferredProbe, DeferredLiar, Lie>;
 
-/// A queue that makes a mistake on purpose.
+/// A queue that makes a deliberate mistake.
 pub(super) struct DeferredLiar {
     queue: Queue,
     lie: Lie,
-    /// Either the command that is being held back, or the last enqueued command.
+    /// The command that is being held back, or the last command that was enqueued.
     kept: RefCell<Option<Command>>,
     was_refused: Cell<bool>,
     fills: Cell<usize>,
@@ -45,7 +45,7 @@ impl From<(Queue, Lie)> for DeferredLiar {
     }
 }
 
-/// Returns the flaw of the views, if the mistake is made by views.
+/// Returns the mistake that the views make, if the backend's mistake is one of views.
 fn flaw(lie: Lie) -> ViewFlaw {
     match lie {
         Lie::PartsLate => ViewFlaw::PartsLate,
@@ -74,7 +74,7 @@ impl DeferredLiar {
         Ok(())
     }
 
-    /// Enqueues the command that was held back, and holds back `command` instead.
+    /// Enqueues the command that was held back, and holds back `command` until the next call.
     fn push_next_time(&self, command: Command) -> BackendResult {
         match self.kept.replace(Some(command)) {
             Some(late) => self.push(late),
@@ -86,7 +86,7 @@ impl DeferredLiar {
         self.push(Command::Repeat { block, pattern: vec![value], bytes })
     }
 
-    /// Returns a block in use whose size is `bytes` bytes.
+    /// Returns the newest block if it has `bytes` bytes and has not been freed.
     fn in_use(&self, bytes: usize) -> Option<DeferredBlock> {
         let is_it = |block: &DeferredBlock| {
             block.buffer().is_some_and(|buffer| buffer.bytes == bytes && buffer.is_live())
@@ -95,8 +95,8 @@ impl DeferredLiar {
     }
 }
 
-// SAFETY: the backend is wrong on purpose, but harmless (see the module). The slot of a view
-// belongs to this backend.
+// SAFETY: the backend makes a deliberate mistake, but the mistake is harmless, because a queue only
+// accesses the memory of its own buffers. The slot of each view belongs to this backend.
 unsafe impl Adaptor for DeferredLiar {
     type Inner = DeferredBackend;
     type Descriptor = LiarsShape;
@@ -128,8 +128,8 @@ unsafe impl Adaptor for DeferredLiar {
     }
 
     unsafe fn free(&self, block: DeferredBlock, bytes: usize) {
-        // SAFETY: the ledger, which knows all blocks and their sizes, is asked before anything is
-        // enqueued.
+        // SAFETY: the ledger, which tracks every block and its size, is consulted before anything
+        // is enqueued.
         let honestly = |bytes| unsafe { DeferredBackend::free(&self.queue, block, bytes) };
         match self.lie {
             Lie::LeaksAll => {}
@@ -170,10 +170,10 @@ unsafe impl Adaptor for DeferredLiar {
         slot: SlotRef<AdaptedBackend<Self>>,
         length: usize,
     ) -> DeferredView<'s, T> {
-        // SAFETY: the view is about to be in use (caller).
+        // SAFETY: the caller promises that the slot belongs to a view that is about to be in use.
         let lie = unsafe { slot.context() }.lie;
         let short = lie == Lie::ShortViews || (lie == Lie::ShortLongViews && length > 100);
-        // SAFETY: this requires no more than the caller promises.
+        // SAFETY: the caller's promises cover all requirements of this call.
         unsafe {
             DeferredView::new(block, AnySlot::new(slot), length - usize::from(short).min(length))
         }
@@ -184,11 +184,11 @@ unsafe impl Adaptor for DeferredLiar {
         slot: SlotRef<AdaptedBackend<Self>>,
         length: usize,
     ) -> DeferredViewRef<'s, T> {
-        // SAFETY: the view is about to be in use (caller).
+        // SAFETY: the caller promises that the slot belongs to a view that is about to be in use.
         let lie = unsafe { slot.context() }.lie;
         let short = usize::from(lie == Lie::ShortSharedViews).min(length);
-        // SAFETY: this requires no more than the caller promises, and a queue records accesses
-        // outside the block.
+        // SAFETY: the caller's promises cover all requirements of this call, and a queue records
+        // accesses outside the block.
         let view = unsafe { DeferredViewRef::new(block, length - short) };
         if lie == Lie::LateSharedViews { view.moved_by(size_of::<T>()) } else { view }
     }
@@ -310,12 +310,14 @@ thread_local! {
     static LAST: RefCell<KeptShape> = RefCell::default();
 }
 
-/// Makes new descriptors start as copies of the previous one, or as new ones if `on` is `false`.
+/// Makes each new descriptor start as a copy of the previous descriptor if `on` is `true`, or start
+/// empty if `on` is `false`.
 pub(super) fn keep_stale_shapes(on: bool) {
     ARE_STALE.set(on);
 }
 
-/// A descriptor that starts as a copy of the previous one, if that is the mistake.
+/// A descriptor that starts as a copy of the previous descriptor, if stale shapes are the
+/// deliberate mistake.
 pub(super) struct LiarsShape(KeptShape);
 
 impl Default for LiarsShape {

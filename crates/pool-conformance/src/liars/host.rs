@@ -1,5 +1,6 @@
-//! Faulty backends over host memory: the test heap and the ledgered toy. Slices can make the same
-//! mistakes as queues. These backends never leave the bytes of a block.
+//! Faulty backends with host memory, which wrap the heap backend and the toy with a ledger. Slices
+//! can make the same mistakes as queues. No faulty backend with host memory accesses memory outside
+//! the bytes of a block.
 
 use std::cell::Cell;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
@@ -11,7 +12,7 @@ use super::lie::Lie;
 use crate::adapted::{AdaptedBackend, AdaptedError, Adaptor, InnerError, unused_slot};
 use crate::ledger::RefusalError;
 
-/// Host memory that makes a mistake on purpose.
+/// Host memory that makes a deliberate mistake.
 pub(super) struct HostLiar<B: PoolBackend> {
     context: B::Context,
     lie: Lie,
@@ -26,7 +27,8 @@ impl<B: PoolBackend> From<(B::Context, Lie)> for HostLiar<B> {
 
 type BackendResult<B> = Result<(), <B as PoolBackend>::Error>;
 
-// SAFETY: the backend is wrong on purpose, by doing less than it promises. Its views are slices.
+// SAFETY: the backend makes a deliberate mistake, but only by doing less than it promises. Its
+// views are slices.
 unsafe impl<B: HostBackend> Adaptor for HostLiar<B> {
     type Inner = B;
     type Descriptor = B::Descriptor;
@@ -45,8 +47,8 @@ unsafe impl<B: HostBackend> Adaptor for HostLiar<B> {
     }
 
     unsafe fn free(&self, block: B::Block, bytes: usize) {
-        // SAFETY: the caller keeps the contract. Otherwise, both base backends ask their ledger,
-        // and free nothing.
+        // SAFETY: the caller upholds the contract of `free`. If a faulty call violates the
+        // contract, the ledgers of both inner backends detect this, and nothing is freed.
         let honestly = |bytes| unsafe { B::free(&self.context, block, bytes) };
         match self.lie {
             Lie::LeaksAll => {}
@@ -76,12 +78,12 @@ unsafe impl<B: HostBackend> Adaptor for HostLiar<B> {
         slot: SlotRef<AdaptedBackend<Self>>,
         length: usize,
     ) -> B::View<'s, T> {
-        // SAFETY: the view is about to be in use (caller).
+        // SAFETY: the caller promises that the slot belongs to a view that is about to be in use.
         let lie = unsafe { slot.context() }.lie;
         let short = lie == Lie::ShortViews || (lie == Lie::ShortLongViews && length > 100);
         let length = length - usize::from(short).min(length);
-        // SAFETY: this requires no more than the caller promises, and the view does not use its
-        // slot (slices).
+        // SAFETY: the caller's promises cover all requirements of this call, and the views are
+        // slices, which do not use their slot.
         unsafe { B::view(block, unused_slot(slot), length) }
     }
 
@@ -90,11 +92,11 @@ unsafe impl<B: HostBackend> Adaptor for HostLiar<B> {
         slot: SlotRef<AdaptedBackend<Self>>,
         length: usize,
     ) -> B::ViewRef<'s, T> {
-        // SAFETY: the view is about to be in use (caller).
+        // SAFETY: the caller promises that the slot belongs to a view that is about to be in use.
         let lie = unsafe { slot.context() }.lie;
         let length = length - usize::from(lie == Lie::ShortSharedViews).min(length);
-        // SAFETY: this requires no more than the caller promises, and the view does not use its
-        // slot (slices).
+        // SAFETY: the caller's promises cover all requirements of this call, and the views are
+        // slices, which do not use their slot.
         unsafe { B::view_ref(block, unused_slot(slot), length) }
     }
 
@@ -109,7 +111,7 @@ unsafe impl<B: HostBackend> Adaptor for HostLiar<B> {
             Lie::ZeroesAlways => (0, bytes),
             _ => (value, bytes),
         };
-        // SAFETY: this requires no more than the caller promises.
+        // SAFETY: the caller's promises cover all requirements of this call.
         unsafe { B::set_bytes(&self.context, block, value, bytes) }
     }
 
@@ -124,7 +126,7 @@ unsafe impl<B: HostBackend> Adaptor for HostLiar<B> {
             Lie::AllButLast => length.saturating_sub(1),
             _ => length,
         };
-        // SAFETY: this requires no more than the caller promises.
+        // SAFETY: the caller's promises cover all requirements of this call.
         unsafe { B::fill(&self.context, block, value, length) }
     }
 
@@ -135,7 +137,7 @@ unsafe impl<B: HostBackend> Adaptor for HostLiar<B> {
             Lie::WholeWords => source.len() * size / 4 * 4 / size,
             _ => source.len(),
         };
-        // SAFETY: this requires no more than the caller promises.
+        // SAFETY: the caller's promises cover all requirements of this call.
         unsafe { B::copy_from_host(&self.context, block, &source[..length]) }
     }
 }

@@ -1,4 +1,4 @@
-//! A faulty backend that treats its queue as host memory: elements from the host are written
+//! A faulty backend that treats its queue as host memory. Elements from the host are written
 //! immediately, before earlier work on the block has run.
 
 use pool_core::{AcquireResult, DynamicPool, Element, Handle, PodElement, Scope};
@@ -10,8 +10,8 @@ use crate::probe::{Failure, Later, Probe, SharedView, SkipReason, View};
 
 type Backend = AdaptedBackend<DeferredLiar>;
 
-/// The probe of this backend. It equals the probe of faulty backends over deferred memory, except
-/// for writes by the host.
+/// The probe of the faulty backend that treats its queue as host memory. The probe differs from the
+/// probe for faulty backends with deferred memory only in writes by the host.
 pub(super) struct HostQueueProbe(pub(super) DeferredLiarProbe);
 
 impl Probe for HostQueueProbe {

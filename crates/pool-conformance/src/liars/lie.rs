@@ -1,12 +1,12 @@
-//! The mistakes that faulty backends make, by name. A mistake is a value rather than a type, so
-//! that the cases are compiled only once for all faulty backends over the same base.
+//! The names of the mistakes that faulty backends make. A mistake is a value and not a type, so
+//! that the cases are compiled only once for all faulty backends with the same inner backend.
 
 use std::fmt;
 
 /// Defines the enum, with a description of each mistake.
 macro_rules! lies {
     ($($lie:ident = $text:literal),* $(,)?) => {
-        /// The mistake that a faulty backend makes.
+        /// A mistake that a faulty backend makes.
         #[derive(Clone, Copy, Debug, PartialEq, Eq)]
         #[non_exhaustive]
         pub enum Lie {
@@ -91,7 +91,7 @@ lies! {
 }
 
 impl Lie {
-    /// The mistakes of backends over a queue.
+    /// The mistakes of backends that wrap a queue.
     pub(super) const OF_QUEUES: &'static [Self] = &[
         Self::FillsEarly,
         Self::ZeroesEarly,
@@ -157,10 +157,10 @@ impl Lie {
         Self::CopiesAnyLength,
     ];
 
-    /// The mistakes of queues that claim to be host memory.
+    /// The mistakes of queues that are treated as host memory.
     pub(super) const OF_HOST_QUEUES: &'static [Self] = &[Self::HostOvertakes];
 
-    /// The mistakes of backends over heap blocks with a ledger.
+    /// The mistakes of backends that wrap heap blocks with a ledger.
     pub(super) const OF_HEAPS: &'static [Self] = &[
         Self::FillsStop,
         Self::ZeroesStop,
@@ -173,7 +173,7 @@ impl Lie {
         Self::ShortSharedViews,
     ];
 
-    /// The mistakes of backends over the ledgered toy.
+    /// The mistakes of backends that wrap the toy with a ledger.
     pub(super) const OF_TOYS: &'static [Self] = &[
         Self::FillsStop,
         Self::ZeroesAlways,

@@ -1,17 +1,18 @@
-//! Faulty backends, each with one deliberate mistake, and a check that the cases catch every one of
-//! them. A suite that passes faulty backends would be worthless.
+//! Faulty backends, each with one deliberate mistake, and a check that the cases detect every
+//! mistake. A suite that passes faulty backends would be worthless.
 //!
 //! ```text
 //! cargo test -p pool-conformance --test liars -- --nocapture
 //! ```
 //!
-//! prints each faulty backend with the case that caught it. None of them misuses memory: they
-//! either wrap [`DeferredBackend`](crate::DeferredBackend), whose memory only its own commands
-//! access, or stay within a block of host memory.
+//! The command above prints each faulty backend with the case that detected its mistake. No faulty
+//! backend misuses memory. Each faulty backend either wraps
+//! [`DeferredBackend`](crate::DeferredBackend), whose memory only its own commands access, or stays
+//! within a block of host memory.
 //!
-//! After a case has been changed, the faulty backends show if the case still does its job. For a
-//! new kind of mistake, first add a faulty backend, check that no case catches it, and then write
-//! the case.
+//! After changing a case, run the case against the faulty backends to check that it still detects
+//! their mistakes. For a new kind of mistake, first add a faulty backend. Check that no case
+//! detects the new mistake, and only then write the new case.
 
 mod deferred;
 mod host;
@@ -36,16 +37,16 @@ use deferred::DeferredLiarProbe;
 use host::HostLiar;
 use host_queue::HostQueueProbe;
 
-/// A faulty backend, and the case that caught it.
+/// A faulty backend, and the case that detected its mistake.
 #[derive(Clone, Debug)]
 pub struct Liar {
     /// The mistake that the backend makes.
     pub lie: Lie,
-    /// The name of the backend without the mistake.
+    /// The name of the correct backend that the faulty backend wraps.
     pub base: &'static str,
-    /// The first case that failed, or `None` if all cases passed.
+    /// The name of the first case that failed, or `None` if all cases passed.
     pub caught_by: Option<&'static str>,
-    /// The message with which that case failed.
+    /// The message of the failed case.
     pub said: String,
 }
 
@@ -56,8 +57,10 @@ impl fmt::Display for Liar {
     }
 }
 
-/// Runs the cases on every faulty backend until one case fails, and calls `tell` with each result.
-// This function is generic, so that only its callers compile the cases for four more backends.
+/// Runs the cases on every faulty backend until one of them fails, and calls `tell` with each
+/// result.
+// `run_liars` is generic, so that the cases for four more backends are compiled only by its
+// callers.
 pub fn run_liars(mut tell: impl FnMut(&Liar)) {
     for &lie in Lie::OF_QUEUES {
         tell(&run("DeferredBackend", lie, &deferred_probe(lie)));
@@ -69,7 +72,7 @@ pub fn run_liars(mut tell: impl FnMut(&Liar)) {
         let probe = HeapProbe::default();
         let ledger = probe.ledger.clone();
         tell(&run("Heap", lie, &AdaptedProbe::<_, HostLiar<HeapBackend>, _>::new(probe, lie)));
-        // Frees the blocks that the faulty backend leaked and that no pool tracks any longer.
+        // The faulty backend may have leaked blocks that no pool tracks any longer.
         ledger.free_leaked();
     }
     for &lie in Lie::OF_TOYS {
@@ -87,8 +90,9 @@ fn deferred_probe(lie: Lie) -> DeferredLiarProbe {
     AdaptedProbe::new(DeferredProbe::default(), lie)
 }
 
-/// Runs the cases until one fails. The checks after every case often fail first and give the least
-/// information, so the function then looks for a case whose own checks fail.
+/// Runs the cases until one of them fails. Checks that run after every case often fail first, but
+/// their messages are the least informative. After a failure of such a check, the function
+/// continues until a case fails because of its own checks.
 fn run<P: Probe>(base: &'static str, lie: Lie, probe: &P) -> Liar {
     let mut liar = Liar { lie, base, caught_by: None, said: String::new() };
     for case in all::<P>() {

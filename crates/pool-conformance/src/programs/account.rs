@@ -1,33 +1,33 @@
-//! The numbers that the model expects for one pool. They are compared with the pool's statistics
-//! and with the backend's counts.
+//! The numbers that the model expects for one pool. The tests compare the expected numbers with the
+//! pool's statistics and with the backend's counts.
 
 use pool_core::PoolStats;
 
 use super::program::Setting;
 use crate::ledger::BlockCounts;
 
-/// The expected numbers for one pool.
+/// The numbers that are expected for one pool.
 #[derive(Debug)]
 pub(super) struct Account {
-    /// The number of slots that are handed out.
+    /// The number of slots that are currently handed out.
     pub(super) active: usize,
     /// The largest number of slots that were handed out or reserved at the same time.
     high_water: usize,
-    /// An upper bound on that number, because the account does not see every slot that a vector
-    /// reserves.
+    /// An upper bound on `high_water`. The exact number is unknown, because the account cannot see
+    /// every slot that a vector reserves.
     high_water_at_most: usize,
-    /// The total number of slots handed out so far.
+    /// The total number of slots that have been handed out.
     pub(super) acquires: u64,
     pub(super) setting: Setting,
-    /// The largest number of bytes that the pool may hold: its limit, or the bytes that it held
-    /// when the limit was lowered.
+    /// The largest number of bytes that the pool may hold, which is the pool's limit, or the number
+    /// of bytes that the pool held when the limit was lowered.
     allowed: usize,
     /// The largest value of `allowed` since the pool was created or cleared.
     most_allowed: usize,
-    /// The blocks that the backend held when the pool was created. Later blocks belong to this
-    /// pool.
+    /// The blocks that the backend had allocated when the pool was created. All blocks that are
+    /// allocated later belong to the pool.
     before: Option<BlockCounts>,
-    /// The number of acquires whose shape used the shape cache.
+    /// The number of acquires with a shape from the shape cache.
     pub(super) shaped: u64,
     has_slots: bool,
 }
@@ -50,19 +50,20 @@ impl Account {
         }
     }
 
-    /// Records that `slots` more slots were handed out.
+    /// Records that the given number of slots was handed out.
     pub(super) fn took(&mut self, slots: usize) {
         self.active += slots;
         self.acquires += slots as u64;
         self.high_water = self.high_water.max(self.active);
     }
 
-    /// Records that `slots` more slots were reserved but not handed out.
+    /// Records that the given number of slots was reserved but not handed out.
     pub(super) fn reserved(&mut self, slots: usize) {
         self.high_water = self.high_water.max(self.active + slots);
     }
 
-    /// Records that slots may have been reserved, as in [`reserved`](Self::reserved).
+    /// Records that the given number of slots may have been reserved. See
+    /// [`reserved`](Self::reserved).
     pub(super) fn may_have_reserved(&mut self, slots: usize) {
         self.high_water_at_most = self.high_water_at_most.max(self.active + slots);
     }
@@ -82,20 +83,19 @@ impl Account {
         self.most_allowed = self.allowed;
     }
 
-    /// Records that another pool existed in the meantime, made this number of allocations, and was
-    /// dropped.
+    /// Records that another pool was created, made this number of allocations, and was dropped.
     pub(super) fn was_beside(&mut self, allocations: usize) {
         if let Some(before) = &mut self.before {
             before.allocations += allocations;
         }
     }
 
-    /// Returns how many allocations the pool made, according to the backend.
+    /// Returns the number of allocations that the pool made, according to the backend.
     pub(super) fn allocations(&self, held: Option<BlockCounts>) -> usize {
         held.zip(self.before).map_or(0, |(held, before)| held.allocations - before.allocations)
     }
 
-    /// Compares the numbers of slots.
+    /// Compares the pool's numbers of slots with the expected numbers.
     fn check_slots(&mut self, stats: &PoolStats) {
         assert_eq!(stats.active_slots, self.active, "active slots");
         let high_water = self.high_water..=self.high_water_at_most.max(self.high_water);
@@ -103,7 +103,7 @@ impl Account {
         (self.high_water, self.high_water_at_most) = (stats.high_water_slots, 0);
     }
 
-    /// Compares all numbers that can be compared.
+    /// Compares all available numbers with the expected numbers.
     pub(super) fn check(&mut self, stats: &PoolStats, held: Option<BlockCounts>) {
         if self.has_slots {
             self.check_slots(stats);
@@ -121,16 +121,18 @@ impl Account {
         };
         assert_eq!(stats.reserved_bytes, held.bytes - before.bytes, "bytes that the pool holds");
         assert_eq!(stats.growths, self.allocations(Some(held)) as u64, "growths");
-        // The peak includes the time during a growth when both the old and the new block exist.
+        // While a block grows, both the old and the new block exist. The peak includes the time
+        // during which a block grows.
         assert!(
             held.peak_bytes - before.bytes <= self.allowed,
             "the limit was exceeded for a time"
         );
     }
 
-    /// Checks that the backend holds only the blocks of active slots.
+    /// Checks that only active slots have blocks.
     pub(super) fn check_nothing_idle(&self, held: Option<BlockCounts>) {
-        // A chunk does not belong to a slot. The caller checks that a second trim frees nothing.
+        // A chunk does not belong to a slot. The caller checks that a second call of `trim` frees
+        // nothing.
         if !self.has_slots {
             return;
         }

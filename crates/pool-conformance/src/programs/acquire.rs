@@ -1,5 +1,5 @@
-//! A single acquire of a random program: every acquire method, what it promises about the contents,
-//! and how it is refused.
+//! A single acquire of a random program. The module calls every acquire method, checks the contents
+//! that the method guarantees, and checks refusals.
 
 use std::cell::{Cell, RefCell};
 
@@ -19,7 +19,7 @@ use crate::ledger::BlockCounts;
 use crate::panics::panic_as_planned;
 use crate::probe::{Failure, Probe, SharedView, View, Watching};
 
-/// The number of elements of the copy that receives a shape of a different length.
+/// The number of elements in a copy that receives a shape of a different length.
 pub(super) const MISSHAPEN_LENGTH: usize = 3;
 
 /// The contents that a view should have when it is handed out.
@@ -27,7 +27,7 @@ pub(super) const MISSHAPEN_LENGTH: usize = 3;
 enum Content {
     Unspecified,
     Zeroed,
-    /// All elements equal the first element of the contents that belong to this seed.
+    /// All elements equal the first element of the contents that are generated from this seed.
     Filled(u64),
     Samples(u64),
 }
@@ -53,7 +53,7 @@ impl Content {
 }
 
 impl<P: Probe> Machine<'_, P> {
-    /// Acquires in a scope, and stores the views in the frame.
+    /// Acquires arrays in a scope, and stores their views in the frame.
     pub(super) fn acquire<'s>(
         &mut self,
         scope: &Scope<'s, P::Backend>,
@@ -103,8 +103,8 @@ impl<P: Probe> Machine<'_, P> {
         }
     }
 
-    /// Calls an acquire. Returns `None` if the acquire was refused for a reason that the model
-    /// expects.
+    /// Calls an acquire method. Returns `None` if the acquire was refused for a reason that the
+    /// model expects.
     fn take<V>(
         &mut self,
         scope: &Scope<'_, P::Backend>,
@@ -135,8 +135,8 @@ impl<P: Probe> Machine<'_, P> {
         assert_eq!(scope.trim(), ReleaseReport::default(), "refused with idle blocks left");
     }
 
-    /// Checks a view that was just handed out, updates the model, and stores the view with new
-    /// contents.
+    /// Checks a view that was just handed out, and updates the model. Writes new contents to the
+    /// view, and stores the view.
     fn keep<'s, T: Sample>(
         &mut self,
         frame: &mut Frame<'_, 's, P>,
@@ -152,7 +152,8 @@ impl<P: Probe> Machine<'_, P> {
         frame.views.push(Box::new(LiveView::<P, T>::new(self.probe, view, None, seed)));
     }
 
-    /// Like [`keep`](Self::keep), for a view whose shape is borrowed from the shape cache.
+    /// Stores a view whose shape is borrowed from the shape cache, in the same way as
+    /// [`keep`](Self::keep).
     fn keep_lent<'s, T: Sample>(
         &mut self,
         frame: &mut Frame<'_, 's, P>,
@@ -189,9 +190,9 @@ impl<P: Probe> Machine<'_, P> {
         });
     }
 
-    /// Checks a view that was handed out recycled, at `offset` of a block that held `remains`. If
-    /// the pool poisons memory, the view must contain poison. Otherwise, it must contain zeros in
-    /// the bytes that a marking use wrote.
+    /// Checks a view that was handed out with recycled contents, at `offset` of a block that
+    /// contained `remains`. If the pool poisons memory, the view must contain poison. If the pool
+    /// does not poison memory, the bytes that a marking use wrote must be zero.
     pub(super) fn check_recycled<T: Sample>(
         &mut self,
         remains: &Remains,
@@ -211,13 +212,13 @@ impl<P: Probe> Machine<'_, P> {
         self.checks.compare::<T>(view, move |found| {
             let bytes = cast_slice::<T, u8>(&found);
             assert!(remains.allow(offset, bytes), "bytes of a marked use are left: {found:?}");
-            // Any values are allowed, but all bytes must be initialised: Miri checks every byte
-            // that is compared.
+            // The bytes may have any values, but all of them must be initialised. Miri checks every
+            // byte that is compared.
             assert!(bytes == bytes.to_vec());
         });
     }
 
-    /// Acquires elements that are created by code which acquires in the same scope and may panic.
+    /// Acquires elements that are created by code that acquires in the same scope and may panic.
     fn acquire_with<'s, T: Sample>(
         &mut self,
         scope: &Scope<'s, P::Backend>,
@@ -254,7 +255,7 @@ impl<P: Probe> Machine<'_, P> {
             }
             Outcome::Refused(error) => self.refused(scope, &error, before),
             Outcome::Panicked(payload) => {
-                // The slot was taken before the first element was created.
+                // The slot was handed out before the first element was created.
                 self.took(usize::from(entered) + reentered.len());
                 self.model.contents.lose_track();
                 self.check_scope(scope);
@@ -263,8 +264,9 @@ impl<P: Probe> Machine<'_, P> {
         }
     }
 
-    /// Updates the model for the views that were acquired by code that creates elements. The views
-    /// use the slots from `first` on, and all their elements equal the first element of `seed`.
+    /// Updates the model for views that were acquired by code that creates elements. The views use
+    /// the slot `first` and the slots after it. All elements of the views equal the first element
+    /// of the contents generated from `seed`.
     pub(super) fn admit_reentered<'s, T: Sample>(
         &mut self,
         frame: &mut Frame<'_, 's, P>,
@@ -279,7 +281,7 @@ impl<P: Probe> Machine<'_, P> {
         }
     }
 
-    /// Acquires a matrix that is split at a row into two views of one slot.
+    /// Acquires a matrix and splits it at a row, so that two views share one slot.
     fn acquire_split<'s, T: Sample>(
         &mut self,
         scope: &Scope<'s, P::Backend>,
@@ -311,8 +313,8 @@ impl<P: Probe> Machine<'_, P> {
         }
     }
 
-    /// Acquires a copy, and gives it a shape of a different length. Checks the error, and checks
-    /// that the copy keeps its slot and contents.
+    /// Acquires a copy, and tries to give it a shape of a different length. Checks that the copy
+    /// keeps its slot and contents, and checks the error.
     fn acquire_misshapen<'s, T: Sample>(
         &mut self,
         scope: &Scope<'s, P::Backend>,
@@ -330,7 +332,8 @@ impl<P: Probe> Machine<'_, P> {
         self.keep(frame, Some(view), MISSHAPEN_LENGTH, Content::Samples(seed));
     }
 
-    /// Makes a request that no pool can fulfil. Checks the error, and checks that no slot is taken.
+    /// Makes a request that no pool can fulfil. Checks the error, and checks that no slot was
+    /// consumed.
     fn acquire_impossible<T: Sample>(
         &mut self,
         scope: &Scope<'_, P::Backend>,
@@ -339,8 +342,8 @@ impl<P: Probe> Machine<'_, P> {
         let before = self.probe.held();
         let outcome = Self::call(|| ask_for::<P, T>(scope, impossible));
         let error = match outcome {
-            // There may be any number of zero-sized elements, but the product of a shape's lengths
-            // must not overflow.
+            // An array may contain any number of zero-sized elements, but the product of a shape's
+            // lengths must not overflow.
             Outcome::Done(())
                 if size_of::<T>() == 0 && matches!(impossible, Impossible::Length(_)) =>
             {

@@ -1,5 +1,6 @@
-//! Comparisons of views with their expected contents. A comparison is made immediately. If a read
-//! waits for a device, the comparisons are deferred until many can be made after a single wait.
+//! Comparisons of views with their expected contents. A comparison is usually made immediately. If
+//! reads wait for a device, the comparisons are deferred, so that many comparisons need only one
+//! wait.
 
 use std::cell::RefCell;
 
@@ -7,7 +8,7 @@ use pool_core::Element;
 
 use crate::probe::{Probe, SharedView};
 
-/// The comparisons of one program.
+/// The deferred comparisons of one program.
 pub(super) struct Checks<'p, P: Probe> {
     probe: &'p P,
     open: RefCell<Vec<Box<dyn FnOnce() + 'p>>>,
@@ -24,7 +25,7 @@ impl<'p, P: Probe> Checks<'p, P> {
         self.probe
     }
 
-    /// Calls `check` with the current contents of the view.
+    /// Calls `check` with the contents that the view has at the time at which `compare` is called.
     pub(super) fn compare<T: Element>(
         &self,
         view: &SharedView<'_, P, T>,

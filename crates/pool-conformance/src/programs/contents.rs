@@ -1,45 +1,46 @@
-//! The contents of blocks outside all views, for those bytes about which the pool promises
-//! something. Bytes written by marking uses are zero in the next use that reads them. The pool
-//! promises nothing about other bytes.
+//! The contents of blocks, for those bytes about which the pool makes a promise. Bytes that marking
+//! uses have written are zero when a later use reads them. The pool makes no promise about other
+//! bytes.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
 
-/// The contents of blocks, by block number. The model may forget what it cannot observe, and then
-/// checks less.
+/// The contents of blocks, with the block numbers as keys. The model may forget contents that it
+/// cannot observe. It then checks less.
 #[derive(Debug)]
 pub(super) enum Contents {
-    /// Every view starts at the start of its block.
+    /// Every view begins at the start of its block.
     Slots(BTreeMap<usize, SlotContents>),
-    /// Views start anywhere in a block. For each block, the ranges that were marked and have not
-    /// been read since.
+    /// A view may begin anywhere in a block. For each block, the map contains the ranges that were
+    /// marked and have not been read since.
     Stack(BTreeMap<usize, Vec<Range<usize>>>),
 }
 
-/// The bytes that earlier uses of a slot's block left behind.
+/// The bytes that earlier uses left in the block of a slot.
 #[derive(Clone, Debug, Default)]
 pub(super) struct SlotContents {
-    /// The number of bytes, from the start of the block, written by marking uses since the block
-    /// was last read recycled.
+    /// The number of bytes, from the start of the block, that marking uses have written since the
+    /// block was last read with recycled contents.
     marked: usize,
-    /// Bytes that a read has zeroed, because they were marked, and that have not been written
+    /// The bytes that a read has zeroed because they were marked, and that have not been written
     /// since.
     zeroed: Range<usize>,
 }
 
-/// The bytes of a recycled view that must be zero, counted from the view's start.
+/// The bytes of a recycled view that must be zero. All offsets are counted from the start of the
+/// view.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Remains {
     zeros: Vec<Range<usize>>,
 }
 
 impl Contents {
-    /// Creates the contents for pools with slots or with a stack, without any blocks.
+    /// Creates the contents for pools with slots or with a stack. No blocks exist yet.
     pub(super) const fn new(has_slots: bool) -> Self {
         if has_slots { Self::Slots(BTreeMap::new()) } else { Self::Stack(BTreeMap::new()) }
     }
 
-    /// Records that a range of a block was requested for writing.
+    /// Records that an acquire requested a range of a block for writing.
     pub(super) fn write(&mut self, block: usize, asked: Range<usize>) {
         match self {
             Self::Slots(blocks) => {
@@ -47,12 +48,13 @@ impl Contents {
                     slot.write(asked.end);
                 }
             }
-            // A dirty range is zeroed as a whole, including bytes that a writing use left behind.
+            // A dirty range is zeroed as a whole, including bytes that an unmarked use has written.
             Self::Stack(_) => {}
         }
     }
 
-    /// Like [`write`](Self::write), for a marking use at `offset`. The use has written its first
+    /// Records that a marking use requested a range of a block, in the same way as
+    /// [`write`](Self::write). The marking use starts at `offset`, and has written its first
     /// `written` bytes.
     pub(super) fn mark(&mut self, block: usize, offset: usize, asked: usize, written: usize) {
         match self {
@@ -67,7 +69,8 @@ impl Contents {
         }
     }
 
-    /// Records that a range of a block is read recycled, and returns what the range held before.
+    /// Records that an acquire returns a range of a block with recycled contents. Returns the bytes
+    /// of the range that must be zero.
     pub(super) fn read(&mut self, block: usize, range: Range<usize>) -> Remains {
         match self {
             Self::Slots(blocks) => {
@@ -94,7 +97,7 @@ impl Contents {
     pub(super) fn lose_track(&mut self) {
         match self {
             Self::Slots(blocks) => blocks.values_mut().for_each(|slot| slot.zeroed = 0..0),
-            // A dirty range stays dirty until it is read.
+            // A dirty range remains dirty until it is read.
             Self::Stack(_) => {}
         }
     }
@@ -119,17 +122,17 @@ impl SlotContents {
 }
 
 impl Remains {
-    /// Returns `true` if a use that reads must find zeros in the first `length` bytes.
+    /// Returns `true` if at least one of the first `length` bytes must be zero.
     pub(super) fn has_zeros(&self, length: usize) -> bool {
         self.zeros.iter().any(|zeros| zeros.start < zeros.end.min(length))
     }
 
-    /// Returns `true` if a read may find these bytes at `offset` of the view.
+    /// Returns `true` if a read at `offset` of the view may return the given bytes.
     pub(super) fn allow(&self, offset: usize, bytes: &[u8]) -> bool {
         self.zeros.iter().all(|zeros| {
             let end = zeros.end.saturating_sub(offset).min(bytes.len());
             let start = zeros.start.saturating_sub(offset).min(end);
-            // The range is compared as a whole, which is fast under Miri.
+            // The whole range is compared at once, because this is fast under Miri.
             bytes[start..end] == vec![0; end - start]
         })
     }
@@ -139,7 +142,7 @@ impl Remains {
 mod tests {
     use super::*;
 
-    /// A model that stores a state for every byte.
+    /// A simple model that stores a state for every byte.
     #[derive(Default)]
     struct Bytes {
         marked: usize,
@@ -151,7 +154,7 @@ mod tests {
             self.zeroed.iter_mut().take(asked).for_each(|zeroed| *zeroed = false);
         }
 
-        /// Returns, for each byte that is read, `true` if the byte must be zero.
+        /// Returns `true` for each byte of the read range that must be zero.
         fn read(&mut self, length: usize) -> Vec<bool> {
             self.zeroed.iter_mut().take(self.marked).for_each(|zeroed| *zeroed = true);
             let found = self.zeroed[..length].to_vec();
@@ -186,8 +189,7 @@ mod tests {
                     _ => {
                         let remains = contents.read(1, 0..length);
                         let zeroed = bytes.read(length);
-                        // A nonzero byte is allowed exactly at the offsets about which nothing is
-                        // promised.
+                        // A nonzero byte is allowed at exactly those offsets that need not be zero.
                         for (offset, &zeroed) in zeroed.iter().enumerate() {
                             assert!(remains.allow(offset, &[0]));
                             if !zeroed {

@@ -1,5 +1,5 @@
-//! The interpreter of dynamic programs. It keeps a checkpoint stack and handles, and a model of
-//! every array that was ever named.
+//! The interpreter of dynamic programs, which maintains a checkpoint stack, the handles, and a
+//! model of every array that was ever named.
 
 use pool_core::{DynamicPool, PoolError};
 
@@ -13,23 +13,24 @@ use crate::ledger::Refusal;
 use crate::panics::{catch_planned, catch_quietly, panic_as_planned};
 use crate::probe::{Probe, Watching};
 
-/// The maximum number of slots, because the model would take too long with more.
+/// The maximum number of slots. The model would take too long with more slots.
 const MOST_SLOTS: usize = 160;
 
-/// The number of stale handles that are looked up after each step. All live handles are looked up
-/// as well.
+/// The number of stale handles that are looked up after each step, in addition to all live handles.
 const STALE_LOOKED_UP: usize = 12;
 
-/// A dynamic pool, together with the arrays and checkpoints that it should have.
+/// A dynamic pool, together with the arrays and checkpoints that it should contain.
 pub(super) struct Subject<P: Probe> {
     pub(super) pool: DynamicPool<P::Backend>,
     pub(super) entries: Vec<Entry>,
-    /// The number of active slots at each checkpoint, starting with 0 for the root.
+    /// The number of active slots at each checkpoint. The first entry belongs to the root, and is
+    /// always 0.
     checkpoints: Vec<usize>,
 }
 
 impl<P: Probe> Machine<'_, P> {
-    /// Runs a whole program. The refusals set on the backend stay in effect.
+    /// Runs a whole program. If the backend already refuses allocations, it continues to refuse
+    /// them.
     pub(super) fn run_dynamic(mut self, program: &DynamicProgram) -> Tally {
         self.probe.forget_peak();
         self.model.open(program.setting, self.probe.held());
@@ -114,7 +115,7 @@ impl<P: Probe> Machine<'_, P> {
         }
     }
 
-    /// Checks the counters, all live arrays and the newest stale handles after every step.
+    /// Checks the counters, all live arrays and the most recent stale handles after each step.
     fn check_subject(&mut self, subject: &Subject<P>) {
         let active = subject.pool.active_slots();
         assert_eq!(active, self.model.account().active, "active slots of a dynamic pool");
@@ -128,8 +129,8 @@ impl<P: Probe> Machine<'_, P> {
         }
     }
 
-    /// Rewinds to an existing depth with a call that may panic in an allocation: a stack merges its
-    /// chunks once none of its memory is handed out.
+    /// Rewinds to an existing depth with a call that may panic during an allocation. A stack
+    /// allocates during a rewind, because it merges its chunks if none of its memory is handed out.
     fn rewind(
         &mut self,
         subject: &mut Subject<P>,
@@ -144,7 +145,8 @@ impl<P: Probe> Machine<'_, P> {
         }
     }
 
-    /// Rewinds to an existing depth, or to the depth above the top, which is refused.
+    /// Rewinds to an existing depth, or tries to rewind to the depth above the top, which the pool
+    /// must refuse.
     fn rewind_to(&mut self, subject: &mut Subject<P>, pick: usize) {
         let top = subject.checkpoints.len() - 1;
         let asked = pick % (top + 2);
@@ -162,8 +164,8 @@ impl<P: Probe> Machine<'_, P> {
         }
     }
 
-    /// Records that the pool was rewound to the checkpoint at `depth`, which was popped unless it
-    /// is the root.
+    /// Records that the pool was rewound to the checkpoint at `depth`. The checkpoint was popped
+    /// unless it is the root.
     fn rewound(&mut self, subject: &mut Subject<P>, depth: usize) {
         let popped = subject.checkpoints.split_off(depth.max(1).min(subject.checkpoints.len()));
         let lowest = popped.into_iter().min().unwrap_or(0);
@@ -174,8 +176,7 @@ impl<P: Probe> Machine<'_, P> {
         }
     }
 
-    /// Checks, at the end of a program, that acquires still work and that the arrays can be written
-    /// and read.
+    /// Checks, after a program, that acquires still work and that arrays can be written and read.
     fn check_dynamic_usable(&mut self, subject: &mut Subject<P>) {
         let room = Setting { byte_limit: None, ..self.model.account().setting };
         self.run_dynamic_step(subject, &DynamicStep::Configure(room));

@@ -1,5 +1,5 @@
-//! The model's record of the arrays in a dynamic pool, and the results that the pool, or one half
-//! of its `split`, must return for their handles.
+//! The model's record of the arrays in a dynamic pool. The record determines the results that the
+//! pool, or one half of its `split`, must return for each handle.
 
 use std::any::Any;
 
@@ -10,7 +10,7 @@ use super::frame::Views;
 use crate::element::{Kind, Sample, samples, with_kind};
 use crate::probe::Probe;
 
-/// A pool or a part of a pool in which handles can be looked up.
+/// A pool, or a part of a pool, in which handles can be looked up.
 pub(super) trait Lookup<B: PoolBackend> {
     fn get<T: Element>(&self, handle: Handle<T>) -> Result<B::ViewRef<'_, T>, PoolError<B::Error>>;
 
@@ -46,10 +46,10 @@ impl<B: PoolBackend> Lookup<B> for Handles<'_, B> {
     }
 }
 
-/// An array, live or not, that was named by a handle.
+/// An array that was named by a handle. The array may be live or stale.
 pub(super) struct Entry {
     pub(super) kind: Kind,
-    /// A `Handle` of the element type that `kind` names.
+    /// The handle, whose type is `Handle` of the element type that `kind` names.
     handle: Box<dyn Any>,
     pub(super) slot: usize,
     pub(super) length: usize,
@@ -70,12 +70,12 @@ impl Entry {
         Self { kind, handle: Box::new(handle), slot, length, start, seed, live: true }
     }
 
-    /// Returns the handle, if its element type is `T`.
+    /// Returns the handle, if the element type of the array is `T`.
     pub(super) fn handle<T: Sample>(&self) -> Handle<T> {
         *self.handle.downcast_ref().expect("a handle of the kind's type")
     }
 
-    /// Looks the array up, and compares the result with the model.
+    /// Looks up the array, and compares the result with the model.
     pub(super) fn verify<P: Probe>(
         &self,
         checks: &Checks<'_, P>,
@@ -98,7 +98,7 @@ impl Entry {
         });
     }
 
-    /// Looks the array up for writing, and writes new contents if the array is live.
+    /// Looks up the array for writing. If the array is live, writes new contents to it.
     pub(super) fn rewrite<P: Probe>(
         &mut self,
         probe: &P,
@@ -119,7 +119,7 @@ impl Entry {
         });
     }
 
-    /// Checks that the handle of a dead array was refused as stale.
+    /// Checks that the pool refused the handle of a stale array.
     pub(super) fn expect_stale<E: std::error::Error>(
         &self,
         error: Option<PoolError<E>>,
@@ -135,8 +135,8 @@ impl Entry {
     }
 }
 
-/// The arrays of a dynamic pool below a scope that was split off. They can be looked up while the
-/// scope is in use.
+/// The arrays of a dynamic pool that lie below a split-off scope, and that can be looked up while
+/// the scope is in use.
 pub(super) struct ArraysBelowScope<'e, 'p, B: PoolBackend> {
     pub(super) handles: Handles<'p, B>,
     pub(super) entries: &'e mut [Entry],

@@ -1,4 +1,4 @@
-//! The acquire methods that the scopes of every backend provide, called for an element type.
+//! Calls the acquire methods that the scopes of every backend provide, for one element type.
 
 use pool_core::{AcquireResult, DynamicShape, PoolView, Scope, Shape};
 
@@ -6,7 +6,7 @@ use super::program::{Fill, Impossible};
 use crate::element::{Sample, samples};
 use crate::probe::{Failure, Probe, View};
 
-/// A view with a shape borrowed from the shape cache.
+/// A view, and its shape, which is borrowed from the shape cache.
 pub(super) type ViewAndShape<'s, P, T> = (View<'s, P, T>, DynamicShape<'s>);
 
 pub(super) fn ask_for<P: Probe, T: Sample>(
@@ -72,7 +72,7 @@ fn shaped<'s, P: Probe, T: Sample, S: Shape>(
     }
 }
 
-/// Acquires an array whose rank is the length of `dims`, at most 6.
+/// Acquires an array whose rank is the length of `dims`. The rank must be at most 6.
 pub(super) fn of_fixed_rank<'s, P: Probe, T: Sample>(
     scope: &Scope<'s, P::Backend>,
     fill: Fill,

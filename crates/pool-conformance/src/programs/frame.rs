@@ -1,6 +1,6 @@
-//! The views of one scope, stored on the stack frame that interprets the scope. They are linked to
-//! the views of the enclosing scopes, so that all views can be read and written while an inner
-//! scope is open.
+//! The views of one scope, which are stored in the Rust stack frame that interprets the scope. The
+//! frame is linked to the views of the enclosing scopes, so that all views can be read and written
+//! while an inner scope is open.
 
 use std::mem::forget;
 
@@ -11,25 +11,25 @@ use crate::element::{Sample, samples};
 use crate::host::HeldSlice;
 use crate::probe::{Probe, View};
 
-/// A collection of live views.
+/// A collection of views that are in use.
 pub(super) trait Views<P: Probe> {
-    /// Compares every view with its expected contents.
+    /// Compares every view with the contents that are expected for it.
     fn verify(&self, checks: &Checks<'_, P>);
 
-    /// Returns the number of live views in this frame and the enclosing frames.
+    /// Returns the number of views in this frame and in all enclosing frames.
     fn count(&self) -> usize;
 
     /// Writes new contents to the view at `index`.
     fn rewrite(&mut self, probe: &P, index: usize, seed: u64);
 }
 
-/// A live view.
+/// A view whose element type has been erased.
 pub(super) trait AnyView<P: Probe> {
     fn verify(&self, checks: &Checks<'_, P>);
     fn rewrite(&mut self, probe: &P, seed: u64);
-    /// Returns the number of elements.
+    /// Returns the number of elements in the view.
     fn length(&self) -> usize;
-    /// Forgets the view, which safe code may do.
+    /// Forgets the view, which safe code is allowed to do.
     fn forget(self: Box<Self>);
 }
 
@@ -40,12 +40,12 @@ pub(super) struct Frame<'o, 's, P: Probe> {
 }
 
 impl<'o, P: Probe> Frame<'o, '_, P> {
-    /// Creates an empty frame. `outer` holds the views of the enclosing scopes.
+    /// Creates an empty frame. `outer` contains the views of the enclosing scopes.
     pub(super) fn within(outer: &'o mut (dyn Views<P> + 'o)) -> Self {
         Self { views: Vec::new(), outer: Some(outer) }
     }
 
-    /// Creates an empty frame for the outermost scope.
+    /// Creates an empty frame for a scope that has no enclosing scope.
     pub(super) fn outermost() -> Self {
         Self { views: Vec::new(), outer: None }
     }
@@ -75,18 +75,18 @@ impl<P: Probe> Views<P> for Frame<'_, '_, P> {
     }
 }
 
-/// A view with its expected contents and address.
+/// A view, together with its expected contents and its address.
 pub(super) struct LiveView<'s, P: Probe, T: Sample> {
     view: View<'s, P, T>,
     start: usize,
     length: usize,
     seed: u64,
-    /// The shape borrowed from the shape cache, and its expected lengths.
+    /// The shape that is borrowed from the shape cache, and its expected lengths.
     shape: Option<(DynamicShape<'s>, Vec<usize>)>,
 }
 
 impl<'s, P: Probe, T: Sample> LiveView<'s, P, T> {
-    /// Takes a view, and writes the contents that belong to `seed`.
+    /// Stores a view, and writes the contents that are generated from `seed`.
     pub(super) fn new(
         probe: &P,
         mut view: View<'s, P, T>,
@@ -127,7 +127,7 @@ impl<P: Probe, T: Sample> AnyView<P> for LiveView<'_, P, T> {
     }
 }
 
-/// A slice of host memory, which knows its own expected contents.
+/// A slice of host memory that stores its own expected contents.
 pub(super) struct LiveSlice<'s>(HeldSlice<'s>);
 
 impl<'s> LiveSlice<'s> {
@@ -154,8 +154,8 @@ impl<P: Probe> AnyView<P> for LiveSlice<'_> {
     }
 }
 
-/// Returns the strides, in elements, that a row-major array should have. All strides are zero if
-/// one of the lengths is zero.
+/// Returns the strides, in elements, that a row-major array should have. If a length is zero, all
+/// strides are zero.
 fn row_major_strides(dims: &[usize]) -> Vec<usize> {
     if dims.contains(&0) {
         return vec![0; dims.len()];

@@ -1,29 +1,29 @@
-//! Counts of the host's acquire methods that random programs ran, and of the bytes that they left
-//! behind.
+//! Counts of the host acquire methods that random programs have called, and of the bytes that these
+//! calls have left behind.
 
 use std::ops::AddAssign;
 
 use crate::host::HostForm;
 
-/// Counts of the calls of each host acquire method, and of the later reads that found the contents
+/// The number of calls of each host acquire method, and the number of later reads that found bytes
 /// left by these calls.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct HostTally {
-    /// The counts, in the order of the names in [`FORMS`].
+    /// The counts of the acquire methods, in the order of their names in [`FORMS`].
     forms: [u64; FORMS.len()],
-    /// Vectors that moved to the next slot's block.
+    /// The number of times that a vector moved to the block of the next slot.
     pub moved_vectors: u64,
-    /// Slices kept when their scope ended.
+    /// The number of slices that were kept when their scope ended.
     pub kept_slices: u64,
-    /// Arrays kept when their scope ended.
+    /// The number of arrays that were kept when their scope ended.
     pub kept_arrays: u64,
-    /// Panics in code that creates elements.
+    /// The number of panics in code that creates elements.
     pub panics: u64,
-    /// Acquires that were refused.
+    /// The number of acquires that were refused.
     pub refusals: u64,
-    /// Recycled reads of bytes that were zeroed because an earlier use had marked them.
+    /// The number of reads that found zeroed bytes, because an earlier use had marked these bytes.
     pub zeroed_reads: u64,
-    /// Recycled reads of such bytes that found poison.
+    /// The number of reads that found poison in bytes that an earlier use had marked.
     pub poisoned_reads: u64,
 }
 
@@ -38,7 +38,7 @@ const FORMS: [&str; 8] = [
     "iterator",
 ];
 
-/// Returns the index of a method's name.
+/// Returns the index of a method's name in [`FORMS`].
 fn place_of(form: HostForm) -> usize {
     match form {
         HostForm::With => 0,
@@ -53,7 +53,7 @@ fn place_of(form: HostForm) -> usize {
 }
 
 impl HostTally {
-    /// Records that a method ran.
+    /// Records that an acquire method was called.
     pub(super) fn note(&mut self, form: HostForm) {
         self.forms[place_of(form)] += 1;
     }
@@ -72,7 +72,7 @@ impl HostTally {
         FORMS.into_iter().zip(self.forms).chain(others)
     }
 
-    /// Returns the names of the events that never happened.
+    /// Returns the names of all events that never happened.
     #[must_use]
     pub fn missing(&self) -> Vec<&'static str> {
         self.numbers().filter(|&(_, count)| count == 0).map(|(name, _)| name).collect()

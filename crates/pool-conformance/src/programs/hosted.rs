@@ -1,4 +1,4 @@
-//! A single acquire of a random program, with a method that only host scopes provide.
+//! A single acquire of a random program, with a method that only scopes of host backends provide.
 
 use std::cell::{Cell, RefCell};
 
@@ -14,29 +14,29 @@ use crate::host::{Extent, HeldSlice, HostAcquire, HostForm, HostKind, Moment};
 use crate::panics::{is_in_allocation, is_planned, panic_as_planned};
 use crate::probe::{Probe, View, Watching};
 
-/// The bytes that a vector wrote.
+/// A record of the bytes that a vector wrote.
 struct Written {
-    /// The number of the block, and the offset in the block at which the vector started.
+    /// The number of the block, and the offset in the block at which the vector begins.
     place: (usize, usize),
     asked: usize,
     written: usize,
 }
 
-/// The events during an acquire, recorded to update the model later.
+/// The events of an acquire, which are recorded so that the model can be updated later.
 #[derive(Default)]
 pub(super) struct Happenings {
-    /// `true` if code that creates elements ran.
+    /// `true` if code that creates elements was called.
     pub(super) entered: Cell<bool>,
-    /// The vectors' writes: where each vector started, and how many bytes it requested and wrote.
+    /// The writes of all vectors. Each entry contains the position of a vector, and the numbers of
+    /// bytes that the vector requested and wrote.
     written: RefCell<Vec<Written>>,
-    /// For each move of a vector, the number of newly reserved slots that the scope had not handed
-    /// out before.
+    /// The number of slots that were reserved but not yet handed out, for each move of a vector.
     moves: RefCell<Vec<usize>>,
 }
 
 impl Happenings {
-    /// Records an event. Before the event, the acquire's own slot and `reentered` more were handed
-    /// out.
+    /// Records an event. At the time of the event, the acquire's own slot and `reentered` further
+    /// slots have been handed out.
     pub(super) fn note<P: Probe>(
         &self,
         probe: &P,
@@ -51,7 +51,7 @@ impl Happenings {
                     panic_as_planned();
                 }
             }
-            // The block may have been freed by the time the acquire returns.
+            // The block may already be freed when the acquire returns.
             Moment::Written { start, written, asked } => {
                 let written = probe.place_of(start).map(|place| Written { place, asked, written });
                 self.written.borrow_mut().extend(written);
@@ -60,7 +60,8 @@ impl Happenings {
         }
     }
 
-    /// Updates the model, which does not yet contain the slots that were handed out.
+    /// Updates the model with the recorded events. The model does not contain the slots of the
+    /// current acquire yet.
     pub(super) fn tell(&self, account: &mut Account, contents: &mut Contents, marks: bool) -> u64 {
         for Written { place: (block, offset), asked, written } in self.written.take() {
             if marks {
@@ -76,7 +77,7 @@ impl Happenings {
 }
 
 impl HostAcquire {
-    /// Returns the equivalent request to send to a backend that does not support these methods.
+    /// Returns an equivalent request for a backend that does not support host methods.
     fn elsewhere(&self) -> Acquire {
         let kind = match self.kind {
             HostKind::Unit => Kind::Unit,
@@ -90,7 +91,7 @@ impl HostAcquire {
 }
 
 impl<P: Probe> Machine<'_, P> {
-    /// Acquires in a scope with a method of host scopes, and stores the slices in the frame.
+    /// Acquires slices in a scope with a method of host backends, and stores them in the frame.
     pub(super) fn acquire_host<'s>(
         &mut self,
         scope: &Scope<'s, P::Backend>,
@@ -116,7 +117,8 @@ impl<P: Probe> Machine<'_, P> {
         let reentered = reentered.into_inner();
         self.note_happenings(asked, &happenings, reentered.len());
         let (slot, entered) = (self.model.account().active, happenings.entered.get());
-        // After a refusal, the iterator's slot is returned, unless the iterator has acquired.
+        // After a refusal, the slot of the iterator is returned, unless the iterator has acquired
+        // in the same scope.
         let gives_back = asked.form == HostForm::FromIter && reentered.is_empty();
         match outcome {
             Outcome::Done(held) => {
@@ -149,7 +151,8 @@ impl<P: Probe> Machine<'_, P> {
         }
     }
 
-    /// Updates the model with the events of an acquire whose slots the model does not contain yet.
+    /// Updates the model with the events of an acquire. The model does not contain the slots of the
+    /// current acquire yet.
     pub(super) fn note_happenings(
         &mut self,
         asked: &HostAcquire,
@@ -159,7 +162,7 @@ impl<P: Probe> Machine<'_, P> {
         let marks = asked.kind.marks();
         let (account, contents) = self.model.account_and_contents();
         if asked.form == HostForm::FromIter {
-            // The model does not see the vector that collects the elements.
+            // The model cannot observe the vector that collects the elements.
             account.may_have_reserved(reentered + 2);
             contents.lose_track();
         }

@@ -1,4 +1,4 @@
-//! An inner scope of a random program that keeps one slice when the scope ends.
+//! An inner scope of a random program, from which one slice is kept.
 
 use pool_core::{PoolBackend, PoolError, Scope};
 
@@ -12,21 +12,21 @@ use crate::ledger::BlockCounts;
 use crate::panics::catch_quietly;
 use crate::probe::{Probe, Watching};
 
-/// The steps of the inner scope.
+/// The steps that run in the inner scope.
 struct Body<'b, 'p, 'o, 's, P: Probe> {
     machine: &'b mut Machine<'p, P>,
     frame: &'b mut Frame<'o, 's, P>,
     keep: &'b Keep,
     happenings: Happenings,
-    /// The outcome of the steps.
+    /// The result of running the steps.
     flow: Flow,
-    /// The blocks that the backend held before the slice was acquired.
+    /// The blocks that the backend had allocated before the slice was acquired.
     before: Option<BlockCounts>,
 }
 
 impl<P: Probe> Body<'_, '_, '_, '_, P> {
-    /// Updates the model with the events that occurred while the slice was acquired. Returns `true`
-    /// if code that creates elements ran.
+    /// Updates the model with the events of the slice's acquire. Returns `true` if code that
+    /// creates elements was called.
     fn note_happenings(&mut self) -> bool {
         self.machine.note_happenings(&self.keep.acquire, &self.happenings, 0);
         self.happenings.entered.take()
@@ -71,8 +71,8 @@ impl<P: Probe> KeepBody<P::Backend> for Body<'_, '_, '_, '_, P> {
 }
 
 impl<P: Probe> Machine<'_, P> {
-    /// Keeps a slice of an inner scope, and stores it in the frame. Checks that everything else is
-    /// as before.
+    /// Keeps a slice from an inner scope, and stores it in the frame. Checks that everything else
+    /// is unchanged.
     pub(super) fn run_keep<'s>(
         &mut self,
         scope: &mut Scope<'s, P::Backend>,
@@ -95,7 +95,7 @@ impl<P: Probe> Machine<'_, P> {
         let kept = catch_quietly(|| forms.keep(scope, &keep.acquire, keep.part, seed, &mut body));
         let flow = body.flow;
         if kept.is_err() {
-            // If the slice was acquired before the panic, the model already contains it.
+            // If the slice was acquired before the panic, the model already contains the slice.
             let entered = body.note_happenings();
             body.machine.tally.host.panics += u64::from(entered);
             body.machine.took(usize::from(entered));
@@ -126,8 +126,8 @@ impl<P: Probe> Machine<'_, P> {
         }
     }
 
-    /// Runs the steps for a backend that cannot keep slices. The slice is acquired after the inner
-    /// scope instead.
+    /// Runs the steps with a backend that cannot keep slices, and acquires the slice after the
+    /// inner scope.
     fn run_without_keeping<'s>(
         &mut self,
         scope: &mut Scope<'s, P::Backend>,

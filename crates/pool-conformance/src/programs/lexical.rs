@@ -1,4 +1,4 @@
-//! The interpreter of lexical programs. Each scope uses one Rust stack frame.
+//! The interpreter of lexical programs, which uses one Rust stack frame for each scope.
 
 use std::mem::forget;
 
@@ -13,21 +13,22 @@ use crate::ledger::Refusal;
 use crate::panics::{catch_planned, panic_as_planned};
 use crate::probe::{Probe, Watching};
 
-/// The outcome of a scope's steps.
+/// The result of running the steps of a scope.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Flow {
     /// The scope ended after its last step.
     Done,
-    /// The scope was left early, and this many of its enclosing scopes must also be left.
+    /// The scope was left early. The given number of enclosing scopes must also be left.
     Leave(usize),
 }
 
-/// The maximum number of slots. The model compares every pair of views, and would take too long
-/// with more slots.
+/// The maximum number of slots. With more slots, the model would take too long, because it compares
+/// every pair of views.
 const MOST_SLOTS: usize = 160;
 
 impl<P: Probe> Machine<'_, P> {
-    /// Runs a whole program. The refusals set on the backend stay in effect.
+    /// Runs a whole program. If the backend already refuses allocations, it continues to refuse
+    /// them.
     pub(super) fn run_lexical(mut self, program: &LexicalProgram) -> Tally {
         self.probe.forget_peak();
         self.model.open(program.setting, self.probe.held());
@@ -35,7 +36,7 @@ impl<P: Probe> Machine<'_, P> {
             let made = Pool::with_config(self.probe.context(), program.setting.config());
             let mut pool: Pool<P::Backend> = made.expect("a valid setting");
             for round in &program.rounds {
-                // If a panic ends a round, the next round begins.
+                // If a round ends with a panic, the next round begins.
                 let finished = catch_planned(|| self.run_round(&mut pool, round));
                 self.tally.panics += u64::from(finished.is_none());
                 self.model.give_back(0);
@@ -53,7 +54,7 @@ impl<P: Probe> Machine<'_, P> {
     fn run_round(&mut self, pool: &mut Pool<P::Backend>, round: &Round) {
         match round {
             Round::Scope(nested) => {
-                // A stack may allocate here, because it merges its chunks.
+                // A stack may allocate when a scope is opened, because it merges its chunks.
                 let mut scope = self.call_plain(|| pool.scope());
                 self.run_nested(&mut scope, &mut Frame::outermost(), nested);
             }
@@ -75,8 +76,8 @@ impl<P: Probe> Machine<'_, P> {
         }
     }
 
-    /// Checks, at the end of a program, that acquires still work and return disjoint memory with
-    /// the right contents.
+    /// Checks, after a program, that acquires still work and return disjoint memory with the
+    /// expected contents.
     fn check_usable(&mut self, pool: &mut Pool<P::Backend>) {
         let room = Setting { byte_limit: None, ..self.model.account().setting };
         self.run_round(pool, &Round::Configure(room));
@@ -90,7 +91,7 @@ impl<P: Probe> Machine<'_, P> {
         assert!(catch_planned(|| self.run_round(pool, &Round::Scope(nested))).is_some());
     }
 
-    /// Runs steps in a scope whose views are stored in `frame`.
+    /// Runs steps in a scope, and stores the views of the scope in `frame`.
     pub(super) fn run_steps<'s>(
         &mut self,
         scope: &mut Scope<'s, P::Backend>,
@@ -138,7 +139,7 @@ impl<P: Probe> Machine<'_, P> {
         Flow::Done
     }
 
-    /// Runs a helper that acquires through a shared reference in its caller's scope.
+    /// Runs a helper function that acquires in its caller's scope through a shared reference.
     fn help<'s>(
         &mut self,
         scope: &Scope<'s, P::Backend>,
@@ -164,7 +165,8 @@ impl<P: Probe> Machine<'_, P> {
         }
     }
 
-    /// Writes new contents to one of the live views, counted from the innermost scope outwards.
+    /// Writes new contents to one of the live views. Views are counted from the innermost scope
+    /// outwards.
     fn rewrite(&mut self, frame: &mut Frame<'_, '_, P>, pick: usize) {
         let count = frame.count();
         if count > 0 {
@@ -173,8 +175,8 @@ impl<P: Probe> Machine<'_, P> {
         }
     }
 
-    /// Opens a scope as often as the program requests. Checks after each time that everything is as
-    /// before.
+    /// Opens a scope the number of times that the program specifies. After each time, checks that
+    /// everything outside the scope is unchanged.
     pub(super) fn run_nested<'s>(
         &mut self,
         scope: &mut Scope<'s, P::Backend>,
@@ -195,7 +197,8 @@ impl<P: Probe> Machine<'_, P> {
         Flow::Done
     }
 
-    /// Opens a scope once. While the scope is open, allocations fail as the program requests.
+    /// Opens a scope once. While the scope is open, the backend refuses the allocations that the
+    /// program specifies.
     fn run_refusing(
         &mut self,
         scope: &mut Scope<'_, P::Backend>,
@@ -234,8 +237,8 @@ impl<P: Probe> Machine<'_, P> {
                 let mut inner = scope.scope();
                 let mut views = Frame::within(frame);
                 let flow = self.run_steps(&mut inner, &mut views, steps);
-                // The views are forgotten, but their records are kept so that the test does not
-                // leak memory.
+                // The views are forgotten, but the test drops its own records of them, so that the
+                // test leaks no memory.
                 for view in views.views.drain(..) {
                     view.forget();
                 }
@@ -251,7 +254,8 @@ impl<P: Probe> Machine<'_, P> {
         }
     }
 
-    /// Runs steps in a scope of another pool, while the current pool is not used.
+    /// Runs steps in a scope of another pool. The current pool is not used while the other pool's
+    /// scope is open.
     fn run_beside(&mut self, frame: &mut Frame<'_, '_, P>, setting: Setting, steps: &[Step]) {
         self.probe.forget_peak();
         self.model.open(setting, self.probe.held());
@@ -271,7 +275,7 @@ impl<P: Probe> Machine<'_, P> {
         }
     }
 
-    /// Runs a helper that receives `&mut Scope` and opens its own scope inside.
+    /// Runs a helper function that receives `&mut Scope` and opens its own scope.
     #[inline(never)]
     fn by_reference(
         &mut self,
@@ -283,7 +287,8 @@ impl<P: Probe> Machine<'_, P> {
         self.run_steps(&mut inner, &mut Frame::within(frame), steps)
     }
 
-    /// Runs a helper that receives a scope by value and returns the views that it acquired.
+    /// Runs a helper function that receives a scope by value and returns the views that it
+    /// acquired.
     #[inline(never)]
     fn by_value<'o, 's>(
         &mut self,

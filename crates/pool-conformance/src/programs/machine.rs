@@ -1,5 +1,5 @@
-//! The part that all interpreters share: calls to the library that may be refused or panic, and the
-//! checks after each call.
+//! The code that all interpreters share. The shared code calls the library, which may refuse a
+//! request or panic, and performs the checks after each call.
 
 use std::any::Any;
 use std::panic::resume_unwind;
@@ -13,10 +13,11 @@ use crate::ledger::BlockCounts;
 use crate::panics::{catch_quietly, is_in_allocation, is_planned, panic_as_planned, text};
 use crate::probe::{Failure, Probe, Watching};
 
-/// The number of slots in a table. After these, the library starts another table.
+/// The number of slots in a slot table. If a program needs more slots, the library creates another
+/// table.
 const SLOTS_OF_A_TABLE: usize = 31;
 
-/// Runs programs against both a backend and the model.
+/// Runs programs on a backend and on the model.
 pub(super) struct Machine<'p, P: Probe> {
     pub(super) probe: &'p P,
     pub(super) checks: Checks<'p, P>,
@@ -37,7 +38,7 @@ impl<'p, P: Probe> Machine<'p, P> {
         Self { probe, checks: Checks::new(probe), model: Model::new(P::HAS_SLOTS), tally }
     }
 
-    /// Calls the library, which may return an error or panic.
+    /// Calls a library function that may return an error or panic.
     pub(super) fn call<V>(call: impl FnOnce() -> Result<V, Failure<P>>) -> Outcome<P, V> {
         match catch_quietly(call) {
             Ok(Ok(value)) => Outcome::Done(value),
@@ -46,15 +47,15 @@ impl<'p, P: Probe> Machine<'p, P> {
         }
     }
 
-    /// Calls the library in a way that cannot return an error, and returns the result. If the
-    /// backend panics on request, that panic propagates.
+    /// Calls a library function that cannot return an error, and returns its result. If the backend
+    /// panics on request, the panic propagates.
     pub(super) fn call_plain<V>(&self, call: impl FnOnce() -> V) -> V {
         let before = self.probe.held();
         catch_quietly(call).unwrap_or_else(|payload| self.unwind(payload, before))
     }
 
     /// Checks that a panic was planned, or that its message belongs to an error that the model
-    /// expects. Then resumes the panic.
+    /// expects, and resumes the panic.
     pub(super) fn unwind(&self, payload: Box<dyn Any + Send>, before: Option<BlockCounts>) -> ! {
         if is_planned(payload.as_ref()) {
             resume_unwind(payload);
@@ -68,7 +69,7 @@ impl<'p, P: Probe> Machine<'p, P> {
         panic_as_planned()
     }
 
-    /// Records that the next slots were also handed out.
+    /// Records that the given number of slots was handed out.
     pub(super) fn took(&mut self, slots: usize) {
         let account = self.model.account();
         account.took(slots);
@@ -83,7 +84,7 @@ impl<'p, P: Probe> Machine<'p, P> {
         self.tally.hot_acquires += acquires.saturating_sub(stats.cold_acquires);
     }
 
-    /// Checks that the model expects an error, and that the numbers in the error are right.
+    /// Checks that the model expects the error, and that the numbers in the error are correct.
     pub(super) fn check_error(
         &mut self,
         error: &Failure<P>,
@@ -107,7 +108,7 @@ impl<'p, P: Probe> Machine<'p, P> {
         self.check_stats(stats);
     }
 
-    /// Checks that the backend holds only the blocks of active slots.
+    /// Checks that only active slots have blocks.
     pub(super) fn check_nothing_idle(&mut self) {
         let held = self.probe.held();
         self.model.account().check_nothing_idle(held);
@@ -120,13 +121,13 @@ impl<'p, P: Probe> Machine<'p, P> {
         }
     }
 
-    /// Compares a pool's numbers with the model.
+    /// Compares the statistics of a pool with the model.
     pub(super) fn check_stats(&mut self, stats: &PoolStats) {
         let held = self.probe.held();
         self.model.account().check(stats, held);
     }
 
-    /// Compares a scope with the model.
+    /// Compares the statistics of a scope with the model.
     pub(super) fn check_scope(&mut self, scope: &Scope<'_, P::Backend>) {
         if P::HAS_SLOTS {
             assert_eq!(
@@ -138,7 +139,8 @@ impl<'p, P: Probe> Machine<'p, P> {
         self.check_stats(&scope.stats());
     }
 
-    /// Trims or compacts, and checks that the reported bytes match those that the backend freed.
+    /// Calls `trim` or `compact`, and checks that the reported number of bytes equals the number of
+    /// bytes that the backend freed.
     pub(super) fn release(&mut self, call: impl FnOnce() -> ReleaseReport) -> ReleaseReport {
         let before = self.probe.held();
         let released = self.call_plain(call);
@@ -149,7 +151,7 @@ impl<'p, P: Probe> Machine<'p, P> {
         released
     }
 
-    /// Trims, and checks that every idle block has been freed.
+    /// Calls `trim`, and checks that every idle block was freed.
     pub(super) fn trim(&mut self, mut call: impl FnMut() -> ReleaseReport) {
         let before = self.probe.held();
         let released = self.release(&mut call);

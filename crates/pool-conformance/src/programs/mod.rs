@@ -1,18 +1,20 @@
-//! Random programs that use a pool, checked against a naive model.
+//! Random programs that use a pool. Each program is checked against a naive model.
 //!
 //! A [`LexicalProgram`] nests scopes, helper functions, panics, early returns, trims and failing
-//! allocations in a `Pool`. A [`DynamicProgram`] acquires, checkpoints, rewinds and splits a
-//! `DynamicPool`. The interpreter uses one Rust stack frame per scope, which holds the scope's
-//! views. The model records the byte range and the contents of every live view. The interpreter
-//! constantly checks that live views do not overlap, that their contents are intact, and that
-//! limits hold. It also checks that active slots, bytes and growths match the model and the
-//! backend, and that every block is freed together with its pool.
+//! allocations in a `Pool`. A [`DynamicProgram`] calls `acquire`, `checkpoint`, `rewind` and
+//! `split` on a `DynamicPool`. The interpreter uses one Rust stack frame for each scope, which
+//! contains the views of the scope. The model records the byte range and the contents of every live
+//! view. The interpreter continually checks that live views do not overlap, that their contents are
+//! intact, and that limits hold. The interpreter also checks that active slots, bytes and growths
+//! match the model and the backend. After each program, the interpreter checks that every block was
+//! freed when its pool was dropped.
 //!
-//! On the host, programs also use elements of any `Copy` type, uninitialised room, vectors, and
-//! slices that are kept. Later reads find zeros in the bytes that these leave behind in a block.
+//! With a host backend, programs also use elements of any `Copy` type, uninitialised room, vectors,
+//! and slices that are kept. These elements leave bytes in a block, and later reads must find zeros
+//! in such bytes.
 //!
-//! Programs are values: [`strategy`] generates random programs that shrink, and any test can run a
-//! program.
+//! Programs are values. The module [`strategy`] generates random programs that shrink, and a test
+//! can run any program.
 
 mod account;
 mod acquire;
@@ -49,13 +51,14 @@ use crate::panics::{catch_quietly, text};
 use crate::probe::{Probe, Watching};
 use machine::Machine;
 
-/// Returns how many random programs a property test runs. The variable `POOL_TEST_CASES` sets the
-/// number. The default is 2,000, or 25 under Miri, or 200 in a browser, which has no environment
-/// variables.
+/// Returns the number of random programs that a property test runs. The environment variable
+/// `POOL_TEST_CASES` sets the number of random programs. By default, a property test runs 2,000
+/// random programs, or 25 under Miri. In a browser, which has no environment variables, a property
+/// test runs 200 random programs.
 ///
 /// # Panics
 ///
-/// If the variable is not a number.
+/// Panics if the environment variable is not a number.
 #[must_use]
 pub fn test_cases() -> u32 {
     let cases = if cfg!(miri) {
@@ -73,27 +76,29 @@ fn number(variable: &str) -> Option<u32> {
     Some(text.parse().unwrap_or_else(|_| panic!("{variable} must be a number, not {text:?}")))
 }
 
-/// Returns the source of a property test's programs. The programs are the same in every run, and
-/// differ for each value of the variable `POOL_TEST_SEED`.
+/// Returns the test runner that generates the programs of a property test. The generated programs
+/// are the same in every run. Another value of the environment variable `POOL_TEST_SEED` selects
+/// different programs.
 #[must_use]
 pub fn runner(cases: u32) -> TestRunner {
     let config = Config { cases, failure_persistence: None, ..Config::default() };
-    // This is the simplest generator. A better one, whose streams can be split, would take seconds
-    // under Miri.
+    // The XorShift generator is the simplest random number generator. A better generator, whose
+    // streams can be split, would take several seconds under Miri.
     let mut seed = *b"pool test cases.";
     seed[..4].copy_from_slice(&number("POOL_TEST_SEED").unwrap_or(0).to_le_bytes());
     TestRunner::new_with_rng(config, TestRng::from_seed(RngAlgorithm::XorShift, &seed))
 }
 
-/// Runs `test` with `cases` random values. If the test fails, shrinks the first failing value.
+/// Runs `test` with `cases` random values. If the test fails, the function shrinks the first
+/// failing value.
 ///
 /// # Panics
 ///
-/// If `test` panics. The message contains the test's own message, and the smallest failing value
-/// found.
+/// Panics if `test` panics. The panic message contains the message of the test, and the smallest
+/// failing value that was found.
 pub fn for_all<S: Strategy>(cases: u32, strategy: &S, test: impl Fn(S::Value)) {
     let outcome = runner(cases).run(strategy, |value| {
-        // Shrinking causes many failures. Only the smallest one is printed, at the end.
+        // Shrinking causes many failures. Only the smallest failure is printed, at the end.
         catch_quietly(|| test(value))
             .map_err(|payload| TestCaseError::fail(text(payload.as_ref()).to_owned()))
     });
@@ -106,7 +111,7 @@ pub fn for_all<S: Strategy>(cases: u32, strategy: &S, test: impl Fn(S::Value)) {
 ///
 /// # Panics
 ///
-/// If the pool and the model disagree.
+/// Panics if the pool and the model disagree.
 pub fn run_random_lexical<P: Probe>(cases: u32, probe: impl Fn() -> P) -> Tally {
     let sum = Cell::new(Tally::default());
     for_all(cases, &strategy::lexical_program(true), |program| {
@@ -121,7 +126,7 @@ pub fn run_random_lexical<P: Probe>(cases: u32, probe: impl Fn() -> P) -> Tally 
 ///
 /// # Panics
 ///
-/// If the pool and the model disagree.
+/// Panics if the pool and the model disagree.
 pub fn run_random_dynamic<P: Probe>(cases: u32, probe: impl Fn() -> P) -> Tally {
     let sum = Cell::new(Tally::default());
     for_all(cases, &strategy::dynamic_program(true), |program| {
@@ -136,7 +141,7 @@ pub fn run_random_dynamic<P: Probe>(cases: u32, probe: impl Fn() -> P) -> Tally 
 ///
 /// # Panics
 ///
-/// If the pool and the model disagree.
+/// Panics if the pool and the model disagree.
 pub fn run_lexical<P: Probe>(probe: &P, program: &LexicalProgram) -> Tally {
     let tally = Machine::new(probe).run_lexical(program);
     assert_all_freed(probe);
@@ -147,7 +152,7 @@ pub fn run_lexical<P: Probe>(probe: &P, program: &LexicalProgram) -> Tally {
 ///
 /// # Panics
 ///
-/// If the pool and the model disagree.
+/// Panics if the pool and the model disagree.
 pub fn run_dynamic<P: Probe>(probe: &P, program: &DynamicProgram) -> Tally {
     let tally = Machine::new(probe).run_dynamic(program);
     assert_all_freed(probe);

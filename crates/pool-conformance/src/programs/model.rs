@@ -1,4 +1,5 @@
-//! The naive model: every byte range that is handed out, and the account of every open pool.
+//! The naive model, which records every byte range that is handed out, and the account of every
+//! open pool.
 
 use super::account::Account;
 use super::contents::{Contents, Remains};
@@ -7,23 +8,23 @@ use crate::host::Extent;
 use crate::ledger::BlockCounts;
 use crate::probe::{Probe, Watching};
 
-/// The bytes of one live view.
+/// The bytes that one live view occupies.
 #[derive(Clone, Copy, Debug)]
 struct Range {
-    /// The index of the open pool that handed the view out.
+    /// The index of the open pool that handed out the view.
     pool: usize,
     slot: usize,
     start: usize,
     bytes: usize,
-    /// The start of the block that contains the view, if the backend can find it.
+    /// The start of the block that contains the view, if the backend counts its blocks.
     block: Option<usize>,
 }
 
-/// The state that the pools should be in.
+/// The state in which all pools should be.
 #[derive(Debug)]
 pub(super) struct Model {
     live: Vec<Range>,
-    /// The open pools. The last one is in use, and the others are suspended.
+    /// The open pools. The last pool is in use, and all other pools are suspended.
     accounts: Vec<Account>,
     /// The contents of the blocks of all pools.
     pub(super) contents: Contents,
@@ -32,19 +33,19 @@ pub(super) struct Model {
 }
 
 impl Model {
-    /// Creates the state that applies before any pool is created.
+    /// Creates the state before any pool exists.
     pub(super) fn new(has_slots: bool) -> Self {
         let contents = Contents::new(has_slots);
         Self { live: Vec::new(), accounts: Vec::new(), contents, last_seed: 0, has_slots }
     }
 
-    /// Returns a seed whose contents have not been written before.
+    /// Returns a seed that has not been used before.
     pub(super) fn new_seed(&mut self) -> u64 {
         self.last_seed += 1;
         self.last_seed
     }
 
-    /// Records that a pool was created. The pool is in use until it is closed.
+    /// Records that a pool was created. The new pool is in use until it is closed.
     pub(super) fn open(&mut self, setting: Setting, held: Option<BlockCounts>) {
         self.accounts.push(Account::open(setting, held, self.has_slots));
     }
@@ -68,7 +69,7 @@ impl Model {
         (self.accounts.last_mut().expect("an open pool"), &mut self.contents)
     }
 
-    /// Records that the pool in use has taken back all slots from `active` on.
+    /// Records that the slot `active` and all slots after it were returned to the pool in use.
     pub(super) fn give_back(&mut self, active: usize) {
         let pool = self.accounts.len() - 1;
         self.live.retain(|range| range.pool != pool || range.slot < active);
@@ -105,8 +106,8 @@ impl Model {
         self.live.push(new);
     }
 
-    /// Records that a view of this many bytes was handed out recycled. Returns what those bytes may
-    /// contain.
+    /// Records that a view of this number of bytes was handed out with recycled contents. Returns
+    /// the bytes of the view that must be zero.
     pub(super) fn read<P: Probe>(&mut self, probe: &P, start: usize, bytes: usize) -> Remains {
         match probe.place_of(start) {
             Some((block, offset)) if bytes > 0 => self.contents.read(block, offset..offset + bytes),
@@ -114,14 +115,15 @@ impl Model {
         }
     }
 
-    /// Records that a view of this many bytes was handed out for writing.
+    /// Records that a view of this number of bytes was handed out for writing.
     pub(super) fn write<P: Probe>(&mut self, probe: &P, start: usize, bytes: usize) {
         if let Some((block, offset)) = probe.place_of(start) {
             self.contents.write(block, offset..offset + bytes);
         }
     }
 
-    /// Like [`write`](Self::write), for a host slice, which may mark its slot.
+    /// Records a host slice that was handed out for writing, in the same way as
+    /// [`write`](Self::write). A host slice may mark its slot.
     pub(super) fn write_host<P: Probe>(&mut self, probe: &P, extent: Extent, marks: bool) {
         let Some((block, offset)) = probe.place_of(extent.start) else { return };
         if marks {

@@ -1,5 +1,5 @@
-//! Acquires of a dynamic program, each named by a handle; arrays that are borrowed in pairs; and
-//! handles that another pool created.
+//! The acquires of a dynamic program. Each acquired array is named by a handle. The module also
+//! borrows arrays in pairs, and tries handles that another pool created.
 
 use std::cell::Cell;
 
@@ -15,8 +15,8 @@ use crate::panics::panic_as_planned;
 use crate::probe::{Failure, Probe, Watching};
 
 impl<P: Probe> Machine<'_, P> {
-    /// Acquires in a dynamic pool. A shape counts as a slice whose length is the product of the
-    /// shape's lengths.
+    /// Acquires an array in a dynamic pool. An array with a shape is acquired as a slice, whose
+    /// length is the product of the shape's lengths.
     pub(super) fn name(&mut self, subject: &mut Subject<P>, kind: Kind, form: &Form) {
         with_kind!(kind, Array => match form {
             &Form::Flat(fill, length) => self.name_flat::<Array>(subject, kind, fill, length),
@@ -95,7 +95,8 @@ impl<P: Probe> Machine<'_, P> {
             }
             Outcome::Refused(error) => self.refused_name(subject, &error, before),
             Outcome::Panicked(payload) => {
-                // The slot was taken before the first element was created, and has no handle.
+                // The slot was handed out before the first element was created, and no handle
+                // refers to it.
                 self.took(usize::from(entered.get()));
                 self.model.contents.lose_track();
                 self.unwind(payload, before)
@@ -114,8 +115,8 @@ impl<P: Probe> Machine<'_, P> {
         }
     }
 
-    /// Calls an acquire. Returns `None` if the acquire was refused for a reason that the model
-    /// expects.
+    /// Calls an acquire method. Returns `None` if the acquire was refused for a reason that the
+    /// model expects.
     fn take_named<T>(
         &mut self,
         subject: &mut Subject<P>,
@@ -146,7 +147,8 @@ impl<P: Probe> Machine<'_, P> {
         assert_eq!(subject.pool.trim(), ReleaseReport::default(), "refused with idle blocks left");
     }
 
-    /// Checks an array that was just named, updates the model, and writes new contents.
+    /// Checks an array that was just named, updates the model, and writes new contents to the
+    /// array.
     fn note<T: Sample>(
         &mut self,
         subject: &mut Subject<P>,
@@ -177,8 +179,8 @@ impl<P: Probe> Machine<'_, P> {
         subject.entries.push(Entry::new(kind, handle, slot, (start, length), seed));
     }
 
-    /// Borrows two arrays of one kind at the same time. Writes to them if both are live and
-    /// different; otherwise checks the error.
+    /// Borrows two arrays of the same element type at the same time. If both arrays are live and
+    /// different, writes to them. If the arrays are stale or the same, checks the error.
     pub(super) fn rewrite_pair(&mut self, subject: &mut Subject<P>, first: usize, second: usize) {
         if subject.entries.is_empty() {
             return;
@@ -214,10 +216,10 @@ impl<P: Probe> Machine<'_, P> {
         }
     }
 
-    /// Uses a handle that another pool created, for a slot that is live in both pools.
+    /// Looks up a handle that another pool created. The slot of the handle is live in both pools.
     pub(super) fn try_foreign<T: Sample>(&mut self, subject: &mut Subject<P>) {
         let mut other = DynamicPool::<P::Backend>::new(self.probe.context());
-        // The array is empty, so that the backend's counts remain those of the pool in use.
+        // The array is empty, so that the backend's counts still belong to the pool in use.
         let handle = other.acquire_zeroed::<T>(0);
         match subject.pool.get(handle) {
             Err(PoolError::ForeignHandle { pool, made_by }) => assert_ne!(pool, made_by),

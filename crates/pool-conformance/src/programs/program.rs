@@ -1,4 +1,4 @@
-//! Programs as values: the operations that a random program performs on a pool.
+//! Programs as values. A program lists the operations that an interpreter performs on a pool.
 
 use pool_core::{Compaction, PoolConfig};
 
@@ -11,18 +11,18 @@ use crate::ledger::Refusal;
 pub struct LexicalProgram {
     /// The pool's configuration.
     pub setting: Setting,
-    /// The rounds that run on the pool, one after another.
+    /// The rounds, which run on the pool one after another.
     pub rounds: Vec<Round>,
 }
 
-/// The configuration of a program's pool.
+/// The configuration of the pool that a program uses.
 #[derive(Clone, Copy, Debug)]
 pub struct Setting {
-    /// The byte limit, or `None` for no limit.
+    /// The byte limit, or `None` if there is no limit.
     pub byte_limit: Option<usize>,
-    /// The growth factor.
+    /// The factor by which blocks grow.
     pub growth_factor: f64,
-    /// `true` if handed-out memory is poisoned.
+    /// `true` if the pool poisons memory before handing it out.
     pub poison: bool,
     /// `true` if every acquire receives a new block.
     pub fresh: bool,
@@ -33,7 +33,7 @@ pub struct Setting {
 }
 
 impl Setting {
-    /// Returns the setting as a configuration.
+    /// Returns the setting as a pool configuration.
     #[must_use]
     pub fn config(&self) -> PoolConfig {
         PoolConfig::new()
@@ -53,99 +53,100 @@ impl Setting {
     }
 }
 
-/// A round: one operation on a pool that has no open scope.
+/// A round, which is one operation on a pool without open scopes.
 #[derive(Clone, Debug)]
 pub enum Round {
-    /// Opens a scope, as if it were nested in the pool itself.
+    /// Opens a scope, as if the scope were nested in the pool itself.
     Scope(Nested),
-    /// `Pool::trim`.
+    /// Calls `Pool::trim`.
     Trim,
-    /// `Pool::clear`.
+    /// Calls `Pool::clear`.
     Clear,
-    /// `Pool::compact`.
+    /// Calls `Pool::compact`.
     Compact(Compaction),
-    /// `Pool::sample_lengths`.
+    /// Calls `Pool::sample_lengths`.
     Sample,
-    /// `Pool::configure`.
+    /// Calls `Pool::configure`.
     Configure(Setting),
 }
 
-/// A step: one operation in an open scope.
+/// A step, which is one operation in an open scope.
 #[derive(Clone, Debug)]
 pub enum Step {
-    /// Acquires, and keeps the view until the scope is left.
+    /// Acquires an array, and keeps its view until the scope is left.
     Acquire(Acquire),
-    /// Acquires with a method that only host scopes provide, and keeps the slice until the scope is
-    /// left.
+    /// Acquires a slice with a method that only scopes of host backends provide, and keeps the
+    /// slice until the scope is left.
     Host(HostAcquire),
     /// Keeps a slice that is acquired in an inner scope.
     Keep(Keep),
     /// Calls a helper function that receives `&Scope` and acquires in this scope.
     Helper(Vec<Acquire>),
-    /// Makes many small acquires, in order to fill slot tables.
+    /// Acquires many small arrays, so that slot tables become full.
     Burst(Kind, usize),
     /// Writes new contents to a live view of this scope or of an outer scope.
     Rewrite(usize),
     /// Compares every live view with the model.
     Verify,
-    /// `Scope::trim`.
+    /// Calls `Scope::trim`.
     Trim,
-    /// `Scope::compact`.
+    /// Calls `Scope::compact`.
     Compact(Compaction),
-    /// `Scope::sample_lengths`.
+    /// Calls `Scope::sample_lengths`.
     Sample,
     /// Opens an inner scope.
     Nested(Nested),
-    /// Creates another pool and opens a scope of it, while this scope is open.
+    /// Creates another pool and opens a scope in it, while this scope is open.
     Beside(Setting, Vec<Step>),
-    /// Panics. An enclosing [`Style::Caught`] scope, or the program, catches the panic.
+    /// Panics. The panic is caught by an enclosing [`Style::Caught`] scope, or by the interpreter.
     Panic,
-    /// Leaves the scope, and this many of its enclosing scopes.
+    /// Leaves the scope, and this number of its enclosing scopes.
     Leave(usize),
 }
 
-/// An inner scope and its steps.
+/// An inner scope, and the steps that run in it.
 #[derive(Clone, Debug)]
 pub struct Nested {
-    /// The kind of owner that holds the scope.
+    /// The method of opening and owning the scope.
     pub style: Style,
     /// The number of times that the scope is opened, one after another.
     pub times: usize,
-    /// The allocations that fail while the scope is open.
+    /// The rule for allocations that the backend refuses while the scope is open.
     pub refusal: Option<Refusal>,
-    /// The steps in the scope.
+    /// The steps that run in the scope.
     pub steps: Vec<Step>,
 }
 
-/// An inner scope that keeps one slice.
+/// An inner scope from which one slice is kept.
 #[derive(Clone, Debug)]
 pub struct Keep {
-    /// The steps before the slice is acquired. If these steps leave the scope, nothing is kept.
+    /// The steps that run before the slice is acquired. If a step leaves the scope before the slice
+    /// is acquired, no slice is kept.
     pub steps: Vec<Step>,
-    /// The slice, acquired with a method that initialises its elements.
+    /// The call that acquires the slice, with a method that initialises its elements.
     pub acquire: HostAcquire,
-    /// The acquires after the slice.
+    /// The acquires that run after the slice has been acquired.
     pub after: Vec<Acquire>,
-    /// The range of the slice to keep. Both indices are taken modulo the length plus one. An array
-    /// is kept whole.
+    /// The range of the slice that is kept. The start and the end of the kept range are taken
+    /// modulo the length plus one. An array is always kept as a whole.
     pub part: [usize; 2],
 }
 
-/// The kind of owner that holds an inner scope.
+/// The method of opening and owning an inner scope.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Style {
-    /// In a block of the same function.
+    /// The scope is opened in a block of the same function.
     Block,
-    /// By a function that receives `&mut Scope` and opens the inner scope.
+    /// A function receives `&mut Scope` and opens the inner scope.
     Reference,
-    /// By value, in a function that takes ownership of the scope.
+    /// A function takes ownership of the scope.
     Value,
-    /// By value, in a function that returns the scope's views. The views are used after the scope
-    /// value has been dropped.
+    /// A function takes ownership of the scope and returns its views. The views are used after the
+    /// scope value has been dropped.
     Kept,
-    /// The scope and its views are forgotten.
+    /// The scope and its views are passed to `mem::forget`.
     Forgotten,
-    /// Inside `catch_unwind`.
+    /// The scope is opened inside `catch_unwind`.
     Caught,
 }
 
@@ -154,38 +155,41 @@ pub enum Style {
 pub struct Acquire {
     /// The element type.
     pub kind: Kind,
-    /// The acquire method that is called, and the amount.
+    /// The acquire method that is called, and the number of elements.
     pub form: Form,
-    /// `true` to call the variant that panics, if there is a separate one.
+    /// `true` to call the variant that panics on failure, if such a variant exists.
     pub panics: bool,
 }
 
-/// An acquire method, and the amount.
+/// An acquire method, and the number of elements.
 #[derive(Clone, Debug)]
 pub enum Form {
     /// A slice of a given length.
     Flat(Fill, usize),
-    /// A slice with the same length as the newest live view of the scope.
+    /// A slice whose length equals the length of the newest live view in the scope.
     Like,
-    /// Element by element, by code that acquires in the same scope before each index that is a
-    /// multiple of `reenter_at`. The code panics before the element at `panic_at`.
+    /// A slice whose elements are created one at a time. The code that creates the elements
+    /// acquires in the same scope before each index that is a multiple of `reenter_at`, and panics
+    /// before the element at `panic_at`.
     With {
-        /// The length.
+        /// The number of elements.
         length: usize,
-        /// The code acquires before each index that is a multiple of this number; `None` means
-        /// never.
+        /// The code that creates elements acquires before each index that is a multiple of
+        /// `reenter_at`. If `reenter_at` is `None`, the code acquires nothing.
         reenter_at: Option<usize>,
-        /// The index before which the code panics; `None` means never.
+        /// The code that creates elements panics before the index `panic_at`. If `panic_at` is
+        /// `None`, the code does not panic.
         panic_at: Option<usize>,
     },
-    /// With a shape of fixed rank, from 1 to 6.
+    /// An array with a shape of fixed rank, from 1 to 6.
     Shaped(Fill, Vec<usize>),
-    /// With a shape of dynamic rank.
+    /// An array with a shape of dynamic rank.
     Dynamic(Fill, Vec<usize>),
-    /// Rows and columns, split at a row (modulo the number of rows) into two views.
+    /// A matrix with the given numbers of rows and columns, which is split into two views at a row.
+    /// The row of the split is taken modulo the number of rows.
     Split(usize, usize, usize),
-    /// A copy that receives a shape with one element less. The shape must be refused, and the copy
-    /// must stay unchanged.
+    /// A copy that receives a shape with one element less. The library must refuse the shape, and
+    /// the copy must not change.
     Misshapen,
     /// A request that no pool can fulfil.
     Impossible(Impossible),
@@ -194,75 +198,75 @@ pub enum Form {
 /// The contents of the elements when they are handed out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fill {
-    /// Bytes that an earlier use left behind.
+    /// The bytes that an earlier use of the memory left behind.
     Recycled,
     /// Zero bytes.
     Zeroed,
-    /// The same value in all elements.
+    /// All elements have the same value.
     Filled,
-    /// A copy of host memory.
+    /// The elements are copied from host memory.
     Copied,
 }
 
-/// A request that must be refused with a typed error.
+/// A request that must fail with a typed error.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Impossible {
-    /// More bytes than `isize::MAX`, in one dimension.
+    /// A slice of more than `isize::MAX` bytes.
     Length(usize),
-    /// A shape whose product overflows.
+    /// A shape whose product of lengths overflows.
     Product,
-    /// Two axes whose product overflows, next to an axis of length zero.
+    /// A shape with two axes whose product overflows, and with a third axis of length zero.
     ProductBesideZero,
-    /// Two axes whose product overflows, next to an axis of length zero, in a shape of dynamic
-    /// rank.
+    /// A shape of dynamic rank with two axes whose product overflows, and with a third axis of
+    /// length zero.
     DynamicProductBesideZero,
 }
 
 /// A program that uses one dynamic pool.
 #[derive(Clone, Debug)]
 pub struct DynamicProgram {
-    /// The pool's configuration.
+    /// The configuration of the pool.
     pub setting: Setting,
     /// The steps that run on the pool.
     pub steps: Vec<DynamicStep>,
 }
 
-/// A step: one operation on a dynamic pool.
+/// A step, which is one operation on a dynamic pool.
 #[derive(Clone, Debug)]
 pub enum DynamicStep {
-    /// Acquires with a value, a length and an element type. A shape counts as the product of its
-    /// lengths.
+    /// Acquires an array. An array with a shape is acquired as a slice, whose length is the product
+    /// of the shape's lengths.
     Acquire(Acquire),
-    /// Makes many small acquires.
+    /// Acquires many small arrays.
     Burst(Kind, usize),
-    /// `checkpoint`.
+    /// Calls `checkpoint`.
     Checkpoint,
-    /// `rewind`.
+    /// Calls `rewind`.
     Rewind,
-    /// `rewind_to`, with a depth modulo one more than the next depth. The depth is either valid or
-    /// just above the top.
+    /// Calls `rewind_to`. The depth is taken modulo one more than the next depth, so that it is
+    /// either valid or one above the top.
     RewindTo(usize),
-    /// `reset`.
+    /// Calls `reset`.
     Reset,
     /// Writes new contents through a handle, which may be live or stale.
     Rewrite(usize),
-    /// Writes to two arrays that are borrowed at the same time. The second number selects among the
-    /// arrays of the first one's type.
+    /// Writes to two arrays that are mutably borrowed at the same time. The second number selects
+    /// one of the arrays that have the same element type as the first array.
     RewritePair(usize, usize),
-    /// Tries a handle that another pool created.
+    /// Looks up a handle that another pool created.
     Foreign(Kind),
-    /// Opens a scope above the arrays, whose handles remain usable.
+    /// Opens a scope above the arrays, whose handles can still be used.
     Split(Vec<Step>),
-    /// `trim`.
+    /// Calls `trim`.
     Trim,
-    /// `clear`.
+    /// Calls `clear`.
     Clear,
-    /// `compact`.
+    /// Calls `compact`.
     Compact(Compaction),
-    /// `sample_lengths`.
+    /// Calls `sample_lengths`.
     Sample,
-    /// `configure`.
+    /// Calls `configure`.
     Configure(Setting),
-    /// Sets which future allocations fail.
+    /// Sets which future allocations the backend refuses.
     Refuse(Refusal),
 }

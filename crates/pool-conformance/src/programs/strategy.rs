@@ -1,9 +1,11 @@
-//! Random programs that shrink: the common steps, the rare steps, and the nesting depth.
+//! Generates random programs that shrink. The module determines which steps are common, which are
+//! rare, and how deeply scopes are nested.
 //!
-//! A program is generated from a list of random numbers, its choices. When the list ends, it reads
-//! as zeros. Programs are generated quickly, even if every step is interpreted, and a program
-//! shrinks together with its list. With fewer choices, a program ends earlier. With smaller
-//! choices, it takes the steps that come first in this file.
+//! A program is generated from a list of random numbers, which are called choices. After all
+//! choices of the list have been used, the remaining choices are zero. Programs are generated
+//! quickly from a list of choices, and a program shrinks together with its list. If the list of
+//! choices is shorter, the program ends earlier. If a choice is smaller, the program contains a
+//! step that is listed earlier in this file.
 
 use pool_core::Compaction;
 use proptest::collection::vec;
@@ -17,9 +19,9 @@ use crate::element::Kind;
 use crate::host::{HostAcquire, HostForm, HostKind};
 use crate::ledger::Refusal;
 
-/// The maximum number of choices in a program.
+/// The maximum number of choices from which a program is generated.
 const CHOICES: usize = if cfg!(miri) { 100 } else { 800 };
-/// The maximum number of scopes nested inside the outermost scope.
+/// The maximum number of scopes that are nested in the outermost scope.
 const DEPTH: usize = if cfg!(miri) { 3 } else { 5 };
 /// The maximum number of steps in a scope or in a dynamic program.
 const STEPS: usize = if cfg!(miri) { 4 } else { 9 };
@@ -28,7 +30,7 @@ const DYNAMIC_STEPS: usize = if cfg!(miri) { 12 } else { 40 };
 const ROUNDS: usize = if cfg!(miri) { 2 } else { 4 };
 /// The maximum number of times that a scope is opened, one after another.
 const TIMES: usize = if cfg!(miri) { 2 } else { 3 };
-/// The maximum number of acquires in a burst, which exceeds the size of a slot table.
+/// The maximum number of acquires in a burst, which exceeds the number of slots in a table.
 const BURST: usize = if cfg!(miri) { 34 } else { 70 };
 
 /// Generates lexical programs. If `refusals` is `true`, some allocations fail.
@@ -45,7 +47,7 @@ fn choices() -> impl Strategy<Value = Vec<u32>> {
     vec(any::<u32>(), CHOICES / 8..CHOICES)
 }
 
-/// The choices that have not been read yet.
+/// The choices that have not been used.
 struct Choices<'a> {
     left: std::slice::Iter<'a, u32>,
     refusals: bool,
@@ -73,7 +75,7 @@ impl<'a> Choices<'a> {
         self.below(10) >= 10 - times
     }
 
-    /// Chooses one of the values, with the given weights.
+    /// Chooses one of the values according to the given weights.
     fn one_of<T: Copy>(&mut self, weighted: &[(usize, T)]) -> T {
         let sum = weighted.iter().map(|(weight, _)| weight).sum();
         let mut number = self.below(sum);
@@ -129,7 +131,7 @@ impl<'a> Choices<'a> {
         }
     }
 
-    /// Chooses the steps of a scope in which scopes may be nested up to `depth` levels deep.
+    /// Chooses the steps of a scope. The steps may nest further scopes, up to `depth` levels deep.
     fn steps(&mut self, depth: usize) -> Vec<Step> {
         let count = self.below(STEPS);
         self.many(count, |choices| choices.step(depth))
@@ -175,7 +177,7 @@ impl<'a> Choices<'a> {
         Nested { style, times, refusal, steps: self.steps(depth) }
     }
 
-    /// Chooses a refusal that soon takes effect.
+    /// Chooses a refusal rule that takes effect soon.
     fn refusal(&mut self) -> Refusal {
         match self.below(4) {
             0 => Refusal::Once(self.below(5)),
@@ -289,13 +291,14 @@ impl<'a> Choices<'a> {
         self.one_of(&[(4, Fill::Recycled), (1, Fill::Zeroed), (1, Fill::Filled), (1, Fill::Copied)])
     }
 
-    /// Chooses a fill. A copy requires a rank that is known at compile time.
+    /// Chooses a fill. Copies are excluded, because a copy requires a rank that is known at compile
+    /// time.
     fn fill_of_any_rank(&mut self) -> Fill {
         self.one_of(&[(4, Fill::Recycled), (1, Fill::Zeroed), (1, Fill::Filled)])
     }
 
-    /// Chooses a length: usually a few elements, sometimes enough for a block to grow several
-    /// times, and rarely zero.
+    /// Chooses a length, which is usually a few elements. Some lengths are long enough for a block
+    /// to grow several times, and a few are zero.
     fn length(&mut self) -> usize {
         let (short, long) = if cfg!(miri) { (6, 16) } else { (20, 300) };
         match self.below(10) {
@@ -305,13 +308,14 @@ impl<'a> Choices<'a> {
         }
     }
 
-    /// Chooses the length of an axis. With six axes, an array has at most a few hundred elements.
+    /// Chooses the length of an axis. All lengths are short, so that an array with six axes has at
+    /// most a few hundred elements.
     fn axis(&mut self) -> usize {
         self.one_of(&[(1, 0), (6, 1), (6, 2), (2, 3)])
     }
 
-    /// Chooses a compaction that is sensible, eager or absurd; the fields are public, so users may
-    /// set any values.
+    /// Chooses a compaction that is sensible, eager or absurd. Absurd values are possible because
+    /// the fields are public.
     fn compaction(&mut self) -> Compaction {
         Compaction {
             factor: self.one_of(&[(1, 10.0), (1, 1.0), (1, 0.0), (1, f64::NAN), (1, -1.0)]),
@@ -344,7 +348,7 @@ impl<'a> Choices<'a> {
     fn dynamic_refusal(&mut self) -> DynamicStep {
         match self.refusal() {
             _ if !self.refusals => DynamicStep::Checkpoint,
-            // One in four of these steps ends all refusals.
+            // A quarter of the chosen refusal steps end all refusals.
             Refusal::Above(_) => DynamicStep::Refuse(Refusal::Never),
             other => DynamicStep::Refuse(other),
         }

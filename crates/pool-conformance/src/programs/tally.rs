@@ -1,40 +1,40 @@
-//! Counts of events in random programs, so that a test can verify that the programs reach the rare
-//! cases.
+//! Counts of the events in random programs. With the help of these counts, a test verifies that the
+//! programs reach rare cases.
 
 use std::ops::AddAssign;
 
 use super::host_tally::HostTally;
 
-/// A count of each event.
+/// The number of times that each event happened.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Tally {
-    /// Programs run.
+    /// The number of programs that were run.
     pub programs: u64,
-    /// Slots handed out.
+    /// The number of slots that were handed out.
     pub acquires: u64,
-    /// Acquires served by the hot path.
+    /// The number of acquires that the hot path served.
     pub hot_acquires: u64,
-    /// Slots beyond the first slot table.
+    /// The number of slots that were handed out beyond the first slot table.
     pub beyond_first_table: u64,
-    /// Acquires refused because of the byte limit.
+    /// The number of acquires that were refused because of the byte limit.
     pub over_limit: u64,
-    /// Acquires that failed because the backend refused an allocation.
+    /// The number of acquires that failed because the backend refused an allocation.
     pub out_of_memory: u64,
-    /// Panics that left at least one scope.
+    /// The number of panics that left at least one scope.
     pub panics: u64,
-    /// Trims and compactions that freed memory.
+    /// The number of trims and compactions that freed memory.
     pub releases: u64,
-    /// Shapes of dynamic rank found in the shape cache.
+    /// The number of shapes of dynamic rank that were found in the shape cache.
     pub shape_hits: u64,
-    /// Handles refused as stale.
+    /// The number of handles that were refused as stale.
     pub stale_handles: u64,
-    /// The acquire methods that only host scopes provide. All counts are zero if the backend is not
-    /// a host backend.
+    /// The counts for acquire methods that only scopes of host backends provide. For backends that
+    /// are not host backends, all counts of the host's methods are zero.
     pub host: HostTally,
 }
 
 impl Tally {
-    /// Returns every count with its name, except the counts of the host's methods.
+    /// Returns every count with its name, except the counts in `host`.
     #[must_use]
     pub fn numbers(&self) -> [(&'static str, u64); 10] {
         [
@@ -51,7 +51,7 @@ impl Tally {
         ]
     }
 
-    /// Returns the names of the events that never happened, except events of the host's methods.
+    /// Returns the names of all events that never happened, except the events in `host`.
     #[must_use]
     pub fn missing(&self) -> Vec<&'static str> {
         self.numbers().into_iter().filter(|&(_, count)| count == 0).map(|(name, _)| name).collect()

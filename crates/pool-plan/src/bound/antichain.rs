@@ -1,15 +1,15 @@
 //! The heaviest antichain of a partial order, computed with a maximum flow.
 //!
-//! Every element may send up to its weight to later elements, and receive up to its weight from
-//! earlier elements (weighted Dilworth). The minimum cut is a lightest set of elements that covers
-//! the relation. The remaining elements are the heaviest antichain.
+//! Each element may send up to its weight to later elements, and receive up to its weight from
+//! earlier elements (weighted Dilworth). The minimum cut is the lightest set of elements that
+//! covers the relation. The elements outside the minimum cut form the heaviest antichain.
 
 use std::cmp::Reverse;
 
 use super::transport::Transport;
 use crate::bits::{BitMatrix, ones};
 
-/// Returns the elements of a heaviest antichain, without those of weight 0. Returns `None` if
+/// Returns the elements of a heaviest antichain, without elements of weight 0. Returns `None` if
 /// `is_needed` returned `false` before the flow was complete.
 pub(super) fn heaviest(
     precedes: &BitMatrix,
@@ -21,10 +21,12 @@ pub(super) fn heaviest(
     Some((0..weights.len()).filter(kept).collect())
 }
 
-/// Returns an antichain that no element can be added to. It may not be the heaviest. The function
-/// builds two such antichains and returns the heavier one. The first contains `start`, which must
-/// be an antichain. Further elements are added in descending order of weight.
-// Uncounted: runs once for each element, after the budget of the flow has ended.
+/// Returns an antichain to which no further element can be added. The returned antichain is not
+/// necessarily the heaviest one. The function builds one antichain from the elements of `start` and
+/// another one from scratch, and returns the heavier one. `start` must be an antichain. Further
+/// elements are added to an antichain in descending order of weight.
+// Uncounted: the loop needs no counter, because the function only handles each element once, after
+// the budget of the flow has ended.
 pub(super) fn maximal(precedes: &BitMatrix, weights: &[u64], start: &[usize]) -> Vec<usize> {
     let mut heavy: Vec<usize> = (0..weights.len()).filter(|&one| weights[one] > 0).collect();
     heavy.sort_by_key(|&one| Reverse(weights[one]));
@@ -37,11 +39,11 @@ pub(super) fn maximal(precedes: &BitMatrix, weights: &[u64], start: &[usize]) ->
     [extended(&[]), extended(start)].into_iter().max_by_key(weight).unwrap_or_default()
 }
 
-/// Mutually unordered elements, stored as bits.
+/// A set of mutually unordered elements, stored as bits.
 struct Antichain<'a> {
     precedes: &'a BitMatrix,
     kept: Vec<u64>,
-    /// The elements that come after some kept element.
+    /// The elements that come after at least one element of the antichain.
     after: Vec<u64>,
 }
 
@@ -51,8 +53,8 @@ impl<'a> Antichain<'a> {
         Self { precedes, kept: vec![0; words], after: vec![0; words] }
     }
 
-    /// Adds an element if it comes neither before nor after any kept element.
-    // Uncounted: reads the words of one row, once for each element.
+    /// Adds an element, unless it comes before or after an element of the antichain.
+    // Uncounted: the loop needs no counter, because each call reads the words of one row.
     fn add(&mut self, one: usize) {
         let later = self.precedes.row(one);
         let is_before = || later.iter().zip(&self.kept).any(|(later, kept)| later & kept != 0);
@@ -71,7 +73,8 @@ mod tests {
     use super::{Transport, heaviest, maximal};
     use crate::bits::BitMatrix;
 
-    /// A partial order with weights. Each element comes only before elements with higher numbers.
+    /// Generates a partial order and weights. Each element may only precede elements with higher
+    /// numbers.
     fn orders() -> impl Strategy<Value = (BitMatrix, Vec<u64>)> {
         (2..70_usize, 0..3_usize).prop_flat_map(|(count, density)| {
             let pairs = prop::collection::vec((0..count, 0..count), 0..count << density);
@@ -94,8 +97,9 @@ mod tests {
     proptest! {
         #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(500) })]
 
-        /// No flow of the network can exceed the total weight outside the antichain. If both are
-        /// equal, the flow and the antichain are optimal.
+        /// No flow of the network can exceed the total weight of the elements outside the
+        /// antichain. If the flow equals the weight outside the antichain, the flow and the
+        /// antichain are both optimal.
         #[test]
         fn the_antichain_weighs_what_the_flow_leaves((precedes, weights) in orders()) {
             prop_assert_eq!(heaviest(&precedes, &weights, &|| false), None);

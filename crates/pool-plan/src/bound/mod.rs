@@ -1,14 +1,14 @@
-//! The exact lower bounds, each with the buffers that prove it.
+//! Exact lower bounds on the peak, each with the buffers that prove the bound.
 //!
-//! The bound is the total size of the heaviest set of mutually conflicting buffers that can be
-//! computed exactly. In an interval problem, these are the buffers that are live at one time. In a
-//! graph, they are an antichain.
+//! The lower bound is the total size of the heaviest set of mutually conflicting buffers that can
+//! be computed exactly. In an interval problem, the conflicting buffers are all live at one time.
+//! In a graph, the conflicting buffers form an antichain.
 //!
 //! A buffer whose offset is a multiple of a granule is followed by padding, unless it is the
-//! topmost buffer of the set. The same bound is therefore also computed with the padded sizes of
-//! such buffers, less the largest padding in the set. This is repeated for each alignment of an
-//! interval problem, and done once for a graph, with its smallest alignment. The result is the
-//! largest of these bounds.
+//! topmost buffer of the set. A second bound is therefore computed with the padded sizes of the
+//! buffers, minus the largest padding in the set. For an interval problem, a bound with padded
+//! sizes is computed for each alignment. For a graph, a bound with padded sizes is computed only
+//! for the smallest alignment. The result is the largest of all bounds that were computed.
 
 mod antichain;
 mod sweep;
@@ -21,14 +21,15 @@ use crate::interval::IntervalProblem;
 use crate::item::Item;
 use crate::timeline::Timeline;
 
-/// A lower bound on the peak of every plan, and the buffers that prove it.
+/// A lower bound on the peak of every plan, with the buffers that prove it.
 #[derive(Clone, Debug, Eq, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 pub struct Bound {
     /// The lower bound in bytes.
     pub bytes: u64,
-    /// The indices of mutually conflicting buffers that together need these bytes, or of the single
-    /// buffer whose fixed offset requires them.
+    /// The indices of mutually conflicting buffers that together need this number of bytes. If a
+    /// fixed offset implies the bound, the list contains only the index of the buffer with this
+    /// offset.
     pub witness: Vec<usize>,
 }
 
@@ -42,7 +43,8 @@ impl IntervalProblem {
 
 impl Bound {
     /// Computes the lower bound for a timeline.
-    // Uncounted: makes some passes over the buffers for each alignment, before the first plan.
+    // Uncounted: the loop needs no counter, because only a few passes over the buffers are made for
+    // each alignment, before the first plan.
     pub(crate) fn on(timeline: &Timeline) -> Self {
         let mut granules: Vec<u64> = timeline.items.iter().map(|item| item.alignment).collect();
         granules.sort_unstable();
@@ -52,22 +54,23 @@ impl Bound {
 }
 
 impl HappensBeforeProblem {
-    /// Returns the maximum total size of mutually unordered buffers. This is a maximum-weight
-    /// antichain: the total weight less the maximum flow on the comparability relation (Dilworth
-    /// 1950, in its weighted form).
+    /// Returns the maximum total size of mutually unordered buffers, which form a maximum-weight
+    /// antichain. The maximum equals the total size of all buffers minus the maximum flow on the
+    /// comparability relation (Dilworth 1950, in its weighted form).
     #[must_use]
     pub fn lower_bound(&self) -> Bound {
         self.bound_while(&crate::order::precedence(self, 1), &[], &|| true)
     }
 
-    /// Does the same as [`lower_bound`](Self::lower_bound), but takes the relation as an argument.
-    /// For each buffer, the relation lists the buffers that begin after all of its uses.
+    /// Returns the same bound as [`lower_bound`](Self::lower_bound), but accepts the relation as an
+    /// argument. For each buffer, the relation lists all buffers that begin after the last use of
+    /// that buffer.
     ///
-    /// If `is_needed` returns `false` before the bound is found, the result may be lower. It is
-    /// then the weight of a set of buffers that are live at the same time in one order of the
-    /// operations, extended by other buffers that are unordered with them. `lifetimes` contains the
-    /// lifetimes in that order. None of the buffers that are live at the same time in some order
-    /// can come before another.
+    /// If `is_needed` returns `false` before the bound is found, the result may be lower than the
+    /// exact bound. The approximate result is the total size of buffers that are live at the same
+    /// time in one order of the operations, and of other buffers that are unordered with them.
+    /// `lifetimes` contains the lifetimes of the buffers in one order of the operations. If two
+    /// buffers are live at the same time in some order, neither of them precedes the other.
     pub(crate) fn bound_while(
         &self,
         precedes: &BitMatrix,
@@ -80,7 +83,7 @@ impl HappensBeforeProblem {
             fixed: one.offset,
         };
         let items: Vec<Item> = self.buffers().iter().map(item).collect();
-        // Computing a flow for each alignment would take too long.
+        // Computing a flow for every alignment would take too long.
         let least = items.iter().map(|item| item.alignment).min();
         best(&items, least.as_slice(), |weights| {
             antichain::heaviest(precedes, weights, is_needed).unwrap_or_else(|| {
@@ -91,8 +94,9 @@ impl HappensBeforeProblem {
     }
 }
 
-/// Returns the best bound that sets of conflicting buffers and fixed offsets prove.
-// Uncounted: makes some passes over the buffers, before the first plan.
+/// Returns the highest bound that sets of conflicting buffers and fixed offsets prove.
+// Uncounted: the loop needs no counter, because a few passes over the buffers are made before the
+// first plan.
 fn best(sizes: &[Item], granules: &[u64], heaviest: impl Fn(&[u64]) -> Vec<usize>) -> Bound {
     let weights: Vec<u64> = sizes.iter().map(|one| one.size).collect();
     let witness = heaviest(&weights);

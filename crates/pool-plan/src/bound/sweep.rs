@@ -1,11 +1,12 @@
-//! The heaviest set of buffers that are live at one time, found by a sweep over their starts and
-//! ends.
+//! Finds the heaviest set of buffers that are live at one time, by sweeping over the starts and
+//! ends of all buffers.
 
 use crate::timeline::Timeline;
 
-/// Returns the items of the section with the largest sum of `weights`, without those of weight 0.
-/// If several sections have the same sum, the first one is used.
-// Uncounted: makes one pass, before the first plan.
+/// Returns the items that are live in the section with the largest sum of `weights`, without items
+/// of weight 0. If several sections have the same sum, the function selects the first one.
+// Uncounted: the loop needs no counter, because one pass over the sections is made before the first
+// plan.
 pub(super) fn heaviest_section(timeline: &Timeline, weights: &[u64]) -> Vec<usize> {
     let totals = timeline.totals(weights);
     let most = totals.iter().copied().max().unwrap_or(0);
@@ -13,9 +14,10 @@ pub(super) fn heaviest_section(timeline: &Timeline, weights: &[u64]) -> Vec<usiz
     timeline.live_at(section).filter(|&item| weights[item] > 0).collect()
 }
 
-/// Returns the buffers that are live at the time with the largest sum of `weights`, or at the first
-/// of several such times. `live_spans` returns the spans during which a buffer is live.
-// Uncounted: sorts once, before the first plan.
+/// Returns the buffers that are live at the time with the largest sum of `weights`. If several
+/// times have the same sum, the function selects the first one. `live_spans` returns the spans
+/// during which a buffer is live.
+// Uncounted: the loop needs no counter, because the events are sorted once, before the first plan.
 pub(super) fn heaviest<S>(live_spans: impl Fn(usize) -> S, weights: &[u64]) -> Vec<usize>
 where
     S: IntoIterator<Item = (i64, i64)>,
@@ -27,7 +29,7 @@ where
             events.push((upper, false, weight));
         }
     }
-    // At equal times, ends come before starts.
+    // If a buffer ends at the time at which another begins, its end is processed first.
     events.sort_unstable();
     let (mut live, mut most, mut when) = (0_u64, 0_u64, None);
     for (time, begins, weight) in events {

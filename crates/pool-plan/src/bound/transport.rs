@@ -1,54 +1,57 @@
-//! Computes the maximum flow from elements to later elements, with blocking flows on level graphs
-//! (Dinic 1970) and without recursion.
+//! Computes the maximum flow from elements to later elements. The algorithm finds blocking flows on
+//! level graphs (Dinic 1970), without recursion.
 //!
-//! Each element has a weight that it can send and a weight that it can receive. An edge of
-//! unlimited capacity leads from each element to all later elements. The bits of the relation
-//! represent these edges, and only edges that carry flow are listed. Memory use therefore grows
-//! with the number of elements, not with the number of pairs in the relation.
+//! Each element can send flow up to its weight, and receive flow up to its weight. An edge of
+//! unlimited capacity leads from each element to every later element. The bits of the relation
+//! represent edges, so that only edges with flow must be listed. Memory use therefore grows with
+//! the number of elements, and not with the number of pairs in the relation.
 
 use crate::bits::{BitMatrix, ones};
 
-/// The number of senders processed between two checks of the clock.
+/// The number of senders that are processed between two checks of the clock.
 const SENDERS_UNWATCHED: usize = 64;
 
-/// A flow, and the remaining supply and demand.
+/// A flow, with the supply and the demand that remain.
 #[derive(Debug)]
 pub(super) struct Transport<'a> {
     precedes: &'a BitMatrix,
     supply: Vec<u64>,
     demand: Vec<u64>,
-    /// For each receiver, the senders that it receives from, and the amounts.
+    /// The senders from which each receiver receives flow, and the amounts.
     taken: Vec<Vec<(usize, u64)>>,
 }
 
-/// For each sender and receiver, the distance from a sender with remaining supply, in pairs of
-/// edges.
+/// The levels of a level graph. The level of a sender or receiver is its distance from the nearest
+/// sender with remaining supply, counted in pairs of edges.
 struct Levels {
     senders: Vec<usize>,
-    /// For each level, its receivers as bits.
+    /// The receivers on each level, as bits.
     receivers: Vec<Vec<u64>>,
-    /// The receivers on all levels, as bits.
+    /// The receivers on all levels that have been computed, as bits.
     met: Vec<u64>,
-    /// `true` if some receiver of the last level has remaining demand.
+    /// `true` if a receiver on the last level has remaining demand.
     is_open: bool,
 }
 
 impl<'a> Transport<'a> {
     /// Creates an empty flow.
-    // Uncounted: makes one pass over the elements.
+    // Uncounted: the loop needs no counter, because the function makes only one pass over the
+    // elements.
     pub(super) fn new(precedes: &'a BitMatrix, weights: &[u64]) -> Self {
         let (supply, demand) = (weights.to_vec(), weights.to_vec());
         Self { precedes, supply, demand, taken: vec![Vec::new(); weights.len()] }
     }
 
-    /// Sends as much flow as possible. The loop ends, because each round sends something and the
+    /// Sends as much flow as possible. The loop terminates, because each round sends flow and the
     /// supply is finite. `block` is called only if a path leads from a sender with supply to a
-    /// receiver with demand. The first such path carries at least one unit. (By Dinic's argument,
-    /// paths get longer in each round, so the number of rounds is at most the number of elements.)
+    /// receiver with demand, and the first such path carries at least one unit. (Paths get longer
+    /// in each round, as Dinic showed, so the number of rounds never exceeds the number of
+    /// elements.)
     ///
-    /// Returns two values for each element. The first is `true` if the element could send more to a
-    /// receiver with demand. The second is `true` if it could receive more from a sender with
-    /// supply. Returns `None` if `is_needed` returned `false` before the computation ended.
+    /// Returns two lists. For each element, the first list contains `true` if the element could
+    /// send more flow to a receiver with demand. The second list contains `true` if the element
+    /// could receive more flow from a sender with supply. Returns `None` if `is_needed` returned
+    /// `false` before the computation ended.
     pub(super) fn maximise(
         &mut self,
         is_needed: &dyn Fn() -> bool,
@@ -68,8 +71,9 @@ impl<'a> Transport<'a> {
         None
     }
 
-    /// Returns the levels up to the first one that contains a receiver with remaining demand.
-    // Uncounted: makes one pass over the rows; `maximise` checks the clock before each pass.
+    /// Returns the levels up to the first level on which a receiver has remaining demand.
+    // Uncounted: the loop needs no counter, because the function makes only one pass over the rows,
+    // and `maximise` checks the clock before each call.
     fn levels(&self) -> Levels {
         let count = self.supply.len();
         let has_some = |&sender: &usize| self.supply[sender] > 0;
@@ -104,24 +108,24 @@ impl<'a> Transport<'a> {
         Levels { senders, receivers, met, is_open: false }
     }
 
-    /// Saturates every path from level to level, until `is_needed` returns `false`.
+    /// Saturates every path that leads from level to level, until `is_needed` returns `false`.
     ///
-    /// The loop ends. Each iteration does one of the following three things, and each of them can
-    /// happen only finitely often before the next one in the list must happen:
+    /// The loop terminates. Each iteration of the loop does one of three things. Each of the three
+    /// things can happen only finitely often before the next one in the list must happen:
     ///
-    /// - The path grows. Its length never exceeds the number of levels.
-    /// - A receiver is cleared, or moves to its next giver. Neither is ever undone.
-    /// - Flow is sent, and the supply is finite.
+    /// - The path grows, but its length never exceeds the number of levels.
+    /// - A receiver is cleared, or moves on to its next giver. Neither change is ever undone.
+    /// - Flow is sent. The supply of flow is finite.
     ///
-    /// The givers that `send` adds to a receiver belong to an earlier level, so no path leads to
-    /// them.
+    /// If `send` adds a giver to a receiver, the giver belongs to an earlier level, so no path
+    /// leads to the giver.
     fn block(&mut self, levels: &mut Levels, is_needed: &dyn Fn() -> bool) {
         let last = levels.receivers.len() - 1;
         let full: Vec<usize> =
             ones(&levels.receivers[last]).filter(|&one| self.demand[one] == 0).collect();
         full.into_iter().for_each(|one| clear(&mut levels.receivers[last], one));
-        // The next position of each sender, as a word of its row, and the next position of each
-        // receiver, as an index into its givers.
+        // The index of the word that is read next in each sender's row. The index of the giver that
+        // is tried next, for each receiver.
         let count = self.supply.len();
         let (mut next_word, mut next_taken) = (vec![0; count], vec![0; count]);
         let mut path = Vec::new();
@@ -131,13 +135,12 @@ impl<'a> Transport<'a> {
             }
             path.clear();
             while self.supply[first] > 0 && levels.senders[first] == 0 {
-                // The sender at the end of the path.
                 let sender = path.last().map_or(first, |step: &Step| step.giver);
                 let level = path.len();
                 let row = self.precedes.row(sender);
                 let found = next(row, &levels.receivers[level], &mut next_word[sender]);
                 let Some(receiver) = found else {
-                    // This is a dead end: the giver tries another receiver.
+                    // The path is a dead end, so the giver tries another receiver.
                     let Some(step) = path.pop() else { break };
                     next_taken[step.receiver] = step.at + 1;
                     self.go_on(step.receiver, levels, &mut next_taken, &mut path);
@@ -155,9 +158,10 @@ impl<'a> Transport<'a> {
         }
     }
 
-    /// Extends the path through a receiver to one of its givers, or marks the receiver as a dead
-    /// end.
-    // Uncounted: reads the givers of one receiver; `maximise` checks the clock regularly.
+    /// Extends the path through a receiver to one of the receiver's givers, or marks the receiver
+    /// as a dead end.
+    // Uncounted: the loop needs no counter, because the function only reads the givers of one
+    // receiver, and `maximise` checks the clock regularly.
     fn go_on(
         &self,
         receiver: usize,
@@ -179,9 +183,10 @@ impl<'a> Transport<'a> {
         }
     }
 
-    /// Sends as much as possible along a path from `first` to `last`, and truncates the path at the
-    /// first exhausted step.
-    // Uncounted: reads the steps of one path; `maximise` checks the clock regularly.
+    /// Sends as much flow as possible along a path from `first` to `last`, and truncates the path
+    /// at the first step that cannot carry more.
+    // Uncounted: the loop needs no counter, because the function only reads the steps of one path,
+    // and `maximise` checks the clock regularly.
     fn send(&mut self, first: usize, last: usize, path: &mut Vec<Step>) {
         let on_path = path.iter().map(|step| self.taken[step.receiver][step.at].1);
         let amount = on_path.fold(self.supply[first].min(self.demand[last]), u64::min);
@@ -198,10 +203,11 @@ impl<'a> Transport<'a> {
         path.truncate(path.iter().position(used_up).unwrap_or(path.len()));
     }
 
-    /// Returns the weights that each element sends and receives, or `None` if flow exists outside
-    /// the relation.
+    /// Returns the weight that each element sends and the weight that it receives. Returns `None`
+    /// if flow uses an edge that is not in the relation.
     #[cfg(test)]
-    // Uncounted: makes one pass over the elements.
+    // Uncounted: the loop needs no counter, because the function makes only one pass over the
+    // elements.
     pub(super) fn sums(&self) -> Option<(Vec<u64>, Vec<u64>)> {
         let (mut sent, mut taken) = (vec![0; self.supply.len()], vec![0; self.demand.len()]);
         for (receiver, givers) in self.taken.iter().enumerate() {
@@ -216,7 +222,8 @@ impl<'a> Transport<'a> {
         Some((sent, taken))
     }
 
-    // Uncounted: reads the givers of one receiver.
+    // Uncounted: the loop needs no counter, because the function only reads the givers of one
+    // receiver.
     fn give(&mut self, sender: usize, receiver: usize, amount: u64) {
         let taken = &mut self.taken[receiver];
         match taken.iter_mut().find(|(giver, _)| *giver == sender) {
@@ -226,18 +233,19 @@ impl<'a> Transport<'a> {
     }
 }
 
-/// A step of a path: it leads from a receiver to one of its givers, whose flow may be redirected.
+/// A step of a path, which leads from a receiver to one of the receiver's givers. The flow from the
+/// giver to the receiver may be redirected.
 #[derive(Clone, Copy, Debug)]
 struct Step {
     receiver: usize,
-    /// The index of the giver in the receiver's list.
+    /// The index of the giver in the receiver's list of givers.
     at: usize,
     giver: usize,
 }
 
-/// Returns the first bit at or after a word that is set in both rows, and advances `word` to the
-/// word that contains it.
-// Uncounted: reads the words of one row.
+/// Returns the first bit at or after `word` that is set in both rows, and advances `word` to the
+/// word that contains the bit.
+// Uncounted: the loop needs no counter, because the function only reads the words of one row.
 fn next(row: &[u64], set: &[u64], word: &mut usize) -> Option<usize> {
     while *word < row.len() {
         let both = row[*word] & set[*word];

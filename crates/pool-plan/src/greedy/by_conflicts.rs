@@ -1,11 +1,12 @@
-//! A greedy placer for items whose conflicts are given as a matrix.
+//! A greedy placer for items whose conflicts are stored in a matrix.
 //!
-//! There are two methods of finding the placed items that conflict with a new item. The first reads
-//! the item's row of the matrix, and sorts the conflicting items by address. The second scans a
-//! list of placed items in address order, and tests each one against the row. An item leaves this
-//! list once all items that conflict with it are placed. The list is therefore short if items are
-//! placed in order of their starts, because few are live at the same time. If most items conflict,
-//! the list is no longer than the conflicts that the first method would have to sort.
+//! The placer has two methods of finding the placed items that conflict with a new item. The first
+//! method reads the new item's row of the matrix, and sorts the conflicting items by address. The
+//! second method scans a list of placed items in address order, and looks up each of them in the
+//! new item's row. An item is removed from the list of placed items after all items that conflict
+//! with it have been placed. The list is short if items are placed in order of their starts,
+//! because few items are live at the same time. If most items conflict, the list is no longer than
+//! the set of conflicts that the first method would have to sort.
 
 use super::orders::Order;
 use super::place::{Place, Placement};
@@ -16,47 +17,50 @@ use crate::heuristic::GreedyFit;
 use crate::item::Item;
 use crate::work::Watch;
 
-/// The maximum number of pairs per conflict for which the placer uses the list of placed items.
+/// The maximum number of pairs of items per conflict for which the placer uses the list of placed
+/// items.
 const PAIRS_A_CONFLICT: u64 = 16;
 
-/// The list is cleaned up once it has grown by one item for each of this many items in it.
+/// The divisor that determines when the list is cleaned up. The list may grow by its length divided
+/// by this number before it is cleaned up again.
 const LISTED_A_STRUCK: usize = 16;
 
-/// The number of items placed between two checks for removable items.
+/// The number of items that are placed between two checks of whether the list should be cleaned up.
 const ITEMS_A_STRIKE: usize = 64;
 
-/// The fixed cost of each placement, counted in passes, on top of the passes over lists.
+/// The fixed cost of placing an item, counted in passes. The cost of scanning the list is added to
+/// the fixed cost.
 const PASSES_BESIDE: usize = 32;
 
-/// A greedy placer for items with conflicts. It keeps its memory from plan to plan.
+/// A greedy placer for items with conflicts, which reuses its memory for each plan.
 #[derive(Debug)]
 pub(crate) struct ConflictPlacer<'a> {
     items: &'a [Item],
     conflicts: &'a BitMatrix,
-    /// `true` if there are many conflicts.
+    /// `true` if a large share of all pairs of items conflict.
     is_dense: bool,
     placed: Vec<u64>,
     met: Vec<u64>,
     occupied: Vec<(u64, u64)>,
     listed: Vec<Listed>,
-    /// The items that are not yet placed.
+    /// The items that have not been placed yet.
     left: Vec<u64>,
 }
 
-/// A placed item in the list sorted by address.
+/// A placed item in the list that is sorted by address.
 #[derive(Clone, Copy, Debug)]
 struct Listed {
     start: u64,
     end: u64,
     item: u32,
-    /// The first word of the item's row that may contain unplaced items. All items in earlier words
-    /// are placed.
+    /// The index of the first word in the item's row that may contain unplaced items. All items
+    /// before the word with this index have already been placed.
     word: u32,
 }
 
 impl<'a> ConflictPlacer<'a> {
-    /// Creates a placer for `items`. The items set in row i of `conflicts` may not share bytes with
-    /// item i. `total_degree` is the number of conflicts over all rows, or slightly more.
+    /// Creates a placer for `items`. Row i of `conflicts` contains the items that must not share
+    /// bytes with item i. `total_degree` is the number of conflicts in all rows, or slightly more.
     pub(crate) fn new(items: &'a [Item], conflicts: &'a BitMatrix, total_degree: u64) -> Self {
         let (words, count) = (items.len().div_ceil(64), items.len() as u64);
         let (placed, met) = (vec![0; words], vec![0; words]);
@@ -65,15 +69,16 @@ impl<'a> ConflictPlacer<'a> {
         Self { items, conflicts, is_dense, placed, met, occupied, listed, left }
     }
 
-    /// Records that an item is placed. An item of size 0 blocks no other item.
+    /// Records that an item has been placed. An item of size 0 blocks no other item.
     fn note(&mut self, index: usize) {
         if self.items[index].size > 0 {
             self.placed[index / 64] |= 1 << (index % 64);
         }
     }
 
-    /// Finds the addresses of the placed items that conflict with an item, using the item's row.
-    // Uncounted: `place_by_rows` counts the words and the conflicts found.
+    /// Reads an item's row to find the addresses of all placed items that conflict with the item.
+    // Uncounted: the loop needs no counter, because `place_by_rows` counts the words that are read
+    // and the conflicts that are found.
     fn occupied_by_row(&mut self, index: usize, offsets: &[u64]) {
         let row = self.conflicts.row(index).iter().zip(&self.placed);
         self.met.clear();
@@ -83,8 +88,8 @@ impl<'a> ConflictPlacer<'a> {
         self.occupied.sort_unstable();
     }
 
-    /// Finds room for an item between the listed items that it conflicts with.
-    // Uncounted: `place_by_list` counts the list.
+    /// Finds a free range for an item between the listed items that conflict with it.
+    // Uncounted: the loop needs no counter, because `place_by_list` counts the entries of the list.
     fn room_by_list(&self, item: usize, fit: GreedyFit) -> u64 {
         let row = self.conflicts.row(item);
         let mut room = Room::new(self.items[item].size, self.items[item].alignment, fit);
@@ -95,7 +100,7 @@ impl<'a> ConflictPlacer<'a> {
         room.offset()
     }
 
-    /// Adds an item to the list.
+    /// Adds a placed item to the list that is sorted by address.
     fn list(&mut self, item: usize, offset: u64) {
         let end = offset + self.items[item].size;
         let one = Listed { start: offset, end, item: index(item), word: 0 };
@@ -103,9 +108,9 @@ impl<'a> ConflictPlacer<'a> {
         self.listed.insert(place, one);
     }
 
-    /// Removes the items that conflict with no unplaced item from the list. The set of unplaced
-    /// items only shrinks, so each word of an item's row is read until it contains no unplaced
-    /// item, and never again. Returns the number of words read.
+    /// Removes an item from the list if it conflicts with no unplaced item. Because the set of
+    /// unplaced items only shrinks, a word of an item's row is not read again after it contains no
+    /// unplaced item. Returns the number of words read.
     fn strike(&mut self) -> usize {
         let (conflicts, left) = (self.conflicts, &self.left);
         let mut looked = self.listed.len();
@@ -120,7 +125,7 @@ impl<'a> ConflictPlacer<'a> {
         looked
     }
 
-    /// Places items using the list; see [`Place::place_while`].
+    /// Places items with the help of the list of placed items. See [`Place::place_while`].
     fn place_by_list(&mut self, order: &Order, limit: u64, watch: &Watch<'_>) -> Placement {
         let (mut offsets, mut peak) = (vec![0; self.items.len()], 0);
         self.listed.clear();
@@ -165,7 +170,7 @@ impl<'a> ConflictPlacer<'a> {
         if peak >= limit { Placement::Higher } else { Placement::Done { offsets, peak } }
     }
 
-    /// Places items using their rows; see [`Place::place_while`].
+    /// Places items with the help of the rows of the conflict matrix. See [`Place::place_while`].
     fn place_by_rows(&mut self, order: &Order, limit: u64, watch: &Watch<'_>) -> Placement {
         let (mut offsets, mut peak) = (vec![0; self.items.len()], 0);
         self.placed.fill(0);

@@ -1,9 +1,9 @@
-//! A placer for timelines whose buffers each overlap only a few others.
+//! A placer for timelines in which each buffer overlaps only a few others.
 //!
-//! The spans that overlap a buffer's span are adjacent in memory, and so are the addresses of those
-//! that are placed. The placer gathers these addresses, sorts them and searches them for room. This
-//! is faster than a tree over time if few buffers are live at the same time, and slower if many
-//! are.
+//! In memory, all spans that overlap a buffer's span are adjacent, and so are their addresses. The
+//! placer collects the addresses of all neighbours, sorts them, and searches them for a free range.
+//! If few buffers are live at the same time, placing by neighbours is faster than using a tree over
+//! time. If many buffers are live at the same time, a tree over time is faster.
 
 use super::orders::Order;
 use super::place::Placement;
@@ -12,17 +12,18 @@ use crate::overlaps::Overlaps;
 use crate::timeline::Timeline;
 use crate::work::Watch;
 
-/// The fixed cost of each placement, counted in passes, on top of the passes over its neighbours.
+/// The fixed cost of placing an item, counted in passes. The cost of reading the item's neighbours
+/// is added to the fixed cost.
 const PASSES_BESIDE: usize = 32;
 
-/// A greedy placer for a timeline whose buffers each overlap only a few others. It keeps its memory
-/// from plan to plan.
+/// A greedy placer for a timeline in which each buffer overlaps only a few others. The placer
+/// reuses its memory for each plan.
 #[derive(Debug)]
 pub(super) struct NeighbourPlacer<'a> {
     timeline: &'a Timeline,
     overlaps: &'a Overlaps<'a>,
-    /// For each span, in the order of `overlaps`, the addresses of its item. The range is empty
-    /// until the item is placed.
+    /// The address range of each span's item, in the order of `overlaps`. The address range is
+    /// empty until the item is placed.
     placed: Vec<(u64, u64)>,
     occupied: Vec<(u64, u64)>,
 }
@@ -33,7 +34,7 @@ impl<'a> NeighbourPlacer<'a> {
         Self { timeline, overlaps, placed: Vec::new(), occupied: Vec::new() }
     }
 
-    /// Places items; see [`Place::place_while`](super::place::Place::place_while).
+    /// Places the items. See [`Place::place_while`](super::place::Place::place_while).
     pub(super) fn place(&mut self, order: &Order, limit: u64, watch: &Watch<'_>) -> Placement {
         let timeline = self.timeline;
         let (mut offsets, mut peak) = (vec![0; timeline.items.len()], 0);
@@ -67,7 +68,8 @@ impl<'a> NeighbourPlacer<'a> {
         if peak >= limit { Placement::Higher } else { Placement::Done { offsets, peak } }
     }
 
-    /// Gathers the addresses of placed neighbours. Returns the number of entries read.
+    /// Collects the addresses of all placed neighbours of an item. Returns the number of entries
+    /// read.
     fn gather(&mut self, index: usize) -> usize {
         let Self { timeline, overlaps, placed, occupied } = self;
         occupied.clear();
@@ -86,8 +88,9 @@ impl<'a> NeighbourPlacer<'a> {
         looked
     }
 
-    /// Records the addresses for all spans of an item.
-    // Uncounted: reads the spans of one item, which `gather` has counted.
+    /// Records an item's addresses for all spans of the item.
+    // Uncounted: the loop needs no counter, because the function only reads the spans of one item,
+    // which `gather` has already counted.
     fn note(&mut self, index: usize, offset: u64) {
         let size = self.timeline.items[index].size;
         if size > 0 {

@@ -1,10 +1,11 @@
-//! A placer that handles the buffers of a timeline in the order of their starts, like an allocator
-//! that serves requests as they arrive.
+//! A placer that handles the buffers of a timeline in the order of their starts, in the same way as
+//! an allocator that serves requests as they arrive.
 //!
-//! All buffers placed so far started earlier, so a new buffer can only overlap the buffers that are
-//! live when it starts. The placer therefore tracks the free ranges at a single time, whereas other
-//! orders need the free ranges at all times. If gaps are treated as live and fixed offsets as
-//! always in use, this is the fastest way to plan any problem, but the plan is a rough one.
+//! All buffers that have already been placed started earlier, so a new buffer can only overlap
+//! buffers that are live at its start. The placer therefore tracks the free ranges at one time
+//! only, while other orders require the free ranges at all times. If gaps are treated as live and
+//! fixed offsets as always occupied, placing by start is the fastest method of planning, but the
+//! resulting plan is rough.
 
 use std::borrow::Cow;
 use std::cmp::Reverse;
@@ -18,13 +19,15 @@ use crate::item::Item;
 use crate::timeline::Timeline;
 use crate::work::Watch;
 
-/// The fixed cost of each placement, counted in passes, on top of the passes over free ranges.
+/// The fixed cost of placing an item, counted in passes. The cost of searching the free ranges is
+/// added to the fixed cost.
 const PASSES_BESIDE: usize = 32;
 
-/// Places the items of a timeline in `order`, which must sort the items by start. Items are treated
-/// as live during their gaps, and the addresses of items with fixed offsets as always in use. If
-/// there are such items, `order` must be marked as rough. All other conditions of
-/// [`Place::place_while`](super::place::Place::place_while) also apply.
+/// Places the items of a timeline in `order`, which must sort the items by start. An item is
+/// treated as live during its gaps, and the addresses of an item with a fixed offset are treated as
+/// always occupied. If items have gaps or fixed offsets, `order` must be marked as rough. All other
+/// conditions of [`Place::place_while`](super::place::Place::place_while) apply to `place_by_start`
+/// as well.
 pub(super) fn place_by_start(
     timeline: &Timeline,
     order: &Order,
@@ -62,9 +65,9 @@ pub(super) fn place_by_start(
     if peak >= limit { Placement::Higher } else { Placement::Done { offsets, peak } }
 }
 
-/// Sorts the items of an order by their first sections. An item with a gap at the start of its
-/// lifetime begins later than its lower time.
-// Uncounted: sorts once, before the first plan.
+/// Sorts the items of an order by the first section in which each of them is live. If an item's
+/// lifetime starts with a gap, its first section is later than the start of its lifetime.
+// Uncounted: the loop needs no counter, because the items are sorted once, before the first plan.
 fn by_first_section<'a>(timeline: &Timeline, order: &'a Order) -> Cow<'a, [u32]> {
     let first = |&item: &u32| hull(timeline, item as usize).0;
     if !order.is_rough {
@@ -81,26 +84,28 @@ fn hull(timeline: &Timeline, item: usize) -> (u32, u32) {
     (spans[0].0, spans[spans.len() - 1].1)
 }
 
-/// Returns the addresses of an item with a fixed offset.
+/// Returns the address range of an item that has a fixed offset.
 fn fixed_range(item: &Item) -> Option<(u64, u64)> {
     item.fixed.map(|offset| (offset, offset + item.size)).filter(|_| item.size > 0)
 }
 
-/// The addresses that are free at one time.
+/// The address ranges that are free at one time.
 #[derive(Debug, Default)]
 struct FreeRanges {
-    /// The free ranges below `top`, which do not touch each other. Maps the start of each range to its end.
+    /// The free ranges below `top`, which do not touch each other. The keys are the starts of the
+    /// ranges, and the values are their ends.
     ends: BTreeMap<u64, u64>,
-    /// The same ranges as (size, start) pairs.
+    /// The free ranges below `top`, as (size, start) pairs.
     by_size: BTreeSet<(u64, u64)>,
-    /// The first address above all occupied ones.
+    /// The lowest address above all occupied addresses.
     top: u64,
 }
 
 impl FreeRanges {
-    /// Returns the free addresses when only the given ranges are occupied. These ranges are never
-    /// freed.
-    // Uncounted: sorts once, before the first plan.
+    /// Returns the free ranges at a time at which only the given ranges are occupied. The given
+    /// ranges are never freed.
+    // Uncounted: the loop needs no counter, because the ranges are sorted once, before the first
+    // plan.
     fn beside(never: impl Iterator<Item = (u64, u64)>) -> Self {
         let mut never: Vec<(u64, u64)> = never.collect();
         never.sort_unstable();
@@ -112,13 +117,15 @@ impl FreeRanges {
         free
     }
 
-    /// Returns the maximum number of free ranges that a rule checks if alignments do not matter.
+    /// Returns the maximum number of free ranges that `find` must check under a rule, if alignments
+    /// do not matter.
     fn looked_at(&self, fit: GreedyFit) -> usize {
         if fit == GreedyFit::First { self.ends.len() } else { 0 }
     }
 
-    /// Takes `size` bytes out of a free range.
-    // Uncounted: reads only the ranges that `looked_at` counts.
+    /// Removes `size` bytes from a free range.
+    // Uncounted: the loop needs no counter, because the function reads only ranges that `looked_at`
+    // has counted.
     fn take(&mut self, size: u64, alignment: u64, fit: GreedyFit) -> u64 {
         let Some((start, end)) = self.find(size, alignment, fit) else {
             let offset = self.top.next_multiple_of(alignment);
@@ -133,9 +140,10 @@ impl FreeRanges {
         offset
     }
 
-    /// Returns the free range below the top that the rule selects for `size` bytes, if there is
-    /// one.
-    // Uncounted: reads only the ranges that `looked_at` counts.
+    /// Returns the free range below `top` that the rule selects for `size` bytes, or `None` if no
+    /// such range exists.
+    // Uncounted: the loop needs no counter, because the function reads only ranges that `looked_at`
+    // has counted.
     fn find(&self, size: u64, alignment: u64, fit: GreedyFit) -> Option<(u64, u64)> {
         let fits = |&(start, end): &(u64, u64)| start.next_multiple_of(alignment) + size <= end;
         match fit {
@@ -147,7 +155,7 @@ impl FreeRanges {
         }
     }
 
-    /// Frees the addresses `[start, end)`.
+    /// Frees the address range `[start, end)`.
     fn give_back(&mut self, mut start: u64, mut end: u64) {
         let below = self.ends.range(..start).next_back();
         if let Some((below, touching)) = below.map(|(&one, &other)| (one, other)) {
@@ -250,7 +258,7 @@ mod tests {
                 }
                 buffer
             });
-            // Fixed offsets that collide are skipped.
+            // Problems whose fixed offsets collide are skipped.
             let Ok(problem) = IntervalProblem::new(buffers.collect()) else { continue };
             checked += 1;
             let timeline = Timeline::new(&problem);

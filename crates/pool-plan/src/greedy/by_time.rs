@@ -11,20 +11,19 @@ use crate::overlaps::LazyOverlaps;
 use crate::timeline::Timeline;
 use crate::work::Watch;
 
-/// The mean number of neighbours per buffer up to which placing by neighbours is faster than using
-/// a tree.
+/// The average number of neighbours per buffer up to which placing by neighbours is faster than
+/// using a tree over time.
 const FEW_NEIGHBOURS: u64 = 1_024;
 
-/// A greedy placer for one timeline. It keeps its memory from plan to plan.
+/// A greedy placer for one timeline, which reuses its memory for each plan.
 #[derive(Debug)]
 pub(crate) struct TimelinePlacer<'a> {
     timeline: &'a Timeline,
     overlaps: &'a LazyOverlaps<'a>,
     is_sparse: bool,
-    /// The placer for sparse timelines. It is created for the first order that needs it.
+    /// The placer for sparse timelines. The placer is created when an order first needs it.
     neighbours: Option<NeighbourPlacer<'a>>,
-    /// The addresses that are occupied so far. The tree is created for the first order that needs
-    /// it.
+    /// The addresses that are currently occupied. The tree is created when an order first needs it.
     tree: Option<TimeTree>,
     occupied: Union,
 }
@@ -42,7 +41,7 @@ impl<'a> TimelinePlacer<'a> {
         Self { timeline, overlaps, is_sparse, neighbours: None, tree: None, occupied }
     }
 
-    /// Places items using the tree; see [`Place::place_while`].
+    /// Places items with the help of a tree over time. See [`Place::place_while`].
     fn place_by_tree(&mut self, order: &Order, limit: u64, watch: &Watch<'_>) -> Placement {
         let timeline = self.timeline;
         let tree = self.tree.get_or_insert_with(|| TimeTree::new(timeline.sections));
@@ -97,7 +96,8 @@ impl Place for TimelinePlacer<'_> {
     }
 }
 
-// Uncounted: reads the spans of one item, which the preceding query has counted.
+// Uncounted: the loop needs no counter, because the function only reads the spans of one item,
+// which the preceding query has already counted.
 fn occupy(tree: &mut TimeTree, timeline: &Timeline, index: usize, offset: u64) {
     let size = timeline.items[index].size;
     if size == 0 {

@@ -10,18 +10,18 @@ pub(crate) enum Placement {
     Done {
         /// The offset of each item.
         offsets: Vec<u64>,
-        /// The end of the highest byte.
+        /// The end of the highest occupied byte.
         peak: u64,
     },
-    /// The plan was abandoned because it reached the peak that it had to stay below.
+    /// The computation was aborted because the plan reached the given limit on its peak.
     Higher,
-    /// The plan was abandoned because it was no longer needed.
+    /// The computation was aborted because the plan was no longer needed.
     Stopped,
 }
 
-/// Places items one by one.
+/// A greedy placer, which places items one by one.
 pub(crate) trait Place {
-    /// Places the items in `order`, except that items with fixed offsets are placed first. Stops if
-    /// the peak reaches `limit` or if `watch` ends.
+    /// Places the items with fixed offsets, followed by all other items in `order`. Stops if the
+    /// peak reaches `limit` or if `watch` stops the computation.
     fn place_while(&mut self, order: &Order, limit: u64, watch: &Watch<'_>) -> Placement;
 }

@@ -1,22 +1,24 @@
-//! Sets of occupied addresses, and the search for a free range between them.
+//! Sets of occupied addresses, and the search for a free range between occupied ranges.
 
 use crate::heuristic::GreedyFit;
 
-/// Occupied addresses, stored as disjoint ranges in ascending order. Ranges that touch are merged.
+/// A set of occupied addresses, stored as disjoint ranges in ascending order. Ranges that touch are
+/// merged.
 ///
-/// Buffers that are packed on top of each other become a single range. This keeps the sets small,
-/// and most of them need no allocation. There are hundreds of thousands of sets; when each one
-/// allocated, the allocations took a fifth of the planning time.
+/// Buffers that are packed on top of each other are merged into a single range. Merging keeps the
+/// sets small, and most sets need no allocation. A plan for a large problem uses hundreds of
+/// thousands of sets. When each set allocated its own memory, the allocations took a fifth of the
+/// planning time.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Ranges {
-    /// The only range if `many` is empty. This range itself is empty if the set is.
+    /// The only range of the set, if `many` is empty. If the set is empty, this range has no bytes.
     one: (u64, u64),
-    /// All ranges, if there are several.
+    /// All ranges of the set, if there are several.
     many: Vec<(u64, u64)>,
 }
 
 impl Ranges {
-    /// Adds the addresses `[start, end)`. The range must not be empty.
+    /// Adds the addresses `[start, end)` to the set. The range to add must not be empty.
     pub(crate) fn add(&mut self, start: u64, end: u64) {
         if self.many.is_empty() && self.extend_one(start, end) {
             return;
@@ -40,8 +42,9 @@ impl Ranges {
         ranges.drain(first + 1..first + touching);
     }
 
-    /// Merges addresses into the only range, or stores them as the first range. If they do not
-    /// touch the only range, moves that range to `many` and returns `false`.
+    /// Merges a range of addresses with the only range of the set, or stores it as the first range.
+    /// If the new range does not touch the only range, the function moves the only range to `many`
+    /// and returns `false`.
     fn extend_one(&mut self, start: u64, end: u64) -> bool {
         let (low, high) = self.one;
         if low == high {
@@ -62,7 +65,7 @@ impl Ranges {
         self.many.clear();
     }
 
-    /// Returns the ranges.
+    /// Returns the ranges of the set.
     pub(crate) fn as_slice(&self) -> &[(u64, u64)] {
         match (&*self.many, self.one) {
             ([], (start, end)) if start == end => &[],
@@ -72,9 +75,9 @@ impl Ranges {
     }
 }
 
-/// Returns the offset for `size` bytes between the `occupied` ranges, which are sorted by start.
-/// The offset is above all ranges if no free range is large enough.
-// Uncounted: the placers count the ranges.
+/// Returns an offset at which `size` bytes fit between the `occupied` ranges, which are sorted by
+/// start. If no free range is large enough, the offset is above all occupied ranges.
+// Uncounted: the loop needs no counter, because the placers count the ranges.
 pub(crate) fn fit(occupied: &[(u64, u64)], size: u64, alignment: u64, rule: GreedyFit) -> u64 {
     let mut room = Room::new(size, alignment, rule);
     for &(start, end) in occupied {
@@ -86,58 +89,60 @@ pub(crate) fn fit(occupied: &[(u64, u64)], size: u64, alignment: u64, rule: Gree
     room.offset()
 }
 
-/// The search for room between occupied ranges, which are passed in the order of their starts.
+/// A search for a free range between occupied ranges, which are passed to the search in the order
+/// of their starts.
 #[derive(Debug)]
 pub(crate) struct Room {
     size: u64,
     alignment: u64,
     rule: GreedyFit,
-    /// The end of the ranges passed so far.
+    /// The highest end of all ranges that have been passed.
     free_from: u64,
     best: Option<u64>,
-    /// The surplus of the free range that contains `best`, in bytes. A range with the same surplus
-    /// or more is not taken.
+    /// The surplus bytes of the free range that contains `best`. The search ignores a free range
+    /// whose surplus is equal or larger.
     best_spare: u64,
 }
 
 impl Room {
-    /// Starts a search for `size` bytes.
+    /// Starts a search for `size` free bytes.
     pub(crate) const fn new(size: u64, alignment: u64, rule: GreedyFit) -> Self {
         Self { size, alignment, rule, free_from: 0, best: None, best_spare: (1 << 63) - size }
     }
 
-    /// Passes the occupied addresses `[start, end)`. They must not begin before the addresses that
-    /// were passed earlier.
+    /// Informs the search that the addresses `[start, end)` are occupied. The range must not begin
+    /// before the range of an earlier call.
     #[inline]
     pub(crate) fn pass(&mut self, start: u64, end: u64) {
         self.pass_if(true, start, end);
     }
 
-    /// Passes addresses if they are occupied. Only a condition that is rarely true is compiled to a
-    /// branch. If every other buffer of a long list were occupied, mispredicted branches would cost
-    /// more time than everything else.
+    /// Informs the search that the addresses are occupied, if `is_occupied` is `true`. The compiler
+    /// emits a branch only for a condition that is rarely true. In a long list in which every other
+    /// buffer is occupied, mispredicted branches would take more time than all other work.
     #[inline]
     pub(crate) fn pass_if(&mut self, is_occupied: bool, start: u64, end: u64) {
         let mask = u64::from(is_occupied).wrapping_neg();
-        // Addresses fit in 63 bits. A negative value, or a value below the required bytes, is
-        // larger than all others when it is interpreted as unsigned.
+        // Addresses fit in 63 bits. If there is too little space, the subtraction wraps around to a
+        // value that exceeds any possible surplus.
         let spare = (start.wrapping_sub(self.free_from) & mask).wrapping_sub(self.size);
         if spare < self.best_spare {
             self.leave(start);
         }
-        // This computes the maximum in a form that the compiler cannot turn into a branch.
+        // The maximum is computed in a form that the compiler cannot turn into a branch.
         let higher = (end & mask).wrapping_sub(self.free_from);
         self.free_from += higher & (higher >> 63).wrapping_sub(1);
     }
 
-    /// Returns `true` if no range passed from now on can change the offset.
+    /// Returns `true` if no range that is passed later can change the offset.
     #[inline]
     pub(crate) fn is_found(&self) -> bool {
         self.rule == GreedyFit::First && self.best.is_some()
     }
 
-    /// Considers the free addresses from the end of the passed ranges to `end`. They are taken if
-    /// the bytes fit there with less surplus than in the best range so far.
+    /// Considers the free addresses between the end of the passed ranges and `end`. The search
+    /// selects the free addresses if the bytes fit with a smaller surplus than in the best range so
+    /// far.
     fn leave(&mut self, end: u64) {
         let aligned = self.free_from.next_multiple_of(self.alignment);
         if aligned + self.size <= end && self.free_from < end {
@@ -147,7 +152,7 @@ impl Room {
         }
     }
 
-    /// Returns the offset that was found for the bytes: in a gap, or above all passed ranges.
+    /// Returns the offset that the search found, which is in a gap or above all passed ranges.
     pub(crate) fn offset(&self) -> u64 {
         self.best.unwrap_or_else(|| self.free_from.next_multiple_of(self.alignment))
     }

@@ -1,20 +1,21 @@
-//! A tree over time that returns the addresses occupied within a time span.
+//! A tree over time that finds the addresses occupied during a time span.
 //!
-//! A time tree is a segment tree over the sections of time. A buffer is stored at the O(log n)
-//! vertices that make up its lifetime (`spanning`), and at all vertices above them (`within`). A
-//! query reads `within` and `spanning` of the vertices that make up its span, and `spanning` of the
-//! vertices above them. The sets merge adjacent ranges, so tightly packed buffers add no cost.
+//! A time tree is a segment tree over the sections of time. A buffer is stored in `spanning` of the
+//! O(log n) vertices that make up its lifetime, and in `within` of all vertices above them. A query
+//! reads `within` and `spanning` of the vertices that make up its span, and `spanning` of the
+//! vertices above them. The sets merge adjacent ranges, so tightly packed buffers need little
+//! space.
 
 use super::ranges::Ranges;
 use super::union::Union;
 
-/// The addresses that are occupied in each section of time.
+/// The addresses that are occupied in each section of time, stored as a tree.
 #[derive(Clone, Debug)]
 pub(crate) struct TimeTree {
     leaves: usize,
-    /// For each vertex, the ranges that are occupied during all of the vertex's time.
+    /// The ranges that are occupied during the entire time span of each vertex.
     spanning: Vec<Ranges>,
-    /// For each vertex, the ranges that are occupied during some of the vertex's time.
+    /// The ranges that some buffer occupies during a part of each vertex's time span.
     within: Vec<Ranges>,
 }
 
@@ -26,21 +27,22 @@ impl TimeTree {
         Self { leaves, spanning: empty.clone(), within: empty }
     }
 
-    /// Returns the approximate number of vertices that make up a span.
+    /// Returns the approximate number of vertices that make up a time span.
     pub(crate) fn depth(&self) -> usize {
         4 * (self.leaves.ilog2() as usize + 1)
     }
 
-    /// Removes all addresses.
-    // Uncounted: makes one pass over the vertices, which takes 20 milliseconds for a million
-    // sections.
+    /// Removes all addresses from the tree.
+    // Uncounted: the loop needs no counter, because the function makes only one pass over the
+    // vertices, which takes 20 milliseconds for a million sections.
     pub(crate) fn clear(&mut self) {
         self.spanning.iter_mut().for_each(Ranges::clear);
         self.within.iter_mut().for_each(Ranges::clear);
     }
 
     /// Marks the addresses `[start, end)` as occupied during the sections `[lower, upper)`.
-    // Uncounted: visits the vertices of one span; the placer counts the depth of the tree.
+    // Uncounted: the loop needs no counter, because the function only visits the vertices of one
+    // span, and the placer counts the depth of the tree.
     pub(crate) fn occupy(&mut self, (lower, upper): (u32, u32), start: u64, end: u64) {
         let (lower, upper) = (lower as usize, upper as usize);
         let (mut left, mut right) = (lower + self.leaves, upper + self.leaves);
@@ -57,8 +59,8 @@ impl TimeTree {
             left /= 2;
             right /= 2;
         }
-        // Higher up, a vertex that contains only a part of the span is above the first or the last
-        // leaf.
+        // Higher up in the tree, the only vertices that partly overlap the span are those above its
+        // first and last leaves.
         let partly = |vertex: usize, height: u32| {
             let begins = (vertex << height) - self.leaves;
             begins < lower || begins + (1 << height) > upper
@@ -77,8 +79,9 @@ impl TimeTree {
         }
     }
 
-    /// Appends the ranges that are occupied at some time during the sections `[lower, upper)`.
-    // Uncounted: visits the vertices of one span; the placer counts the depth of the tree.
+    /// Appends the ranges that are occupied during at least one of the sections `[lower, upper)`.
+    // Uncounted: the loop needs no counter, because the function only visits the vertices of one
+    // span, and the placer counts the depth of the tree.
     pub(crate) fn occupied(&self, (lower, upper): (u32, u32), into: &mut Union) {
         let (lower, upper) = (lower as usize, upper as usize);
         let (mut left, mut right) = (lower + self.leaves, upper + self.leaves);

@@ -1,28 +1,28 @@
-//! The union of several sorted lists of ranges. It contains the addresses that are occupied for a
-//! new buffer.
+//! The union of several sorted lists of ranges. A placer uses the union to find the addresses that
+//! are occupied during a new buffer's lifetime.
 
-/// Ranges from several sorted, disjoint sets, and the union of these sets.
+/// Several sorted lists of disjoint ranges, and the union of these lists.
 ///
-/// Lists are merged pairwise, and ranges that touch are joined in the process. This is faster than
-/// sorting all ranges.
+/// The lists are merged in pairs, and ranges that touch are joined during the merge. Merging is
+/// faster than sorting all ranges.
 #[derive(Debug, Default)]
 pub(crate) struct Union {
     ranges: Vec<(u64, u64)>,
-    /// The end of each list in `ranges`.
+    /// The position in `ranges` at which each list ends.
     ends: Vec<usize>,
     merged: Vec<(u64, u64)>,
     merged_ends: Vec<usize>,
 }
 
 impl Union {
-    /// Removes all ranges.
+    /// Removes all lists.
     pub(crate) fn clear(&mut self) {
         self.ranges.clear();
         self.ends.clear();
     }
 
     /// Adds a list of disjoint ranges in ascending order.
-    // Uncounted: the placer counts the ranges of the union.
+    // Uncounted: the loop needs no counter, because the placer counts the ranges of the union.
     pub(crate) fn add(&mut self, list: &[(u64, u64)]) {
         if !list.is_empty() {
             self.ranges.extend_from_slice(list);
@@ -30,8 +30,9 @@ impl Union {
         }
     }
 
-    /// Returns the occupied addresses as disjoint ranges in ascending order, which do not touch each other.
-    // Uncounted: the placer counts the ranges of the union.
+    /// Returns the occupied addresses as disjoint ranges in ascending order. No two of the returned
+    /// ranges touch each other.
+    // Uncounted: the loop needs no counter, because the placer counts the ranges of the union.
     pub(crate) fn ranges(&mut self) -> &[(u64, u64)] {
         while self.ends.len() > 1 {
             self.merged.clear();
@@ -50,8 +51,8 @@ impl Union {
     }
 }
 
-/// Appends the union of two sorted lists to `into`, joining ranges that touch.
-// Uncounted: the placer counts the ranges of the union.
+/// Appends the union of two sorted lists to `into`, and joins ranges that touch.
+// Uncounted: the loop needs no counter, because the placer counts the ranges of the union.
 fn merge<'a>(mut one: &'a [(u64, u64)], mut other: &'a [(u64, u64)], into: &mut Vec<(u64, u64)>) {
     let mut open: Option<(u64, u64)> = None;
     while let Some(next) = lower(&mut one, &mut other) {
@@ -63,7 +64,7 @@ fn merge<'a>(mut one: &'a [(u64, u64)], mut other: &'a [(u64, u64)], into: &mut 
     into.extend(open);
 }
 
-/// Removes the range that begins first from one of two sorted lists, and returns it.
+/// Removes the range with the lowest start from one of two sorted lists, and returns it.
 fn lower<'a>(one: &mut &'a [(u64, u64)], other: &mut &'a [(u64, u64)]) -> Option<(u64, u64)> {
     let is_first_lower = match (one.first(), other.first()) {
         (Some(first), Some(second)) => first.0 <= second.0,

@@ -1,5 +1,7 @@
-//! Exhaustive search over the assignments of up to 64 buffers: depth first. It cuts off a branch if the prices or the
-//! bytes that are live at once exclude a better plan. Each memory of a complete assignment is packed once.
+//! Exhaustive depth-first search over the assignments of up to 64 buffers to memories. The search
+//! cuts off a branch if the prices or the live bytes prove that the branch contains no better plan.
+//! If an assignment is complete, each of its memories is packed separately. The result for each set
+//! of buffers is cached.
 
 use std::collections::HashMap;
 
@@ -11,40 +13,42 @@ use super::instance::Instance;
 use super::packing::{Effort, Packed, Standing};
 use super::prices::Proof;
 
-/// The most buffers: a set of them is one word.
+/// The maximum number of buffers, because a set of buffers is stored in one 64-bit word.
 pub(super) const MOST_BUFFERS: usize = 64;
-/// The most packed memories that are kept.
+/// The maximum number of packed memories in the cache.
 const MOST_KEPT: usize = 200_000;
-/// The steps between two checks of the clock.
+/// The number of steps between two checks of the clock.
 const STEPS_A_LOOK: u64 = 64;
 
-/// The search, and its findings.
+/// The state of the search, and the results found so far.
 pub(super) struct Search<'a> {
     instance: &'a Instance<'a>,
     proof: &'a Proof,
     effort: Effort<'a>,
     limit: Limit<'a>,
     steps_left: u64,
-    /// The buffers in the order in which they are assigned.
+    /// The buffers, in the order in which the search assigns them.
     order: Vec<usize>,
-    /// For each place in the order, the least cost of the buffers from there on.
+    /// The lowest possible total cost of all buffers from each position of the order on.
     asked_after: Vec<i128>,
-    /// For each memory, its earlier twin: of the same size and costs, and allowed for the same buffers.
+    /// The earlier memory, if any, that can replace each memory, because it has the same capacity
+    /// and costs and is allowed for the same buffers.
     twin: Vec<Option<usize>>,
     memory_of: Vec<usize>,
-    /// For each memory, the live bytes of each section.
+    /// The live bytes of each memory in each section.
     loads: Vec<Vec<u64>>,
     sets: Vec<u64>,
     packed: HashMap<(usize, u64), Packed>,
-    /// The best plan.
+    /// The best plan so far.
     pub(super) best: Option<Standing>,
-    /// The least cost that an assignment may have whose memories were not packed optimally.
+    /// A lower bound on the cost of every assignment whose memories were not packed optimally.
     least_unproved: u64,
     is_cut_short: bool,
 }
 
 impl<'a> Search<'a> {
-    /// Makes a search of some steps for a plan that is better than `best`.
+    /// Creates a search for a plan that is better than `best`. The search ends after a limited
+    /// number of steps.
     pub(super) fn new(
         instance: &'a Instance<'a>,
         proof: &'a Proof,
@@ -87,18 +91,18 @@ impl<'a> Search<'a> {
         }
     }
 
-    /// Searches. Returns a lower bound of the cost of all plans, if the search was not cut short; `u64::MAX` if there
-    /// is no plan.
+    /// Runs the search. Returns a lower bound on the cost of every plan, or `u64::MAX` if no plan
+    /// exists. Returns `None` if the search was cut short.
     ///
     /// # Errors
-    /// Same as those of the planner of a memory.
+    /// Returns the errors of the planner that packs a single memory.
     pub(super) fn run(&mut self) -> Result<Option<u64>, PlanError> {
         self.descend(0, self.proof.rest, 0)?;
         let best = self.best.as_ref().map_or(u64::MAX, |best| best.cost);
         Ok((!self.is_cut_short).then(|| best.min(self.least_unproved)))
     }
 
-    /// Assigns the buffers from a place of the order on.
+    /// Assigns the buffers that follow a given position in the order.
     fn descend(&mut self, place: usize, asked: i128, traffic: u64) -> Result<(), PlanError> {
         if self.is_over() {
             return Ok(());
@@ -112,7 +116,8 @@ impl<'a> Search<'a> {
             .collect();
         choices.sort_unstable();
         for (ask, memory) in choices {
-            // Only the first of several empty twins is tried.
+            // If several empty memories are interchangeable, the search tries only the first of
+            // them.
             if self.twin[memory].is_some_and(|twin| self.sets[twin] == 0) {
                 continue;
             }
@@ -136,7 +141,7 @@ impl<'a> Search<'a> {
         self.is_cut_short
     }
 
-    /// Returns `true` if no better plan follows.
+    /// Returns `true` if the current branch contains no better plan.
     fn is_hopeless(&self, asked: i128, traffic: u64) -> bool {
         let mut cost = traffic;
         for (index, memory) in self.instance.memories().iter().enumerate() {
@@ -153,7 +158,7 @@ impl<'a> Search<'a> {
         cost >= best || priced >= i128::from(best)
     }
 
-    /// Packs the memories of a complete assignment.
+    /// Packs all memories of a complete assignment.
     fn finish(&mut self, traffic: u64) -> Result<(), PlanError> {
         let (mut cost, mut least) = (traffic, traffic);
         let (mut is_within, mut may_be_within) = (true, true);
@@ -177,7 +182,7 @@ impl<'a> Search<'a> {
         Ok(())
     }
 
-    /// Packs the buffers of a memory.
+    /// Packs the buffers that are assigned to a memory.
     fn packed(&mut self, memory: usize) -> Result<Packed, PlanError> {
         let key = (memory, self.sets[memory]);
         if let Some(packed) = self.packed.get(&key) {
@@ -224,7 +229,7 @@ impl<'a> Search<'a> {
     }
 }
 
-/// Returns an earlier memory that may be exchanged with this one in every plan.
+/// Returns an earlier memory that can be exchanged with the given memory in every plan.
 fn twin(instance: &Instance<'_>, memory: usize) -> Option<usize> {
     let memories = instance.memories();
     let one = &memories[memory];
@@ -275,7 +280,8 @@ mod tests {
         MemoryProblem::new(memories, buffers.collect()).unwrap()
     }
 
-    /// The search begins without a plan, so no other search has found the optimum before.
+    /// The search starts without a plan, so that it must find the optimum without the help of
+    /// another method.
     #[test]
     fn the_search_alone_finds_what_all_assignments_have() {
         let monitor = Monitor::new();

@@ -1,4 +1,5 @@
-//! Joint greedy placement: takes buffers in an order, and places each in a memory, in its lowest free range.
+//! Joint greedy placement. Buffers are placed in a given order, and each buffer is placed in the
+//! lowest free range of one of the memories.
 
 use crate::memory::Placement;
 use crate::work::Watch;
@@ -6,38 +7,41 @@ use crate::work::Watch;
 use super::instance::Instance;
 use super::packing::Standing;
 
-/// The most buffers of a problem that is placed this way: the work grows with their square.
+/// The maximum number of buffers for which greedy placement is used. The running time of greedy
+/// placement grows with the square of the number of buffers.
 pub(super) const MOST_BUFFERS: usize = 4_096;
 
 /// The order in which buffers are placed.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Order {
-    /// The largest first.
+    /// The largest buffer comes first.
     Size,
-    /// The largest product of size and lifetime first.
+    /// The buffer with the largest product of size and lifetime comes first.
     Area,
-    /// The longest lifetime first.
+    /// The buffer with the longest lifetime comes first.
     Lifetime,
-    /// The earliest start first.
+    /// The buffer that starts first comes first.
     Start,
-    /// The latest end first.
+    /// The buffer that ends last comes first.
     End,
-    /// The most traffic for each byte first.
+    /// The buffer with the most traffic per byte comes first.
     Traffic,
-    /// The most traffic for each byte and unit of time first.
+    /// The buffer with the most traffic per byte and unit of time comes first.
     Density,
 }
 
-/// The rule that chooses among the memories that have room.
+/// The rule that selects a memory from those with enough room.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Rule {
-    /// The first in the order of the problem.
+    /// Selects the memory that comes first in the problem.
     First,
-    /// The one with the lowest cost of a byte, for holding and for traffic.
+    /// Selects the memory with the lowest cost per byte, which includes the cost of traffic.
     Cheapest,
-    /// The one in which the plan's cost grows least; the first of equal ones.
+    /// Selects the memory in which the plan's cost grows least. If several memories are equally
+    /// good, the rule selects the first one.
     Least,
-    /// The one in which the plan's cost grows least; of equal ones, the one with the lowest end.
+    /// Selects the memory in which the plan's cost grows least. If several memories are equally
+    /// good, the rule selects the one in which the buffer ends lowest.
     Lowest,
 }
 
@@ -54,14 +58,15 @@ pub(super) const ORDERS: [Order; 7] = [
 /// All rules.
 pub(super) const RULES: [Rule; 4] = [Rule::First, Rule::Cheapest, Rule::Least, Rule::Lowest];
 
-/// Returns the buffers in an order. Ties are broken by their starts, and then by their places in the problem.
+/// Returns the buffers in the given order. Ties are broken by the starts of the buffers, and then
+/// by their positions in the problem.
 pub(super) fn ordered(instance: &Instance<'_>, order: Order) -> Vec<usize> {
     let key = |buffer: usize| {
         let one = &instance.problem.buffers()[buffer];
         let time: u128 =
             one.buffer.live_spans().map(|(lower, upper)| u128::from(upper.abs_diff(lower))).sum();
         let size = u128::from(one.buffer.size);
-        // The smallest key comes first.
+        // The buffer with the smallest key comes first.
         let key = match order {
             Order::Size => u128::MAX - size,
             Order::Area => u128::MAX - size * time,
@@ -69,7 +74,7 @@ pub(super) fn ordered(instance: &Instance<'_>, order: Order) -> Vec<usize> {
             Order::Start => 0,
             Order::End => u128::from(i64::MAX.abs_diff(one.buffer.upper)),
             Order::Traffic => u128::MAX - (u128::from(one.traffic) << 60) / size.max(1),
-            // Sizes have at most 63 bits, and lifetimes 64.
+            // A size has at most 63 bits, and a lifetime at most 64 bits.
             Order::Density => u128::MAX - (u128::from(one.traffic) << 60) / (size * time).max(1),
         };
         (one.buffer.offset.is_none(), key, one.buffer.lower, buffer)
@@ -79,8 +84,8 @@ pub(super) fn ordered(instance: &Instance<'_>, order: Order) -> Vec<usize> {
     order
 }
 
-/// Places buffers in an order, fixed ones before all others. Returns `None` if a buffer finds no room, or `watch`
-/// stopped it.
+/// Places the buffers with fixed offsets, followed by all other buffers in the given order. Returns
+/// `None` if there is no room for a buffer, or if `watch` stopped the computation.
 pub(super) fn place(
     instance: &Instance<'_>,
     order: &[usize],
@@ -89,7 +94,7 @@ pub(super) fn place(
 ) -> Option<Standing> {
     let memories = instance.memories();
     let mut placements = vec![Placement { memory: 0, offset: 0 }; instance.len()];
-    // For each memory, the start and end of each placed buffer and its number, by starts.
+    // The start, the end and the number of each placed buffer in each memory, sorted by start.
     let mut placed: Vec<Vec<(u64, u64, usize)>> = vec![Vec::new(); memories.len()];
     let mut peaks = vec![0_u64; memories.len()];
     let is_fixed = |&buffer: &usize| instance.problem.buffers()[buffer].buffer.offset.is_some();
@@ -132,7 +137,8 @@ pub(super) fn place(
     Some(instance.standing(placements, peaks))
 }
 
-/// Returns the lowest offset at which a buffer shares no bytes with placed ones that it conflicts with.
+/// Returns the lowest offset at which a buffer shares no bytes with any placed buffer that
+/// conflicts with it.
 fn free_offset(instance: &Instance<'_>, buffer: usize, placed: &[(u64, u64, usize)]) -> u64 {
     let one = &instance.problem.buffers()[buffer].buffer;
     if let Some(offset) = one.offset {

@@ -1,31 +1,33 @@
-//! The solvers' form of the problem: time is cut into sections, one for each time at which a buffer begins to live.
+//! The problem in the form that the solvers need. Time is divided into sections, and a new section
+//! starts at each time at which a buffer becomes live.
 
 use crate::memory::Memory;
 
 use super::problem::MemoryProblem;
 
-/// A problem with its sections of time.
+/// A problem, and the sections into which its time is divided.
 pub(super) struct Instance<'a> {
     pub(super) problem: &'a MemoryProblem,
-    /// The times at which the sections begin, ascending.
+    /// The times at which the sections start, in ascending order.
     pub(super) times: Vec<i64>,
-    /// Spans of sections, grouped by buffer.
+    /// The spans of sections in which the buffers are live, grouped by buffer.
     spans: Vec<(u32, u32)>,
-    /// For each buffer, the index of its first span.
+    /// The index of the first span of each buffer.
     starts: Vec<u32>,
-    /// The end of the highest fixed buffer in each memory.
+    /// The end of the highest buffer with a fixed offset in each memory.
     pub(super) floors: Vec<u64>,
 }
 
 impl<'a> Instance<'a> {
-    /// Computes the sections of a problem.
-    // Uncounted: some passes over the buffers, before the first plan.
+    /// Divides the time of a problem into sections.
+    // Uncounted: the loop needs no counter, because a few passes over the buffers are made before
+    // the first plan.
     pub(super) fn new(problem: &'a MemoryProblem) -> Self {
         let live = || problem.buffers().iter().flat_map(|one| one.buffer.live_spans());
         let mut times: Vec<i64> = live().map(|span| span.0).collect();
         times.sort_unstable();
         times.dedup();
-        // There are no more sections than spans, and at most 1,048,576 spans.
+        // There are never more sections than spans, and a problem contains at most 1,048,576 spans.
         let at = |time: i64| {
             u32::try_from(times.partition_point(|&begin| begin < time)).unwrap_or(u32::MAX)
         };
@@ -54,7 +56,7 @@ impl<'a> Instance<'a> {
         self.problem.memories()
     }
 
-    /// Returns the memories that a buffer may lie in.
+    /// Returns the memories in which a buffer may be placed.
     pub(super) fn choices(&self, buffer: usize) -> &'a [usize] {
         self.problem.buffers()[buffer].choices()
     }
@@ -64,17 +66,17 @@ impl<'a> Instance<'a> {
         self.problem.buffers()[buffer].buffer.size
     }
 
-    /// Returns the cost of a buffer's traffic in a memory.
+    /// Returns the cost of a buffer's traffic in the given memory.
     pub(super) fn traffic(&self, buffer: usize, memory: usize) -> u64 {
         self.memories()[memory].traffic_cost * self.problem.buffers()[buffer].traffic
     }
 
-    /// Returns the spans of sections in which a buffer is live, in order.
+    /// Returns the spans of sections in which a buffer is live, in ascending order.
     pub(super) fn spans(&self, buffer: usize) -> &[(u32, u32)] {
         &self.spans[self.starts[buffer] as usize..self.starts[buffer + 1] as usize]
     }
 
-    /// Returns `true` if two buffers are live at the same time, and both have bytes.
+    /// Returns `true` if two buffers are live at the same time and both have a nonzero size.
     pub(super) fn conflict(&self, one: usize, other: usize) -> bool {
         let (mut left, mut right) = (self.spans(one).iter(), self.spans(other).iter());
         let (mut first, mut second) = (left.next(), right.next());

@@ -1,23 +1,25 @@
-//! The live bytes of a memory in each section, as a tree that adds to a span and has the maximum at its root.
+//! The live bytes of a memory in each section, stored in a tree that can add bytes to a span of
+//! sections. The root of the tree contains the maximum over all sections.
 
 /// A tree over the sections of time.
 #[derive(Clone, Debug)]
 pub(super) struct Loads {
     leaves: usize,
-    /// For each vertex, the maximum of its sections, without additions to vertices above it.
+    /// The maximum number of bytes in any section of each vertex. The maximum excludes additions
+    /// that are stored at the vertices above.
     most: Vec<i64>,
-    /// For each vertex, the sum of additions to all its sections.
+    /// The sum of all additions to the whole span of sections of each vertex.
     added: Vec<i64>,
 }
 
 impl Loads {
-    /// Makes a tree without bytes.
+    /// Creates a tree in which all sections contain 0 bytes.
     pub(super) fn new(sections: usize) -> Self {
         let leaves = sections.max(1).next_power_of_two();
         Self { leaves, most: vec![0; 2 * leaves], added: vec![0; leaves] }
     }
 
-    /// Adds bytes, which may be negative, to a span of sections.
+    /// Adds a number of bytes, which may be negative, to a span of sections.
     pub(super) fn add(&mut self, span: (u32, u32), bytes: i64) {
         let (mut left, mut right) = (span.0 as usize + self.leaves, span.1 as usize + self.leaves);
         let (first, last) = (left, right - 1);
@@ -37,7 +39,7 @@ impl Loads {
         self.rise(last);
     }
 
-    /// Returns the most bytes of a section.
+    /// Returns the maximum number of bytes in any section.
     pub(super) fn most(&self) -> u64 {
         u64::try_from(self.most[1]).unwrap_or(0)
     }

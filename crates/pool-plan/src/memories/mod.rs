@@ -1,8 +1,9 @@
-//! Several memories: each buffer is assigned to one of its allowed memories and placed there, at the least cost.
+//! Planning for several memories. Each buffer is assigned to one of the memories that it allows,
+//! and is placed in that memory. The planner looks for the plan with the lowest cost.
 //!
-//! A plan comes from joint greedy placement, a local search over assignments whose memories are then planned
-//! separately, and, for up to 64 buffers, an exhaustive search. Prices of bytes prove a bound below the cost of every
-//! plan.
+//! There are three methods of finding a plan: joint greedy placement, a local search over
+//! assignments in which each memory is planned separately, and an exhaustive search for up to 64
+//! buffers. Prices per byte prove a lower bound on the cost of every plan.
 
 mod exhaustive;
 mod greedy;

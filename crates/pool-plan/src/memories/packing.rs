@@ -1,4 +1,4 @@
-//! The offsets of the buffers of one memory, by the planner of interval problems.
+//! The offsets of the buffers in one memory, which the planner for interval problems computes.
 
 use std::time::Duration;
 
@@ -10,7 +10,7 @@ use crate::options::{Monitor, Options};
 
 use super::instance::Instance;
 
-/// A plan that may exceed capacities, and its cost.
+/// A plan with its cost. The plan may exceed the capacities of some memories.
 #[derive(Clone, Debug)]
 pub(super) struct Standing {
     pub(super) placements: Vec<Placement>,
@@ -18,16 +18,16 @@ pub(super) struct Standing {
     pub(super) cost: u64,
 }
 
-/// The offsets of the buffers of one memory.
+/// The offsets of the buffers in one memory.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Packed {
     pub(super) offsets: Vec<u64>,
     pub(super) peak: u64,
-    /// A lower bound of the peak of these buffers.
+    /// A lower bound on the peak of every plan for the buffers in this memory.
     pub(super) least: u64,
 }
 
-/// The effort of packing a memory.
+/// The amount of work that may be spent on packing a memory.
 #[derive(Clone, Copy)]
 pub(super) struct Effort<'a> {
     pub(super) rounds: Option<u32>,
@@ -38,8 +38,9 @@ pub(super) struct Effort<'a> {
 }
 
 impl Instance<'_> {
-    /// Packs some buffers of a memory as low as the effort allows. If held bytes cost nothing, it only tries to stay
-    /// within the capacity, and a higher peak has no offsets.
+    /// Packs the given buffers into a memory, with a peak that is as low as the effort allows. If
+    /// the bytes held in the memory cost nothing, the function only tries to stay within the
+    /// capacity. If the capacity is exceeded, the result contains no offsets.
     pub(super) fn pack(
         &self,
         memory: usize,
@@ -55,7 +56,9 @@ impl Instance<'_> {
         let capacity = self.memories()[memory].capacity;
         let capacity = capacity.filter(|_| self.memories()[memory].cost == 0);
         let options = Options { capacity, rounds, budget, threads, seed, ..Options::default() };
-        // The monitor shows the plan of all memories, not this one. A stop takes effect before the next memory.
+        // Packing needs a monitor of its own, because the caller's monitor shows the plan for all
+        // memories. If the caller stops the planner, the stop takes effect before the next memory
+        // is packed.
         let own = Monitor::new();
         if monitor.is_cancelled() {
             own.cancel();
@@ -75,7 +78,7 @@ impl Instance<'_> {
         }
     }
 
-    /// Packs all memories of an assignment.
+    /// Packs all memories, given an assignment of buffers to memories.
     pub(super) fn pack_all(
         &self,
         memory_of: &[usize],
@@ -98,7 +101,7 @@ impl Instance<'_> {
         Ok(self.standing(placements, peaks))
     }
 
-    /// Returns a plan with its cost.
+    /// Returns a plan together with its cost.
     pub(super) fn standing(&self, placements: Vec<Placement>, peaks: Vec<u64>) -> Standing {
         let held = self.memories().iter().zip(&peaks).map(|(memory, peak)| memory.cost * peak);
         let traffic =
@@ -107,7 +110,7 @@ impl Instance<'_> {
         Standing { placements, peaks, cost }
     }
 
-    /// Returns the bytes by which a plan exceeds capacities.
+    /// Returns the total number of bytes by which a plan exceeds the capacities of its memories.
     pub(super) fn excess(&self, peaks: &[u64]) -> u64 {
         let over = self.memories().iter().zip(peaks).map(|(memory, &peak)| {
             memory.capacity.map_or(0, |capacity| peak.saturating_sub(capacity))

@@ -1,44 +1,47 @@
-//! A plan for several memories, and the certificate of its cost.
+//! A plan for several memories, and the certificate for its cost.
 
 use crate::memory::{Placement, Price};
 use crate::plan::as_float;
 
-/// The memory and offset of each buffer of a problem.
+/// The memory and the offset of each buffer in a problem.
 #[derive(Clone, Debug, Eq, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 pub struct MemoryPlan {
-    /// The placement of each buffer, in the problem's order.
+    /// The memory and the offset of each buffer, in the problem's order.
     pub placements: Vec<Placement>,
-    /// The cost of the plan, and the bound.
+    /// The cost of the plan, and a lower bound on this cost.
     pub certificate: MemoryCertificate,
 }
 
-/// The cost of a plan, and a lower bound of the cost of all plans.
+/// The cost of a plan, and a lower bound on the cost of every plan.
 #[derive(Clone, Debug, Eq, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 pub struct MemoryCertificate {
-    /// The end of the highest byte in each memory, in bytes.
+    /// The end of the highest byte that is used in each memory, in bytes.
     pub peaks: Vec<u64>,
-    /// The cost of the bytes held in each memory, and of the traffic of each buffer.
+    /// The cost of the plan, which is the sum of the costs of the bytes held in each memory and of
+    /// each buffer's traffic.
     pub cost: u64,
-    /// The lower bound of the cost that `prices` prove.
+    /// The lower bound on the cost that `prices` prove.
     pub bound: u64,
-    /// The prices that prove the bound; those that are 0 are left out.
+    /// The prices that prove the bound. Prices of 0 are omitted.
     pub prices: Vec<Price>,
-    /// The lower bound of the cost by exhaustive search; at least `bound`.
+    /// The lower bound on the cost that an exhaustive search has proved, which is never lower than
+    /// `bound`.
     ///
-    /// Unlike `bound`, this number cannot be checked without repeating the search.
+    /// Unlike `bound`, `searched_bound` can only be verified by repeating the search.
     pub searched_bound: u64,
 }
 
 impl MemoryCertificate {
-    /// Returns the cost divided by the bound; 1 is provably optimal.
+    /// Returns the cost divided by `searched_bound`, the best known lower bound. The plan is
+    /// provably optimal if the result is 1.
     #[must_use]
     pub fn ratio(&self) -> f64 {
         if self.cost == self.bound { 1.0 } else { as_float(self.cost) / as_float(self.bound) }
     }
 
-    /// Returns `true` if no plan costs less, by the bound or by exhaustive search.
+    /// Returns `true` if the prices or an exhaustive search prove that no plan costs less.
     #[must_use]
     pub fn is_optimal(&self) -> bool {
         self.cost == self.searched_bound

@@ -1,40 +1,45 @@
-//! The bound: prices of bytes, which the subgradient method raises while memories are full. It solves the dual of the
-//! linear program that assigns buffers to memories.
+//! A lower bound on the cost, which is proved by prices per byte. The subgradient method raises a
+//! memory's prices while the memory is full, and thereby solves the dual of the linear program that
+//! assigns buffers to memories.
 //!
-//! Any prices prove a bound, so the method may stop after any step. Prices are floating-point numbers in it, and are
-//! rounded to whole parts of a unit before the bound is computed.
+//! Any prices prove a lower bound, so the subgradient method may stop after any step. The
+//! subgradient method computes prices as floating-point numbers, which are rounded to integers
+//! before the bound is computed.
 
 use crate::memory::Price;
 use crate::work::Limit;
 
 use super::instance::Instance;
 
-/// The most steps of the method.
+/// The maximum number of steps of the subgradient method.
 const MOST_STEPS: usize = 600;
-/// The most passes over buffers and sections, in all steps together.
+/// The maximum number of passes over buffers and sections, in all steps of the subgradient method
+/// together.
 const MOST_PASSES: usize = 60_000_000;
-/// The steps without progress before the step length is halved.
+/// The number of steps without progress after which the step length is halved.
 const PATIENCE: usize = 6;
-/// The factors of the step length: [after progress, after none].
+/// The factors by which the step length changes: [after progress, without progress].
 const LENGTHS: [f64; 2] = [1.25, 0.5];
 
-/// Prices, and the bound that they prove.
+/// Prices, and the lower bound that these prices prove.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Proof {
     pub(super) bound: u64,
-    /// For each memory, the prices of its sections in parts of a unit.
+    /// The prices of each memory's sections, in units of 1 / `Price::UNIT`.
     prices: Vec<Vec<u64>>,
-    /// The bound in parts of a unit, before it is rounded.
+    /// The lower bound before rounding, in units of 1 / `Price::UNIT`.
     total: i128,
-    /// The cost of each buffer in each memory at these prices, in parts of a unit.
+    /// The cost of each buffer in each memory, at the prices of this proof, in units of 1 /
+    /// `Price::UNIT`.
     pub(super) asked: Vec<Vec<i128>>,
-    /// The part of the bound that is not the cost of a buffer.
+    /// The part of the lower bound that does not belong to any buffer.
     pub(super) rest: i128,
 }
 
 impl Proof {
-    /// Returns, for each buffer, the memory in which it costs least.
-    // Uncounted: one pass over the buffers.
+    /// Returns the memory in which each buffer costs least, at the prices of this proof.
+    // Uncounted: the loop needs no counter, because the function makes only one pass over the
+    // buffers.
     pub(super) fn cheapest(&self, instance: &Instance<'_>) -> Vec<usize> {
         let least = |(buffer, asked): (usize, &Vec<i128>)| {
             let choices = instance.choices(buffer);
@@ -55,8 +60,9 @@ impl Proof {
     }
 }
 
-/// Computes the best bound that the method finds. `cost`, the cost of a known plan, limits how high the bound can be.
-// Uncounted: the clock is seen after each step.
+/// Computes the best lower bound that the subgradient method finds. `cost` is the cost of a known
+/// plan, which no lower bound can exceed.
+// Uncounted: the loop needs no counter, because the function checks the clock after each step.
 pub(super) fn proof(instance: &Instance<'_>, cost: Option<u64>, limit: Limit<'_>) -> Proof {
     let mut best = prove(instance, &round(instance, &first(instance)));
     let (count, sections) = (instance.len(), instance.times.len());
@@ -64,7 +70,8 @@ pub(super) fn proof(instance: &Instance<'_>, cost: Option<u64>, limit: Limit<'_>
     let steps = (MOST_PASSES / passes.max(1)).clamp(8, MOST_STEPS);
     let mut prices = first(instance);
     let mut length = 1.0;
-    // The best prices, their value, and their loads.
+    // The best prices so far, together with the bound that they prove and the live bytes of each
+    // section.
     let mut kept = (prices.clone(), 0.0_f64, Vec::new());
     let mut idle = 0;
     for _ in 0..steps {
@@ -97,7 +104,8 @@ fn as_number(bytes: u64) -> f64 {
     bytes as f64
 }
 
-/// Returns the initial prices: the cost of each memory at the time at which most bytes are live.
+/// Returns the initial prices. Each memory has a price at the time with the most live bytes, which
+/// equals the memory's cost.
 fn first(instance: &Instance<'_>) -> Vec<Vec<f64>> {
     let mut live = vec![0_i128; instance.times.len() + 1];
     for buffer in 0..instance.len() {
@@ -121,7 +129,8 @@ fn first(instance: &Instance<'_>) -> Vec<Vec<f64>> {
     instance.memories().iter().map(|memory| row(memory.cost)).collect()
 }
 
-/// Returns the bound of prices as a number, and the live bytes of each section if every buffer is where it costs least.
+/// Returns the lower bound that the prices prove, as a floating-point number. Also returns the live
+/// bytes of each section, if each buffer is placed in the memory where it costs least.
 fn relaxed(instance: &Instance<'_>, prices: &[Vec<f64>]) -> (f64, Vec<Vec<f64>>) {
     let sections = instance.times.len();
     let before: Vec<Vec<f64>> = prices
@@ -172,9 +181,10 @@ fn relaxed(instance: &Instance<'_>, prices: &[Vec<f64>]) -> (f64, Vec<Vec<f64>>)
     (value, loads)
 }
 
-/// Raises the prices of full sections and lowers the others, and makes the prices valid.
+/// Raises the prices of full sections and lowers all other prices, so that the result is valid.
 fn step(instance: &Instance<'_>, prices: &mut [Vec<f64>], loads: &[Vec<f64>], gain: f64) {
-    // Bytes that a memory holds beside the live ones of a section, as its prices weigh sections.
+    // The closure computes the number of bytes that a memory holds in addition to its live bytes.
+    // Sections with higher prices have more weight.
     let excess = |memory: usize| {
         let (row, load) = (&prices[memory], &loads[memory]);
         let sum: f64 = row.iter().sum();
@@ -210,7 +220,7 @@ fn step(instance: &Instance<'_>, prices: &mut [Vec<f64>], loads: &[Vec<f64>], ga
     }
 }
 
-/// Returns the nearest nonnegative numbers that add up to `sum`.
+/// Returns the nonnegative numbers nearest to the given numbers that add up to `sum`.
 fn onto_sum(values: Vec<f64>, sum: f64) -> Vec<f64> {
     let mut sorted = values.clone();
     sorted.sort_unstable_by(|one, other| other.total_cmp(one));
@@ -227,8 +237,8 @@ fn onto_sum(values: Vec<f64>, sum: f64) -> Vec<f64> {
     values.into_iter().map(|value| (value - less).max(0.0)).collect()
 }
 
-/// Returns valid prices in whole parts of a unit. They are rounded down, and the loss is added to the highest price of
-/// each memory.
+/// Returns valid prices as integers, in units of 1 / `Price::UNIT`. Prices are rounded down, and
+/// the total loss is added to the highest price of each memory.
 #[expect(
     clippy::cast_possible_truncation,
     clippy::cast_sign_loss,
@@ -238,13 +248,14 @@ fn round(instance: &Instance<'_>, prices: &[Vec<f64>]) -> Vec<Vec<u64>> {
     let rows = prices.iter().zip(instance.memories()).map(|(row, memory)| {
         let sections = row.len() as u64;
         let unit = as_number(Price::UNIT);
-        // A sum of prices stays below the allowed maximum.
+        // The limit keeps the sum of the prices below the allowed maximum.
         let most = Price::MOST / sections.max(1);
         let mut row: Vec<u64> = row.iter().map(|price| ((price * unit) as u64).min(most)).collect();
         let cost = memory.cost.saturating_mul(Price::UNIT).min(Price::MOST);
         let sum: u64 = row.iter().sum();
         if memory.capacity.is_none() && sum > cost {
-            // The sums of floating-point numbers are not exact.
+            // The rounded prices may exceed the cost, because sums of floating-point numbers are
+            // not exact.
             let mut over = sum - cost;
             for price in &mut row {
                 let less = over.min(*price);
@@ -262,7 +273,7 @@ fn round(instance: &Instance<'_>, prices: &[Vec<f64>]) -> Vec<Vec<u64>> {
     rows.collect()
 }
 
-/// Computes the bound of prices, in whole numbers.
+/// Computes the lower bound that prices prove, in integer arithmetic.
 fn prove(instance: &Instance<'_>, prices: &[Vec<u64>]) -> Proof {
     let unit = i128::from(Price::UNIT);
     let before: Vec<Vec<u64>> = prices

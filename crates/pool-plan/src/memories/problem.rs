@@ -1,4 +1,4 @@
-//! The problem of several memories, and the conditions for its plans.
+//! Planning problems with several memories, and the conditions that their plans must satisfy.
 
 use std::collections::HashMap;
 
@@ -10,11 +10,12 @@ use crate::violation::Violation;
 
 use super::plan::{MemoryCertificate, MemoryPlan};
 
-/// Buffers with lifetimes, and several memories. A plan places each buffer in one memory. Two buffers may share bytes
-/// if they are never live at the same time.
+/// A problem with buffers that have lifetimes, and with several memories. A plan places each buffer
+/// in one of the memories. Two buffers may share bytes if they are never live at the same time.
 ///
-/// A memory adds its cost times the bytes up to the end of its highest buffer to the plan's cost. A buffer adds its
-/// traffic times the traffic cost of its memory.
+/// The cost of a plan is the sum of the costs of its memories and of the costs of its buffers. The
+/// cost of a memory is its cost per byte times the end of its highest buffer. The cost of a buffer
+/// is its traffic times the traffic cost of its memory.
 ///
 /// ```
 /// use pool_plan::{Buffer, Memory, MemoryBuffer, MemoryProblem, Options};
@@ -46,16 +47,17 @@ pub struct MemoryProblem {
 }
 
 impl MemoryProblem {
-    /// The most memories that a problem may have.
+    /// The maximum number of memories in a problem.
     pub const MOST_MEMORIES: usize = 64;
 
-    /// Makes the problem of placing `buffers` in `memories`.
+    /// Creates the problem of placing `buffers` in `memories`.
     ///
     /// # Errors
-    /// Same as for [`IntervalProblem::new`](crate::IntervalProblem::new). Fails if there are no memories, more than
-    /// [`MOST_MEMORIES`](Self::MOST_MEMORIES), or two of one name. Fails if a buffer may lie in no memory, or names one
-    /// twice or one that does not exist, or is fixed in one that it may not lie in. Fails if a plan could cost more
-    /// than `i64::MAX`.
+    /// Returns the errors of [`IntervalProblem::new`](crate::IntervalProblem::new). Fails if there
+    /// are no memories, more than [`MOST_MEMORIES`](Self::MOST_MEMORIES), or two with the same
+    /// name. Fails if a buffer allows no memory, lists a memory twice, or names a memory that does
+    /// not exist. Fails if a buffer is fixed in a memory that it does not allow, or has a fixed
+    /// offset but allows several memories. Fails if a plan could cost more than `i64::MAX`.
     pub fn new(memories: Vec<Memory>, buffers: Vec<MemoryBuffer>) -> Result<Self, PlanError> {
         check_memories(&memories)?;
         let gaps = buffers.iter().map(|one| one.buffer.gaps.len());
@@ -75,11 +77,12 @@ impl MemoryProblem {
         Ok(Self { memories, buffers })
     }
 
-    /// Checks a plan, and returns its cost. Checks the placements against the lifetimes, memories and capacities, the
-    /// stated cost and peaks, and the bound by its prices.
+    /// Checks a plan, and returns its cost. The function checks the placements against the
+    /// lifetimes, memories and capacities. The function also checks the stated cost and peaks, and
+    /// the bound that the prices prove.
     ///
     /// # Errors
-    /// The first violation of the problem or the certificate.
+    /// Returns the first violation of the problem or the certificate.
     pub fn validate(&self, plan: &MemoryPlan) -> Result<u64, Violation> {
         let MemoryCertificate { cost, bound, ref prices, ref peaks, .. } = plan.certificate;
         let found = self.cost(&plan.placements)?;
@@ -94,10 +97,11 @@ impl MemoryProblem {
         Ok(cost)
     }
 
-    /// Returns the cost of placing buffer `i` at `placements[i]`.
+    /// Returns the cost of the plan that places buffer `i` at `placements[i]`.
     ///
     /// # Errors
-    /// The first violation: a memory that the buffer may not lie in, more bytes than a memory has, or a violation of an
+    /// Returns the first violation that is found. A violation is a buffer in a memory that it does
+    /// not allow, a memory whose capacity is exceeded, or a memory whose plan is not valid for an
     /// [`IntervalProblem`](crate::IntervalProblem).
     pub fn cost(&self, placements: &[Placement]) -> Result<u64, Violation> {
         let peaks = validate::peaks(&self.memories, &self.buffers, placements)?;
@@ -110,7 +114,7 @@ impl MemoryProblem {
         &self.memories
     }
 
-    /// Returns the buffers, in the order of a plan's placements.
+    /// Returns the buffers. A plan lists its placements in the order of the returned slice.
     #[must_use]
     pub fn buffers(&self) -> &[MemoryBuffer] {
         &self.buffers
@@ -131,7 +135,7 @@ fn check_memories(memories: &[Memory]) -> Result<(), PlanError> {
     Ok(())
 }
 
-/// Refuses a choice of memories that leaves none, or that is ambiguous.
+/// Returns an error if the memories that a buffer allows are empty or ambiguous.
 fn check_choices(index: usize, one: &MemoryBuffer, count: usize) -> Result<(), PlanError> {
     let id = || limits::label(&one.buffer.id, index);
     let bad = |what| Err(PlanError::BadMemories { id: id(), what });
@@ -160,10 +164,12 @@ fn check_choices(index: usize, one: &MemoryBuffer, count: usize) -> Result<(), P
     Ok(())
 }
 
-/// Refuses costs whose sums could overflow in the solver. The sums of bytes were checked before.
+/// Returns an error if a sum of costs could overflow in the solver. The sums of sizes have already
+/// been checked.
 fn check_costs(memories: &[Memory], buffers: &[MemoryBuffer]) -> Result<(), PlanError> {
     let padded = buffers.iter().map(|one| one.buffer.size + (one.buffer.alignment - 1));
-    // The highest fixed end of each memory: all other buffers may lie on top of it.
+    // The end of the highest buffer with a fixed offset in each memory. In the worst case, all
+    // other buffers of the memory lie on top of the fixed buffers.
     let mut fixed = vec![0_u64; memories.len()];
     for one in buffers {
         if let (&[memory], Some(offset)) = (one.choices(), one.buffer.offset) {
@@ -191,7 +197,8 @@ fn check_costs(memories: &[Memory], buffers: &[MemoryBuffer]) -> Result<(), Plan
 
 #[cfg(feature = "serde")]
 mod file {
-    //! The file of a problem: the form of an interval problem with the key `memories`. Buffers name memories.
+    //! The file format of a problem. The file format is the same as for an interval problem, plus
+    //! the key `memories`. Buffers refer to memories by name.
 
     use std::collections::HashMap;
 
@@ -200,7 +207,7 @@ mod file {
     use crate::error::{PlanError, error_chain};
     use crate::memory::{Memory, MemoryBuffer};
 
-    /// The content of a file, before it is checked.
+    /// The contents of a problem file before validation.
     #[derive(serde::Deserialize, serde::Serialize)]
     #[serde(deny_unknown_fields)]
     pub(super) struct ProblemFile {
@@ -209,7 +216,7 @@ mod file {
         buffers: Vec<BufferFile>,
     }
 
-    /// A buffer of a file. If it names no memories, it may lie in all.
+    /// A buffer in a problem file. A buffer that names no memories may be placed in any memory.
     #[derive(serde::Deserialize, serde::Serialize)]
     #[serde(deny_unknown_fields)]
     struct BufferFile {
@@ -236,11 +243,13 @@ mod file {
     }
 
     impl MemoryProblem {
-        /// Deserialises a problem, and changes memories and buffers before they are checked. A caller may cap a memory,
-        /// align all buffers, or drop their offsets.
+        /// Deserialises a problem, and passes the memories and buffers to a closure that may change
+        /// them before they are validated. For example, the closure may limit the capacity of a
+        /// memory, increase alignments or remove fixed offsets.
         ///
         /// # Errors
-        /// Fails if the input is not of the form of a problem, or [`new`](Self::new) refuses the changed parts.
+        /// Fails if the input is not a serialised problem, or if [`new`](Self::new) refuses the
+        /// modified memories or buffers.
         pub fn deserialize_with<'de, D: serde::Deserializer<'de>>(
             from: D,
             change: impl FnOnce(&mut [Memory], &mut [MemoryBuffer]),
@@ -282,7 +291,8 @@ mod file {
     }
 
     impl TryFrom<ProblemFile> for MemoryProblem {
-        /// The text of the error and its sources: a format keeps only text.
+        /// The error text of this type contains all sources of an error, because serde formats can
+        /// only report a text.
         type Error = String;
 
         fn try_from(file: ProblemFile) -> Result<Self, String> {

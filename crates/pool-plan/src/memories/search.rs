@@ -1,5 +1,6 @@
-//! Local search over assignments. Buffers move between memories, or two exchange their memories. The bytes that are
-//! live at once in each memory estimate the cost.
+//! Local search over assignments of buffers to memories. A move assigns a buffer to another memory,
+//! or exchanges the memories of two buffers. The cost of an assignment is estimated from the live
+//! bytes in each memory.
 
 use crate::random::Random;
 use crate::work::Limit;
@@ -7,26 +8,28 @@ use crate::work::Limit;
 use super::instance::Instance;
 use super::loads::Loads;
 
-/// The moves between two checks of the clock.
+/// The number of moves between two checks of the clock.
 const MOVES_A_LOOK: usize = 256;
 
-/// An assignment, with the live bytes of each memory.
+/// An assignment of buffers to memories, with the live bytes of each memory.
 pub(super) struct Assignment<'a> {
     instance: &'a Instance<'a>,
     pub(super) memory_of: Vec<usize>,
     loads: Vec<Loads>,
     traffic: u64,
-    /// The bytes that each memory may have: its capacity, or less if packing needs a margin.
+    /// The number of bytes that may be live in each memory. The limit is the memory's capacity, or
+    /// less if packing needs a margin.
     caps: Vec<Option<u64>>,
-    /// The buffers that may lie in several memories.
+    /// The buffers that may be placed in more than one memory.
     movable: Vec<usize>,
 }
 
-/// The order of assignments: bytes beyond capacities, then the cost.
+/// The key by which assignments are compared, which consists of the number of bytes beyond
+/// capacities and the cost.
 type Badness = (u64, u64);
 
 impl<'a> Assignment<'a> {
-    /// Makes an assignment with these caps of the memories.
+    /// Creates an assignment with the given limits on the live bytes of each memory.
     pub(super) fn new(
         instance: &'a Instance<'a>,
         memory_of: Vec<usize>,
@@ -43,8 +46,10 @@ impl<'a> Assignment<'a> {
         assignment
     }
 
-    /// Makes a greedy assignment: each buffer, the largest first, goes where the assignment gets least bad.
-    // Uncounted: one pass over the buffers, before the first plan.
+    /// Creates a greedy assignment. Starting with the largest buffer, each buffer is assigned to
+    /// the memory that gives the best result.
+    // Uncounted: the loop needs no counter, because one pass over the buffers is made before the
+    // first plan.
     pub(super) fn greedy(instance: &'a Instance<'a>, caps: Vec<Option<u64>>) -> Self {
         let memory_of: Vec<usize> =
             (0..instance.len()).map(|buffer| instance.choices(buffer)[0]).collect();
@@ -74,14 +79,15 @@ impl<'a> Assignment<'a> {
         assignment
     }
 
-    /// Moves buffers, and keeps the best assignment on the way.
+    /// Moves buffers at random, and finally restores the best assignment that was found.
     pub(super) fn improve(&mut self, moves: usize, random: &mut Random, limit: Limit<'_>) {
         if self.movable.is_empty() {
             return;
         }
         let mut current = self.badness();
         let mut best = current;
-        // The moves since the best assignment: buffers, and the memories from which they came.
+        // The moves that were made since the best assignment. Each entry contains a buffer and the
+        // memory to which it was assigned before the move.
         let mut moved: Vec<(usize, usize)> = Vec::new();
         for turn in 0..moves {
             if turn % MOVES_A_LOOK == 0 && limit.is_reached() {
@@ -90,7 +96,7 @@ impl<'a> Assignment<'a> {
             let before = moved.len();
             self.try_move(random, &mut moved);
             let next = self.badness();
-            // Late moves may not raise the cost.
+            // As the search proceeds, it accepts smaller and smaller increases in cost.
             let left = (moves - turn) as u64;
             let slack = current.1 / 64 * left / moves as u64;
             let is_kept = next.0 <= current.0 && (next.0 < current.0 || next.1 <= current.1)
@@ -110,7 +116,8 @@ impl<'a> Assignment<'a> {
         self.take_back(&mut moved, 0);
     }
 
-    /// Moves a random buffer, and sometimes another one in the opposite direction.
+    /// Moves a random buffer to another memory, and sometimes moves a second buffer in the opposite
+    /// direction.
     fn try_move(&mut self, random: &mut Random, moved: &mut Vec<(usize, usize)>) {
         let buffer = self.movable[random.below(self.movable.len())];
         let from = self.memory_of[buffer];
@@ -144,17 +151,17 @@ impl<'a> Assignment<'a> {
         self.count(buffer, 1);
     }
 
-    /// Takes back all moves except the first `keep`.
+    /// Reverts all moves except the first `keep`.
     fn take_back(&mut self, moved: &mut Vec<(usize, usize)>, keep: usize) {
         for (buffer, from) in moved.drain(keep..).rev() {
             self.assign(buffer, from);
         }
     }
 
-    /// Adds a buffer to the counts of its memory, or subtracts it.
+    /// Adds a buffer to the totals of its memory, or subtracts it if `sign` is negative.
     fn count(&mut self, buffer: usize, sign: i64) {
         let memory = self.memory_of[buffer];
-        // Sizes fit: their sum does.
+        // The sum of all sizes fits in an `i64`, so each size fits too.
         let size = i64::try_from(self.instance.size(buffer)).unwrap_or(i64::MAX);
         for &span in self.instance.spans(buffer) {
             self.loads[memory].add(span, sign * size);

@@ -1,4 +1,5 @@
-//! The solver for several memories: greedy plans, the bound, and rounds of search until the budget ends.
+//! The solver for problems with several memories. The solver computes greedy plans and a lower
+//! bound, and runs rounds of search until the budget ends.
 
 use std::time::{Duration, Instant};
 
@@ -17,38 +18,42 @@ use super::prices::{self, Proof};
 use super::problem::MemoryProblem;
 use super::search::Assignment;
 
-/// The most memories for which every set is checked for being too small. With more memories, only single ones and the
-/// set of all are.
+/// The number of memories up to which the solver checks every set of memories for sufficient
+/// capacity. If there are more memories, the solver checks only each single memory and the set of
+/// all memories.
 const MOST_IN_SETS: usize = 10;
-/// The steps of the exhaustive search for each round of the options.
+/// The number of steps of the exhaustive search for each round that the options allow.
 const STEPS_A_ROUND: u64 = 50_000;
-/// The rounds of the planner of one memory in the exhaustive search.
+/// The number of rounds that the planner may use to pack one memory during the exhaustive search.
 const PACK_ROUNDS: u32 = 8;
-/// The rounds of local search before the exhaustive one.
+/// The number of rounds of local search before the exhaustive search.
 const FIRST_ROUNDS: u32 = 2;
-/// The moves of a round: [for each buffer, minimum, maximum].
+/// The number of moves in a round: [per buffer, minimum, maximum].
 const MOVES: [usize; 3] = [200, 2_000, 400_000];
-/// The joint greedy plans of a round, each with a slightly changed order: [passes of all, minimum, maximum].
+/// The number of joint greedy plans in a round, each with a slightly different order: [total number
+/// of passes, minimum, maximum].
 const REORDERED: [usize; 3] = [20_000_000, 4, 400];
-/// The number of times that a round lowers capacities because a memory could not be packed into its own.
+/// The maximum number of times that a round lowers the limits of the memories. A limit is lowered
+/// if a memory could not be packed within its capacity.
 const TIGHTENINGS: u32 = 6;
 
 impl MemoryProblem {
-    /// Returns the cheapest plan that the budget finds.
+    /// Returns the cheapest plan that is found within the budget.
     ///
     /// # Errors
-    /// [`PlanError::MemoriesTooSmall`] and [`PlanError::Unassigned`] if no plan is within all capacities, or none was
-    /// found in the budget. [`PlanError::OneCapacity`] if the options have a capacity, and [`PlanError::BadTolerance`]
-    /// if their tolerance is no ratio.
+    /// Returns [`PlanError::MemoriesTooSmall`] or [`PlanError::Unassigned`] if no plan fits within
+    /// all capacities, or if no such plan was found within the budget. Returns
+    /// [`PlanError::OneCapacity`] if the options set a capacity, and [`PlanError::BadTolerance`] if
+    /// the tolerance is not a ratio of at least 1.
     pub fn solve(&self, options: &Options) -> Result<MemoryPlan, PlanError> {
         self.solve_watched(options, &Monitor::new())
     }
 
-    /// Does the same as [`solve`](Self::solve). Another thread may watch and stop it through `monitor`, which shows
-    /// costs as bytes.
+    /// Returns the same plan as [`solve`](Self::solve). Another thread may observe and stop the
+    /// planner through `monitor`, which reports costs instead of bytes.
     ///
     /// # Errors
-    /// Same as [`solve`](Self::solve).
+    /// Returns the same errors as [`solve`](Self::solve).
     pub fn solve_watched(
         &self,
         options: &Options,
@@ -78,8 +83,10 @@ impl MemoryProblem {
     }
 }
 
-/// Refuses buffers that are live at once and too large for all memories that they may lie in.
-// Uncounted: some passes over the buffers for each set of memories, before the first plan.
+/// Returns an error if buffers that are live at the same time exceed the total capacity of the
+/// memories that they allow.
+// Uncounted: the loop needs no counter, because before the first plan, a few passes over the
+// buffers are made for each set of memories.
 fn check_room(instance: &Instance<'_>) -> Result<(), PlanError> {
     let memories = instance.memories();
     let mut sets: Vec<u64> = if memories.len() <= MOST_IN_SETS {
@@ -88,7 +95,7 @@ fn check_room(instance: &Instance<'_>) -> Result<(), PlanError> {
         let all = u64::MAX >> (64 - memories.len());
         (0..memories.len()).map(|memory| 1 << memory).chain([all]).collect()
     };
-    // The smallest set is the clearest reason.
+    // The smallest set of memories that is too small gives the clearest error.
     sets.sort_by_key(|set| set.count_ones());
     for set in sets {
         let members = || (0..memories.len()).filter(|memory| set >> memory & 1 == 1);
@@ -117,7 +124,8 @@ fn check_room(instance: &Instance<'_>) -> Result<(), PlanError> {
     Ok(())
 }
 
-/// Returns the section in which some buffers have most bytes, and these bytes.
+/// Returns the section in which the given buffers have the most live bytes, and the number of these
+/// bytes.
 fn heaviest(instance: &Instance<'_>, buffers: &[usize]) -> Option<(usize, u64)> {
     let mut begun = vec![0_i128; instance.times.len() + 1];
     for &buffer in buffers {
@@ -131,25 +139,26 @@ fn heaviest(instance: &Instance<'_>, buffers: &[usize]) -> Option<(usize, u64)> 
         sum += bytes;
         u64::try_from(sum).unwrap_or(0)
     });
-    // The first of equal ones.
+    // If several sections have the same number of bytes, the first one is selected.
     sums.enumerate().max_by_key(|&(section, bytes)| (bytes, std::cmp::Reverse(section)))
 }
 
-/// The state of a solve.
+/// The state of the solver.
 struct Solver<'a> {
     instance: &'a Instance<'a>,
     options: &'a Options,
     limit: Limit<'a>,
     best: Option<Standing>,
-    /// The cost of the best joint greedy plan, its order and its rule.
+    /// The cost of the best joint greedy plan, with the order and the rule that lead to it.
     best_order: Option<(u64, Vec<usize>, Rule)>,
     proof: Proof,
-    /// The lower bound of the cost, after an exhaustive search.
+    /// The lower bound on the cost that the exhaustive search proved.
     searched: Option<u64>,
 }
 
 impl<'a> Solver<'a> {
-    /// Makes greedy plans and the bound. The first plan is always finished.
+    /// Computes the greedy plans and the lower bound. The first greedy plan is always completed,
+    /// even if the budget has ended.
     fn begin(&mut self) -> Result<(), PlanError> {
         let limit = self.limit;
         if self.instance.len() <= greedy::MOST_BUFFERS {
@@ -174,12 +183,13 @@ impl<'a> Solver<'a> {
         Ok(())
     }
 
-    /// Places buffers in an order, and keeps the plan or the order if it is the best. Returns `true` if the order is.
+    /// Places the buffers in an order. If the plan or the order is the best so far, the function
+    /// keeps it. Returns `true` if the order is the best so far.
     fn try_order(&mut self, order: &[usize], rule: Rule, watch: &Watch<'_>) -> bool {
         let Some(plan) = greedy::place(self.instance, order, rule, watch) else { return false };
         let cost = plan.cost;
         self.offer(plan);
-        // Equal ones are taken too, so that the search continues.
+        // An order that is equally good is also kept, so that the search continues.
         let is_best = self.best_order.as_ref().is_none_or(|best| cost <= best.0);
         if is_best {
             self.best_order = Some((cost, order.to_vec(), rule));
@@ -187,7 +197,7 @@ impl<'a> Solver<'a> {
         is_best
     }
 
-    /// Moves buffers in the best order, one or two at a time.
+    /// Repeatedly changes the positions of one or two buffers in the best order.
     fn reorder(&mut self, random: &mut Random) {
         let [passes, least, most] = REORDERED;
         let count = self.instance.len();
@@ -212,7 +222,8 @@ impl<'a> Solver<'a> {
         }
     }
 
-    /// Makes a plan by live bytes alone: packs the memories after all buffers are assigned.
+    /// Computes a plan from the live bytes only. All buffers are assigned to memories before any
+    /// memory is packed.
     fn assign_greedily(&mut self) -> Result<(), PlanError> {
         let mut caps = self.capacities();
         for _ in 0..TIGHTENINGS {
@@ -229,7 +240,8 @@ impl<'a> Solver<'a> {
         Ok(())
     }
 
-    /// Lowers the caps of memories that were packed beyond their capacities: by the excess, and by at least an eighth.
+    /// Lowers the limits of all memories whose peaks exceeded their capacities. Each limit is
+    /// lowered by the excess, but at least by an eighth.
     fn tighten(&self, caps: &mut [Option<u64>], peaks: &[u64]) {
         for ((cap, peak), memory) in caps.iter_mut().zip(peaks).zip(self.instance.memories()) {
             let over = memory.capacity.map_or(0, |capacity| peak.saturating_sub(capacity));
@@ -239,7 +251,7 @@ impl<'a> Solver<'a> {
         }
     }
 
-    /// Runs the rounds of local search, and the exhaustive search among them.
+    /// Runs the rounds of local search. One round of local search also runs the exhaustive search.
     fn search(&mut self) -> Result<(), PlanError> {
         let most = self.options.rounds.unwrap_or(u32::MAX);
         let mut round = 0;
@@ -258,11 +270,11 @@ impl<'a> Solver<'a> {
         Ok(())
     }
 
-    /// Tries all assignments until the budget ends.
+    /// Tries all assignments, until the budget ends.
     fn exhaust(&mut self) -> Result<(), PlanError> {
         let (deadline, steps) = match self.options.rounds {
             Some(rounds) => (self.limit.deadline, STEPS_A_ROUND.saturating_mul(rounds.into())),
-            // The other half of the time is for local search.
+            // Half of the remaining time is reserved for the local search.
             None => {
                 let left = self.time_left() / 2;
                 (self.limit.deadline.and_then(|end| end.checked_sub(left)), u64::MAX)
@@ -280,7 +292,7 @@ impl<'a> Solver<'a> {
         Ok(())
     }
 
-    /// Improves the assignment of the best plan, or a new one, and packs its memories.
+    /// Improves the assignment of the best plan, or a new assignment, and packs its memories.
     fn improve(&mut self, round: u32) -> Result<(), PlanError> {
         let [per_buffer, least, most] = MOVES;
         let moves = (per_buffer * self.instance.len()).clamp(least, most);
@@ -312,7 +324,7 @@ impl<'a> Solver<'a> {
         Ok(())
     }
 
-    /// Keeps a plan that is within all capacities, if it is the best one.
+    /// Keeps a plan if it is within all capacities and is the cheapest so far.
     fn offer(&mut self, plan: Standing) {
         let is_within = self.instance.excess(&plan.peaks) == 0;
         if is_within && self.best.as_ref().is_none_or(|best| plan.cost < best.cost) {
@@ -343,7 +355,7 @@ impl<'a> Solver<'a> {
         Effort { rounds, budget, threads, seed: given ^ seed, monitor }
     }
 
-    /// Returns the plan, which in debug builds must pass the validator.
+    /// Returns the plan. In debug builds, the plan must pass the validator.
     fn finish(self) -> Result<MemoryPlan, PlanError> {
         let problem = self.instance.problem;
         let Some(Standing { placements, peaks, cost }) = self.best else {

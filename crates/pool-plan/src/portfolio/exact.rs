@@ -1,5 +1,5 @@
-//! The exact searches of a portfolio: the capacity and duration of each, and the state that they
-//! keep from round to round.
+//! The exact searches of a portfolio. The module defines the capacity and the duration of each
+//! search, and the state that a search keeps from round to round.
 
 use std::sync::Mutex;
 
@@ -9,42 +9,47 @@ use crate::search::{
 };
 use crate::work::Limit;
 
-/// The number of steps per round of a search that continues in the next round.
+/// The number of steps that a search runs in each round, if it continues in the next round.
 const LASTING_STEPS: u64 = 4_000;
-/// The number of steps of a niche search in the first round. It doubles from round to round.
+/// The number of steps that a niche search runs in the first round. From round to round, the number
+/// of steps doubles.
 const NICHE_STEPS: u64 = 1_000;
-/// The maximum number of doublings of a niche search's steps: [without, with] a capacity. Without a
-/// capacity, other searches are just as useful.
+/// The maximum number of times that a niche search doubles its steps: [without a capacity, with a
+/// capacity]. Without a capacity, other searches are just as useful.
 const NICHE_DOUBLINGS: [u64; 2] = [4, 6];
-/// The work limit of a niche search per round, in items and sections: [without, with] a capacity.
+/// The maximum work of a niche search in a round, in items and sections: [without a capacity, with
+/// a capacity].
 const NICHE_WORK: [u64; 2] = [MOST_WORK, MOST_WORK << 2];
-/// The number of steps of a search that restarts in each round. It is multiplied by the round's
-/// term of Luby's sequence.
+/// The number of steps of a search that restarts in each round. The actual number of steps is a
+/// multiple of this number, given by the round's term of Luby's sequence.
 const RESTART_STEPS: u64 = 2_000;
 /// The number of searches that restart in each round: [for the goal, for an easier capacity].
 const RESTARTS: [usize; 2] = [3, 3];
-/// The number of steps between two checks of the clock.
+/// The number of steps of a search between two checks of the clock.
 const STEPS_UNWATCHED: u64 = 256;
-/// The work of a search between two checks of the clock, in items and sections. It takes about a
-/// millisecond.
+/// The work of a search between two checks of the clock, in items and sections. A search needs
+/// about a millisecond between two checks.
 const WORK_UNWATCHED: u64 = 1 << 18;
-/// The work limit of a search per round, in items and sections, for up to [`MANY_ITEMS`] items.
+/// The maximum work of a search in a round, in items and sections, if there are at most
+/// [`MANY_ITEMS`] items.
 const MOST_WORK: u64 = 1 << 24;
-/// The work limit of a search per round, in items and sections, for more than [`MANY_ITEMS`] items.
-/// Such a search rarely helps, so most of the time is left to repairs.
+/// The maximum work of a search in a round, in items and sections, if there are more than
+/// [`MANY_ITEMS`] items. A search in a large problem rarely succeeds, so most of the time is
+/// reserved for repairs.
 const LITTLE_WORK: u64 = 1 << 21;
 /// The number of items up to which the exact searches of the first round end within milliseconds.
 pub(super) const FEW_ITEMS: usize = 512;
-/// The number of items up to which exact searches receive most of the time of a round.
+/// The number of items up to which most of the time of a round is spent on exact searches.
 pub(super) const MANY_ITEMS: usize = 2_048;
 
-/// The outcome of a search in one round.
+/// The outcome of a search after one round.
 pub(super) enum Searched {
     /// A plan within the capacity was found.
     Plan(Vec<u64>),
     /// The search proved that no plan fits a capacity.
     None { within: u64 },
-    /// No plan was found yet. For each section, this counts how often its items could not fit.
+    /// The search has found no plan yet. For each section, the list counts how often the section's
+    /// items did not fit.
     Failures(Vec<u64>),
 }
 
@@ -56,38 +61,38 @@ pub(super) struct Attempt {
     pub(super) seed: u64,
 }
 
-/// The capacities that one round searches for.
+/// The capacities for which the searches of one round look for a plan.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Capacities {
     pub(super) goal: u64,
-    /// A capacity between the goal and the best peak.
+    /// A capacity between the goal and the peak of the best plan.
     pub(super) easier: u64,
-    /// `true` if the goal is a given capacity, so no lower peak is requested.
+    /// `true` if the goal is the capacity that the caller set, so that no lower peak is needed.
     pub(super) is_given: bool,
 }
 
-/// The exact searches.
+/// The exact searches of a portfolio.
 #[derive(Debug)]
 pub(super) struct Exact<'a> {
     instance: &'a Instance,
     ranker: Ranker<'a>,
-    /// The niche searches for the goal, one for each focus. They are created when they first run,
-    /// and exist only if the sections are ordered and there are not many items.
+    /// The niche searches for the goal, one for each focus. A niche search is created when it first
+    /// runs. There are no niche searches if the sections are unordered or there are many items.
     niches: Vec<Mutex<Option<NicheSearch<'a>>>>,
     seed: u64,
-    /// The capacity of the searches that continue from round to round.
+    /// The capacity for which the continued searches look for a plan.
     goal: Option<u64>,
-    /// The searches for the goal, one for each lasting order. They are created when they first run,
-    /// because that takes milliseconds if there are many items.
+    /// The searches for the goal, one for each lasting order. A search is created when it first
+    /// runs, because creating it takes milliseconds if there are many items.
     lasting: [Mutex<Option<Search<'a>>>; LASTING],
     failures: Vec<u64>,
-    /// The number of times that the distance between the goal and the best plan is halved to obtain
-    /// the easier capacity.
+    /// The number of times that the distance between the goal and the best peak is halved to
+    /// compute the easier capacity.
     easier: u32,
 }
 
 impl<'a> Exact<'a> {
-    /// Creates searches that have not started.
+    /// Creates the searches without starting them.
     pub(super) fn new(instance: &'a Instance, seed: u64) -> Self {
         Self {
             instance,
@@ -101,20 +106,22 @@ impl<'a> Exact<'a> {
         }
     }
 
-    /// Returns the number of searches that continue from the previous round; these come first in a
-    /// round. The number is 0 if there are no niche searches.
+    /// Returns the number of searches that continue from the previous round. A round starts with
+    /// the searches that continue from the previous round. If there are no niche searches, the
+    /// number is 0.
     pub(super) fn continued(&self) -> usize {
         if self.niches.is_empty() { 0 } else { self.niches.len() + self.lasting.len() }
     }
 
-    /// Returns the number of searches in a round.
+    /// Returns the number of searches that run in a round.
     pub(super) fn count(&self) -> usize {
         self.niches.len() + self.lasting.len() + RESTARTS[0] + RESTARTS[1]
     }
 
-    /// Begins a round. The longer nothing is found, the closer the easier capacity moves to the
-    /// peak.
-    // Uncounted: creates three searches, which have not started.
+    /// Prepares a round. If the searches find no plan for a long time, the easier capacity moves
+    /// closer to the best peak.
+    // Uncounted: the loop needs no counter, because the function only creates three searches
+    // without starting them.
     pub(super) fn begin(
         &mut self,
         goal: u64,
@@ -129,31 +136,34 @@ impl<'a> Exact<'a> {
         }
         let below = peak.saturating_sub(granule);
         let distance = below.saturating_sub(goal) >> self.easier;
-        // If a capacity is given, no easier one is needed.
+        // If the caller set a capacity, no easier capacity is needed.
         let easier = if is_given { goal } else { (below - distance) / granule * granule };
         Capacities { goal, easier, is_given }
     }
 
-    /// Ends a round and slowly decays the failures.
+    /// Completes a round, and lets the counts of failures decay slowly.
     pub(super) fn end(&mut self, is_better: bool) {
         self.easier = if is_better { 1 } else { (self.easier + 1).min(6) };
     }
 
-    /// Reduces the failures by a tenth.
-    // Uncounted: makes one pass over the sections.
+    /// Reduces all counts of failures by a tenth.
+    // Uncounted: the loop needs no counter, because the function makes only one pass over the
+    // sections.
     pub(super) fn fade(&mut self) {
         for failures in &mut self.failures {
             *failures = *failures * 9 / 10;
         }
     }
 
-    /// Adds the failures of a search.
-    // Uncounted: makes one pass over the sections.
+    /// Adds the failures that a search has counted.
+    // Uncounted: the loop needs no counter, because the function makes only one pass over the
+    // sections.
     pub(super) fn add(&mut self, counts: &[u64]) {
         self.failures.iter_mut().zip(counts).for_each(|(sum, count)| *sum += count);
     }
 
-    /// Runs search `task` of round `number`. Returns `None` if the search has panicked before.
+    /// Runs search number `task` in round `number`. Returns `None` if the search has panicked in an
+    /// earlier round.
     pub(super) fn run(
         &self,
         attempt: Attempt,
@@ -196,18 +206,18 @@ impl<'a> Exact<'a> {
         Some(watched(&mut search, (steps, work), limit, is_needed))
     }
 
-    /// Returns how many times the work of a search is halved in a round. With many items and no
-    /// given capacity, the exact searches of the first rounds seldom end.
+    /// Returns how many times the work of each search is halved in a round. If there are many items
+    /// and no capacity is set, the exact searches of the first rounds rarely complete.
     fn shortening(&self, number: u64, capacities: Capacities) -> u64 {
         let is_short = self.instance.items.len() > FEW_ITEMS && !capacities.is_given;
         if is_short { 2 * warm_up(number) } else { 0 }
     }
 
-    /// Creates a new search with random preferences.
+    /// Creates a search with new random preferences.
     fn restart(&self, capacity: u64, Attempt { task, number, seed }: Attempt) -> Search<'a> {
         let mut random = Random::new(seed, number, task as u64);
         let heuristic = HEURISTICS[task % HEURISTICS.len()];
-        // Half of these searches use earlier failures, if there are any.
+        // Half of the restarted searches use the failures of earlier searches, if there are any.
         let failures = Some(self.failures.as_slice());
         let failures = failures.filter(|_| number > 0 && task / HEURISTICS.len() % 2 == 0);
         let noise = if number % 2 == 0 { 0.5 } else { 0.1 };
@@ -216,8 +226,8 @@ impl<'a> Exact<'a> {
     }
 }
 
-/// Runs a search for a number of steps or an amount of work, whichever ends first, and checks the
-/// clock regularly.
+/// Runs a search until it reaches the given number of steps or the given amount of work. The
+/// function checks the clock regularly.
 fn watched(
     search: &mut impl Steps,
     (steps, work): (u64, u64),
@@ -240,15 +250,15 @@ fn watched(
     Searched::Failures(search.failures().to_vec())
 }
 
-/// Returns how many times the lengths of searches and repairs are halved in a round. The first
-/// rounds are short, because at least one of the many tasks quickly solves most small problems.
+/// Returns how many times the durations of all searches and repairs are halved in a round. The
+/// first rounds are short, because one of the many tasks usually solves a small problem quickly.
 pub(super) fn warm_up(number: u64) -> u64 {
     2_u64.saturating_sub(number)
 }
 
-/// Returns a term of the sequence 1, 1, 2, 1, 1, 2, 4, … of restart lengths (Luby, Sinclair and
+/// Returns a term of Luby's sequence of restart lengths: 1, 1, 2, 1, 1, 2, 4, … (Luby, Sinclair and
 /// Zuckerman 1993).
-// Uncounted: reads the bits of one number.
+// Uncounted: the loop needs no counter, because the function only reads the bits of one number.
 fn luby(mut term: u64) -> u64 {
     while !(term + 1).is_power_of_two() {
         term -= (1 << term.ilog2()) - 1;

@@ -1,4 +1,5 @@
-//! The greedy plans of a portfolio: which recipes are tried, and when to stop.
+//! The greedy plans of a portfolio. The module decides which recipes are tried, and when no further
+//! recipe is needed.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -15,16 +16,16 @@ pub(super) struct Heuristics<'a, M> {
     measures: &'a Measures<'a>,
     placer: &'a M,
     threads: usize,
-    /// The peak at which no further recipe is needed.
+    /// The peak that makes all further recipes unnecessary.
     target: u64,
     limit: Limit<'a>,
     recipes: Vec<Recipe>,
-    /// The number of recipes that were tried so far.
+    /// The number of recipes that have been tried.
     tried: usize,
 }
 
 impl<'a, P: Place, M: Fn() -> P + Sync> Heuristics<'a, M> {
-    /// Prepares the greedy plans for some items, without computing any yet.
+    /// Prepares the greedy plans, without computing any of them.
     pub(super) fn new(
         measures: &'a Measures<'a>,
         placer: &'a M,
@@ -36,8 +37,9 @@ impl<'a, P: Place, M: Fn() -> P + Sync> Heuristics<'a, M> {
         Self { measures, placer, threads, target, limit, recipes, tried: 0 }
     }
 
-    /// Returns the plan in the order of an earlier plan if there is one, otherwise the plan of the
-    /// first recipe. There is no time limit. No plan can be lower than `bound`.
+    /// Returns the plan that places the buffers in the order of an earlier plan, or the plan of the
+    /// first recipe if there is no earlier plan. The first plan has no time limit. `bound` is a
+    /// lower bound on the peak of every plan.
     pub(super) fn first(&mut self, bound: u64) -> Result<Standing, PlanError> {
         let watch = Watch::new(&|| true);
         let made = if let Some(order) = self.measures.last_order() {
@@ -46,7 +48,7 @@ impl<'a, P: Place, M: Fn() -> P + Sync> Heuristics<'a, M> {
             self.tried = 1;
             self.make(0, u64::MAX, &watch)
         };
-        // There is always a recipe, and nothing stops its computation.
+        // There is always at least one recipe, and no limit stops its computation.
         let Made::Plan { order, offsets, peak } = made else {
             return Err(PlanError::Internal { what: "the first order was not placed" });
         };
@@ -54,8 +56,8 @@ impl<'a, P: Place, M: Fn() -> P + Sync> Heuristics<'a, M> {
         Ok(Standing { offsets, peak, order, least: bound })
     }
 
-    /// Keeps a plan if it is better: either the one with these offsets, or the one that places each
-    /// item in this order in its lowest free range.
+    /// Keeps a given plan if it is better than the best plan. The function also tries a second
+    /// plan, which places each item in the lowest free range, in the order of the given offsets.
     pub(super) fn take(&self, items: &[Item], offsets: Vec<u64>, standing: &mut Standing) {
         let order = self.measures.order_by(&|item| offsets[item]);
         let reached = peak(items, &offsets);
@@ -72,22 +74,22 @@ impl<'a, P: Place, M: Fn() -> P + Sync> Heuristics<'a, M> {
         self.limit.monitor.set_best(standing.peak);
     }
 
-    /// Tries all recipes of textbook heuristics, in the same way as [`advance`](Self::advance).
-    // Uncounted: there are only a few dozen recipes.
+    /// Tries all remaining recipes of textbook heuristics. See [`advance`](Self::advance).
+    // Uncounted: the loop needs no counter, because a portfolio contains only a few dozen recipes.
     pub(super) fn advance_textbooks(&mut self, standing: &mut Standing) {
         let last = self.recipes.iter().rposition(Recipe::is_textbook).map_or(0, |last| last + 1);
         self.advance(last.saturating_sub(self.tried), standing);
     }
 
-    /// Tries up to `count` more recipes, until one meets the target or the limit is reached.
+    /// Tries up to `count` further recipes, until a plan meets the target or the limit is reached.
     ///
-    /// A plan is abandoned as soon as it is certain to be no better than the best so far. The best
-    /// plan therefore does not depend on how many plans are computed at a time.
+    /// A plan is aborted as soon as it is certain to be no better than the best plan. The best plan
+    /// therefore does not depend on how many plans are computed at the same time.
     pub(super) fn advance(&mut self, count: usize, standing: &mut Standing) {
         let end = self.recipes.len().min(self.tried.saturating_add(count));
         while self.tried < end && self.is_worth_more(standing) && !self.limit.is_reached() {
             let some = self.threads.clamp(1, end - self.tried);
-            // Once a recipe meets the target, those after it are not needed.
+            // If a recipe meets the target, the recipes that follow it are not needed.
             let met = AtomicUsize::new(usize::MAX);
             let plans = tasks::run(self.threads, some, |index| {
                 let is_needed = || index < met.load(Ordering::Relaxed) && !self.limit.is_reached();
@@ -115,15 +117,15 @@ impl<'a, P: Place, M: Fn() -> P + Sync> Heuristics<'a, M> {
         }
     }
 
-    /// Returns `true` if more recipes should be tried. The first recipe is the fastest, not the
-    /// best. If the target is above the bound, a second recipe is also tried.
+    /// Returns `true` if further recipes should be tried. The first recipe is the fastest recipe,
+    /// but not the best. If the target is above the lower bound, a second recipe is always tried.
     fn is_worth_more(&self, standing: &Standing) -> bool {
         standing.peak > self.target || self.tried == 1 && standing.peak > standing.least
     }
 
-    /// Returns the textbook heuristics that were not tried, or were tried with only one of the two
-    /// rules for the last tie.
-    // Uncounted: there are only a few dozen recipes.
+    /// Returns the textbook heuristics that were not tried. A heuristic also counts as untried if
+    /// only one of the two rules for the last tie was tried.
+    // Uncounted: the loop needs no counter, because a portfolio contains only a few dozen recipes.
     pub(super) fn untried(&self) -> Vec<GreedyHeuristic> {
         let left = &self.recipes[self.tried..];
         let is_left = |one: &GreedyHeuristic| left.iter().any(|recipe| recipe.is_of(*one));
@@ -133,7 +135,8 @@ impl<'a, P: Place, M: Fn() -> P + Sync> Heuristics<'a, M> {
     fn make(&self, number: usize, below: u64, watch: &Watch<'_>) -> Made {
         let recipe = self.recipes[number];
         let Some(order) = self.measures.order(recipe, watch) else { return Made::Stopped };
-        // If no tie is broken by name, this plan would equal the one that breaks ties by position.
+        // If no tie is broken by name, the plan would be identical to the plan that breaks ties by
+        // position.
         if let Some(other) = recipe.by_place() {
             let Some(same) = self.measures.order(other, watch) else { return Made::Stopped };
             if same.items == order.items {
@@ -152,19 +155,19 @@ impl<'a, P: Place, M: Fn() -> P + Sync> Heuristics<'a, M> {
     }
 }
 
-/// The outcome of a recipe.
+/// The outcome of computing the plan of a recipe.
 enum Made {
-    /// A plan was found.
+    /// The plan was completed.
     Plan {
-        /// The order that the plan was computed from.
+        /// The order in which the items were placed.
         order: Order,
         /// The offset of each item.
         offsets: Vec<u64>,
-        /// The end of the highest byte.
+        /// The end of the highest byte that the plan uses.
         peak: u64,
     },
-    /// The plan reached the peak that it had to stay below, or is the same as another plan.
+    /// The plan reached the given limit on its peak, or would be the same as another plan.
     Higher,
-    /// The plan was no longer needed before it was complete.
+    /// The computation was aborted because the plan was no longer needed.
     Stopped,
 }

@@ -1,13 +1,13 @@
-//! Local search (hill climbing, as in TVM's USMP). It moves an item that reaches the peak to an
-//! earlier position in a greedy order, and places all items again. It keeps the new order if the
-//! peak is no higher.
+//! Local search (hill climbing, as in TVM's USMP). The search selects an item that reaches the
+//! peak, moves it to an earlier position in a greedy order, and places all items again. The new
+//! order is kept unless the peak becomes higher.
 
 use crate::greedy::{Order, Place, Placement};
 use crate::item::Item;
 use crate::random::Random;
 use crate::work::{Limit, Watch};
 
-/// A plan, and the order from which a greedy placer computes it.
+/// A plan, and the order from which a greedy placer computes the plan.
 #[derive(Debug)]
 pub(super) struct ImprovedPlan {
     pub(super) offsets: Vec<u64>,
@@ -16,7 +16,7 @@ pub(super) struct ImprovedPlan {
 }
 
 /// Returns the best plan after up to `attempts` changes to `order`, or the first plan that meets
-/// `target`. Returns `None` if there was no time for the first plan.
+/// `target`. Returns `None` if there was not enough time for the first plan.
 pub(super) fn improve(
     items: &[Item],
     placer: &mut impl Place,
@@ -31,8 +31,8 @@ pub(super) fn improve(
     let watch = Watch::new(&is_needed);
     let first = placer.place_while(&order, u64::MAX, &watch);
     let Placement::Done { mut offsets, peak: mut current } = first else { return None };
-    // The changed order is no longer sorted by start, so a placer that relies on this must not be
-    // used.
+    // After a change, the order is no longer sorted by start, so a placer for orders that are
+    // sorted by start must not be used.
     (order.is_by_start, order.is_rough) = (false, false);
     for _ in 0..attempts {
         if current <= target || !watch.count(4 * items.len()) {
@@ -52,9 +52,9 @@ pub(super) fn improve(
     Some(ImprovedPlan { offsets, peak: current, order })
 }
 
-/// Moves one item to an earlier position. The item usually reaches the peak, and sometimes is a
-/// random one.
-// Uncounted: `improve` counts the items before each change.
+/// Moves one item to an earlier position. In most cases, the item is one that reaches the peak. In
+/// some cases, the item is selected at random.
+// Uncounted: the loop needs no counter, because `improve` counts the items before each change.
 fn change(items: &[Item], offsets: &[u64], peak: u64, order: &mut [u32], random: &mut Random) {
     let reaches = |&position: &usize| {
         let item = order[position] as usize;
@@ -66,7 +66,7 @@ fn change(items: &[Item], offsets: &[u64], peak: u64, order: &mut [u32], random:
         moved = random.below(order.len());
     }
     if moved > 0 {
-        // Half of the moves are short.
+        // Half of the moves are short, and the others may cover any distance.
         let reach = if random.below(2) == 0 { moved } else { moved.min(16) };
         let earlier = moved - 1 - random.below(reach);
         order[earlier..=moved].rotate_right(1);

@@ -1,9 +1,9 @@
-//! The portfolio computes greedy plans in several orders. If the best of them is above the target,
-//! it runs rounds of exact search and local search until the budget is spent.
+//! A portfolio computes greedy plans in several orders. If the best plan is above the target, the
+//! portfolio runs rounds of exact search and local search until the budget ends.
 //!
-//! A round is a fixed list of tasks of fixed length, independent of the number of threads and their
-//! speed. Results are processed in the order of the tasks. The available time therefore only
-//! affects the number of rounds.
+//! A round is a fixed list of tasks of fixed length, which do not depend on the number of threads
+//! or on their speed. The results are processed in the order of the tasks. The available time
+//! affects only the number of rounds.
 
 mod exact;
 mod heuristics;
@@ -31,43 +31,45 @@ use repair::Conflicted;
 use round::Rounds;
 use standing::Standing;
 
-/// The number of greedy recipes that are tried before anything else if a capacity is given.
+/// The number of greedy recipes that are tried before any search, if a capacity is set.
 const FIRST_RECIPES: usize = 3;
 
-/// The maximum ratio of peak to bound at which a proof is likely.
+/// The ratio of peak to lower bound up to which a proof is likely.
 const MOST_LIKELY: f64 = 1.01;
 
-/// The number of rounds of search for the reduced problem.
+/// The maximum number of rounds of search for the reduced problem.
 const COARSE_ROUNDS: u32 = 16;
-/// The reduced problem may use the remaining budget divided by this number.
+/// The divisor of the remaining budget that determines the budget for planning the reduced problem.
 const COARSE_PART: u32 = 4;
 
-/// Plans a reduced problem, which has fewer items and is derived from the current problem. Returns
-/// `None` if there is no such problem.
+/// A function that plans a reduced problem, which is derived from the given problem and has fewer
+/// items. The function returns `None` if there is no such problem.
 pub(crate) type Coarse<'a> = &'a dyn Fn(&Options) -> Option<Vec<u64>>;
 
-/// A problem in the form that the portfolio needs.
+/// A problem in the form that a portfolio needs.
 pub(crate) struct Portfolio<'a, M, I> {
     /// The items to be placed.
     pub(crate) items: &'a [Item],
-    /// The numbers from which the orders of greedy plans are computed.
+    /// The measures from which the orders of greedy plans are computed.
     pub(crate) measures: Measures<'a>,
-    /// Creates a placer.
+    /// A function that creates a placer.
     pub(crate) placer: M,
-    /// Creates the instance of the exact search if the problem is small enough for one.
+    /// A function that creates the instance for the exact searches, if the problem is small enough.
     pub(crate) instance: I,
-    /// Plans a reduced problem, which has fewer items and is derived from this one.
+    /// A function that plans a reduced problem, which is derived from this problem and has fewer
+    /// items.
     pub(crate) coarse: Option<Coarse<'a>>,
-    /// The overlaps of an interval problem. They are used to find conflicts if no instance lists
-    /// them.
+    /// The overlaps of an interval problem. Repairs use the overlaps to find conflicts if there is
+    /// no instance that lists the conflicts.
     pub(crate) overlaps: Option<&'a LazyOverlaps<'a>>,
     /// The exact lower bound of the problem.
     pub(crate) bound: Bound,
-    /// The start of planning. The time for the bound also counts towards the budget.
+    /// The time at which planning started. The time that was spent on the lower bound also counts
+    /// towards the budget.
     pub(crate) start: Instant,
-    /// The options: budget, capacity and tolerance.
+    /// The options, such as budget, capacity and tolerance.
     pub(crate) options: &'a Options,
-    /// The monitor through which another thread observes the portfolio and may stop it.
+    /// The monitor with which another thread may observe and stop the planner.
     pub(crate) monitor: &'a Monitor,
 }
 
@@ -77,14 +79,15 @@ where
     M: Fn() -> P + Sync,
     I: FnOnce(&dyn Fn() -> bool) -> Option<Instance>,
 {
-    /// Plans the reduced problem after the first plan, and keeps its plan if that is better.
+    /// Plans the reduced problem after the first plan, and keeps the resulting plan if it is
+    /// better.
     fn try_coarse(&self, heuristics: &Heuristics<'_, M>, standing: &mut Standing) {
         let (first_plan, rounds) = (self.start.elapsed(), self.options.rounds);
         let left = self.options.budget.saturating_sub(first_plan);
-        // If the number of rounds is limited, the result must not depend on time.
+        // If the number of rounds is limited, the result must not depend on the running time.
         let budget = if rounds.is_some() { left } else { left / COARSE_PART };
-        // The first plan of the reduced problem takes less time than that of this problem, and is
-        // always completed.
+        // The first plan of the reduced problem is always completed, because it takes less time
+        // than the first plan of the whole problem.
         if budget < first_plan {
             return;
         }
@@ -95,7 +98,7 @@ where
         }
     }
 
-    /// Returns the best plan that was found within the budget.
+    /// Returns the best plan that the portfolio finds within the budget.
     pub(crate) fn solve(self) -> Result<Plan, PlanError> {
         let (options, monitor, bound) = (self.options, self.monitor, &self.bound);
         if let Some(capacity) = options.capacity.filter(|&capacity| capacity < bound.bytes) {
@@ -103,7 +106,7 @@ where
             return Err(PlanError::Infeasible { capacity, bound, witness });
         }
         let target = options.target(bound.bytes);
-        // A budget that ends beyond the range of `Instant` is no limit.
+        // A budget that ends beyond the range of `Instant` is treated as unlimited.
         let limit = Limit { deadline: self.start.checked_add(options.budget), monitor };
         let (measures, placer) = (&self.measures, &self.placer);
         let mut heuristics = Heuristics::new(measures, placer, options.threads, target, limit);
@@ -111,9 +114,9 @@ where
         if standing.peak > target && !limit.is_reached() {
             self.try_coarse(&heuristics, &mut standing);
         }
-        // Textbook heuristics come first, unless a capacity is given. With a capacity, a search may
-        // be faster than all greedy plans. If there are many items, a greedy plan takes as long as
-        // several repairs. The remaining recipes are tried between the rounds.
+        // Textbook heuristics are tried first, unless a capacity is set. With a capacity, a search
+        // may succeed faster than all greedy plans. If there are many items, a greedy plan takes as
+        // long as several repairs, so the remaining recipes are tried between the rounds.
         if options.capacity.is_some() && options.rounds != Some(0) {
             heuristics.advance(FIRST_RECIPES, &mut standing);
         } else {
@@ -166,7 +169,7 @@ where
     }
 }
 
-/// Returns the reason why a portfolio with this target stopped.
+/// Returns the reason for which the portfolio stopped, given its target.
 fn stop_reason(certificate: &Certificate, target: u64, limit: Limit<'_>) -> StopReason {
     if certificate.is_optimal() {
         StopReason::Optimal
@@ -181,10 +184,10 @@ fn stop_reason(certificate: &Certificate, target: u64, limit: Limit<'_>) -> Stop
     }
 }
 
-/// Returns the proof for a plan, or an estimate of whether a proof is within reach.
+/// Returns the proof that a plan is optimal, or an estimate of whether such a proof can be found.
 ///
-/// If alignments force padding, the bound is below the optimum for most problems.
-// Uncounted: makes one pass over the items, at the end.
+/// If alignments require padding, the lower bound is below the optimum for most problems.
+// Uncounted: the loop needs no counter, because one pass over the items is made after planning.
 fn proof(certificate: &Certificate, items: &[Item]) -> Proof {
     let is_padded = |item: &Item| item.size % item.alignment != 0;
     if certificate.peak == certificate.bound {

@@ -1,11 +1,11 @@
-//! Local search by repair. If a plan is too high, the items that do not fit below a capacity are
-//! removed. They are put back one by one, each at the offset where it displaces the least, until
-//! none is left.
+//! Local search by repair. If a plan is too high, the search removes the items that do not fit
+//! below a capacity. The removed items are put back one by one. Each item is placed at the offset
+//! at which it displaces the least, until all items fit.
 //!
-//! The cost of a placement depends on the conflicts of the item, not on the number of items, so
-//! this search suits large problems. Displacing an item becomes more expensive each time that it
-//! happens, which lets the search escape from cycles (dynamic weights, as in Morris's breakout
-//! method, 1993).
+//! The cost of placing an item depends on the number of its conflicts, not on the number of items.
+//! Repair is therefore suitable for large problems. Displacing an item becomes more expensive each
+//! time it happens, so that the search escapes from cycles (dynamic weights, as in Morris's
+//! breakout method, 1993).
 
 use std::collections::BinaryHeap;
 
@@ -17,24 +17,26 @@ use crate::search::Neighbours;
 
 /// The cost of displacing an item of mean size and mean lifetime.
 const MEAN_COST: f64 = 65_536.0;
-/// The maximum cost of displacing an item. It is limited so that sums of costs do not overflow.
+/// The maximum cost of displacing an item. The limit prevents overflow when costs are added.
 const MOST_COST: u64 = 1 << 40;
-/// The cost of displacing an item that must not move. It exceeds the cost of all other items
-/// together.
+/// The cost of displacing an item that must not move, which exceeds the total cost of displacing
+/// all other items.
 const FIXED: u128 = 1 << 100;
-/// The fixed work of a placement, in addition to checking conflicts.
+/// The fixed amount of work for placing an item. The work for checking conflicts is added to the
+/// fixed amount.
 const WORK_BESIDE: u64 = 16;
 
-/// The measure for the cost of displacing an item.
+/// The measure that determines the cost of displacing an item.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Dearness {
-    /// The product of the item's size and its lifetime.
+    /// The product of the item's size and lifetime.
     Area,
-    /// The square root of this product, which gives small items more weight.
+    /// The square root of the product of the item's size and lifetime. Compared with `Area`, the
+    /// square root gives small items more weight.
     Side,
 }
 
-/// The items, the time for which each one blocks others, and their conflicts.
+/// The items, the duration for which each item blocks others, and their conflicts.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Conflicted<'a> {
     pub(super) items: &'a [Item],
@@ -42,7 +44,7 @@ pub(super) struct Conflicted<'a> {
     pub(super) neighbours: Neighbours<'a>,
 }
 
-/// A plan without the items that must be put back.
+/// A plan from which some items were removed, and the items that must be put back.
 #[derive(Debug)]
 pub(super) struct Repair<'a> {
     problem: Conflicted<'a>,
@@ -53,19 +55,20 @@ pub(super) struct Repair<'a> {
     open: BinaryHeap<(u64, u32)>,
     base_costs: Vec<u64>,
     costs: Vec<u64>,
-    /// The items that conflict with the current item.
+    /// The items that conflict with the item that is being placed.
     rivals: Vec<u32>,
-    /// The bottoms of placed items that conflict with the current item, with their costs, in
-    /// ascending order.
+    /// The bottoms of the placed items that conflict with the item that is being placed, and the
+    /// costs of displacing them, in ascending order.
     bottoms: Vec<(u64, u64)>,
-    /// The tops of the same items.
+    /// The tops of the placed items that conflict with the item that is being placed, and the costs
+    /// of displacing them, in ascending order.
     tops: Vec<(u64, u64)>,
     random: Random,
     work: u64,
 }
 
 impl<'a> Repair<'a> {
-    /// Creates a repair that starts from the plan with these offsets.
+    /// Creates a repair that starts from a plan with the given offsets.
     pub(super) fn new(
         problem: Conflicted<'a>,
         dearness: Dearness,
@@ -89,17 +92,18 @@ impl<'a> Repair<'a> {
         }
     }
 
-    /// Returns the offsets. They form a plan once all items have been put back.
+    /// Returns the offsets, which form a valid plan after all items have been put back.
     pub(super) fn offsets(&self) -> &[u64] {
         &self.offsets
     }
 
-    /// Returns the number of conflicts checked, which determines the running time.
+    /// Returns the number of checked conflicts. The running time is proportional to the number of
+    /// checked conflicts.
     pub(super) fn work(&self) -> u64 {
         self.work
     }
 
-    /// Removes the items that do not fit below a capacity. The capacity must be at least the size
+    /// Removes all items that do not fit below a capacity. The capacity must be at least the size
     /// of the largest item.
     pub(super) fn aim(&mut self, capacity: u64) {
         self.capacity = capacity;
@@ -112,8 +116,8 @@ impl<'a> Repair<'a> {
         }
     }
 
-    /// Puts items back until none is left or the total work reaches `work`. Returns `true` if none
-    /// is left.
+    /// Puts items back until no removed item is left or the total work reaches `work`. Returns
+    /// `true` if all removed items have been put back.
     pub(super) fn run(&mut self, work: u64) -> bool {
         while self.work < work {
             let Some((_, item)) = self.open.pop() else { return true };
@@ -156,8 +160,9 @@ impl<'a> Repair<'a> {
         self.take_out(item);
     }
 
-    /// Finds the bottoms and tops of placed items that conflict with the current item.
-    // Uncounted: `put_back` counts the rivals.
+    /// Collects the bottoms and tops of all placed items that conflict with the item that is being
+    /// placed.
+    // Uncounted: the loop needs no counter, because `put_back` counts the conflicting items.
     fn find_edges(&mut self, rivals: &[u32]) {
         self.bottoms.clear();
         self.tops.clear();
@@ -170,11 +175,11 @@ impl<'a> Repair<'a> {
         self.tops.sort_unstable();
     }
 
-    /// Returns the offset at which an item displaces the least, or the lowest of several such
-    /// offsets. Returns `None` if the item would displace an item that must not move. The
-    /// candidates are offset 0, the tops of other items, and the offsets that end at the bottom of
-    /// another item or at the capacity.
-    // Uncounted: `put_back` counts the rivals.
+    /// Returns the offset at which an item displaces the least. If several offsets are equally
+    /// good, the function selects the lowest one. Returns `None` if the item would displace an item
+    /// that must not move. The candidates are offset 0, the tops of other items, and the offsets at
+    /// which the item ends at the bottom of another item or at the capacity.
+    // Uncounted: the loop needs no counter, because `put_back` counts the conflicting items.
     fn cheapest(&self, item: Item) -> Option<u64> {
         let highest = self.capacity.checked_sub(item.size)?;
         let above = self.tops.iter().map(|top| top.0.next_multiple_of(item.alignment));
@@ -187,9 +192,9 @@ impl<'a> Repair<'a> {
         Some(offset)
     }
 
-    /// Returns the cheapest of the given offsets with its cost. The offsets must be in ascending
-    /// order.
-    // Uncounted: `put_back` counts the rivals.
+    /// Returns the cheapest of the given offsets, with its cost. The offsets must be sorted in
+    /// ascending order.
+    // Uncounted: the loop needs no counter, because `put_back` counts the conflicting items.
     fn cheapest_of(&self, offsets: impl Iterator<Item = u64>, size: u64) -> Option<(u128, u64)> {
         let (mut tops, mut bottoms) = (self.tops.iter().peekable(), self.bottoms.iter().peekable());
         let (mut ended, mut begun) = (0_u128, 0_u128);
@@ -210,8 +215,8 @@ impl<'a> Repair<'a> {
     }
 }
 
-/// Returns the cost of displacing each item for the first time.
-// Uncounted: makes one pass over the items.
+/// Returns the initial cost of displacing each item.
+// Uncounted: the loop needs no counter, because the function makes only one pass over the items.
 fn costs(problem: Conflicted<'_>, dearness: Dearness) -> Vec<u64> {
     let measure = |index: usize| {
         let area = as_float(problem.items[index].size) * as_float(problem.durations[index]);
@@ -228,7 +233,7 @@ fn costs(problem: Conflicted<'_>, dearness: Dearness) -> Vec<u64> {
     (0..count).map(cost).collect()
 }
 
-/// Returns the value of a stored cost in a sum.
+/// Converts a stored cost to the number that is used in sums.
 fn cost(stored: u64) -> u128 {
     if stored == u64::MAX { FIXED } else { stored.into() }
 }

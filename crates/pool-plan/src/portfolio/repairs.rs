@@ -1,50 +1,53 @@
-//! A repair that continues from round to round: the capacity that it aims for, and when it
-//! restarts.
+//! Repairs that continue from round to round. The module decides which capacity a repair aims for,
+//! and when it restarts.
 
 use super::repair::{Conflicted, Dearness, Repair};
 use crate::item::peak;
 use crate::random::Random;
 
-/// The number of conflicts checked between two checks of the clock. They take about a millisecond.
+/// The number of conflicts that a repair checks between two checks of the clock. A repair needs
+/// about a millisecond between two checks.
 const WORK_UNWATCHED: u64 = 1 << 16;
-/// The amount of work per item after which the search gives up on a capacity that it has not
-/// reached, and aims for another one.
+/// The amount of work per item after which a repair aims for another capacity, if it has not
+/// reached the current one.
 const WORK_PER_ITEM: u64 = 1 << 9;
-/// The minimum amount of work before the search gives up on a capacity that it has not reached.
+/// The minimum amount of work that a repair spends on a capacity before it aims for another
+/// capacity.
 const LEAST_PATIENCE: u64 = 1 << 18;
-/// The maximum number of halvings of the distance between the goal and the best plan. It gives the
-/// easiest capacity to aim for.
+/// The maximum number of times that the distance between the goal and the best peak is halved. The
+/// maximum gives the easiest capacity.
 const EASIEST: u32 = 6;
 
-/// A series of repairs with the same cost measure.
+/// A series of repairs that use the same cost measure.
 #[derive(Debug)]
 pub(super) struct Repairs<'a> {
     problem: Conflicted<'a>,
     dearness: Dearness,
     random: Random,
     repair: Option<Repair<'a>>,
-    /// The peak of the plan from which the repair started.
+    /// The peak of the plan from which the current repair started.
     start: u64,
-    /// The number of times that the distance between the goal and the best plan is halved to obtain
-    /// the capacity to aim for.
+    /// The number of times that the distance between the goal and the best peak is halved to
+    /// compute the capacity that the repair aims for.
     halvings: u32,
-    /// The work that was spent on the current capacity.
+    /// The amount of work that was spent on the current capacity.
     spent: u64,
 }
 
-/// The best plan so far, in the form that a repair needs, and the goal.
+/// The best plan so far in the form that a repair needs, and the goal of the repair.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Quest<'a> {
     pub(super) offsets: &'a [u64],
     pub(super) peak: u64,
-    /// The capacity at which to stop.
+    /// The capacity that the repair finally aims for.
     pub(super) goal: u64,
-    /// The granule of offsets and peaks, in bytes.
+    /// The granule of all offsets and peaks, in bytes.
     pub(super) granule: u64,
 }
 
 impl Quest<'_> {
-    /// Returns a capacity between the goal and a peak. Each halving moves it closer to the peak.
+    /// Returns a capacity between the goal and a peak. Each halving moves the capacity closer to
+    /// the peak.
     fn aim(&self, peak: u64, halvings: u32) -> u64 {
         let below = peak.saturating_sub(self.granule);
         let distance = below.saturating_sub(self.goal) >> halvings;
@@ -53,13 +56,13 @@ impl Quest<'_> {
 }
 
 impl<'a> Repairs<'a> {
-    /// Creates a series of repairs that has not started.
+    /// Creates a series of repairs without starting it.
     pub(super) fn new(problem: Conflicted<'a>, dearness: Dearness, random: Random) -> Self {
         Self { problem, dearness, random, repair: None, start: 0, halvings: 1, spent: 0 }
     }
 
-    /// Returns the best plan that was found with an amount of `work`, if it is better than the best
-    /// so far.
+    /// Returns the best plan that was found with the given amount of `work`. Returns `None` if it
+    /// is no better than the plan in `quest`.
     pub(super) fn run(
         &mut self,
         quest: Quest<'_>,
@@ -99,8 +102,8 @@ impl<'a> Repairs<'a> {
     }
 }
 
-/// Returns the amount of work to spend on a capacity. It is smaller for capacities near the goal,
-/// so that easier ones are tried soon.
+/// Returns the amount of work to spend on a capacity. Capacities near the goal receive less work,
+/// so that easier capacities are tried soon.
 fn patience(count: usize, halvings: u32) -> u64 {
     (count as u64 * WORK_PER_ITEM).max(LEAST_PATIENCE) << (halvings - 1)
 }

@@ -1,4 +1,5 @@
-//! The rounds of a portfolio: the capacity of each task, and how its results are used.
+//! The rounds of a portfolio. The module decides which capacity each task aims for, and how its
+//! result is used.
 
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -17,39 +18,42 @@ use crate::search::Instance;
 use crate::tasks;
 use crate::work::Limit;
 
-/// The number of conflicts per item that each repair of a round checks, within the limits below.
+/// The number of conflicts per item that each repair checks in a round. The number is limited by
+/// `REPAIR_WORK`.
 const REPAIR_WORK_PER_ITEM: u64 = 1 << 9;
-/// The limits on the number of conflicts that each repair of a round checks: [minimum, maximum].
+/// The limits on the number of conflicts that each repair checks in a round: [minimum, maximum].
 const REPAIR_WORK: [u64; 2] = [1 << 20, 1 << 24];
-/// The number of greedy recipes that a round tries, if any are left.
+/// The number of greedy recipes that a round tries, if there are untried recipes.
 const RECIPES: usize = 4;
-/// The number of initial rounds in which local searches receive most of the time. After these
-/// rounds, exact searches do, if there are any.
+/// The number of initial rounds in which local searches receive most of the time. In later rounds,
+/// exact searches receive most of the time if the problem is small enough for them.
 const LOCAL_ROUNDS: u64 = 8;
-/// The number of initial rounds that consist only of repairs, if no capacity is given and there are
-/// many items. Repairs lower a greedy plan within milliseconds, while an exact search for the bound
-/// seldom ends.
+/// The number of initial rounds that consist only of repairs, if no capacity is set and there are
+/// many items. Repairs improve a greedy plan within milliseconds, while an exact search for the
+/// lower bound rarely completes.
 const FIRST_LOCAL_ROUNDS: u64 = 6;
-/// The limits on the number of conflicts that each repair checks in the first of these rounds. They
-/// double from round to round.
+/// The limits on the number of conflicts that each repair checks in the first round, if no capacity
+/// is set and there are many items: [minimum, maximum]. From round to round, the number of steps
+/// doubles.
 const FIRST_REPAIR_WORK: [u64; 2] = [1 << 15, 1 << 20];
-/// The number of conflicts per item that each repair checks in the first of these rounds, within
-/// these limits.
+/// The number of conflicts per item that each repair checks in the first round, if no capacity is
+/// set and there are many items. The number is limited by `FIRST_REPAIR_WORK`.
 const FIRST_REPAIR_WORK_PER_ITEM: u64 = 1 << 5;
-/// The number of rounds that consist only of continued searches, if a capacity is given and there
-/// are niche searches. These rounds find most of the tight packings that can be found quickly.
+/// The number of initial rounds that only continue searches, if a capacity is set and there are
+/// niche searches. The continued searches find most of the tight packings that can be found
+/// quickly.
 const CONTINUED_ROUNDS: u64 = 3;
-/// The number of local searches that modify the orders of greedy plans.
+/// The number of local searches in a round that modify the orders of greedy plans.
 const CLIMBS: usize = 2;
 /// The number of items that each local search places in a round.
 const CLIMB_ITEMS: usize = 20_000;
 
-/// The rounds of a portfolio.
+/// Runs the rounds of a portfolio.
 pub(super) struct Rounds<'a, M> {
     pub(super) items: &'a [Item],
-    /// The instance of the exact searches, if the problem is small enough for one.
+    /// The instance for the exact searches, if the problem is small enough.
     pub(super) instance: Option<&'a Instance>,
-    /// The conflicts and costs for repairs, if the conflicts between items are known.
+    /// The conflicts and costs that repairs need, if the conflicts between items are known.
     pub(super) conflicted: Option<Conflicted<'a>>,
     pub(super) placer: &'a M,
     pub(super) target: u64,
@@ -59,15 +63,16 @@ pub(super) struct Rounds<'a, M> {
 
 /// The result of one task of a round.
 enum Finding {
-    /// A plan within a capacity was found.
+    /// The task found a plan within its capacity.
     Plan(Vec<u64>),
-    /// A search proved that no plan fits a capacity.
+    /// The task proved that no plan fits a capacity.
     None { within: u64 },
-    /// No plan was found yet. For each section, this counts how often its items could not fit.
+    /// The task has found no plan yet. For each section, the list counts how often the section's
+    /// items did not fit.
     Failures(Vec<u64>),
-    /// A plan was computed from an order.
+    /// The task computed a plan from an order of the items.
     Climbed(ImprovedPlan),
-    /// The task was not needed, ran out of time or found nothing.
+    /// The task was not needed, ran out of time or found no plan.
     Skipped,
 }
 
@@ -75,14 +80,15 @@ enum Finding {
 struct Progress<'a> {
     repairs: Vec<Mutex<Repairs<'a>>>,
     exact: Option<Exact<'a>>,
-    /// The granule of offsets and peaks, in bytes.
+    /// The granule of all offsets and peaks, in bytes.
     granule: u64,
 }
 
 impl<P: Place, M: Fn() -> P + Sync> Rounds<'_, M> {
-    /// Improves `standing` until it meets the target, cannot be improved further, or the limit is
+    /// Improves `standing` until it meets the target, no improvement is possible, or the limit is
     /// reached.
-    // Uncounted: each round checks the clock before it begins.
+    // Uncounted: the loop needs no counter, because the function checks the clock before each
+    // round.
     pub(super) fn run(&self, standing: &mut Standing, heuristics: &mut Heuristics<'_, M>) {
         let mut progress = Progress {
             repairs: self.repairs(),
@@ -102,8 +108,9 @@ impl<P: Place, M: Fn() -> P + Sync> Rounds<'_, M> {
         }
     }
 
-    /// Creates the repairs, one for each cost measure.
-    // Uncounted: creates two repairs.
+    /// Creates one series of repairs for each cost measure.
+    // Uncounted: the loop needs no counter, because the function only creates two series of
+    // repairs.
     fn repairs(&self) -> Vec<Mutex<Repairs<'_>>> {
         let each = self.conflicted.into_iter().flat_map(|conflicted| {
             [Dearness::Area, Dearness::Side].map(|dearness| (conflicted, dearness))
@@ -114,7 +121,7 @@ impl<P: Place, M: Fn() -> P + Sync> Rounds<'_, M> {
         repairs.map(Mutex::new).collect()
     }
 
-    /// Runs a round. Its tasks are the exact searches, the repairs and the climbs.
+    /// Runs a round of exact searches, repairs and climbs.
     fn round(&self, number: u64, progress: &mut Progress<'_>, standing: &mut Standing) {
         let is_many = self.items.len() > FEW_ITEMS;
         if is_many && self.options.capacity.is_none() && !progress.repairs.is_empty() {
@@ -127,8 +134,8 @@ impl<P: Place, M: Fn() -> P + Sync> Rounds<'_, M> {
         }
     }
 
-    /// Runs a short round that consists only of repairs, because a single climb takes as long as
-    /// all of them.
+    /// Runs a short round that consists only of repairs, because a single climb would take as long
+    /// as all repairs of the round.
     fn first_local_round(&self, number: u64, progress: &mut Progress<'_>, standing: &mut Standing) {
         let (goal, granule) = (self.goal(progress.granule, standing), progress.granule);
         let [least, most] = FIRST_REPAIR_WORK;
@@ -142,7 +149,7 @@ impl<P: Place, M: Fn() -> P + Sync> Rounds<'_, M> {
         findings.into_iter().for_each(|finding| self.take(finding, progress, standing));
     }
 
-    /// Runs a round with all tasks.
+    /// Runs a round that contains all kinds of tasks.
     fn full_round(&self, number: u64, progress: &mut Progress<'_>, standing: &mut Standing) {
         let goal = self.goal(progress.granule, standing);
         let (granule, before) = (progress.granule, standing.peak);
@@ -152,7 +159,7 @@ impl<P: Place, M: Fn() -> P + Sync> Rounds<'_, M> {
             let is_given = self.options.capacity.is_some();
             (exact.begin(goal, (before, granule), is_given), &*exact)
         });
-        // If exact searches are useful, they receive most of the time after a few rounds.
+        // If exact searches are useful, they receive most of the time after the initial rounds.
         let continued = begun.map_or(0, |(_, exact)| exact.continued());
         let is_given = self.options.capacity.is_some();
         let is_continued = is_given && number < CONTINUED_ROUNDS && continued > 0;
@@ -162,7 +169,7 @@ impl<P: Place, M: Fn() -> P + Sync> Rounds<'_, M> {
         let searches = begun.map_or(0, |(_, exact)| exact.count());
         let searches = if is_continued { continued } else { searches };
         let climbs = if is_local { CLIMBS } else { 0 };
-        // Only the tasks up to the first successful one count.
+        // After a task has succeeded, the results of all later tasks are ignored.
         let found = AtomicUsize::new(usize::MAX);
         let findings = tasks::run(self.options.threads, searches + local.len() + climbs, |task| {
             let is_needed = || task < found.load(Ordering::Relaxed) && !self.limit.is_reached();
@@ -195,12 +202,13 @@ impl<P: Place, M: Fn() -> P + Sync> Rounds<'_, M> {
         }
     }
 
-    /// Returns the capacity that the exact search tries next.
+    /// Returns the capacity that the exact searches try next.
     fn goal(&self, granule: u64, standing: &Standing) -> u64 {
         if self.options.capacity.is_some() || self.target >= standing.least {
             return self.target / granule * granule;
         }
-        // The target was refuted, so the remaining distance is halved.
+        // The search proved that the target cannot be reached, so the new goal is halfway to the
+        // best peak.
         let below = standing.peak.saturating_sub(granule);
         let middle = standing.least + below.saturating_sub(standing.least) / 2;
         middle / granule * granule
@@ -268,10 +276,10 @@ impl From<Option<Searched>> for Finding {
     }
 }
 
-/// Returns the granule of all offsets of canonical plans, which is also the granule of their peaks.
-/// For every plan, there is a canonical plan that is no higher. Refuting a peak therefore refutes
-/// all peaks up to the next multiple.
-// Uncounted: makes one pass over the items.
+/// Returns the granule of all offsets in canonical plans. The peaks of canonical plans have the
+/// same granule. For every plan, there is a canonical plan with the same or a lower peak. If a peak
+/// is impossible, all peaks up to the next multiple of the granule are impossible too.
+// Uncounted: the loop needs no counter, because the function makes only one pass over the items.
 fn granule(items: &[Item]) -> u64 {
     let numbers = items.iter().flat_map(|item| {
         // An alignment of 1 has no effect on offsets.
@@ -281,7 +289,8 @@ fn granule(items: &[Item]) -> u64 {
     numbers.fold(0, greatest_common_divisor).max(1)
 }
 
-// Uncounted: reads the bits of two numbers.
+// Uncounted: the loop needs no counter, because the number of iterations is at most proportional to
+// the number of bits.
 fn greatest_common_divisor(mut one: u64, mut other: u64) -> u64 {
     while other > 0 {
         (one, other) = (other, one % other);

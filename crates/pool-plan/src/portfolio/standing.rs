@@ -2,14 +2,14 @@
 
 use crate::greedy::Order;
 
-/// The best plan so far, and the known bound on better plans.
+/// The best plan so far, and the known lower bound on better plans.
 #[derive(Debug)]
 pub(super) struct Standing {
     pub(super) offsets: Vec<u64>,
     pub(super) peak: u64,
-    /// The order and fit from which a greedy placer computes this plan, or one that is not much
-    /// worse.
+    /// The order and the rule from which a greedy placer computes this plan, or a plan that is not
+    /// much worse.
     pub(super) order: Order,
-    /// A peak below which no plan exists.
+    /// A lower bound on the peak of every plan for the problem.
     pub(super) least: u64,
 }

@@ -1,10 +1,11 @@
-//! A problem in the form that the exact search needs: the conflicts between items, and their
-//! sections.
+//! A problem in the form that the exact searches need. The problem contains the conflicts between
+//! items, and the sections of each item.
 //!
-//! A section is a set of items that may not share bytes with each other. In an interval problem,
-//! these are the sections of time. They are ordered, and the search may split the problem between
-//! them. In a graph, they are antichains, which are not ordered. An item of size 0 blocks no other
-//! item: it has no conflicts, belongs to no section, and is ignored by the search.
+//! A section is a set of items that must not share bytes with each other. In an interval problem,
+//! the sections are ordered ranges of time, and a search may split the problem at the boundary
+//! between two sections. In a graph, the sections are antichains, which are unordered. An item of
+//! size 0 blocks no other item, has no conflicts, belongs to no section, and is ignored by the
+//! searches.
 
 use crate::adjacency::{Lists, adjacency, index};
 use crate::bits::{BitMatrix, ones};
@@ -16,26 +17,28 @@ use crate::timeline::Timeline;
 pub(crate) struct Instance {
     /// The items to be placed.
     pub(crate) items: Vec<Item>,
-    /// For each item, the items that it may not share bytes with.
+    /// The items with which each item must not share bytes.
     pub(crate) conflicts: Lists,
-    /// For each section, its items.
+    /// The items that belong to each section.
     pub(crate) sections: Lists,
-    /// `true` if sections are ordered. Every item's sections then lie within its hull.
+    /// `true` if the sections are ordered. If the sections are ordered, each item's sections lie
+    /// within its hull.
     pub(crate) is_linear: bool,
     /// The number of sections.
     pub(crate) section_count: usize,
-    /// For each item, the sections that contain it.
+    /// The sections that contain each item.
     pub(crate) sections_of: Lists,
-    /// For each item, its first section and the end of its last section. If sections are ordered,
-    /// items with disjoint hulls do not conflict. Otherwise, hulls have no meaning.
+    /// The hull of each item, which reaches from its first section to the end of its last section.
+    /// If the sections are ordered, two items with disjoint hulls do not conflict. If the sections
+    /// are unordered, hulls have no meaning.
     pub(crate) hulls: Vec<(u32, u32)>,
-    /// For each item, the time for which it blocks others.
+    /// The duration for which each item blocks other items.
     pub(crate) durations: Vec<u64>,
 }
 
 impl Instance {
-    /// Creates the instance of a timeline, unless it has more than `limit` conflicts or is no
-    /// longer needed.
+    /// Creates the instance of a timeline. Returns `None` if there are more than `limit` conflicts,
+    /// or if the instance is no longer needed.
     pub(crate) fn of_timeline(
         timeline: &Timeline,
         limit: usize,
@@ -83,11 +86,11 @@ impl Instance {
         })
     }
 
-    /// Creates the instance of items whose conflicts are given as a matrix, unless there are more
-    /// than `limit` conflicts or the instance is no longer needed.
+    /// Creates the instance for items whose conflicts are stored in a matrix. Returns `None` if
+    /// there are more than `limit` conflicts, or if the instance is no longer needed.
     ///
-    /// The sections of the instance are `witness` and, for each item, a heavy set of conflicting
-    /// items that contains it.
+    /// The first section is `witness`. For each item, there is a further section, which contains
+    /// the item and a heavy set of items that all conflict with each other.
     pub(crate) fn of_conflicts(
         items: &[Item],
         matrix: &BitMatrix,
@@ -137,8 +140,10 @@ impl Instance {
     }
 }
 
-/// Returns a set of mutually conflicting items that contains `item`. Larger items are added first.
-// Uncounted: reads the words of some rows; the clock is checked before each clique.
+/// Returns a set of mutually conflicting items that contains `item`. Larger items are added before
+/// smaller items.
+// Uncounted: the loop needs no counter, because the function only reads the words of a few rows,
+// and its caller checks the clock before each call.
 fn clique(items: &[Item], matrix: &BitMatrix, item: usize) -> Vec<u32> {
     let mut clique = vec![index(item)];
     let mut common = matrix.row(item).to_vec();
@@ -156,9 +161,10 @@ fn clique(items: &[Item], matrix: &BitMatrix, item: usize) -> Vec<u32> {
 /// needed.
 const ITEMS_UNWATCHED: usize = 256;
 
-/// Lists, for each item, the items that share a section with it, unless there are more than `limit`
-/// or they are no longer needed. In the first section of each span of the item, these are all live
-/// items. In its later sections, these are the items that begin there.
+/// Lists, for each item, all items that share a section with it. Returns `None` if there are more
+/// than `limit` conflicts, or if the lists are no longer needed. In the first section of each span,
+/// all live items are listed. In the remaining sections of a span, only the items that begin there
+/// are listed.
 fn conflicts<'a>(
     count: usize,
     spans: impl Fn(usize) -> &'a [(u32, u32)],

@@ -1,4 +1,4 @@
-//! Exact search, which decides if there is a plan within a capacity.
+//! Exact searches. An exact search decides whether a plan fits within a capacity.
 
 mod book;
 mod instance;

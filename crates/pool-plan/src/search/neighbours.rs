@@ -1,24 +1,24 @@
-//! The items that an item conflicts with, either listed in advance or found on demand.
+//! The conflicts of an item, which are either listed in advance or found on demand.
 //!
-//! Lists are faster, but for a hundred thousand items they would take gigabytes. The memory of
+//! Lists are faster, but for a hundred thousand items they would need gigabytes. The memory use of
 //! [`Overlaps`] grows only linearly with the number of items.
 
 use crate::adjacency::Lists;
 use crate::overlaps::Overlaps;
 
-/// The conflicts of items.
+/// The source of the conflicts between items.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Neighbours<'a> {
-    /// The conflicts of each item are stored in a list.
+    /// The conflicts of each item are listed in advance.
     Listed(&'a Lists),
-    /// The conflicts are found on demand, in the spans of a timeline.
+    /// The conflicts of an item are found on demand, from the spans of a timeline.
     Found(&'a Overlaps<'a>),
 }
 
 impl Neighbours<'_> {
-    /// Replaces the contents of `into` with the items that conflict with an item. Some may occur
-    /// twice.
-    // Uncounted: a repair counts the items found.
+    /// Replaces the contents of `into` with all items that conflict with the given item. A
+    /// conflicting item may occur twice.
+    // Uncounted: the loop needs no counter, because a repair counts the items that are found.
     pub(crate) fn collect(&self, item: usize, into: &mut Vec<u32>) {
         into.clear();
         match self {

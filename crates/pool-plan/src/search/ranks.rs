@@ -1,4 +1,4 @@
-//! The order in which the search tries items.
+//! The orders in which a search tries items.
 
 use std::cmp::Reverse;
 
@@ -7,15 +7,15 @@ use crate::adjacency::{index, indices};
 use crate::random::Random;
 use crate::work::Work;
 
-/// The properties by which items are sorted. These are the three orders that `MiniMalloc` tries one
-/// after the other.
+/// The keys by which items are sorted. `MiniMalloc` tries the same three sort orders one after the
+/// other.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) enum Heuristic {
-    /// Sorts by lifetime, then by area, then by crowded sections.
+    /// Sorts items by lifetime, then by area, then by crowded sections.
     WidthAreaTotal,
-    /// Sorts by crowded sections, then by area, then by lifetime.
+    /// Sorts items by crowded sections, then by area, then by lifetime.
     TotalAreaWidth,
-    /// Sorts by crowded sections, then by lifetime, then by area.
+    /// Sorts items by crowded sections, then by lifetime, then by area.
     TotalWidthArea,
 }
 
@@ -23,31 +23,33 @@ pub(crate) enum Heuristic {
 pub(crate) const HEURISTICS: [Heuristic; 3] =
     [Heuristic::WidthAreaTotal, Heuristic::TotalAreaWidth, Heuristic::TotalWidthArea];
 
-/// The heuristics whose orders are also recomputed for each part of the problem.
+/// The heuristics for which an additional search recomputes the order for each part of the problem.
 const RENEWED: [Heuristic; 2] = [Heuristic::TotalAreaWidth, Heuristic::TotalWidthArea];
 
-/// The number of orders of searches without random choices.
+/// The number of orders for searches without random choices.
 pub(crate) const LASTING: usize = HEURISTICS.len() + RENEWED.len();
 
 /// Computes the ranks of items.
 #[derive(Debug)]
 pub(crate) struct Ranker<'a> {
     instance: &'a Instance,
-    /// For each section, the total size of its items in bytes.
+    /// The total size of the items in each section, in bytes.
     totals: Vec<u64>,
 }
 
 impl<'a> Ranker<'a> {
-    /// Creates a ranker for an instance's items.
-    // Uncounted: makes one pass over the instance, which contains up to 4,000,000 pairs.
+    /// Creates a ranker for the items of an instance.
+    // Uncounted: the loop needs no counter, because the function makes only one pass over the
+    // instance, which contains up to 4,000,000 pairs.
     pub(crate) fn new(instance: &'a Instance) -> Self {
         let size = |&item: &u32| instance.items[item as usize].size;
         let total = |section| instance.sections.row(section).iter().map(size).sum();
         Self { instance, totals: (0..instance.section_count).map(total).collect() }
     }
 
-    /// Returns one of the [`LASTING`] orders of searches without random choices. The orders of all
-    /// heuristics come first. The orders that are recomputed for each part of the problem follow.
+    /// Returns one of the [`LASTING`] orders for searches without random choices. The orders of all
+    /// heuristics come first. The orders that are recomputed for each part of the problem come
+    /// last.
     pub(crate) fn lasting(&self, number: usize) -> Ranks {
         let sorted = |heuristic| self.sorted(heuristic, &self.totals, |key| key);
         match HEURISTICS.get(number) {
@@ -56,9 +58,9 @@ impl<'a> Ranker<'a> {
         }
     }
 
-    /// Returns the order of a heuristic, with its keys randomly changed by up to half of `noise` in
-    /// both directions. If any `failures` are given, the sections with the most failures take the
-    /// place of crowded sections.
+    /// Returns the order that a heuristic produces after each key has been changed randomly by up
+    /// to half of `noise` in either direction. If `failures` are given, the heuristic treats the
+    /// sections with the most failures as the most crowded sections.
     pub(crate) fn blurred(
         &self,
         heuristic: Heuristic,
@@ -70,7 +72,7 @@ impl<'a> Ranker<'a> {
         Ranks { shapes: None, ..self.sorted(heuristic, failures.unwrap_or(&self.totals), blur) }
     }
 
-    // Uncounted: sorts the items once.
+    // Uncounted: the loop needs no counter, because the function only sorts the items once.
     fn sorted(
         &self,
         heuristic: Heuristic,
@@ -102,14 +104,15 @@ impl<'a> Ranker<'a> {
     }
 }
 
-/// Returns the key of an item for the order in which items of crowded sections come first, and the
-/// constant part of this key.
+/// Returns the sort key of an item for an order in which items in crowded sections come first. The
+/// second value in the result is the part of the key that never changes.
 fn by_total(total: u128, shape: (u128, u128)) -> ((u128, u128, u128), (u128, u128)) {
     ((total, shape.0, shape.1), shape)
 }
 
-/// Returns the maximum of the given numbers over an item's sections.
-// Uncounted: `renew` counts the sections, and other callers make one pass over the instance.
+/// Returns the maximum of the given numbers over all sections of an item.
+// Uncounted: the loop needs no counter, because `renew` counts the sections, and all other callers
+// make one pass over the instance.
 fn crowd(instance: &Instance, numbers: &[u64], item: usize) -> u64 {
     let sections = instance.sections_of.row(item).iter();
     sections.map(|&section| numbers[section as usize]).max().unwrap_or(0)
@@ -120,8 +123,9 @@ fn crowd(instance: &Instance, numbers: &[u64], item: usize) -> u64 {
 pub(crate) struct Ranks {
     /// The rank of each item. The item of rank 0 is tried first.
     ranks: Vec<u32>,
-    /// The tie-break between items of equally crowded sections, if items of crowded sections come
-    /// first. Which sections are crowded changes as items are placed.
+    /// The keys that break ties between items in equally crowded sections, for orders in which
+    /// items in crowded sections come first. While items are placed, other sections become the most
+    /// crowded ones.
     shapes: Option<Vec<(u128, u128)>>,
 }
 
@@ -132,7 +136,8 @@ impl Ranks {
     }
 
     /// Sorts the items of a part of the problem, given the total size of each section's open items.
-    /// If the order differs, ranks the items again and appends their former ranks to `before`.
+    /// If the order has changed, the function updates the ranks of the items and appends their
+    /// former ranks to `before`.
     pub(super) fn renew(
         &mut self,
         instance: &Instance,
@@ -154,21 +159,22 @@ impl Ranks {
     }
 
     /// Restores the former ranks of items.
-    // Uncounted: takes as long as the ranking, which was counted.
+    // Uncounted: the loop needs no counter, because restoring the ranks takes as long as changing
+    // them, which has already been counted.
     pub(super) fn restore(&mut self, before: impl DoubleEndedIterator<Item = (u32, u32)>) {
         for (item, rank) in before.rev() {
             self.ranks[item as usize] = rank;
         }
     }
 
-    /// Returns `true` if parts of the problem are ranked again.
+    /// Returns `true` if the order is recomputed for each part of the problem.
     pub(super) fn is_renewed(&self) -> bool {
         self.shapes.is_some()
     }
 }
 
-/// Returns a key multiplied by a factor near 1. The result has a few more bits, so that small keys
-/// also change.
+/// Multiplies a key by a factor close to 1. The result has four additional bits, so that small keys
+/// can also change.
 #[expect(
     clippy::cast_possible_truncation,
     clippy::cast_precision_loss,

@@ -1,11 +1,11 @@
-//! A partial plan for the search by niches: the placed items, and the lowest possible offset of
-//! each open item.
+//! A partial plan for the search by niches. The plan contains the offsets of the placed items, and
+//! the lowest possible offset of each open item.
 //!
-//! An item is placed only if no open item that conflicts with it can end up below it. All of these
-//! items are therefore above it. The floor of a section is the lowest offset of its open items.
-//! Stacking the open items in order of their lowest offsets gives the lowest possible top (one
-//! machine with release dates, Jackson 1955). If this top is above the capacity, the section has
-//! failed, and its weight grows.
+//! An item is placed only if no open item that conflicts with it can end below it. All open items
+//! that conflict with a placed item are therefore above the placed item. The floor of a section is
+//! the lowest offset of its open items. Stacking the open items in order of their lowest offsets
+//! gives the lowest possible top of the section (one machine with release dates, Jackson 1955). If
+//! the lowest possible top exceeds the capacity, the section has failed, and its weight increases.
 
 use super::book::Book;
 use super::instance::Instance;
@@ -13,13 +13,14 @@ use crate::adjacency::{index, indices};
 use crate::plan::as_float;
 use crate::work::Work;
 
-/// The factor by which the weight of a failure grows from one dead end to the next. Old failures
-/// therefore count less.
+/// The factor by which the weight of a failure grows from one dead end to the next, so that older
+/// failures count less.
 const GROWTH: f64 = 1.0005;
-/// All weights are scaled down once a failure adds more than this.
+/// The maximum weight of a single failure. All weights are scaled down if a failure adds more than
+/// this weight.
 const MOST_WEIGHT: f64 = 1e100;
 
-/// A change, with the previous value.
+/// A change to the partial plan, together with the previous value.
 #[derive(Clone, Copy, Debug)]
 enum Change {
     Lowest(u32, u64),
@@ -27,13 +28,13 @@ enum Change {
     Placed(u32),
 }
 
-/// The state of a section's open items. In a section without open items, both numbers are
-/// `u64::MAX`.
+/// The state of the open items in a section. If a section contains no open items, its floor and its
+/// top are `u64::MAX`.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 struct Section {
-    /// The lowest offset of the open items.
+    /// The lowest offset of any open item.
     floor: u64,
-    /// The lowest end of the open items.
+    /// The lowest end of any open item.
     top: u64,
 }
 
@@ -42,29 +43,30 @@ struct Section {
 pub(super) struct Skyline<'a> {
     pub(super) instance: &'a Instance,
     pub(super) capacity: u64,
-    /// For each open item, its lowest possible offset. For each placed item, its offset.
+    /// The lowest possible offset of each open item, and the actual offset of each placed item.
     pub(super) lowest: Vec<u64>,
     book: Book<'a>,
     sections: Vec<Section>,
-    /// For each section, the weight of its failures.
+    /// The accumulated weight of the failures of each section.
     weights: Vec<f64>,
     /// The weight that the next failure adds.
     increment: f64,
     changes: Vec<Change>,
-    /// The sections whose open items have changed.
+    /// The sections whose open items have changed since the last check.
     dirty: Vec<u32>,
     is_dirty: Vec<bool>,
-    /// The section that failed last. It is checked first.
+    /// The section that failed most recently. It is checked first.
     suspect: usize,
-    /// The open items of one section, as (lowest offset, size) pairs.
+    /// The open items of one section, as pairs of lowest offset and size.
     jobs: Vec<(u64, u64)>,
-    /// Marks the candidates of a section that is left empty. No item is marked between two calls.
+    /// Marks for the candidates of a section, which are used only while `leave` runs. Outside of
+    /// `leave`, no item is marked.
     is_candidate: Vec<bool>,
     work: Work,
 }
 
 impl<'a> Skyline<'a> {
-    /// Creates the empty plan of an instance whose sections are ordered.
+    /// Creates an empty plan. The sections of the instance must be ordered.
     pub(super) fn new(instance: &'a Instance, capacity: u64) -> Self {
         let sections = instance.section_count;
         Self {
@@ -85,7 +87,7 @@ impl<'a> Skyline<'a> {
         }
     }
 
-    /// Returns the counter of items and sections read.
+    /// Returns the counter of items and sections that were read.
     pub(super) fn work(&self) -> &Work {
         &self.work
     }
@@ -95,51 +97,52 @@ impl<'a> Skyline<'a> {
         self.changes.len()
     }
 
-    /// Returns the lowest offset of a section's open items, if there are any.
+    /// Returns the lowest offset of any open item in a section, or `None` if the section contains
+    /// no open items.
     pub(super) fn floor(&self, section: u32) -> Option<u64> {
         let section = section as usize;
         (self.book.open()[section] > 0).then(|| self.sections[section].floor)
     }
 
-    /// Returns the lowest end of a section's open items.
+    /// Returns the lowest end of any open item in a section.
     pub(super) fn top(&self, section: u32) -> u64 {
         self.sections[section as usize].top
     }
 
-    /// Returns the number of bytes that remain unused in a section after all of its open items are
+    /// Returns the number of bytes in a section that remain unused after all open items have been
     /// placed.
     pub(super) fn slack(&self, section: u32) -> u64 {
         let section = section as usize;
         self.capacity - self.book.open()[section] - self.sections[section].floor
     }
 
-    /// Returns the weight of a section's failures.
+    /// Returns the accumulated weight of a section's failures.
     pub(super) fn weight(&self, section: u32) -> f64 {
         self.weights[section as usize]
     }
 
-    /// Returns `true` if no open item crosses from section `boundary - 1` into section `boundary`.
+    /// Returns `true` if no open item extends from section `boundary - 1` into section `boundary`.
     pub(super) fn is_cut(&self, boundary: u32) -> bool {
         !self.book.is_crossed(boundary as usize)
     }
 
-    /// Returns the open items of a section whose lowest offset is the section's floor.
+    /// Returns the open items of a section that can begin at the section's floor.
     pub(super) fn candidates(&self, section: u32) -> impl Iterator<Item = u32> + '_ {
         let floor = self.sections[section as usize].floor;
         let items = self.work.over(self.instance.sections.row(section as usize)).iter().copied();
         items.filter(move |&item| !self.book.is_placed(item) && self.lowest[item as usize] == floor)
     }
 
-    /// Returns `true` if all items that conflict with an item are placed. The item then blocks no
-    /// other item at its lowest offset.
+    /// Returns `true` if all items that conflict with the given item have been placed, so that the
+    /// item blocks no other item at its lowest offset.
     pub(super) fn is_uncovered(&self, item: u32) -> bool {
         self.work.count(self.instance.conflicts.row(item as usize).len());
         self.book.is_uncovered(item)
     }
 
     /// Places an item at its lowest offset, below all open items that conflict with it. Returns
-    /// `true` if the open items may still fit. In any case, [`undo`](Self::undo) reverts the
-    /// placement.
+    /// `true` if the remaining open items may still fit. Even if the result is `false`, the
+    /// placement can be reverted with [`undo`](Self::undo).
     pub(super) fn place(&mut self, item: u32) -> bool {
         let instance = self.instance;
         let size = instance.items[item as usize].size;
@@ -156,13 +159,13 @@ impl<'a> Skyline<'a> {
         self.check(is_possible)
     }
 
-    /// Leaves the floor of a section empty: none of the candidates begins there, so each of them
-    /// rests on another open item. Returns `true` if the open items may still fit.
+    /// Leaves the floor of a section empty. If no candidate begins at the floor, each candidate
+    /// must rest on another open item. Returns `true` if the open items may still fit.
     pub(super) fn leave(&mut self, section: u32, candidates: &[u32]) -> bool {
         let instance = self.instance;
         let floor = self.sections[section as usize].floor;
         candidates.iter().for_each(|&item| self.is_candidate[item as usize] = true);
-        // A candidate on which another candidate rests is also above the floor.
+        // A candidate on which another candidate rests must also be above the floor.
         let lowest_end = |&other: &u32| {
             let is_candidate = self.is_candidate[other as usize];
             self.lowest[other as usize]
@@ -172,7 +175,8 @@ impl<'a> Skyline<'a> {
         let raised = candidates.iter().map(|&item| {
             let others = self.work.over(instance.conflicts.row(item as usize)).iter();
             let ends = others.filter(|&&other| !self.book.is_placed(other)).map(lowest_end);
-            // If there were no item below, this item would have been at the floor.
+            // If no open item could lie below a candidate, the candidate would have to be at the
+            // floor.
             ends.min().map(|end| end.max(floor + 1))
         });
         let raised: Option<Vec<u64>> = raised.collect();
@@ -186,8 +190,9 @@ impl<'a> Skyline<'a> {
         self.check(is_possible)
     }
 
-    /// Undoes all changes except the first `kept`.
-    // Uncounted: takes as long as the changes, which were counted.
+    /// Undoes all changes except for the first `kept` changes.
+    // Uncounted: the loop needs no counter, because undoing a change takes as long as making it,
+    // which has already been counted.
     pub(super) fn undo(&mut self, kept: usize) {
         for change in self.changes.drain(kept..).rev() {
             match change {
@@ -198,9 +203,10 @@ impl<'a> Skyline<'a> {
         }
     }
 
-    /// Checks all sections that have changed. Returns `true` if `is_possible` is `true` and the
-    /// open items of these sections may fit.
-    // Uncounted: reads the sections, which were counted when they became dirty.
+    /// Checks all sections that have changed since the last check. Returns `true` if `is_possible`
+    /// is `true` and the open items of the changed sections may still fit.
+    // Uncounted: the loop needs no counter, because the function only reads sections that were
+    // counted when they changed.
     pub(super) fn check(&mut self, mut is_possible: bool) -> bool {
         if is_possible && self.is_dirty.get(self.suspect) == Some(&true) {
             self.is_dirty[self.suspect] = false;
@@ -215,8 +221,9 @@ impl<'a> Skyline<'a> {
         is_possible
     }
 
-    /// Increases the weight of later failures relative to earlier ones.
-    // Uncounted: makes one pass over the sections per 460,000 dead ends.
+    /// Increases the weight of future failures relative to past failures.
+    // Uncounted: the loop needs no counter, because the function makes only one pass over the
+    // sections per 460,000 dead ends.
     pub(super) fn age(&mut self) {
         self.increment *= GROWTH;
         if self.increment > MOST_WEIGHT {
@@ -225,14 +232,15 @@ impl<'a> Skyline<'a> {
         }
     }
 
-    /// Resets the weights of failures.
-    // Uncounted: makes one pass over the sections per 64 restarts.
+    /// Resets the weights of all failures.
+    // Uncounted: the loop needs no counter, because the function makes only one pass over the
+    // sections per 64 restarts.
     pub(super) fn forget(&mut self) {
         self.weights.fill(1.0);
         self.increment = 1.0;
     }
 
-    /// Raises an open item to `offset` or above. Returns `true` if it may still fit.
+    /// Raises an open item to `offset` or above. Returns `true` if the item may still fit.
     fn raise(&mut self, item: u32, offset: u64) -> bool {
         let one = self.instance.items[item as usize];
         let offset = offset.next_multiple_of(one.alignment);
@@ -264,11 +272,12 @@ impl<'a> Skyline<'a> {
         self.suspect = section as usize;
     }
 
-    /// Recomputes a section's floor and lowest end. Returns `true` if its open items may fit.
+    /// Recomputes a section's floor and its lowest end. Returns `true` if the section's open items
+    /// may still fit.
     fn look_at(&mut self, section: usize) -> bool {
         let instance = self.instance;
         let items = self.work.over(instance.sections.row(section));
-        // Only an item that begins above this offset can make the section too high.
+        // Only items whose lowest offset is above `room` can make the stack of open items too high.
         let Some(room) = self.capacity.checked_sub(self.book.open()[section]) else { return false };
         let mut now = Section { floor: u64::MAX, top: u64::MAX };
         let (mut released, mut late, mut latest) = (0, 0, 0);
@@ -294,7 +303,8 @@ impl<'a> Skyline<'a> {
         if is_possible && latest + late > self.capacity {
             self.jobs.sort_unstable_by_key(|job| job.0);
             for &(lowest, size) in &self.jobs {
-                // All items that are released at or after this offset must fit above it.
+                // All items whose lowest offset is at least `lowest` must fit between `lowest` and
+                // the capacity.
                 is_possible &= lowest.saturating_sub(released) <= room;
                 released += size;
             }

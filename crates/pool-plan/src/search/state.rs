@@ -1,23 +1,24 @@
-//! A partial plan with the bounds that it implies. The last placement can be undone.
+//! A partial plan with the lower bounds that it implies. The last placement can be undone.
 //!
-//! Items are placed in order of their offsets, each at its lowest offset: at 0, or on top of a
-//! conflicting item below it. Every plan can be pushed down into such a canonical plan
-//! (`MiniMalloc`, ASPLOS 2023), so no other plans need to be tried.
+//! Items are placed in order of their offsets. Each item is placed at its lowest offset, which is 0
+//! or the top of a conflicting item below it. A plan in which each item is at its lowest offset is
+//! called canonical. Every plan can be pushed down into a canonical plan (`MiniMalloc`, ASPLOS
+//! 2023), so it is sufficient to try canonical plans.
 //!
-//! A partial plan implies a bound for each section: its open items lie above its floor, so the
-//! floor plus the open bytes must fit within the capacity. When something in a section has been
-//! raised, a stronger check applies, because each open item begins at its own lowest offset or
-//! above. Stacking the open items in order of these offsets gives the lowest possible top (one
-//! machine with release dates, Jackson 1955). Only the items that begin above the section's spare
-//! room can make it too high, so only these are sorted.
+//! A partial plan implies a lower bound for each section. The open items of a section lie above its
+//! floor, so the floor plus the open bytes must fit within the capacity. If an item of the section
+//! has been raised, a stronger check applies, because no open item can begin below its lowest
+//! offset. Stacking the open items in order of their lowest offsets gives the lowest possible top
+//! (one machine with release dates, Jackson 1955). Only items that begin above the section's spare
+//! room can make the stack too high, so only these items are sorted.
 
 use super::book::Book;
 use super::instance::Instance;
 use crate::adjacency::index;
 use crate::work::Work;
 
-/// The lengths of the change lists before a placement. Undoing the placement truncates the lists to
-/// these lengths.
+/// The lengths of the lists of changes before a placement. Undoing a placement truncates the lists
+/// of changes to these lengths.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Mark {
     lowest: usize,
@@ -29,26 +30,26 @@ pub(super) struct Mark {
 pub(super) struct State<'a> {
     pub(super) instance: &'a Instance,
     capacity: u64,
-    /// For each open item, its lowest possible offset. For each placed item, its offset.
+    /// The lowest possible offset of each open item, and the actual offset of each placed item.
     pub(super) lowest: Vec<u64>,
     book: Book<'a>,
-    /// For each section, an offset that none of its open items can be below.
+    /// An offset below which no open item of a section can begin, for each section.
     floor: Vec<u64>,
     changed_lowest: Vec<(u32, u64)>,
     changed_floor: Vec<(u32, u64)>,
-    /// The sections whose floor may have risen.
+    /// The sections whose floors may have risen.
     dirty: Vec<u32>,
     is_dirty: Vec<bool>,
-    /// The open items of one section, as (lowest offset, size) pairs.
+    /// The open items of one section, as pairs of lowest offset and size.
     jobs: Vec<(u64, u64)>,
-    /// For each section, how often its items could not fit.
+    /// The number of times that the items of each section did not fit.
     failures: Vec<u64>,
-    /// The counter of items and sections read.
+    /// The counter of items and sections that were read.
     work: Work,
 }
 
 impl<'a> State<'a> {
-    /// Creates the empty plan.
+    /// Creates an empty plan.
     pub(super) fn new(instance: &'a Instance, capacity: u64) -> Self {
         let sections = instance.section_count;
         Self {
@@ -67,45 +68,46 @@ impl<'a> State<'a> {
         }
     }
 
-    /// Returns the capacity that the plan must fit.
+    /// Returns the capacity within which the plan must fit.
     pub(super) fn capacity(&self) -> u64 {
         self.capacity
     }
 
-    /// Returns, for each section, the total size of its open items in bytes.
+    /// Returns the total size of the open items in each section, in bytes.
     pub(super) fn open(&self) -> &[u64] {
         self.book.open()
     }
 
-    /// Returns, for each section, how often its items could not fit.
+    /// Returns the number of times that the items of each section did not fit.
     pub(super) fn failures(&self) -> &[u64] {
         &self.failures
     }
 
-    /// Returns the counter of items and sections read.
+    /// Returns the counter of items and sections that were read.
     pub(super) fn work(&self) -> &Work {
         &self.work
     }
 
-    /// Returns `true` if all items that conflict with an item are placed (see
+    /// Returns `true` if all items that conflict with the given item have been placed (see
     /// [`Book::is_uncovered`]).
     pub(super) fn is_uncovered(&self, item: u32) -> bool {
         self.work.count(self.instance.conflicts.row(item as usize).len());
         self.book.is_uncovered(item)
     }
 
-    /// Returns the number of entries that the state keeps for undoing placements.
+    /// Returns the number of entries that are stored for undoing placements.
     pub(super) fn kept(&self) -> usize {
         self.changed_lowest.len() + self.changed_floor.len()
     }
 
-    /// Returns `true` if any open item crosses from section `boundary - 1` into section `boundary`.
+    /// Returns `true` if an open item extends from section `boundary - 1` into section `boundary`.
     pub(super) fn is_crossed(&self, boundary: usize) -> bool {
         self.book.is_crossed(boundary)
     }
 
-    /// Returns `true` if the empty plan is possible.
-    // Uncounted: makes one pass over the instance, which contains up to 4,000,000 pairs.
+    /// Returns `true` if the empty plan may lead to a plan within the capacity.
+    // Uncounted: the loop needs no counter, because the function makes only one pass over the
+    // instance, which contains up to 4,000,000 pairs.
     pub(super) fn is_possible(&self) -> bool {
         let fits =
             |item: usize| self.lowest[item] + self.instance.items[item].size <= self.capacity;
@@ -113,10 +115,11 @@ impl<'a> State<'a> {
             && (0..self.lowest.len()).all(fits)
     }
 
-    /// Places an item at its lowest offset.
+    /// Places an item at its lowest possible offset.
     ///
-    /// Returns `true` if the open items of `sections` may still fit when they are placed at that
-    /// offset or above. In any case, the placement must be reverted with [`undo`](Self::undo).
+    /// Returns `true` if the open items of `sections` may still fit when they are placed at the
+    /// item's offset or above. Even if the result is `false`, the caller must revert the placement
+    /// with [`undo`](Self::undo).
     pub(super) fn place(&mut self, item: u32, sections: (u32, u32)) -> (Mark, bool) {
         let mark = Mark { lowest: self.changed_lowest.len(), floors: self.changed_floor.len() };
         let instance = self.instance;
@@ -138,7 +141,8 @@ impl<'a> State<'a> {
     }
 
     /// Undoes the most recent placement.
-    // Uncounted: takes as long as the changes, which were counted.
+    // Uncounted: the loop needs no counter, because undoing the changes takes as long as making
+    // them, which has already been counted.
     pub(super) fn undo(&mut self, item: u32, mark: Mark) {
         for (other, lowest) in self.changed_lowest.drain(mark.lowest..).rev() {
             self.lowest[other as usize] = lowest;
@@ -149,7 +153,7 @@ impl<'a> State<'a> {
         self.book.take_back(item);
     }
 
-    /// Moves the open items that conflict with a newly placed item above it.
+    /// Raises all open items that conflict with a newly placed item to the top of that item.
     fn raise(&mut self, item: u32, top: u64) -> bool {
         let instance = self.instance;
         for &other in self.work.over(instance.conflicts.row(item as usize)) {
@@ -174,7 +178,7 @@ impl<'a> State<'a> {
         true
     }
 
-    /// Returns `true` if floors of at least `offset` leave room for the open items.
+    /// Returns `true` if the open items fit when all floors are raised to at least `offset`.
     fn fits(&self, offset: u64, (first, end): (u32, u32)) -> bool {
         let range = first as usize..end as usize;
         self.work.count(range.len());
@@ -186,7 +190,7 @@ impl<'a> State<'a> {
         highest <= self.capacity
     }
 
-    /// Raises the floor of each dirty section to its lowest open item.
+    /// Raises the floor of each changed section to the lowest offset of its open items.
     fn raise_floors(&mut self, offset: u64, mut possible: bool) -> bool {
         let instance = self.instance;
         while let Some(section) = self.dirty.pop() {
@@ -196,8 +200,8 @@ impl<'a> State<'a> {
             }
             let section = section as usize;
             self.jobs.clear();
-            // The spare room of the section, apart from its open items. Only items above this
-            // offset can run out of room.
+            // The spare room is the part of the capacity that the section's open items do not need.
+            // Only items whose lowest offset is above the spare room can run out of room.
             let room = self.capacity - self.book.open()[section];
             let (mut floor, mut released) = (u64::MAX, 0);
             for &item in self.work.over(instance.sections.row(section)) {
@@ -222,7 +226,8 @@ impl<'a> State<'a> {
             }
             self.jobs.sort_unstable();
             for &(lowest, size) in &self.jobs {
-                // All items that are released at or after this offset must fit above it.
+                // All items whose lowest offset is at least `lowest` must fit between `lowest` and
+                // the capacity.
                 possible &= lowest - released.min(lowest) <= room;
                 released += size;
             }

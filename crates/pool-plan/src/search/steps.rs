@@ -1,16 +1,16 @@
-//! The common interface of the exact searches. Each search is a state machine that runs a given
+//! The common interface of the exact searches. Each search is a state machine that runs for a given
 //! number of steps at a time.
 
-/// The result of a search for its capacity.
+/// The state of a search for a plan within its capacity.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) enum Outcome {
-    /// A plan fits the capacity.
+    /// The search found a plan within the capacity.
     Found,
-    /// No plan fits the capacity.
+    /// The search proved that no plan fits within the capacity.
     Exhausted,
-    /// The search has not decided the question yet.
+    /// The search has neither found a plan nor proved that none exists.
     Paused,
-    /// The search will not decide the question, because its path from the root needs too much
+    /// The search stopped without a result, because its path from the root would need too much
     /// memory.
     Abandoned,
 }
@@ -20,21 +20,23 @@ pub(crate) trait Steps {
     /// Returns the offsets of the plan that was found.
     fn offsets(&self) -> &[u64];
 
-    /// Returns, for each section, how often its items could not fit. The list is empty for a search
-    /// whose failures no other search uses.
+    /// Returns the number of times that the items of each section did not fit. The list is empty if
+    /// no other search uses the failures of this search.
     fn failures(&self) -> &[u64] {
         &[]
     }
 
-    /// Returns the capacity of the search.
+    /// Returns the capacity within which the plan must fit.
     fn capacity(&self) -> u64;
 
-    /// Returns the number of placements that were tried.
+    /// Returns the number of placements that the search has tried.
     fn steps(&self) -> u64;
 
-    /// Returns the number of items and sections that were read, which determines the running time.
+    /// Returns the number of items and sections that the search has read. The running time is
+    /// proportional to the number of checked conflicts.
     fn work(&self) -> u64;
 
-    /// Tries placements until the total number of `steps` or the total amount of `work` is reached.
+    /// Tries placements until the total number of steps reaches `steps` or the total amount of work
+    /// reaches `work`.
     fn run(&mut self, steps: u64, work: u64) -> Outcome;
 }

@@ -1,10 +1,10 @@
-//! Depth-first search over canonical plans, as a state machine that runs a given number of steps at
-//! a time.
+//! Depth-first search over canonical plans. The search is a state machine that runs for a given
+//! number of steps at a time.
 //!
-//! There are two kinds of vertex. A choice of the next item has several children, and one of them
-//! must lead to a plan. A split divides the problem into parts of time that no open item crosses,
-//! and all parts must lead to a plan. The parts are independent, so a dead end in one part never
-//! repeats the work in another.
+//! The search tree contains two kinds of vertex. At a choice, one of several items is placed next,
+//! and at least one of them must lead to a plan. At a split, the problem is divided into parts of
+//! time that no open item crosses, and all parts must lead to a plan. The parts are independent, so
+//! a dead end in one part never repeats the work in another part.
 
 use super::instance::Instance;
 use super::ranks::Ranks;
@@ -12,67 +12,69 @@ use super::state::{Mark, State};
 use super::steps::{Outcome, Steps};
 use crate::adjacency::indices;
 
-/// The maximum memory of a path from the root in words, 128 MiB. Each vertex lists its open items.
+/// The maximum memory of a path from the root, in words. The limit equals 128 MiB. Each vertex on
+/// the path lists its open items.
 const MOST_WORDS: usize = 1 << 25;
-/// The number of words that are kept for each number that a placement changed.
+/// The number of words that are stored for each value that a placement has changed.
 const WORDS_KEPT: usize = 4;
 
-/// A part of the problem: open items in order of rank, as a range of the stack of lists, and their
-/// sections.
+/// A part of the problem. A part consists of open items, stored as a range of indices in `lists` in
+/// order of rank, and of the sections of these items.
 #[derive(Clone, Copy, Debug)]
 struct Part {
     items: (usize, usize),
     sections: (u32, u32),
 }
 
-/// A piece of a part.
+/// A piece of a part, whose open items do not extend into another piece.
 #[derive(Clone, Copy, Debug)]
 struct Cut {
     sections: (u32, u32),
-    /// The end of the piece's items in the stack of lists.
+    /// The end of the piece's items in `lists`.
     end: usize,
 }
 
 /// A vertex on the path from the root.
 #[derive(Debug)]
 enum Vertex {
-    /// One of the candidates must lead to a plan.
+    /// A choice. One of the candidates of the choice must lead to a plan.
     Choice {
         part: Part,
-        /// The length of the stack of lists without this vertex.
+        /// The length of `lists` before this vertex was added.
         lists: usize,
-        /// The candidates, as a range of the stack of lists.
+        /// The candidates, as a range of indices in `lists`.
         candidates: (usize, usize),
-        /// The candidate that is placed.
+        /// The candidate that is currently placed.
         placed: Option<(u32, Mark)>,
     },
-    /// Each part of the problem must lead to a plan.
+    /// A split. Each part of the split must lead to a plan.
     Parts { first: usize, next: usize, lists: usize, renewed: usize, offset: u64, rank: u32 },
 }
 
-/// A search for a plan within a capacity.
+/// A depth-first search for a plan within a capacity.
 #[derive(Debug)]
 pub(crate) struct Search<'a> {
     state: State<'a>,
     ranks: Ranks,
-    /// The former ranks of items that were ranked again in a part.
+    /// The former ranks of items whose ranks were updated for a part.
     renewed: Vec<(u32, u32)>,
     path: Vec<Vertex>,
     lists: Vec<u32>,
     parts: Vec<Part>,
     offsets: Vec<u64>,
     outcome: Outcome,
-    /// The number of placements that were tried.
+    /// The number of placements that the search has tried.
     steps: u64,
-    /// For each section of the most recently split part, the piece that contains it.
+    /// The index of the piece that contains each section of the most recently split part.
     pieces: Vec<u32>,
     /// The pieces of the most recently split part.
     cuts: Vec<Cut>,
 }
 
 impl<'a> Search<'a> {
-    /// Creates a search that prefers items of low rank.
-    // Uncounted: makes one pass over the instance, which contains up to 4,000,000 pairs.
+    /// Creates a search that prefers items with low ranks.
+    // Uncounted: the loop needs no counter, because the function makes only one pass over the
+    // instance, which contains up to 4,000,000 pairs.
     pub(crate) fn new(instance: &'a Instance, capacity: u64, ranks: Ranks) -> Self {
         let count = instance.items.len();
         let mut search = Self {
@@ -116,7 +118,7 @@ impl<'a> Search<'a> {
             return;
         }
         let item = self.lists[candidates.0];
-        // If an item blocks no other item, placing it is the only choice that needs to be tried.
+        // If an item blocks no other item, the search only needs to try placing it.
         candidates.0 = if self.state.is_uncovered(item) { candidates.1 } else { candidates.0 + 1 };
         let (mark, possible) = self.state.place(item, part.sections);
         if !possible {
@@ -142,10 +144,12 @@ impl<'a> Search<'a> {
         self.enter(rest, start, offset, rank);
     }
 
-    /// Continues with the open items of `part` except `placed`, each piece separately.
+    /// Splits the open items of `part`, except for `placed`, into pieces, and continues with each
+    /// piece separately.
     fn split(&mut self, part: Part, placed: u32, offset: u64, rank: u32) {
         let (lists, first, renewed) = (self.lists.len(), self.parts.len(), self.renewed.len());
-        // Old ranks cannot be compared with new ones.
+        // Ranks that were computed before an update cannot be compared with ranks that were
+        // computed after it.
         let rank = if self.ranks.is_renewed() { 0 } else { rank };
         self.cut(part, placed);
         let work = self.state.work();
@@ -165,8 +169,9 @@ impl<'a> Search<'a> {
         self.succeed();
     }
 
-    /// Lists the open items of `part` except `placed` again, grouped into pieces such that no open
-    /// item crosses from one to another, and records the pieces.
+    /// Groups the open items of `part`, except for `placed`, into pieces, so that no open item
+    /// extends from one piece into another. The function appends the items of each piece to
+    /// `lists`, and stores the pieces in `cuts`.
     fn cut(&mut self, part: Part, placed: u32) {
         let Self { state, lists, pieces, cuts, .. } = self;
         let ((first, last), (begin, end)) = (part.items, part.sections);
@@ -202,8 +207,8 @@ impl<'a> Search<'a> {
         }
     }
 
-    /// Lists the candidates for the next item of `part`. They must be placed at or above the
-    /// previous item, and not above another item that would fit completely below them.
+    /// Lists the candidates for the next item of `part`. A candidate must be placed at or above the
+    /// offset of the previous item. No other open item may fit completely below a candidate.
     fn enter(&mut self, part: Part, lists: usize, offset: u64, rank: u32) {
         if part.items.0 == part.items.1 {
             self.succeed();
@@ -226,14 +231,15 @@ impl<'a> Search<'a> {
             }
         }
         let lowest = &self.state.lowest;
-        // The sort is stable, so items at the same offset stay in order of rank.
+        // The sort is stable, so items at the same offset remain in order of rank.
         self.lists[start..].sort_by_key(|&item| lowest[item as usize]);
         let candidates = (start, self.lists.len());
         self.path.push(Vertex::Choice { part, lists, candidates, placed: None });
     }
 
-    /// Returns from a choice without candidates to the last choice that has untried candidates.
-    // Uncounted: visits the vertices of the path, which were counted.
+    /// Backtracks from a choice without candidates to the last choice with untried candidates.
+    // Uncounted: the loop needs no counter, because the function only visits vertices of the path,
+    // which were counted when they were added.
     fn fail(&mut self) {
         while let Some(vertex) = self.path.pop() {
             match vertex {
@@ -254,8 +260,10 @@ impl<'a> Search<'a> {
         self.outcome = Outcome::Exhausted;
     }
 
-    /// Keeps the placements of a part that is completely placed, and continues with the next part.
-    // Uncounted: visits the vertices of the path, which were counted.
+    /// Keeps the placements of a part whose items have all been placed, and continues with the next
+    /// part.
+    // Uncounted: the loop needs no counter, because the function only visits vertices of the path,
+    // which were counted when they were added.
     fn succeed(&mut self) {
         while let Some(vertex) = self.path.last_mut() {
             match vertex {

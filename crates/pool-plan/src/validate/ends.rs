@@ -1,8 +1,8 @@
-//! The conditions that every plan must satisfy for each buffer, in any problem.
+//! The conditions that each buffer of a plan must satisfy in any kind of problem.
 
 use crate::violation::Violation;
 
-/// A buffer of either kind of problem, with the offset at which a plan places it.
+/// A buffer of any kind of problem, with the offset at which a plan places it.
 pub(super) struct PlacedBuffer {
     pub(super) size: u64,
     pub(super) alignment: u64,
@@ -10,8 +10,8 @@ pub(super) struct PlacedBuffer {
     pub(super) offset: u64,
 }
 
-/// Returns the end of each buffer's bytes, if each is aligned, at its fixed offset, and within the
-/// address space.
+/// Returns the end of each buffer. Returns an error unless each buffer is aligned, is at its fixed
+/// offset, and ends within the address space.
 pub(super) fn ends(placed: impl Iterator<Item = PlacedBuffer>) -> Result<Vec<u64>, Violation> {
     let mut ends = Vec::new();
     for (buffer, one) in placed.enumerate() {

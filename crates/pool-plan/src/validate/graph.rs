@@ -1,22 +1,23 @@
-//! Validation by reachability. For every buffer, the validator walks back from its alloc marker,
-//! for up to 1,024 buffers at a time. Of two buffers that share bytes, all uses of one must be
-//! among the operations that the walk of the other meets.
+//! Validation by reachability. For each buffer, the validator walks backwards from the buffer's
+//! alloc marker. Up to 1,024 buffers are handled at a time. If two buffers share bytes, the walk
+//! from one of them must reach all uses of the other.
 //!
-//! Of two buffers at most one is finished before the other begins, because the graph has no cycles.
-//! So counting suffices: if the number of buffers ordered with each buffer equals the number that
-//! share bytes with it, all are ordered. No pair is stored, and memory grows with the problem and
-//! not with its square.
+//! If two buffers share bytes, at most one of them is finished before the other begins, because the
+//! graph has no cycles. Counting pairs of buffers is therefore sufficient. If the number of buffers
+//! that are ordered with a buffer equals the number of buffers that share bytes with it, all of
+//! them are ordered. The validator stores no pairs, so its memory use grows linearly with the
+//! problem.
 
 use super::ends::{PlacedBuffer, ends};
 use super::witness::{self, Witnessed};
 use crate::graph::{Edge, EdgeKind, GraphBuffer, Role};
 use crate::violation::Violation;
 
-/// Returns the peak of the plan that places buffer `i` at `offsets[i]`: the end of its highest
-/// byte.
+/// Returns the peak of the plan that places buffer `i` at `offsets[i]`. The peak is the end of the
+/// highest byte.
 ///
 /// # Errors
-/// The first violation.
+/// Returns the first violation that is found.
 pub(crate) fn peak(
     edges: &[Edge],
     buffers: &[GraphBuffer],
@@ -38,10 +39,12 @@ pub(crate) fn peak(
     Ok(ends.into_iter().max().unwrap_or(0))
 }
 
-/// Returns the bytes of these buffers, a lower bound of every plan because no two of them may share bytes.
+/// Returns the total bytes of the given buffers, which are a lower bound on the peak of every plan,
+/// because no two of these buffers may share bytes.
 ///
 /// # Errors
-/// An index that no buffer has, or two buffers that may share bytes: one is finished before the other begins.
+/// Fails if an index belongs to no buffer, or if two of the buffers may share bytes because one is
+/// finished before the other begins.
 pub(crate) fn witnessed(
     edges: &[Edge],
     buffers: &[GraphBuffer],
@@ -72,7 +75,7 @@ pub(crate) fn witnessed(
     Ok(witness::bytes(&witness))
 }
 
-/// Refuses fixed offsets that collide.
+/// Returns an error if fixed offsets collide.
 pub(crate) fn check_fixed(edges: &[Edge], buffers: &[GraphBuffer]) -> Result<(), Violation> {
     let fixed = buffers.iter().enumerate().filter_map(|(index, buffer)| {
         let start = buffer.offset?;
@@ -81,13 +84,13 @@ pub(crate) fn check_fixed(edges: &[Edge], buffers: &[GraphBuffer]) -> Result<(),
     check_sharing(edges, buffers, &fixed.collect::<Vec<_>>())
 }
 
-/// The maximum words of bits for each operation, when operations are walked for several buffers at
-/// a time: each has a bit.
+/// The maximum number of words per operation. The validator walks the graph for several buffers at
+/// a time, and each buffer needs one bit per operation.
 const MOST_WORDS: usize = 16;
-/// The words of all operations together: 32 MiB.
+/// The maximum number of words for all operations together. This number equals 32 MiB.
 const WORDS_AT_A_TIME: usize = 1 << 22;
 
-/// The bytes of a buffer.
+/// The range of bytes that a buffer occupies.
 #[derive(Clone, Copy)]
 struct Range {
     index: usize,
@@ -101,7 +104,7 @@ impl Range {
     }
 }
 
-/// Refuses buffers that share bytes without an order.
+/// Returns an error if two buffers share bytes although they are not ordered.
 fn check_sharing(
     edges: &[Edge],
     buffers: &[GraphBuffer],
@@ -111,8 +114,8 @@ fn check_sharing(
     let markers: Vec<Markers> =
         placed.iter().map(|range| edges.markers(&buffers[range.index])).collect();
     let by_start = ByStart::of(placed);
-    // For each buffer, the number that share bytes with it, and how many of these are ordered with
-    // it.
+    // For each buffer, the number of buffers that share bytes with it, and the number of these
+    // buffers that are ordered with it.
     let (mut sharing, mut ordered) = (vec![0; placed.len()], vec![0; placed.len()]);
     let words = (WORDS_AT_A_TIME / edges.joined.len().max(1)).clamp(1, MOST_WORDS);
     for first in (0..placed.len()).step_by(64 * words) {
@@ -140,11 +143,11 @@ fn check_sharing(
     Err(Violation::Unordered { first, second })
 }
 
-/// Placed buffers in the order of their first bytes.
+/// The placed buffers, sorted by their first bytes.
 struct ByStart {
-    /// Each with its position among the placed ones.
+    /// The byte range of each buffer, and the buffer's position in the original list.
     ranges: Vec<(Range, usize)>,
-    /// The largest size of a buffer, in bytes.
+    /// The size of the largest buffer, in bytes.
     largest: u64,
 }
 
@@ -156,8 +159,8 @@ impl ByStart {
         Self { ranges, largest }
     }
 
-    /// Returns the positions of those that share bytes with a buffer. The largest size limits how
-    /// far before it they can begin.
+    /// Returns the positions of all buffers that share bytes with the given range. The size of the
+    /// largest buffer limits how far before the range a buffer can begin and still overlap it.
     fn sharing_with<'a>(&'a self, range: &'a Range) -> impl Iterator<Item = usize> + 'a {
         let lowest = range.start.saturating_sub(self.largest);
         let first = self.ranges.partition_point(|(other, _)| other.start < lowest);
@@ -166,13 +169,14 @@ impl ByStart {
     }
 }
 
-/// The edges of full completion, backwards.
+/// The edges of full completion, stored in reverse direction.
 struct Edges {
-    /// The operations that the edges join, ascending.
+    /// The operations at either end of an edge, in ascending order.
     joined: Vec<usize>,
-    /// For each of these operations, the indices in `joined` of those from which edges lead to it.
+    /// The direct predecessors of each operation in `joined`, as indices in `joined`.
     before: Vec<Vec<usize>>,
-    /// These operations, as indices of `joined`, each before those from which edges lead to it.
+    /// The operations as indices in `joined`, sorted so that each operation comes before its direct
+    /// predecessors.
     last_first: Vec<usize>,
 }
 
@@ -193,8 +197,9 @@ impl Edges {
         edges
     }
 
-    /// Returns the operations, each before those from which edges lead to it (Kahn 1962). Those of
-    /// a cycle, which no problem has, would be left out, and would precede nothing.
+    /// Returns the operations, sorted so that each operation comes before its direct predecessors
+    /// (Kahn 1962). A problem has no cycles. If a problem contained a cycle, the operations of the
+    /// cycle would be omitted and would precede no other operation.
     fn in_order(&self) -> Vec<usize> {
         let mut pending = vec![0_usize; self.joined.len()];
         self.before.iter().flatten().for_each(|&before| pending[before] += 1);
@@ -225,12 +230,12 @@ impl Edges {
         Markers { alloc, frees: frees.filter(|frees| is_temporary && !frees.is_empty()) }
     }
 
-    /// Returns, for each operation, the buffers of `some` before which it is complete. No operation
-    /// is before a buffer that shares bytes with no other.
+    /// Returns, for each operation, the buffers of `some` that begin after the operation is
+    /// complete. A buffer that never shares bytes is omitted.
     fn ancestors(&self, some: &[Markers]) -> Ancestors {
         let words = some.len().div_ceil(64);
         let mut met = vec![0_u64; self.joined.len() * words];
-        // For each operation, the buffers that begin with it.
+        // For each operation, the buffers whose alloc marker is the operation.
         let mut begin = met.clone();
         for (bit, markers) in some.iter().enumerate() {
             let begins = |one: usize| begin[one * words + bit / 64] |= 1 << (bit % 64);
@@ -250,23 +255,25 @@ impl Edges {
     }
 }
 
-/// For each operation, the buffers before which it is complete, one bit for each buffer.
+/// The buffers that begin after an operation is complete, for each operation, with one bit for each
+/// buffer.
 struct Ancestors {
     words: usize,
     met: Vec<u64>,
 }
 
-/// The markers of a buffer, as indices of the operations that edges join.
+/// The markers of a buffer, as indices of operations at either end of an edge.
 struct Markers {
-    /// The alloc marker; `None` if no edge joins it, or if the buffer shares bytes with no other.
+    /// The alloc marker. The alloc marker is `None` if no edge leads to or from it, or if the
+    /// buffer never shares bytes.
     alloc: Option<usize>,
-    /// The free markers; `None` if no edge joins one of them, if the buffer has none, or if it
-    /// shares bytes with no other.
+    /// The free markers. The list is `None` if there are no free markers, if a marker has no edges,
+    /// or if the buffer never shares bytes.
     frees: Option<Vec<usize>>,
 }
 
 impl Markers {
-    /// Returns `true` if all uses of the buffer are operations that have this bit.
+    /// Returns `true` if the given bit is set for all operations that use the buffer.
     fn are_in(&self, ancestors: &Ancestors, bit: usize) -> bool {
         let Self { alloc: Some(alloc), frees: Some(frees) } = self else { return false };
         let Ancestors { words, met } = ancestors;

@@ -1,5 +1,6 @@
-//! Validation by time: walk through all starts and ends with the live buffers in a map by offset. A
-//! new one must not overlap its lower or its upper neighbour.
+//! Validation by time. The validator visits all starts and ends in order, and keeps the live
+//! buffers in a map sorted by offset. A new buffer must not overlap its lower or upper neighbour in
+//! the map.
 
 use std::collections::BTreeMap;
 
@@ -8,11 +9,11 @@ use super::witness::{self, Witnessed};
 use crate::buffer::Buffer;
 use crate::violation::Violation;
 
-/// Returns the peak of the plan that places buffer `i` at `offsets[i]`: the end of its highest
-/// byte.
+/// Returns the peak of the plan that places buffer `i` at `offsets[i]`. The peak is the end of the
+/// highest byte.
 ///
 /// # Errors
-/// The first violation.
+/// Returns the first violation that is found.
 pub(crate) fn peak(buffers: &[Buffer], offsets: &[u64]) -> Result<u64, Violation> {
     if offsets.len() != buffers.len() {
         let (offsets, buffers) = (offsets.len(), buffers.len());
@@ -29,10 +30,12 @@ pub(crate) fn peak(buffers: &[Buffer], offsets: &[u64]) -> Result<u64, Violation
     Ok(ends.into_iter().max().unwrap_or(0))
 }
 
-/// Returns the bytes of these buffers, a lower bound of every plan because all are live at one time.
+/// Returns the total bytes of the given buffers, which are a lower bound on the peak of every plan,
+/// because all of these buffers are live at one time.
 ///
 /// # Errors
-/// An index that no buffer has or that is listed twice, or a buffer that is not live when most of the others are.
+/// Fails if an index belongs to no buffer or is listed twice, or if a buffer is not live at the
+/// time at which most of the buffers are live.
 pub(crate) fn witnessed(buffers: &[Buffer], some: &[usize]) -> Result<u64, Violation> {
     let mut events: Vec<(i64, bool, usize)> = Vec::new();
     for &index in some {
@@ -41,7 +44,7 @@ pub(crate) fn witnessed(buffers: &[Buffer], some: &[usize]) -> Result<u64, Viola
             events.extend([(lower, true, index), (upper, false, index)]);
         }
     }
-    // At one time, ends come before starts.
+    // If a buffer ends at the time at which another begins, its end is processed first.
     events.sort_unstable();
     let (mut live, mut most, mut when) = (0_usize, 0, 0);
     for &(time, begins, _) in &events {
@@ -63,7 +66,7 @@ pub(crate) fn witnessed(buffers: &[Buffer], some: &[usize]) -> Result<u64, Viola
     Ok(witness::bytes(&witness))
 }
 
-/// Refuses fixed offsets that collide.
+/// Returns an error if fixed offsets collide.
 pub(crate) fn check_fixed(buffers: &[Buffer]) -> Result<(), Violation> {
     let fixed = buffers.iter().enumerate().filter_map(|(index, buffer)| {
         let offset = buffer.offset?;
@@ -72,16 +75,19 @@ pub(crate) fn check_fixed(buffers: &[Buffer]) -> Result<(), Violation> {
     overlap(fixed)
 }
 
-/// An event: its time, `true` for a start, and the buffer's index, start and end.
+/// An event in the life of a buffer, as a tuple of the time, `true` for a start, and the buffer's
+/// index, start and end.
 type Event = (i64, bool, usize, u64, u64);
 
-/// Returns the events of a buffer that lives in `[lower, upper)`, if the span is not empty.
+/// Returns the events of a buffer that is live during `[lower, upper)`. If the span is empty, there
+/// are no events.
 fn live(lower: i64, upper: i64, index: usize, start: u64, end: u64) -> impl Iterator<Item = Event> {
     let events = [(lower, true, index, start, end), (upper, false, index, start, end)];
     events.into_iter().filter(move |_| lower < upper)
 }
 
-/// Refuses buffers, given with their starts and ends, that share bytes while live.
+/// Returns an error if two buffers share bytes while both are live. For each buffer, the start and
+/// the end of its byte range are given.
 fn overlap<'a>(
     placed: impl Iterator<Item = (usize, &'a Buffer, u64, u64)>,
 ) -> Result<(), Violation> {
@@ -97,7 +103,7 @@ fn overlap<'a>(
         }
         events.extend(live(begins, buffer.upper, index, start, end));
     }
-    // At one time, ends come before starts.
+    // If a buffer ends at the time at which another begins, its end is processed first.
     events.sort_unstable();
     let mut live: BTreeMap<u64, (u64, usize)> = BTreeMap::new();
     for (time, begins, index, start, end) in events {

@@ -1,5 +1,6 @@
-//! Validation of a plan for several memories: each memory as an interval problem, then the cost, and the bound that
-//! prices prove. It shares no code with the solver.
+//! Validation of a plan for several memories. The validator checks each memory as an interval
+//! problem, the cost, and the lower bound that the prices prove. The validator shares no code with
+//! the solver.
 
 use super::interval;
 use crate::buffer::Buffer;
@@ -9,7 +10,7 @@ use crate::violation::Violation;
 /// Returns the peak of each memory.
 ///
 /// # Errors
-/// The first violation.
+/// Returns the first violation that is found.
 pub(crate) fn peaks(
     memories: &[Memory],
     buffers: &[MemoryBuffer],
@@ -38,7 +39,8 @@ pub(crate) fn peaks(
     Ok(peaks)
 }
 
-/// Returns the peak of some buffers of one memory. A violation has their indices among all buffers.
+/// Returns the peak of the given buffers, which are all in the same memory. If there is a
+/// violation, it contains the indices of the buffers in the whole problem.
 fn in_memory(
     buffers: &[MemoryBuffer],
     members: impl Iterator<Item = usize>,
@@ -50,7 +52,8 @@ fn in_memory(
     interval::peak(&own, &offsets).map_err(|violation| violation.renamed(|one| members[one]))
 }
 
-/// Refuses fixed offsets that collide in a memory, or end beyond its capacity.
+/// Returns an error if fixed offsets collide in a memory, or if a buffer with a fixed offset ends
+/// beyond the capacity.
 pub(crate) fn check_fixed(memories: &[Memory], buffers: &[MemoryBuffer]) -> Result<(), Violation> {
     for (memory, one) in memories.iter().enumerate() {
         let is_fixed = |&buffer: &usize| {
@@ -66,24 +69,24 @@ pub(crate) fn check_fixed(memories: &[Memory], buffers: &[MemoryBuffer]) -> Resu
     Ok(())
 }
 
-/// Returns the cost of a plan with these peaks.
+/// Returns the cost of a plan, given the peak of each memory.
 pub(crate) fn cost(
     memories: &[Memory],
     buffers: &[MemoryBuffer],
     placements: &[Placement],
     peaks: &[u64],
 ) -> u64 {
-    // Offsets may be any numbers, so the cost may overflow.
+    // Offsets may be arbitrarily large, so the cost may overflow.
     let held = memories.iter().zip(peaks).map(|(memory, &peak)| memory.cost.saturating_mul(peak));
     let used = buffers.iter().zip(placements);
     let used = used.map(|(one, at)| memories[at.memory].traffic_cost * one.traffic);
     held.chain(used).fold(0, u64::saturating_add)
 }
 
-/// Returns the lower bound of the cost that prices prove.
+/// Returns the lower bound on the cost that the prices prove.
 ///
 /// # Errors
-/// Invalid prices: those of a memory that does not exist, or too high ones.
+/// Fails if a price belongs to a memory that does not exist, or if prices are too high.
 pub(crate) fn bound(
     memories: &[Memory],
     buffers: &[MemoryBuffer],
@@ -91,7 +94,8 @@ pub(crate) fn bound(
 ) -> Result<u64, Violation> {
     let unit = i128::from(Price::UNIT);
     let mut total = 0_i128;
-    // For each memory, times and the sums of prices before them.
+    // For each memory, the times of its prices in ascending order, and the sum of all earlier
+    // prices at each time.
     let mut sums: Vec<Vec<(i64, u64)>> = Vec::new();
     if let Some(price) = prices.iter().find(|price| price.memory >= memories.len()) {
         return Err(Violation::PricedTooHigh { memory: price.memory, price: price.price, most: 0 });
@@ -141,7 +145,7 @@ pub(crate) fn bound(
     Ok(u64::try_from((total + unit - 1).max(0) / unit).unwrap_or(0))
 }
 
-/// Returns the end of the highest buffer with a fixed offset in the memory.
+/// Returns the end of the highest buffer with a fixed offset in the given memory.
 fn fixed_end(buffers: &[MemoryBuffer], memory: usize) -> u64 {
     let own = buffers.iter().filter(|one| one.choices() == [memory]);
     own.filter_map(|one| Some(one.buffer.offset? + one.buffer.size)).max().unwrap_or(0)

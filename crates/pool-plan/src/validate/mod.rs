@@ -1,8 +1,8 @@
-//! The validator: accepts a plan, or names the pair of buffers that cannot share bytes. It also computes the bound that
-//! the witness of a certificate proves.
+//! The validator, which accepts a plan or names a pair of buffers that must not share bytes. The
+//! validator also computes the lower bound that the witness of a certificate proves.
 //!
-//! The validator shares no code with the solvers and the bounds. It works on the problem as given,
-//! with simple algorithms instead of fast ones.
+//! The validator shares no code with the solvers or with the computation of lower bounds. The
+//! validator works on the original problem, and uses simple algorithms instead of fast ones.
 
 mod ends;
 pub(crate) mod graph;

@@ -1,10 +1,12 @@
-//! Validation of a bound: the bytes of buffers that share none with each other.
+//! Validation of a lower bound, from the sizes of buffers that must not share bytes.
 //!
-//! Buffers that share no bytes lie one above the other. If their offsets are multiples of a granule, padding follows
-//! each except the topmost. So they need their padded sizes together, less the largest padding: for each alignment,
-//! those buffers that have it or a larger one.
+//! Buffers that must not share bytes lie one above the other. If the offsets of all buffers are
+//! multiples of a granule, padding follows each buffer except the topmost one. Buffers that must
+//! not share bytes therefore need the sum of their padded sizes, minus the largest padding. The
+//! lower bound is computed for each alignment, from the buffers with this alignment or a larger
+//! one.
 
-/// The size, alignment and fixed offset of a buffer of the witness.
+/// The size, alignment and fixed offset of a buffer that belongs to a witness.
 #[derive(Clone, Copy)]
 pub(super) struct Witnessed {
     pub(super) size: u64,
@@ -12,7 +14,8 @@ pub(super) struct Witnessed {
     pub(super) fixed: Option<u64>,
 }
 
-/// Returns the bytes that buffers need if no two may share any. The problem was checked: no sum overflows.
+/// Returns the number of bytes that the buffers need if no two of them may share bytes. No sum
+/// overflows, because the sizes were checked when the problem was created.
 pub(super) fn bytes(buffers: &[Witnessed]) -> u64 {
     let mut granules: Vec<u64> = buffers.iter().map(|one| one.alignment).chain([1]).collect();
     granules.sort_unstable();

@@ -1,4 +1,4 @@
-//! `pool-plan replay`: replays a log and prints the report.
+//! `pool-plan replay` replays a log and prints the report.
 
 mod run;
 mod sparkline;

@@ -1,4 +1,4 @@
-//! `pool-plan replay`: reads a log, replays it and prints the report.
+//! `pool-plan replay` reads a log, replays it and prints the report.
 
 use std::io::{self, Write as _};
 use std::process::ExitCode;

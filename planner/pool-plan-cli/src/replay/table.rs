@@ -13,11 +13,12 @@ use crate::printable::{printable, shortened};
 
 use super::sparkline::sparkline;
 
-/// The number of failures and faults that are shown. `--json` includes more.
+/// The number of failures and faults that are shown. The output of `--json` includes more of them.
 const SHOWN: usize = 5;
 /// The number of frames of a buffer that are shown.
 const FRAMES: usize = 2;
-/// The number of characters of a frame that are shown. `--json` includes all.
+/// The number of characters of a frame that are shown. The output of `--json` includes all
+/// characters.
 const FRAME_SHOWN: usize = 160;
 
 /// Prints a report.
@@ -85,8 +86,8 @@ fn counted(count: u64, thing: &str) -> String {
     format!("{count} {thing}{}", if count == 1 { "" } else { "s" })
 }
 
-/// Returns the frames to show. They start at the innermost frame that has a file or is an operator
-/// of PyTorch, because PyTorch's stacks begin with its own unwinder and allocator.
+/// Returns the frames to show. The frames start at the innermost frame that has a file or is an
+/// operator of PyTorch, because PyTorch's stacks begin with its own unwinder and allocator.
 fn shown(frames: &[String]) -> &[String] {
     let has_file = |frame: &String| !frame.starts_with("?? ");
     let is_operator = |frame: &String| frame.starts_with("?? at::_ops::");

@@ -12,13 +12,14 @@ use super::report;
 
 const NO_PLAN: u8 = 1;
 const BAD_INPUT: u8 = 2;
-/// The number of buffers of a witness that a message lists. `--json` includes all of them.
+/// The number of buffers of a witness that a message lists. The output of `--json` includes all
+/// buffers of the witness.
 const NAMES_SHOWN: usize = 16;
 
 /// The reason why the command fails.
 pub(super) enum Failure {
-    /// There is no plan, or an input or output file is bad. Contains the names of the buffers that
-    /// witness this.
+    /// There is no plan, or an input or output file is bad. The variant contains the names of the
+    /// buffers that prove this.
     Refused { code: u8, message: String, witness: Vec<String> },
     /// The standard output could not be written.
     Output(io::Error),
@@ -56,7 +57,8 @@ impl Failure {
         Self::Refused { code, message, witness: ids.into_iter().map(str::to_owned).collect() }
     }
 
-    /// Prints the error, also as JSON if that was requested, and returns the exit code.
+    /// Prints the error and returns the exit code. If JSON was requested, the error is also printed
+    /// as JSON.
     pub(super) fn report(&self, arguments: &Solve) -> ExitCode {
         match self {
             Self::Refused { code, message, witness } => {

@@ -49,7 +49,8 @@ impl Memories {
         printed.map_err(Failure::Output)
     }
 
-    /// Writes a plan, as JSON if the name of the file ends in `.json`, otherwise as CSV.
+    /// Writes a plan. If the name of the file ends in `.json`, the plan is written as JSON, and
+    /// otherwise as CSV.
     fn write(&self, plan: &MemoryPlan, path: &Path) -> Result<(), String> {
         let text = match &self.text {
             Some(text) if !is_json(path) => {
@@ -155,7 +156,7 @@ fn tables(name: &str, problem: &MemoryProblem, plan: &MemoryPlan, seconds: f64) 
     format!("{whole}\n{parts}")
 }
 
-/// Prints a plan as one JSON object, for programs.
+/// A plan that is printed as one JSON object, for programs.
 #[derive(Serialize)]
 struct Report<'a> {
     instance: &'a str,

@@ -1,4 +1,4 @@
-//! `pool-plan solve`: reads a problem, plans it with a progress bar, and checks, writes and reports
+//! `pool-plan solve` reads a problem, plans it with a progress bar, and checks, writes and reports
 //! the plan. Each of these steps is a separate module.
 
 mod failure;

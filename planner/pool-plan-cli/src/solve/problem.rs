@@ -55,8 +55,9 @@ impl Problem {
         }
     }
 
-    /// Returns the size of each buffer, and the spans during which it is live. The spans are of
-    /// time, or of operations from the alloc marker to the last free marker.
+    /// Returns the size of each buffer, and the spans during which it is live. For an interval
+    /// problem, the spans are spans of time. For a graph, they are spans of operations from the
+    /// alloc marker to the last free marker.
     pub(crate) fn spans(&self) -> Vec<(u64, Vec<(i64, i64)>)> {
         match self {
             Self::Interval(problem, _) => {
@@ -77,7 +78,7 @@ impl Problem {
     }
 }
 
-/// Returns `true` if the name of a file says that it contains JSON.
+/// Returns `true` if the extension of a file name is `json`.
 pub(super) fn is_json(path: &Path) -> bool {
     path.extension().is_some_and(|extension| extension.eq_ignore_ascii_case("json"))
 }

@@ -1,4 +1,4 @@
-//! Reads a problem file: CSV, or JSON with a problem of any kind.
+//! Reads a problem file, which is CSV or a JSON problem of any kind.
 
 use std::fs::File;
 use std::io::Read as _;
@@ -17,7 +17,7 @@ use super::problem::{Problem, is_json};
 /// The maximum number of bytes of a file that are read.
 const MOST_BYTES: usize = 1 << 28;
 
-/// The keys by which the kinds of problem differ in a JSON file.
+/// The keys that distinguish the kinds of problem in a JSON file.
 #[derive(Deserialize)]
 struct Kind {
     operations: Option<IgnoredAny>,
@@ -115,12 +115,12 @@ fn settle(alignment: &mut u64, offset: &mut Option<u64>, arguments: &Solve) {
 }
 
 /// Returns `true` if a text starts like a JSON object, which a CSV file never does. The name of a
-/// pipe has no extension to tell the formats apart.
+/// pipe has no extension that distinguishes the formats.
 fn is_object(text: &str) -> bool {
     text.trim_start_matches('\u{feff}').trim_start().starts_with('{')
 }
 
-/// Reads a file up to the maximum number of bytes, because it may have no end.
+/// Reads a file up to the maximum number of bytes, because a file such as a pipe may have no end.
 fn read_text(path: &Path) -> Result<String, String> {
     let file = File::open(path).map_err(|error| error.to_string())?;
     let length = file.metadata().map_or(0, |data| data.len());

@@ -69,7 +69,7 @@ fn untried(plan: &Plan) -> Option<String> {
     (!names.is_empty()).then(|| format!("heuristics not tried: {}", names.join("; ")))
 }
 
-/// Prints a plan as one JSON object, for programs.
+/// A plan that is printed as one JSON object, for programs.
 #[derive(Serialize)]
 struct Report<'a> {
     instance: &'a str,

@@ -1,5 +1,5 @@
-//! Draws a plan. Time runs to the right and addresses upwards, with one line at the peak and one at
-//! the bound.
+//! Draws a plan. Time increases to the right, and addresses increase upwards. One line marks the
+//! peak, and another line marks the bound.
 
 use std::fmt::Write as _;
 use std::path::Path;

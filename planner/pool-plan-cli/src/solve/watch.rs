@@ -14,8 +14,8 @@ use crate::output::complain;
 /// The exit code that a shell reports for a process ended by an interrupt.
 const INTERRUPTED: i32 = 130;
 
-/// Plans a problem. On Ctrl-C, planning stops with the best plan so far. A second Ctrl-C ends the
-/// command.
+/// Plans a problem. If Ctrl-C is pressed, planning stops with the best plan so far. A second Ctrl-C
+/// ends the command.
 pub(super) fn solve<P>(
     arguments: &Solve,
     plan: impl FnOnce(&Options, &Monitor) -> Result<P, PlanError>,
@@ -32,7 +32,7 @@ pub(super) fn solve<P>(
         complain(&format!("warning: Ctrl-C will not return the best plan so far: {error}"));
     }
     let outcome = shown(arguments, &monitor, plan);
-    // From here on, Ctrl-C ends the command.
+    // After this call, Ctrl-C ends the command.
     monitor.cancel();
     outcome
 }

@@ -1,4 +1,4 @@
-//! Writes a plan: a table or JSON with the offsets, and a picture.
+//! Writes a plan as a table or JSON with the offsets, and as a picture.
 
 use std::fmt::Write as _;
 use std::path::Path;
@@ -11,7 +11,7 @@ use crate::arguments::Solve;
 use super::problem::{Problem, is_json};
 use super::svg;
 
-/// Refuses arguments that would write the picture over the problem or the plan.
+/// Returns an error if the arguments would write the picture over the problem or the plan.
 pub(super) fn check(arguments: &Solve) -> Result<(), String> {
     let others = [arguments.out.as_ref(), Some(&arguments.file)];
     if arguments.svg.is_some() && others.contains(&arguments.svg.as_ref()) {
@@ -22,7 +22,7 @@ pub(super) fn check(arguments: &Solve) -> Result<(), String> {
     Ok(())
 }
 
-/// Writes the files that the arguments name. Writes the second one even if the first one cannot be
+/// Writes the files that the arguments name. The picture is written even if the plan cannot be
 /// written.
 pub(super) fn write(arguments: &Solve, problem: &Problem, plan: &Plan) -> Result<(), String> {
     let written = arguments.out.as_ref().map_or(Ok(()), |path| write_plan(problem, plan, path));
@@ -45,7 +45,8 @@ fn draw(problem: &Problem, plan: &Plan, path: &Path) -> Result<(), String> {
     svg::write(&buffers.collect::<Vec<_>>(), &lines, path)
 }
 
-/// Writes a plan, as JSON if the name of the file ends in `.json`, otherwise as CSV or a table.
+/// Writes a plan. If the name of the file ends in `.json`, the plan is written as JSON, and
+/// otherwise as CSV or a table.
 fn write_plan(problem: &Problem, plan: &Plan, path: &Path) -> Result<(), String> {
     let text = match problem {
         _ if is_json(path) => json(problem, plan)?,
@@ -73,7 +74,7 @@ fn json(problem: &Problem, plan: &Plan) -> Result<String, String> {
             buffers.iter_mut().zip(offsets()).for_each(|(one, offset)| one.offset = offset);
             let placed = record.clone().with_buffers(buffers);
             let placed = placed.map_err(|error| error_chain(&error))?;
-            // The available bytes that were recorded before do not apply to this plan.
+            // The capacity that was recorded before does not apply to this plan.
             let placed = match record.capacity() {
                 Some(_) => placed.with_capacity(plan.certificate.peak),
                 None => placed,

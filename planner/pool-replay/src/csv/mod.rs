@@ -1,22 +1,22 @@
-//! `MiniMalloc`'s CSV: one buffer per line, with a header that names the columns.
+//! `MiniMalloc`'s CSV format, with one buffer per line and a header that names the columns.
 //!
 //! The columns are `id` (also `buffer`, `buffer_id`), `lower` (also `begin`, `start`), `upper` (or
 //! the older, inclusive `end`), `size`, and optionally `alignment`, `gaps` (`2-5 8-9`, separated by
-//! spaces) and `offset`. All other columns are ignored when a file is read, and copied when a plan
-//! is written.
+//! spaces) and `offset`. When a file is read, all other columns are ignored. When a plan is
+//! written, they are copied.
 //!
-//! A gap with a window, such as `9-10@1:17`, keeps these bytes of the buffer live during the gap.
-//! The planner then treats all bytes of the buffer as live. The resulting plan is valid, but may be
-//! larger than necessary.
+//! A gap with a window, such as `9-10@1:17`, keeps the bytes from offset 1 to offset 17 of the
+//! buffer live during the gap. The planner treats all bytes of a buffer as live during a gap with a
+//! window. The resulting plan is valid, but may be larger than necessary.
 //!
 //! A problem with several memories has up to three additional columns. `memories` lists the names
-//! of the memories that the buffer may be placed in, separated by spaces. An empty field allows all
-//! memories. `traffic` is the number of bytes read and written, which defaults to the size.
-//! `memory` is the memory that a plan has chosen.
+//! of the memories in which the buffer may be placed, separated by spaces. If the field `memories`
+//! is empty, the buffer may be placed in all memories. `traffic` is the number of bytes that are
+//! read and written, which defaults to the size. `memory` is the memory that a plan has chosen.
 //!
-//! Fields may be quoted, and quotes inside them are doubled. Blanks around unquoted fields are
-//! ignored, and so are blank lines. A lifetime is half-open. If `lower` is not below `upper`, the
-//! buffer would never be live, and the file is refused.
+//! Fields may be quoted, and a quote inside a quoted field is doubled. Blanks around unquoted
+//! fields are ignored, and blank lines are ignored as well. A lifetime is half-open. If `lower` is
+//! not below `upper`, the buffer would never be live, and the file is refused.
 
 mod error;
 mod records;
@@ -40,15 +40,15 @@ enum Column {
     Id,
     Lower,
     Upper,
-    /// The last time at which the buffer is live. `Upper` is the first time after it.
+    /// The last time at which the buffer is live. `Upper` is the first time after `End`.
     End,
     Size,
     Alignment,
     Gaps,
     Offset,
     Hint,
-    /// The memories that the buffer may be placed in. This column and the next two are used in
-    /// problems with several memories.
+    /// The memories in which the buffer may be placed. This column is used only in problems with
+    /// several memories, like the columns `Memory` and `Traffic`.
     Memories,
     Memory,
     Traffic,
@@ -75,7 +75,7 @@ impl Column {
         }
     }
 
-    /// Returns the column that this one is equivalent to. A file may contain either `End` or
+    /// Returns the column to which this column is equivalent. A file may contain either `End` or
     /// `Upper`, but not both.
     fn role(self) -> Self {
         if self == Self::End { Self::Upper } else { self }
@@ -85,8 +85,8 @@ impl Column {
 /// The options for reading columns that can be interpreted in two ways.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub struct CsvOptions {
-    /// If `true`, buffers must be placed at the offsets in the file. Otherwise, these offsets are
-    /// ignored.
+    /// If `true`, buffers must be placed at the offsets in the file. If `false`, the offsets in the
+    /// file are ignored.
     pub fixed: bool,
     /// The minimum alignment of every buffer, if it is not 1.
     pub alignment: Option<u64>,
@@ -95,8 +95,8 @@ pub struct CsvOptions {
 /// Reads a problem.
 ///
 /// # Errors
-/// Fails if the text is not in the expected form, if there are more buffers than the planner
-/// supports, or if they are not a valid problem. The error states the line and the column.
+/// Fails if the text does not have the expected form, if there are more buffers than the planner
+/// supports, or if the buffers are not a valid problem. The error states the line and the column.
 pub fn read(text: &str, options: CsvOptions) -> Result<IntervalProblem, CsvError> {
     let (columns, buffers) = rows(text, |columns, record| buffer(columns, record, options))?;
     IntervalProblem::new(buffers).map_err(|error| located(error, &columns, text))
@@ -106,7 +106,7 @@ pub fn read(text: &str, options: CsvOptions) -> Result<IntervalProblem, CsvError
 /// `traffic` are used, and also `memory` if offsets are fixed.
 ///
 /// # Errors
-/// Fails for the same reasons as [`read`], and if a field names a memory that is not in `memories`.
+/// Fails for the same reasons as [`read`], or if a field names a memory that is not in `memories`.
 pub fn read_memories(
     text: &str,
     options: CsvOptions,
@@ -145,7 +145,7 @@ fn rows<T: AsRef<Buffer>>(
     Ok((columns, buffers))
 }
 
-/// Converts an error of the problem to one that states the line and the field.
+/// Converts an error of the problem to an error that states the line and the field.
 fn located(error: PlanError, columns: &[Column], text: &str) -> CsvError {
     let at_id = columns.iter().position(|&column| column == Column::Id).unwrap_or(0);
     let mut rows = Records::new(text).skip(1);
@@ -259,8 +259,9 @@ fn memory_buffer(
     Ok(one)
 }
 
-/// An alignment that is not a power of two is refused with the problem. An alignment of 0 would be
-/// lost among the options.
+/// Reads an alignment. An alignment that is not a power of two is refused when the problem is
+/// created. An alignment of 0 is refused here, because it would be lost when it is combined with
+/// the options.
 fn alignment(field: &Field<'_>) -> Result<u64, CsvError> {
     let alignment = field.number("alignment")?;
     if alignment == 0 {
@@ -306,19 +307,19 @@ fn gaps(field: &Field<'_>, inclusive: i64) -> Result<Vec<Gap>, CsvError> {
     Ok(gaps)
 }
 
-/// Writes a plan: the columns and lines of `text`, from which the problem was read, with the
-/// offsets in the column `offset`.
+/// Writes a plan. The result contains the columns and lines of `text`, from which the problem was
+/// read, and the offsets in the column `offset`.
 ///
 /// # Errors
-/// Fails if the header does not contain the columns, or if there is not exactly one offset for each
-/// line.
+/// Fails if the header does not contain the required columns, or if there is not exactly one offset
+/// for each line.
 pub fn write(text: &str, offsets: &[u64]) -> Result<String, CsvError> {
     let fields = offsets.iter().map(u64::to_string);
     with_columns(text, &[Column::Offset], "offset", fields)
 }
 
-/// Writes a plan for several memories. Does the same as [`write()`], but also writes the name of each
-/// buffer's memory to the column `memory`.
+/// Writes a plan for several memories. In addition to the offsets, the name of each buffer's memory
+/// is written to the column `memory`.
 ///
 /// # Errors
 /// Fails for the same reasons as [`write()`].
@@ -332,7 +333,7 @@ pub fn write_memories(
     with_columns(text, &[Column::Memory, Column::Offset], "memory,offset", fields)
 }
 
-/// Returns the lines of a text without some columns, and with other columns appended.
+/// Returns the lines of a text without the given columns, and with other columns appended.
 fn with_columns(
     text: &str,
     without: &[Column],

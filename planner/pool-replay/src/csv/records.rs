@@ -1,5 +1,5 @@
 //! Reads the records and fields of a text, with their positions. `csv-core` parses quoted fields.
-//! This module counts positions, skips blank lines, and trims blanks around unquoted fields.
+//! The module counts positions, skips blank lines, and trims blanks around unquoted fields.
 
 use std::borrow::Cow;
 
@@ -7,14 +7,14 @@ use csv_core::{ReadFieldResult, Reader};
 
 use super::CsvError;
 
-/// The number of fields of a record that are stored. No file needs more columns.
+/// The maximum number of fields of a record that are stored. No file needs more columns.
 const MOST_FIELDS: usize = 256;
 
-/// A line of fields, or several lines if a quoted field contains line ends.
+/// A line of fields. A record has several lines if a quoted field contains line ends.
 #[derive(Debug)]
 pub(super) struct Record<'a> {
     pub(super) line: usize,
-    /// The fields of the record. If there are very many, only the first ones are stored.
+    /// The fields of the record. If there are too many fields, only the first ones are stored.
     pub(super) fields: Vec<Field<'a>>,
     /// The number of fields in the record, including those that are not stored.
     pub(super) count: usize,
@@ -53,7 +53,7 @@ impl Field<'_> {
 pub(super) struct Records<'a> {
     text: &'a str,
     reader: Reader,
-    /// The remaining bytes, and the line and column at which they start.
+    /// The position of the remaining bytes, and the line and column at which they start.
     at: usize,
     line: usize,
     column: usize,

@@ -4,7 +4,7 @@ use std::fmt;
 
 const UNITS: [&str; 6] = ["KiB", "MiB", "GiB", "TiB", "PiB", "EiB"];
 
-/// Formats a number of bytes in the largest binary unit that does not exceed it.
+/// A number of bytes that is formatted in the largest binary unit that does not exceed it.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Bytes(pub(super) u64);
 

@@ -46,9 +46,9 @@ impl Recording {
         problem::write(self.buffers_of(device), to)
     }
 
-    /// Writes a page for a browser, in a single file that loads nothing else. It shows the buffers
-    /// of all devices over time, their owners, and the memory that the allocators of `replay` would
-    /// hold. `name` is the name of the log.
+    /// Writes a page for a browser, in a single file that loads no other file. The page shows the
+    /// buffers of all devices over time, their owners, and the memory that the allocators of
+    /// `replay` would hold. `name` is the name of the log.
     ///
     /// # Errors
     /// Fails if the writer fails.
@@ -56,8 +56,8 @@ impl Recording {
         html::write(self, name, replay, to)
     }
 
-    /// Draws a device. Time runs to the right and addresses upwards. The live bytes are drawn
-    /// below.
+    /// Draws a device. Time increases to the right, and addresses increase upwards. The live bytes
+    /// are drawn below.
     ///
     /// # Errors
     /// Fails if the writer fails.

@@ -1,6 +1,6 @@
-//! A page for a browser in a single file, which loads nothing else. It shows the buffers over time
-//! with zoom, the buffers at the peak or at any other time, their owners, and the memory that each
-//! allocator would hold.
+//! A page for a browser, in a single file that loads no other file. The page shows the buffers over
+//! time with zoom, the buffers at the peak or at any other time, their owners, and the memory that
+//! each allocator would hold.
 //!
 //! The page contains the data as JSON, column by column. Texts of the log are never interpreted as
 //! markup: `<` is escaped in the JSON, and the script only inserts them as text.
@@ -18,7 +18,7 @@ use super::recording::{Buffer, Recording};
 
 const PAGE: &str = include_str!("page.html");
 const MARK: &str = "/*DATA*/";
-/// The maximum number of buffers of a device in a page. More would make a browser slow.
+/// The maximum number of buffers of a device in a page. With more buffers, a browser would be slow.
 const MOST_BUFFERS: usize = 200_000;
 /// The maximum number of characters of a name.
 const MOST_NAME: usize = 300;
@@ -39,8 +39,8 @@ struct Device {
     report: DeviceReport,
     lower: Vec<usize>,
     upper: Vec<usize>,
-    /// The position of each buffer: the bytes above the lowest address, not counting addresses that
-    /// no buffer ever uses.
+    /// The position of each buffer, which is the number of bytes above the lowest address.
+    /// Addresses that no buffer ever uses are not counted.
     y: Vec<u64>,
     size: Vec<u64>,
     /// The index of the owner, or -1 if it is not known.
@@ -79,7 +79,7 @@ impl Owners {
     }
 }
 
-/// Writes a page. `replay` specifies the allocators that are simulated for it.
+/// Writes a page. `replay` specifies the allocators that are simulated for the page.
 pub(super) fn write(
     recording: &Recording,
     name: &str,

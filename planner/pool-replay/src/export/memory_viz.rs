@@ -2,9 +2,9 @@
 //! `_memory_viz.py` read.
 //!
 //! The trace contains the recorded events, with the requested sizes. A log contains no segments, or
-//! only the total size of those from before its recording. The segments of the snapshot are
-//! therefore the address ranges that buffers ever used, joined if they touch, with the blocks that
-//! are live at the end.
+//! only the total size of the segments from before its recording. The segments of the snapshot are
+//! therefore the address ranges that buffers have ever used, together with the blocks that are live
+//! at the end. Ranges that touch are joined.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::io::{self, Write};
@@ -14,8 +14,8 @@ use crate::log::{Action, Event, Place, Stack};
 use super::pickler::Pickler;
 use super::recording::{Buffer, Recording};
 
-/// The maximum number of devices in a snapshot. It contains a list for each device number up to the
-/// highest one.
+/// The maximum number of devices in a snapshot. A snapshot contains a list for each device number
+/// up to the highest one.
 const MOST_DEVICES: u32 = 1 << 10;
 
 /// Writes a snapshot.
@@ -69,7 +69,7 @@ fn segments(buffers: &[Buffer]) -> Vec<Segment<'_>> {
     let mut segments: Vec<Segment<'_>> = Vec::new();
     for buffer in by_address {
         let Event { address, bytes, stream, .. } = buffer.live.event;
-        // An earlier check rules out an overflow here.
+        // The addition cannot overflow, because `check` has already checked the event.
         let end = address + bytes;
         match segments.last_mut().filter(|last| address <= last.end) {
             Some(last) => last.end = last.end.max(end),
@@ -89,7 +89,7 @@ struct Writer<'a, W> {
     recording: &'a Recording,
     /// The position of each list of frames in the memo.
     stacks: HashMap<Stack, u32>,
-    /// Buffers whose free was requested but has not completed, by device and address.
+    /// Buffers whose free was requested but has not completed, identified by device and address.
     requested: HashSet<(u32, u64)>,
 }
 
@@ -216,7 +216,8 @@ impl<W: Write> Writer<'_, W> {
         self.pickler.int(number.into())
     }
 
-    /// Converts the handle of a stream to a signed integer, as PyTorch writes it.
+    /// Converts the handle of a stream to a signed integer, because PyTorch writes handles as
+    /// signed integers.
     fn stream(&mut self, stream: u64) -> io::Result<()> {
         self.number("stream", i64::from_le_bytes(stream.to_le_bytes()))
     }

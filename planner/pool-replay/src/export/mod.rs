@@ -1,5 +1,5 @@
-//! Writes a log in other forms: a snapshot for PyTorch's viewer, a trace for Perfetto, a problem, a
-//! log, a picture, or a page for a browser.
+//! Writes a log in other forms. The forms are a snapshot for PyTorch's viewer, a trace for
+//! Perfetto, a problem, a log, a picture, and a page for a browser.
 
 mod bytes;
 mod forms;

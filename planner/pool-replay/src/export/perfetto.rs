@@ -1,8 +1,8 @@
-//! A trace in Chrome's JSON form, which Perfetto reads. Counters show the live bytes of each device
-//! and stream, and spans show the buffers.
+//! A trace in Chrome's JSON format, which Perfetto reads. Counters show the live bytes of each
+//! device and stream, and spans show the buffers.
 //!
-//! In `stackFrames`, each frame of the stacks occurs once below its callers, and a span refers to
-//! its innermost frame. The name of a span is its innermost frame that has a line in a file.
+//! In `stackFrames`, each frame of a stack occurs once below its callers, and a span refers to its
+//! innermost frame. The name of a span is its innermost frame that has a line number in a file.
 //!
 //! The spans of a track must be disjoint or nested. Each stream therefore has a track for each of
 //! its concurrent buffers, and a buffer uses the first free track.
@@ -26,7 +26,7 @@ pub(super) fn write(recording: &Recording, mut to: impl Write) -> io::Result<()>
     let mut stacks = Stacks::new(&recording.frames);
     trace.to.write_all(b"{\"displayTimeUnit\":\"ms\",\"traceEvents\":[")?;
     for (&device, buffers) in &recording.devices {
-        // Process 0 is the idle process, and a thread with the same number as its process is the
+        // Process 0 is the idle process. If a thread has the same number as its process, it is the
         // main thread.
         let pid = u64::from(device) + 1;
         let name = format!("device {device}");
@@ -157,7 +157,7 @@ fn counters(
     Ok(())
 }
 
-/// Returns the changes in order. Each one consists of the event, `true` if it allocates, and the
+/// Returns the changes in order. Each change consists of the event, `true` if it allocates, and the
 /// buffer.
 fn changes(buffers: &[Buffer]) -> BTreeSet<(usize, bool, usize)> {
     let all = buffers.iter().enumerate();

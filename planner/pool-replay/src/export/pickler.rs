@@ -1,5 +1,5 @@
-//! Writes pickles with the few opcodes that PyTorch's viewer supports, which uses its own
-//! unpickler.
+//! Writes pickles. Only the few opcodes that PyTorch's viewer supports are used, because the viewer
+//! has its own unpickler.
 
 use std::collections::HashMap;
 use std::io::{self, Write};
@@ -35,8 +35,9 @@ impl<W: Write> Pickler<W> {
         self.to.write_all(b"u")
     }
 
-    /// Begins a list. Write its items after this call, each followed by [`append`](Self::append),
-    /// which keeps the number of arguments of each call in the viewer small.
+    /// Begins a list. After this call, write each item of the list, followed by
+    /// [`append`](Self::append), which keeps the number of arguments of each call in the viewer
+    /// small.
     pub(super) fn list_start(&mut self) -> io::Result<()> {
         self.to.write_all(b"]")
     }
@@ -65,7 +66,7 @@ impl<W: Write> Pickler<W> {
         Ok(())
     }
 
-    /// Writes an integer in the fewest bytes.
+    /// Writes an integer in as few bytes as possible.
     pub(super) fn int(&mut self, number: i128) -> io::Result<()> {
         if let Ok(byte) = u8::try_from(number) {
             return self.to.write_all(&[b'K', byte]);

@@ -1,9 +1,9 @@
-//! A picture of one device. Time runs to the right and addresses upwards. Each buffer is a
-//! rectangle in the colour of its caller. The live bytes are drawn below.
+//! A picture of one device. Time increases to the right, and addresses increase upwards. Each
+//! buffer is drawn as a rectangle in the colour of its caller. The live bytes are drawn below.
 //!
-//! Address spaces are mostly empty. Only ranges that buffers ever used are drawn, on top of each
-//! other, with a line at each omitted range. If there are very many buffers, only those that cover
-//! most of the picture are drawn.
+//! Most of an address space is usually empty. Only ranges that buffers have ever used are drawn, on
+//! top of each other, with a line at each omitted range. If there are too many buffers, only those
+//! that cover most of the picture are drawn.
 
 use std::collections::HashMap;
 use std::fmt::Write as _;
@@ -23,10 +23,11 @@ const TOP: f64 = 46.0;
 /// The gap between the charts.
 const BETWEEN: f64 = 34.0;
 const LEGEND_LINE: f64 = 17.0;
-/// The maximum number of buffers that are drawn. More would be thinner than a pixel.
+/// The maximum number of buffers that are drawn. If more buffers were drawn, some would be thinner
+/// than a pixel.
 const MOST_DRAWN: usize = 10_000;
-/// The colours of the callers with the most memory. Most people can tell them apart, even in
-/// greyscale print.
+/// The colours of the callers with the most memory. Most people can tell these colours apart, even
+/// in greyscale print.
 const COLOURS: [&str; 8] =
     ["#4477aa", "#ee6677", "#228833", "#ccbb44", "#66ccee", "#aa3377", "#ee8866", "#44bb99"];
 /// The minimum gap between two ranges, in bytes, that is marked as an omission.
@@ -102,7 +103,7 @@ fn live_bottom() -> f64 {
     TOP + HEIGHTS[0] + BETWEEN + HEIGHTS[1]
 }
 
-/// Returns the ranges of used addresses, joined if they touch, and the sum of their sizes.
+/// Returns the ranges of used addresses, and the sum of their sizes. Ranges that touch are joined.
 pub(super) fn ranges(buffers: &[Buffer]) -> (Vec<(u64, u64, u64)>, u64) {
     let mut all: Vec<(u64, u64)> = buffers
         .iter()
@@ -145,8 +146,8 @@ fn live(buffers: &[Buffer]) -> Vec<(usize, u64)> {
     changes.into_iter().map(&mut after).collect()
 }
 
-/// The callers that allocated most, measured in bytes times events, and the colours of their
-/// buffers.
+/// The callers that allocated the most memory, measured in bytes times events, and the colours of
+/// their buffers.
 struct Callers {
     named: Vec<(String, &'static str)>,
     colours: HashMap<Stack, &'static str>,
@@ -261,8 +262,8 @@ fn height_of(bytes: u64, axes: &Axes) -> f64 {
     bytes as f64 / axes.height.max(1) as f64 * HEIGHTS[0]
 }
 
-/// Draws lines at omitted addresses. Small gaps are not marked, because they only show that an
-/// allocator has rounded a size up.
+/// Draws lines at omitted addresses. Small gaps are not marked, because they usually show only that
+/// an allocator has rounded a size up.
 fn breaks(text: &mut String, axes: &Axes) -> std::fmt::Result {
     for two in axes.ranges.windows(2) {
         let ((_, end, _), (start, ..)) = (two[0], two[1]);
@@ -319,8 +320,8 @@ fn frame(text: &mut String, axes: &Axes) -> std::fmt::Result {
     label(LEFT, bottom - HEIGHTS[1] - 8.0, "start", &format!("live bytes, over {unit}"))
 }
 
-/// Returns a text for SVG and XML. It escapes `&`, `<` and `>`, and replaces characters that XML
-/// does not allow.
+/// Returns a text for SVG and XML. The function escapes `&`, `<` and `>`, and replaces characters
+/// that XML does not allow.
 #[must_use]
 pub fn xml_text(text: &str) -> String {
     let text = text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;");

@@ -1,5 +1,5 @@
-//! `MiniMalloc`'s CSV: the buffers of one device with their lifetimes in events, as a problem for
-//! `solve`.
+//! `MiniMalloc`'s CSV format. It contains the buffers of one device with their lifetimes in events,
+//! as a problem for `solve`.
 
 use std::io::{self, Write};
 

@@ -1,4 +1,4 @@
-//! A consistent log that is stored as a whole: its events and their buffers.
+//! A consistent log that is stored as a whole, with its events and their buffers.
 
 use std::collections::BTreeMap;
 use std::io::{BufRead, Seek};
@@ -13,7 +13,7 @@ use crate::replay::{Books, Change, Fault, Live};
 pub(super) struct Buffer {
     pub(super) live: Live,
     /// The numbers of the event that allocated the buffer and of the event that freed it. If the
-    /// buffer was never freed, the second number is past the last event.
+    /// buffer was never freed, the number of the second event is past the last event.
     pub(super) lower: usize,
     pub(super) upper: usize,
     pub(super) is_freed: bool,
@@ -51,7 +51,8 @@ pub enum RecordingError {
     /// The log contains an impossible event, such as the free of a buffer that is not live.
     #[error("{place}: {message}")]
     Inconsistent {
-        /// The line, the entry of a trace, or the operation.
+        /// The position of the event in the log, which is a line, an entry of a trace, or an
+        /// operation.
         place: String,
         /// The mistake in the event.
         message: String,
@@ -70,10 +71,10 @@ impl Recording {
         Self::read_part(source, format, &Selection::default())
     }
 
-    /// Does the same as [`read`](Self::read), but only for a part of the log.
+    /// Reads a part of a log, in the same way as [`read`](Self::read).
     ///
     /// # Errors
-    /// Fails for the same reasons as [`read`](Self::read), and if a part by time is requested but
+    /// Fails for the same reasons as [`read`](Self::read), or if a part by time is requested but
     /// the events have no times.
     pub fn read_part(
         source: &mut (impl BufRead + Seek),
@@ -104,7 +105,7 @@ impl Recording {
         self.devices.get(&device).map_or(&[], Vec::as_slice)
     }
 
-    /// Follows the events. Fails at the first impossible event.
+    /// Follows the events. The function fails at the first impossible event.
     pub(super) fn new(events: Vec<Event>, frames: Frames) -> Result<Self, Fault> {
         let mut books: BTreeMap<u32, Books> = BTreeMap::new();
         let mut devices: BTreeMap<u32, Vec<Buffer>> = BTreeMap::new();
@@ -123,15 +124,17 @@ impl Recording {
         Ok(Self { events, frames, devices })
     }
 
-    /// Returns a time for each event. These are microseconds since the first event if all events
-    /// have times that never decrease, otherwise the numbers of the events.
+    /// Returns a time for each event. If all events have times that never decrease, the times are
+    /// microseconds since the first event. If they do not, the numbers of the events are used as
+    /// times.
     pub(super) fn times(&self) -> Vec<u64> {
         let recorded = || self.events.iter().filter_map(|event| event.time);
         let first = recorded().next().unwrap_or(0);
         let mut times = Vec::with_capacity(self.events.len());
         let mut last = Some(0);
         for event in &self.events {
-            // Buffers from before the recording have no time, and begin when the recording does.
+            // A buffer from before the recording has no time, so it begins at the start of the
+            // recording.
             let time = match event.time {
                 Some(time) => time.checked_sub(first).and_then(|time| u64::try_from(time).ok()),
                 None if event.place == Place::Before => Some(0),

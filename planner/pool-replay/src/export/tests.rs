@@ -41,8 +41,8 @@ fn told(recording: &Recording) -> Vec<Told> {
     recording.events.iter().filter(is_kept).map(told).collect()
 }
 
-/// All events of a snapshot are preserved one by one, and so are the buffers that were live before
-/// them.
+/// All events of a snapshot are preserved one by one, together with the buffers that were live
+/// before them.
 #[test]
 fn snapshot_of_a_snapshot() {
     let before = recording(TRAINING);
@@ -169,8 +169,8 @@ fn stacks_are_written_once() {
     }
 }
 
-/// Numbers of every length are read back unchanged, and so are texts whose length does not fit in a
-/// byte.
+/// Numbers of every length are read back unchanged. Texts whose length does not fit in a byte are
+/// also read back unchanged.
 #[test]
 fn snapshot_of_large_numbers() {
     let long = "ü".repeat(300);
@@ -221,7 +221,8 @@ fn picture_of_a_log() {
     }
 }
 
-/// Times are used if every event has one and they never decrease. Otherwise, events are numbered.
+/// Times are used if every event has one and they never decrease. If an event has no time or times
+/// decrease, events are numbered.
 #[test]
 fn times_that_go_back() {
     let line = |address: u64, time: i64| {

@@ -1,5 +1,5 @@
-//! The archive that `torch.save` writes. It is a ZIP file whose entry `…/data.pkl` is the pickle,
-//! stored without compression.
+//! The archive that `torch.save` writes. The archive is a ZIP file whose entry `…/data.pkl` is the
+//! pickle, stored without compression.
 
 use std::io::{self, Read, Seek, SeekFrom};
 
@@ -7,8 +7,8 @@ use super::error::LogError;
 
 /// The size of the end record of the central directory, without its comment.
 const END: usize = 22;
-/// The number of bytes at the end of the file that are searched for the end record. Its comment is
-/// at most 65,535 bytes long.
+/// The number of bytes at the end of the file that are searched for the end record. The comment of
+/// the end record is at most 65,535 bytes long.
 const MOST_END: u64 = 1 << 17;
 /// The maximum number of bytes of the central directory that are read.
 const MOST_DIRECTORY: u64 = 1 << 26;
@@ -112,8 +112,8 @@ fn directory<R: Read + Seek>(reader: &mut R) -> Result<Vec<u8>, LogError> {
     let at = at.filter(|at| at + END <= tail.len());
     let at = at.ok_or_else(|| wrong("it ends before its directory"))?;
     let (mut size, mut offset) = (number(&tail, at + 12, 4), number(&tail, at + 16, 4));
-    // Large archives store these numbers in another record. A locator before this record points to
-    // it.
+    // Large archives store the size and the offset in another record, and a locator before the end
+    // record points to it.
     let locator = at.checked_sub(20).filter(|&at| tail[at..at + 4] == *b"PK\x06\x07");
     if let Some(locator) = locator.filter(|_| size == 0xffff_ffff || offset == 0xffff_ffff) {
         let mut end = [0; 56];
@@ -153,7 +153,7 @@ fn files(mut directory: &[u8]) -> Result<Vec<File>, LogError> {
     Ok(files)
 }
 
-/// Takes 64-bit numbers from the extra fields if the 32-bit fields are saturated.
+/// Reads 64-bit numbers from the extra fields if the 32-bit fields are saturated.
 fn wide(file: &mut File, mut extra: &[u8], compressed: u64) {
     while extra.len() >= 4 {
         let length = usize::try_from(number(extra, 2, 2)).unwrap_or(usize::MAX);

@@ -2,8 +2,8 @@
 //! `{"hook":"malloc","device_id":0,"size":24,"mem_size":512,…}`.
 //!
 //! `malloc` and `free` are calls to the memory pool, which rounds `size` up to `mem_size`. `alloc`
-//! is an allocation of the pool from the device. No hook reports when the pool returns memory to
-//! the device.
+//! is an allocation that the pool requests from the device. No hook reports when the pool returns
+//! memory to the device.
 
 use std::io::BufRead;
 

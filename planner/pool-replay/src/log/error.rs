@@ -39,7 +39,7 @@ pub enum LogError {
     /// wrong number of entries.
     #[error("{place}: {message}")]
     Problem {
-        /// The buffer, edge or list that contains the mistake.
+        /// The name of the buffer, edge or list that contains the mistake.
         place: String,
         /// The mistake.
         message: String,
@@ -47,7 +47,7 @@ pub enum LogError {
     /// A line of a text does not match the format.
     #[error("line {line}: {message}")]
     Line {
-        /// The line, starting at 1.
+        /// The number of the line, starting at 1.
         line: u64,
         /// The mistake.
         message: String,
@@ -82,14 +82,15 @@ impl LogError {
     pub(super) fn json(error: &serde_json::Error) -> Self {
         let message = error.to_string();
         let message = message.split(" at line ").next().unwrap_or_default();
-        // Errors of the object as a whole do not have a position.
+        // An error that concerns the whole object has no position.
         match (u64::try_from(error.line()), error.column()) {
             (Ok(0) | Err(_), _) => Self::line(1, message),
             (Ok(line), column) => Self::line(line, format!("column {column}: {message}")),
         }
     }
 
-    /// Returns the error of a line of JSON. The parser only sees a single line, and numbers it 1.
+    /// Returns the error of a line of JSON. The parser only sees a single line, so that it always
+    /// reports line 1.
     pub(super) fn in_line(error: &serde_json::Error) -> String {
         let message = error.to_string();
         let message = message.split(" at line ").next().unwrap_or_default();

@@ -11,7 +11,8 @@ pub(crate) enum Action {
     Allocate,
     /// A buffer was freed, and its bytes may be reused.
     Free,
-    /// The owner of the buffer released it. Other streams may use the bytes until `Free`.
+    /// The owner of the buffer released it. Other streams may use the bytes of the buffer until
+    /// `Free`.
     RequestFree,
     /// An allocation failed.
     Fail,
@@ -64,8 +65,8 @@ pub(crate) struct Event {
     pub(crate) device: u32,
     pub(crate) stream: u64,
     pub(crate) address: u64,
-    /// The bytes of the buffer or segment. This is 0 if the log does not state how many bytes were
-    /// freed.
+    /// The bytes of the buffer or segment. If the log does not state how many bytes were freed, the
+    /// number is 0.
     pub(crate) bytes: u64,
     /// The requested bytes, if the log's allocator rounded them up to `bytes`.
     pub(crate) requested: Option<u64>,

@@ -32,7 +32,7 @@ pub enum Format {
     Tflite,
     /// XLA's dump of a buffer assignment, with or without live ranges.
     Xla,
-    /// This project's log format: one JSON object per line.
+    /// This project's log format, which consists of one JSON object per line.
     Json,
     /// A problem in JSON that `solve` accepts, such as the record of a capture.
     Problem,
@@ -72,7 +72,7 @@ impl Format {
     /// [`Source`](crate::Source) to open an archive or a compressed file.
     ///
     /// # Errors
-    /// Fails if the first bytes match no format. The error names the nearest one.
+    /// Fails if the first bytes match no format. The error names the nearest format.
     pub fn of(source: &mut impl BufRead) -> Result<Self, LogError> {
         let start = source.fill_buf()?;
         if start.first() == Some(&0x80) {

@@ -19,7 +19,7 @@ pub(crate) struct Frame {
     pub(super) name: Text,
 }
 
-/// The stacks of a log, and the texts in them. A stack begins with its innermost frame.
+/// The stacks of a log, and the texts in them. A stack starts with its innermost frame.
 #[derive(Debug)]
 pub(crate) struct Frames {
     texts: Vec<Rc<str>>,
@@ -65,9 +65,9 @@ impl Frames {
         number
     }
 
-    /// Returns the innermost frame of a stack that has a line in a file. If there is none, returns
-    /// the innermost operator of PyTorch, otherwise the innermost frame. PyTorch's stacks begin
-    /// with its own unwinder and allocator.
+    /// Returns the innermost frame of a stack that has a line in a file. If there is no such frame,
+    /// returns PyTorch's innermost operator, or else the innermost frame. The stacks of PyTorch
+    /// start with its own unwinder and allocator.
     pub(crate) fn owner(&self, stack: Stack) -> Option<(&str, i64, &str)> {
         let mut frames = self.frames(stack);
         let operator = |&(_, _, name): &(&str, i64, &str)| name.starts_with("at::_ops::");

@@ -1,4 +1,5 @@
-//! The header of a CSV log by RMM, of any version. A reader finds its columns in any order.
+//! The header of RMM's CSV log, in any version. A reader finds the columns of a header in any
+//! order.
 //!
 //! | version | columns |
 //! |---|---|
@@ -34,7 +35,8 @@ const NEEDED: [Column; 3] = [Column::Action, Column::Pointer, Column::Size];
 pub(super) struct Header {
     places: [Option<usize>; NAMES.len()],
     names: Vec<String>,
-    /// `true` if no reader uses the last column, which may then be a path that contains commas.
+    /// `true` if no reader uses the last column. The last column may then be a path that contains
+    /// commas.
     has_free_end: bool,
 }
 

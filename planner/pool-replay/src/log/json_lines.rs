@@ -1,5 +1,5 @@
-//! This project's log format: one JSON object per line. Most lines are events. The others assign
-//! numbers to frames and stacks.
+//! This project's log format, which consists of one JSON object per line. Most lines are events.
+//! All other lines assign numbers to frames and stacks.
 
 use std::borrow::Cow;
 use std::collections::HashMap;
@@ -13,7 +13,8 @@ use super::frames::{Frame, Frames, Stack};
 use super::lines::Lines;
 use super::others::Others;
 
-/// An event. Only the action is required. All other values default to 0, or to unknown.
+/// An event. Only the action of an event is required. All other values of an event default to 0, or
+/// to unknown.
 #[derive(Clone, Debug, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 struct Line {
@@ -50,7 +51,7 @@ struct FrameLine<'a> {
     name: Cow<'a, str>,
 }
 
-/// A line that assigns a number to a stack of frames. The innermost frame comes first.
+/// A line that assigns a number to a stack of frames. In a stack, the innermost frame comes first.
 #[derive(Debug, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 struct StackLine {
@@ -58,7 +59,7 @@ struct StackLine {
     of: Vec<u64>,
 }
 
-/// The action, by the word that stands for it in a line.
+/// The action of an event. Each action is represented by a word in a line.
 #[derive(Clone, Copy, Debug, Deserialize, Serialize)]
 #[serde(rename_all = "snake_case")]
 enum LineAction {

@@ -14,7 +14,7 @@ pub(super) struct Lines<'a, R> {
     source: &'a mut R,
     line: u64,
     bytes: Vec<u8>,
-    /// `true` if the last line ended with CR. An LF that follows belongs to the same line end.
+    /// `true` if the last line ended with CR. If an LF follows, it belongs to the same line end.
     after_cr: bool,
 }
 
@@ -44,8 +44,8 @@ impl<'a, R: BufRead> Lines<'a, R> {
         Ok(Some((line, text.trim())))
     }
 
-    /// Reads a line without its line end. If the line is too long, reads slightly more than the
-    /// maximum. Returns `false` at the end of the text.
+    /// Reads a line without its line end. If the line is too long, the function reads slightly more
+    /// than the maximum. Returns `false` at the end of the text.
     fn read(&mut self) -> Result<bool, LogError> {
         self.bytes.clear();
         loop {

@@ -1,8 +1,8 @@
-//! Reads `MiniMalloc`'s CSV, or any buffers with lifetimes, as a log. At each time, all frees come
-//! before all allocations, in the order of the file.
+//! Reads `MiniMalloc`'s CSV format, or any buffers with lifetimes, as a log. At each time, all
+//! frees come before all allocations. Events of the same kind are in the order of the file.
 //!
-//! If the file contains a plan, its offsets serve as addresses. They are refused if they collide.
-//! Without offsets, each buffer is assigned its own addresses.
+//! If the file contains a plan, the offsets of the plan are used as addresses. Offsets that collide
+//! are refused. Without offsets, each buffer is assigned its own addresses.
 
 use std::io::{BufRead, Read as _};
 
@@ -12,7 +12,8 @@ use pool_plan::{IntervalProblem, PlanError};
 use super::error::LogError;
 use super::event::{Action, Event, Place};
 
-/// The maximum number of bytes of a file that are read, because a problem is validated as a whole.
+/// The maximum number of bytes that are read from a file. The limit exists because a problem is
+/// validated as a whole.
 const MOST_BYTES: u64 = 1 << 28;
 
 /// Reads a file of buffers.

@@ -49,8 +49,8 @@ use selection::Part;
 /// The data of a log in addition to its events.
 #[derive(Debug, Default)]
 pub(crate) struct Told {
-    /// The problem of a graph. Its edges order the buffers less strictly than the sequence of the
-    /// events does.
+    /// The problem of a graph. The edges of the graph order the buffers less strictly than the
+    /// sequence of the events does.
     pub(crate) graph: Option<HappensBeforeProblem>,
     /// The number of lines without an event.
     pub(crate) skipped: u64,
@@ -60,8 +60,8 @@ pub(crate) struct Told {
 /// events refer are added to `frames`.
 ///
 /// # Errors
-/// Fails if the log does not match the format. The error states the line or the byte. Events before
-/// the error have already been passed on.
+/// Fails if the log does not match the format. The error states the line or the byte. Events that
+/// precede the error have already been passed on.
 pub(crate) fn read(
     source: &mut (impl BufRead + Seek),
     format: Format,

@@ -1,4 +1,4 @@
-//! Foreign lines in a log. Other programs may print to the same file.
+//! Foreign lines in a log. Other programs may write to the same file.
 
 /// Handles and counts foreign lines.
 #[derive(Debug, Default)]
@@ -8,13 +8,14 @@ pub(super) struct Others {
 }
 
 impl Others {
-    /// If `is_skipping`, foreign lines are skipped. Otherwise they are errors.
+    /// Creates a counter of foreign lines. If `is_skipping` is `true`, foreign lines are skipped.
+    /// If it is `false`, a foreign line is an error.
     pub(super) fn new(is_skipping: bool) -> Self {
         Self { is_skipping, skipped: 0 }
     }
 
-    /// Counts an unreadable line if it should be skipped. A line that looks like an event of the
-    /// log is never skipped.
+    /// Counts an unreadable line if it may be skipped. A line that looks like an event of the log
+    /// is never skipped.
     pub(super) fn skip(&mut self, is_event: bool) -> bool {
         let is_skipped = self.is_skipping && !is_event;
         self.skipped += u64::from(is_skipped);

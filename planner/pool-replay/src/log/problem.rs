@@ -1,8 +1,8 @@
-//! Reads a JSON problem of `pool-plan solve` as a log. The problem is either a graph, such as the
+//! Reads a JSON problem for `pool-plan solve` as a log. The problem is either a graph, such as the
 //! record of a capture, or a set of buffers with lifetimes.
 //!
-//! The operations of a graph are passed on in the order of their numbers, if the edges allow this,
-//! because a capture numbers them in call order. A buffer is freed after the last of its free
+//! The operations of a graph are passed on in the order of their numbers if the edges allow it,
+//! because a capture numbers operations in call order. A buffer is freed after the last of its free
 //! markers. A buffer without free markers is freed at the end of the graph.
 
 use std::borrow::Cow;
@@ -19,11 +19,12 @@ use super::event::{Action, Event, Place};
 use super::frames::{Frame, Frames, Stack};
 use super::minimalloc;
 
-/// The maximum number of bytes of a file that are read, because a problem is validated as a whole.
+/// The maximum number of bytes that are read from a file. The limit exists because a problem is
+/// validated as a whole.
 const MOST_BYTES: u64 = 1 << 28;
 
 /// The keys with which a problem may begin. No line of this project's log format contains any of
-/// them.
+/// these keys.
 pub(super) const KEYS: [&str; 7] =
     ["operations", "edges", "buffers", "capacity", "streams", "callers", "memories"];
 
@@ -47,7 +48,7 @@ pub(super) fn read(
         return Err(PlanError::TooMany { what: "bytes", count: text.len(), limit }.into());
     }
     let text = text.strip_prefix('\u{feff}').unwrap_or(&text);
-    // This lets the parser also count lines that end with a single CR.
+    // With LF line ends, the parser can also count lines that originally ended with a single CR.
     let text = &with_line_feeds(text);
     if serde_json::from_str::<Kind>(text).is_ok_and(|kind| kind.operations.is_none()) {
         let problem: IntervalProblem =
@@ -60,8 +61,8 @@ pub(super) fn read(
     Ok(Some(record.problem().clone()))
 }
 
-/// Returns the text with LF in place of each CR that no LF follows. JSON strings never contain a
-/// raw CR.
+/// Returns the text with each CR replaced by LF, unless an LF follows the CR. JSON strings never
+/// contain a raw CR.
 pub(super) fn with_line_feeds(text: &str) -> Cow<'_, str> {
     if !text.contains('\r') {
         return Cow::Borrowed(text);
@@ -176,7 +177,8 @@ impl GraphLog<'_> {
                 self.event(Action::Allocate, buffer, addresses[buffer], (operation, at));
             }
             for &buffer in &step.freed {
-                // Frees of this operation happen at the same time as allocations of the next one.
+                // The frees of an operation happen at the same time as the allocations of the next
+                // operation.
                 self.event(Action::Free, buffer, addresses[buffer], (operation, at + 1));
             }
         }
@@ -215,7 +217,7 @@ impl GraphLog<'_> {
     }
 }
 
-/// Returns the operations that edges or buffers name, in an order that agrees with the edges.
+/// Returns the operations that edges or buffers name, in an order that respects all edges.
 /// Unordered operations are sorted by number.
 fn order(problem: &HappensBeforeProblem) -> Vec<usize> {
     let mut waits: BTreeMap<usize, usize> = BTreeMap::new();

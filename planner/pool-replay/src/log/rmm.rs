@@ -1,10 +1,10 @@
 //! Reads the CSV log of RMM's `logging_resource_adaptor`, and the event log of earlier versions,
 //! with one event per line.
 //!
-//! [`Header`] knows the columns of each version. Pointers and streams are hexadecimal. Pointers
-//! begin with `0x`, and a null pointer is `(nil)`. If logs were appended to each other, the header
-//! is repeated, possibly in the form of another version. Allocations of 0 bytes have no address,
-//! and are passed on unchanged.
+//! [`Header`] contains the columns of each version. Pointers and streams are hexadecimal. Pointers
+//! begin with `0x`, and a null pointer is `(nil)`. If several logs were appended to each other, the
+//! header occurs again, possibly in the form of another version. Allocations of 0 bytes have no
+//! address, and are passed on unchanged.
 
 use std::io::BufRead;
 
@@ -36,8 +36,8 @@ pub(super) fn read(
     Ok(())
 }
 
-/// Returns `true` if a line looks like an event: it begins with numbers, such as a thread or a
-/// time, or contains a pointer.
+/// Returns `true` if a line looks like an event. Such a line begins with numbers, such as a thread
+/// or a time, or contains a pointer.
 fn is_record(fields: &[&str]) -> bool {
     let first = fields.first().copied().unwrap_or_default();
     let is_number = |byte: u8| byte.is_ascii_digit() || matches!(byte, b':' | b'.');
@@ -97,8 +97,9 @@ fn hexadecimal(text: &str) -> Result<u64, String> {
     u64::from_str_radix(digits, 16).map_err(|_| wrong())
 }
 
-/// Returns the microseconds of a time: either `16:48:38.123456`, a time of day, in which versions
-/// before 0.15 wrote a colon instead of the point, or `41.7014`, the seconds since the start.
+/// Returns the number of microseconds that a time represents. The text is a time of day such as
+/// `16:48:38.123456`, or the number of seconds since the start, such as `41.7014`. Versions before
+/// 0.15 wrote a colon instead of the point in a time of day.
 pub(super) fn time(text: &str) -> Result<i64, String> {
     let wrong = || format!("{text:?} is not of the form 16:48:38.123456");
     if !text.contains(':') {
@@ -113,7 +114,7 @@ pub(super) fn time(text: &str) -> Result<i64, String> {
     if parts.next().is_some() || micros > 999_999 {
         return Err(wrong());
     }
-    // Hours and minutes of 32 bits could exceed 64 bits when converted to microseconds.
+    // If hours and minutes have 32 bits, their sum in microseconds could exceed 64 bits.
     let seconds = (hours * 60 + minutes) * 60 + seconds;
     seconds.checked_mul(1_000_000).and_then(|time| time.checked_add(micros)).ok_or_else(wrong)
 }
@@ -122,7 +123,7 @@ pub(super) fn time(text: &str) -> Result<i64, String> {
 fn seconds(text: &str) -> Option<i64> {
     let is_number = text.bytes().all(|byte| byte.is_ascii_digit() || b".eE+-".contains(&byte));
     let micros = text.parse::<f64>().ok().filter(|_| is_number)? * 1e6;
-    // Above 2^53, a float is no longer exact.
+    // Above 2^53, a floating-point number is no longer exact.
     #[expect(clippy::cast_possible_truncation, reason = "the range is checked")]
     (micros.abs() < 9.0e15).then(|| micros.round() as i64)
 }

@@ -1,8 +1,8 @@
-//! Reads RMM's debug log (`RMM_DEBUG_LOG_FILE`): `[12345][16:48:38:123456][trace ] [A][stream
-//! 0x2][256B][0x7f00]`.
+//! Reads RMM's debug log (`RMM_DEBUG_LOG_FILE`). A line is, for example,
+//! `[12345][16:48:38:123456][trace ] [A][stream 0x2][256B][0x7f00]`.
 //!
 //! `[A]` with a pointer is a completed allocation, `[D]` a deallocation, and `[A]` with `FAILURE` a
-//! failed allocation. All other lines contain no event.
+//! failed allocation. Other lines contain no event.
 
 use std::io::BufRead;
 
@@ -55,8 +55,8 @@ fn event(number: u64, line: &str) -> Result<Option<Event>, String> {
     let pointer = groups.next().filter(|group| group.starts_with("0x") || group.starts_with('('));
     let action = match (is_allocation, has_failed, pointer) {
         (true, true, _) => Action::Fail,
-        // This line only announces an allocation. The line that reports its completion contains the
-        // pointer.
+        // The line only announces an allocation. Another line reports the completion of the
+        // allocation, and contains the pointer.
         (_, _, None) => return Ok(None),
         (true, false, Some(_)) => Action::Allocate,
         (false, ..) => Action::Free,

@@ -1,5 +1,5 @@
-//! Selects a part of a log. Buffers that are live when the part begins come first, as if they
-//! existed before the recording.
+//! Selects a part of a log. Buffers that are live when the selected part begins come first, as if
+//! they had been allocated before the recording.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -7,7 +7,8 @@ use std::ops::Range;
 use super::error::LogError;
 use super::event::{Action, Event, Place};
 
-/// The part of a log to read. Also states whether foreign lines are allowed in the log.
+/// The part of a log to read. The selection also states whether foreign lines are allowed in the
+/// log.
 ///
 /// ```
 /// use pool_replay::Selection;
@@ -21,10 +22,10 @@ pub struct Selection {
     /// The range of events, numbered from 0. In a snapshot, events from before the trace are not
     /// counted.
     pub events: Range<u64>,
-    /// The range of times, in microseconds of the log's clock. An event without a time takes the
-    /// time of the previous event.
+    /// The range of times, in microseconds of the log's clock. An event without a time is assigned
+    /// the time of the previous event.
     pub times: Range<i64>,
-    /// If `true`, foreign lines are skipped and counted. Otherwise such a line is an error.
+    /// If `true`, foreign lines are skipped and counted. If `false`, a foreign line is an error.
     pub skip_other_lines: bool,
 }
 
@@ -52,7 +53,7 @@ impl Selection {
 pub(super) struct Part<'a> {
     selection: &'a Selection,
     sink: &'a mut dyn FnMut(Event),
-    /// The number of recorded events so far.
+    /// The number of recorded events that have been processed.
     events: u64,
     /// The most recent time of an event.
     time: Option<i64>,
@@ -95,7 +96,7 @@ impl<'a> Part<'a> {
         if lacks_times { Err(LogError::NoTimes) } else { Ok(()) }
     }
 
-    /// Passes on the state before the part, as events.
+    /// Passes on the state from before the selected part, as events.
     fn begin(&mut self) {
         if std::mem::replace(&mut self.has_begun, true) {
             return;

@@ -1,11 +1,11 @@
-//! Reads PyTorch's memory snapshots as a log: `{segments: [{address, total_size, stream, device,
-//! blocks}], device_traces: [[{action, addr, size, stream, frames, time_us}]]}`, or only the list
-//! of segments.
+//! Reads PyTorch's memory snapshots as a log. A snapshot has the form `{segments: [{address,
+//! total_size, stream, device, blocks}], device_traces: [[{action, addr, size, stream, frames,
+//! time_us}]]}`, or is only the list of segments.
 //!
-//! A trace is the last part of the history, and the segments are the state at its end. A buffer was
-//! live before the trace if the trace frees it without an allocation, or if it is live at the end
-//! and the trace does not allocate it. Such buffers come first. The traces of several devices are
-//! merged by time if all of their entries have times.
+//! A trace contains the last part of the history, and the segments describe the state at its end. A
+//! buffer was live before the trace if the trace frees it without an allocation, or if it is live
+//! at the end and the trace does not allocate it. Buffers that were live before the trace come
+//! first. If all entries have times, the traces of several devices are merged by time.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, HashMap};
@@ -39,7 +39,7 @@ fn wrong(place: impl Into<String>, message: impl Into<String>) -> LogError {
     LogError::Snapshot { place: place.into(), message: message.into() }
 }
 
-/// The traces of the devices. They stay in the pickle and are converted to events one by one,
+/// The traces of the devices. The traces stay in the pickle and are converted to events one by one,
 /// because there may be millions of entries.
 struct Traces<'a> {
     pickle: &'a Pickle,
@@ -58,7 +58,7 @@ enum Order {
 
 impl<'a> Traces<'a> {
     fn of(pickle: &'a Pickle) -> Result<Self, LogError> {
-        // A list of segments contains no traces.
+        // If the pickle is only a list of segments, it contains no traces.
         if pickle.list(&pickle.root).is_some() {
             return Ok(Self { pickle, traces: &[] });
         }
@@ -77,7 +77,7 @@ impl<'a> Traces<'a> {
         Ok(Self { pickle, traces })
     }
 
-    /// Returns the events of a device. An invalid entry yields an error instead of an event.
+    /// Returns the events of a device. If an entry is invalid, the iterator yields an error.
     fn events(
         &self,
         device: u32,
@@ -111,7 +111,7 @@ impl<'a> Traces<'a> {
         Ok(if are_in_order { Order::Times } else { Order::Devices })
     }
 
-    /// Passes on all events. Errors were reported earlier.
+    /// Passes on all events. Errors have already been reported.
     fn pass_on(&self, order: Order, frames: &Frames, sink: &mut dyn FnMut(Event)) {
         let events = (0_u32..).zip(self.traces).filter_map(|(device, trace)| {
             Some(self.events(device, trace, frames).ok()?.filter_map(Result::ok))
@@ -120,8 +120,8 @@ impl<'a> Traces<'a> {
             return events.flatten().for_each(sink);
         }
         let mut all: Vec<_> = events.collect();
-        // The next event of each device. Of several events at the same time, the one with the
-        // lowest device number comes first.
+        // The heap contains the next event of each device. If several events have the same time,
+        // the event with the lowest device number comes first.
         let next = |at: usize, event: Event| (Reverse((event.time, at)), event);
         let mut heap: BTreeMap<_, Event> = BTreeMap::new();
         for (at, events) in all.iter_mut().enumerate() {
@@ -134,8 +134,8 @@ impl<'a> Traces<'a> {
     }
 }
 
-/// Returns the event of an entry, or an error that names the wrong key. Entries of kinds other than
-/// the ones below have no event.
+/// Returns the event of an entry, or an error that names the wrong key. An entry whose kind is not
+/// listed below has no event.
 fn event(
     entry: &Entry,
     device: u32,
@@ -150,7 +150,7 @@ fn event(
         "segment_alloc" | "segment_map" => Action::Reserve,
         "segment_free" | "segment_unmap" => Action::Release,
         "oom" => Action::Fail,
-        // This matches `snapshot`, and the kinds of later versions.
+        // The entry is of kind `snapshot`, or of a kind that a later version has added.
         _ => return Ok(None),
     };
     let number = |value: Number, key| value.unsigned().map_err(|error| (key, error));
@@ -172,8 +172,8 @@ struct Before {
     buffers: BTreeMap<(u32, u64), Event>,
     /// Buffers that are live when the traces end, and were allocated during the traces.
     allocated: HashMap<(u32, u64), ()>,
-    /// For each device, the bytes reserved at the end, less those that were taken during the trace,
-    /// plus those that were returned.
+    /// For each device, the bytes reserved at the end, minus the bytes that were taken during the
+    /// trace, plus the bytes that were returned.
     reserved: BTreeMap<u32, i128>,
 }
 

@@ -13,7 +13,7 @@ const CHUNK: usize = 1 << 16;
 
 /// A file without its wrapping, which may be gzip or the archive of `torch.save`.
 ///
-/// It only seeks to the start, and reaches other positions by reading.
+/// A source can only seek to the start, and reaches other positions by reading.
 #[derive(Debug)]
 pub struct Source<R> {
     content: Content<R>,
@@ -29,8 +29,8 @@ enum Content<R> {
 }
 
 impl<R: Read + Seek> Source<R> {
-    /// Opens the file of a reader. A reader that cannot seek, such as a pipe, is read unchanged if
-    /// it is not an archive.
+    /// Opens the file of a reader. If a reader cannot seek, such as a pipe, it is read unchanged,
+    /// unless it is an archive.
     ///
     /// # Errors
     /// Fails if the reader fails, or if the file is an archive without a snapshot.
@@ -127,7 +127,8 @@ impl<R: Read + Seek> Seek for Source<R> {
         Ok(to)
     }
 
-    /// The position in a compressed file is requested before anything is read from the file.
+    /// For a compressed file, the position is always 0, because it is requested before anything is
+    /// read from the file.
     fn stream_position(&mut self) -> io::Result<u64> {
         match &mut self.content {
             Content::Plain(plain) => plain.stream_position(),

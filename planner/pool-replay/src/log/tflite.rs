@@ -1,8 +1,9 @@
 //! Reads the plan that `TFLite` Micro's planners print: `0 (id=0): size=36, offset=10, first_used=1
 //! last_used=3`.
 //!
-//! A buffer is live from its first to its last use, inclusive. A log may contain several plans,
-//! because a planner prints a plan each time that a buffer is added. Only the last one counts.
+//! A buffer is live from its first use to its last use, inclusive. A log may contain several plans,
+//! because a planner prints a plan each time that a buffer is added. Only the last plan in a log
+//! counts.
 
 use std::io::BufRead;
 

@@ -1,10 +1,10 @@
 //! Reads XLA's dump of a buffer assignment (`--xla_dump_to`, `…-buffer-assignment.txt`). The live
 //! ranges (`…-live-range.txt`) may follow in the same text.
 //!
-//! If there are live ranges, each value is a buffer at its offset within its allocation, and is
-//! live from its definition to its last use. Values that share bytes while both are live are
-//! treated as one buffer, because XLA updates them in place. Without live ranges, each allocation
-//! is a buffer that is always live.
+//! If there are live ranges, each value is a buffer at its offset within its allocation. Such a
+//! buffer is live from the value's definition to its last use. Values that share bytes while both
+//! are live are treated as one buffer, because XLA updates them in place. Without live ranges, each
+//! allocation is a buffer that is always live.
 
 use std::collections::{BTreeMap, HashMap};
 use std::io::BufRead;
@@ -19,7 +19,7 @@ use super::others::Others;
 /// The maximum number of values, because each value is compared with the others in its allocation.
 const MOST_VALUES: usize = 1 << 17;
 
-/// An allocation: its line, the base address that it is assigned here, and its size in bytes.
+/// An allocation, with its line, the base address that it is assigned, and its size in bytes.
 #[derive(Clone, Copy, Debug)]
 struct Allocation {
     line: u64,
@@ -27,7 +27,7 @@ struct Allocation {
     bytes: u64,
 }
 
-/// A value in an allocation. It becomes a live buffer if it has a range.
+/// A value in an allocation. If a value has a live range, it becomes a buffer.
 #[derive(Clone, Debug)]
 struct Value {
     name: String,
@@ -47,7 +47,7 @@ struct Buffer {
     upper: i64,
 }
 
-/// Returns `true` if a line begins such a dump.
+/// Returns `true` if a line begins a dump of a buffer assignment.
 pub(super) fn is_start(line: &str) -> bool {
     line.starts_with("BufferAssignment:") || allocation(line).is_some()
 }
@@ -116,8 +116,8 @@ pub(super) fn read(
     Ok(())
 }
 
-/// Returns the size in `allocation 3: size 8192, preallocated-temp:`. An address may precede the
-/// size.
+/// Returns the size in a line such as `allocation 3: size 8192, preallocated-temp:`. An address may
+/// precede the size.
 fn allocation(line: &str) -> Option<Result<u64, String>> {
     let rest = line.strip_prefix("allocation ")?;
     let (number, rest) = rest.split_once(':')?;
@@ -127,8 +127,8 @@ fn allocation(line: &str) -> Option<Result<u64, String>> {
     Some(digits.parse().map_err(|_| format!("size {digits:?} is no number of 64 bits")))
 }
 
-/// Returns the name, bytes and offset in `value: <12 dot.3 @0> (size=4096,offset=0):
-/// f32[32,32]{1,0}`.
+/// Returns the name, the size and the offset in a line such as `value: <12 dot.3 @0>
+/// (size=4096,offset=0): f32[32,32]{1,0}`.
 fn value(line: &str) -> Result<(String, u64, u64), String> {
     let name = line.split_whitespace().nth(2).unwrap_or_default();
     let number = |key: &str| {
@@ -144,7 +144,7 @@ fn value(line: &str) -> Result<(String, u64, u64), String> {
     Ok((name, bytes, offset))
 }
 
-/// Returns the name and the times in `dot.3{}:2-7`.
+/// Returns the name and the times in a line such as `dot.3{}:2-7`.
 fn range(line: &str) -> Option<(String, (i64, i64))> {
     let (name, times) = line.rsplit_once(':')?;
     let (start, end) = times.split_once('-')?;
@@ -152,13 +152,13 @@ fn range(line: &str) -> Option<(String, (i64, i64))> {
     is_name.then_some((name.to_owned(), (start.parse().ok()?, end.parse().ok()?)))
 }
 
-/// Returns the values that have a range. Values that share bytes at the same time are merged.
+/// Returns the values that have a range. If values share bytes at the same time, they are merged.
 fn live(values: &[Value], ranges: &HashMap<String, (i64, i64)>) -> Vec<Buffer> {
     let mut of: BTreeMap<usize, Vec<Buffer>> = BTreeMap::new();
     for one in values.iter().filter(|one| one.end > one.start) {
         let Some(&(lower, upper)) = ranges.get(&one.name) else { continue };
         let Value { line, start, end, allocation, .. } = *one;
-        // The time of the last use is inclusive.
+        // In the dump, the time of the last use is inclusive.
         let upper = upper.max(lower).saturating_add(1);
         of.entry(allocation).or_default().push(Buffer { line, start, end, lower, upper });
     }
@@ -189,7 +189,7 @@ fn merged(mut buffers: Vec<Buffer>) -> Vec<Buffer> {
     kept
 }
 
-/// Passes on the allocations and frees of buffers. At each time, frees come before allocations.
+/// Passes on the allocations and frees of buffers. At the same time, frees come before allocations.
 fn pass_on(buffers: &[Buffer], are_freed: bool, sink: &mut dyn FnMut(Event)) {
     let mut events: Vec<(i64, bool, Event)> = Vec::new();
     for one in buffers.iter().filter(|one| one.end > one.start) {

@@ -1,5 +1,5 @@
-//! An arena that bumps an offset. Freed memory is only reclaimed at the top: the offset moves back
-//! to the end of the highest live buffer. The held memory is the maximum that the offset has
+//! An arena that bumps an offset. Freed memory is reclaimed only at the top, where the offset moves
+//! back to the end of the highest live buffer. The held memory is the maximum that the offset has
 //! reached.
 
 use std::collections::{BTreeMap, HashMap};
@@ -9,7 +9,7 @@ use super::simulator::{ALIGNMENT, Full, Simulator, round_up};
 #[derive(Debug)]
 pub(super) struct Bump {
     capacity: u64,
-    /// The end of each live buffer, by the offset of the buffer.
+    /// The end of each live buffer. The key is the offset of the buffer.
     live: BTreeMap<u64, u64>,
     offsets: HashMap<u64, u64>,
     held: u64,

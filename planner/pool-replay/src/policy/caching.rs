@@ -59,7 +59,7 @@ impl Caching {
         }
     }
 
-    /// Takes the smallest free block that is large enough.
+    /// Removes the smallest free block that is large enough from the cache, and returns it.
     fn cached(&mut self, class: Class, bytes: u64) -> Option<u64> {
         let free = self.free.get_mut(&class)?;
         let best = *free.range((bytes, 0)..).next()?;
@@ -77,7 +77,7 @@ impl Caching {
             return Err(Full);
         }
         let address = self.next;
-        // One byte is left between segments, so that no two of them touch.
+        // Segments are one byte apart, so that no two of them touch.
         self.next = address.checked_add(size).and_then(|end| end.checked_add(1)).ok_or(Full)?;
         self.held += size;
         self.segments.insert(address, size);
@@ -148,7 +148,7 @@ impl Simulator for Caching {
         Ok(address)
     }
 
-    /// A block returns to the stream on which it was allocated.
+    /// A freed block returns to the stream on which it was allocated.
     fn free(&mut self, buffer: u64, _stream: u64) {
         let Some(mut address) = self.live.remove(&buffer) else { return };
         let Some(mut block) = self.blocks.remove(&address) else { return };

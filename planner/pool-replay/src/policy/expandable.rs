@@ -1,14 +1,15 @@
 //! PyTorch's caching allocator with `expandable_segments:True`.
 //!
 //! Each stream has one segment for small buffers of up to 1 MiB, and one for large ones. A segment
-//! is a range of addresses that is partly mapped, in pages. A page is 2 MiB, or 20 MiB in a segment
+//! is a range of addresses in which some pages are mapped. A page is 2 MiB, or 20 MiB in a segment
 //! for large buffers.
 //!
 //! A buffer is placed in the smallest free block that is large enough, or the lowest of several
 //! such blocks. The block at the end of the mapped pages is used only if no other block is large
-//! enough. If no block is, the missing pages are mapped at the end. Each block is split if 512
-//! bytes remain. If new pages do not fit within the capacity, pages that are completely free are
-//! unmapped first. Unlike PyTorch, this simulator does not map these pages again.
+//! enough. If no block is large enough, the missing pages are mapped at the end. Each block is
+//! split if 512 bytes remain. If new pages do not fit within the capacity, pages that are
+//! completely free are unmapped first. Unlike PyTorch, this simulator does not map these pages
+//! again.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
@@ -36,7 +37,8 @@ struct Segment {
     page: u64,
     /// The end of the mapped pages.
     end: u64,
-    /// The blocks by their offsets. Gaps between them are pages that were unmapped.
+    /// The blocks by their offsets. If there is a gap between two blocks, the pages in the gap were
+    /// unmapped.
     blocks: BTreeMap<u64, Block>,
     free: BTreeSet<(u64, u64)>,
 }
@@ -62,8 +64,8 @@ impl Segment {
         self.free.remove(&(bytes, offset));
     }
 
-    /// Returns the smallest free block that is large enough. Returns the block at the end only if
-    /// no other block is large enough.
+    /// Returns the smallest free block that is large enough. The block at the end is returned only
+    /// if no other block is large enough.
     fn best(&self, bytes: u64) -> Option<(u64, u64)> {
         let mut fitting = self.free.range((bytes, 0)..);
         let is_end = |&&(size, offset): &&(u64, u64)| offset + size == self.end;
@@ -164,7 +166,7 @@ impl Simulator for Expandable {
         Ok(segment.start + offset)
     }
 
-    /// A block returns to the stream on which it was allocated.
+    /// A freed block returns to the stream on which it was allocated.
     fn free(&mut self, buffer: u64, _stream: u64) {
         let Some((class, mut offset)) = self.live.remove(&buffer) else { return };
         let Some(segment) = self.segments.get_mut(&class) else { return };

@@ -1,5 +1,5 @@
-//! Free blocks, by address and by size. Neighbours are merged, except across the boundary between
-//! two pieces that were taken from the device separately.
+//! Free blocks, by address and by size. Neighbouring blocks are merged, unless they belong to
+//! pieces that were taken from the device separately.
 
 use std::collections::{BTreeMap, BTreeSet};
 

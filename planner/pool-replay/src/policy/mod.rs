@@ -1,9 +1,9 @@
 //! Simulates how much memory allocators with known rules would have held for the same requests. The
 //! simulators only compute addresses, and allocate no memory.
 //!
-//! Each simulator stands for one device. It receives the number of each buffer that is allocated or
-//! freed. It returns the address of an allocated buffer, or [`Full`] if there is no room within the
-//! capacity under the allocator's rules.
+//! Each simulator simulates one device. A simulator receives the number of each buffer that is
+//! allocated or freed. For an allocation, it returns the address of the buffer, or [`Full`] if
+//! there is no room within the capacity under the allocator's rules.
 
 mod bump;
 mod caching;

@@ -1,5 +1,5 @@
-//! The same rules in a naive implementation, with lists that are searched from end to end. The
-//! simulators are tested against it.
+//! Naive implementations of the allocators' rules, with lists that are searched from end to end.
+//! The simulators are tested against these implementations.
 
 use super::simulator::{Full, Simulator};
 
@@ -7,7 +7,7 @@ fn up(bytes: u64, to: u64) -> u64 {
     bytes.div_ceil(to) * to
 }
 
-/// An arena: the end of the highest live buffer.
+/// An arena, which stores only live buffers.
 #[derive(Debug)]
 pub(super) struct Bump {
     pub(super) capacity: u64,
@@ -98,7 +98,7 @@ impl Simulator for Slots {
     }
 }
 
-/// RMM's pool: every byte range, with the list or the buffer that it belongs to.
+/// RMM's pool, which stores every byte range with its list or its buffer.
 #[derive(Debug)]
 pub(super) struct RmmPool {
     pub(super) capacity: u64,
@@ -203,8 +203,8 @@ impl Simulator for RmmPool {
     }
 }
 
-/// RMM's arenas: every superblock with its owner and its live buffers. The free ranges lie between
-/// the buffers.
+/// RMM's arenas, which store every superblock with its owner and its live buffers. The free ranges
+/// lie between the buffers.
 #[derive(Debug)]
 pub(super) struct RmmArena {
     pub(super) size: Option<u64>,
@@ -304,7 +304,8 @@ impl Simulator for RmmArena {
     }
 }
 
-/// PyTorch's allocator: segments in the order in which they were taken, each with all its blocks.
+/// PyTorch's allocator, which stores all segments in the order in which they were taken, each with
+/// all its blocks.
 #[derive(Debug)]
 pub(super) struct Caching {
     pub(super) capacity: u64,
@@ -388,8 +389,8 @@ impl Simulator for Caching {
     }
 }
 
-/// PyTorch's allocator with expandable segments: the blocks by their offsets, and the pages, for
-/// each stream and size class.
+/// PyTorch's allocator with expandable segments. It stores the blocks by their offsets, and the
+/// pages, for each stream and size class.
 #[derive(Debug)]
 pub(super) struct Expandable {
     pub(super) capacity: u64,

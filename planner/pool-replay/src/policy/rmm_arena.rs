@@ -2,15 +2,15 @@
 //!
 //! Sizes are rounded up to 256 bytes. The device's memory is divided into superblocks of at least 1
 //! MiB. A buffer of more than 1 MiB is placed in the first range that is large enough in the
-//! superblocks of the global arena. A smaller buffer is placed in the superblocks of its stream in
-//! the same way. If none of them has room, the stream takes a superblock from the global arena. An
-//! empty superblock is split if at least 1 MiB remains. Freed memory returns to its superblock. In
-//! the global arena, empty superblocks are merged with empty neighbours. Empty superblocks of
-//! streams return to the global arena only when there is no room.
+//! superblocks of the global arena. A smaller buffer is placed in the same way in the superblocks
+//! of its stream. If none of the stream's superblocks has room, the stream takes a superblock from
+//! the global arena. An empty superblock is split if at least 1 MiB remains. Freed memory returns
+//! to its superblock. In the global arena, empty superblocks are merged with empty neighbours.
+//! Empty superblocks of streams return to the global arena only when there is no room.
 //!
-//! RMM takes the whole arena from the device at the start. By default, this is half of the free
-//! memory. The simulated arena has the given size, or otherwise half of the capacity. If neither is
-//! given, it is as large as the addresses that were used.
+//! RMM takes the whole arena from the device at the start. By default, the arena takes half of the
+//! free memory. The simulated arena has the given size. Without a given size, it has half of the
+//! capacity. If there is no capacity either, the arena is as large as the addresses that were used.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
@@ -28,7 +28,7 @@ struct Superblock {
     arena: usize,
     /// The size of each free block in bytes, by address.
     free: BTreeMap<u64, u64>,
-    /// The same blocks, by size.
+    /// The free blocks, sorted by size.
     by_size: BTreeSet<(u64, u64)>,
 }
 
@@ -83,8 +83,8 @@ impl Superblock {
     }
 }
 
-/// The superblocks of an arena, grouped by the power of two of their largest free block. With these
-/// groups, the first superblock with room is found without visiting all of them.
+/// The superblocks of an arena, grouped by the power of two of their largest free block. With the
+/// groups, the first superblock with room is found without visiting all superblocks.
 #[derive(Debug, Default)]
 struct Index(BTreeMap<u32, BTreeSet<u64>>);
 
@@ -150,7 +150,8 @@ impl RmmArena {
     fn first(&self, arena: usize, bytes: u64) -> Option<u64> {
         let class = bytes.checked_ilog2()?;
         let index = &self.indices.get(&arena)?.0;
-        // Some superblocks of the same class have room, and all superblocks of higher classes do.
+        // A superblock of the same class may have room. Every superblock of a higher class has
+        // room.
         let has_room = |address: &&u64| {
             self.superblocks.get(*address).is_some_and(|one| one.largest() >= bytes)
         };
@@ -159,8 +160,8 @@ impl RmmArena {
         larger.chain(same).min().copied()
     }
 
-    /// Takes the first superblock of the global arena that has room. It is split if it is empty and
-    /// much larger than required.
+    /// Takes the first superblock of the global arena that has room. The superblock is split if it
+    /// is empty and much larger than required.
     fn acquire(&mut self, bytes: u64) -> Option<(u64, Superblock)> {
         let address = self.first(GLOBAL, bytes)?;
         let mut superblock = self.extract(address)?;
@@ -174,7 +175,8 @@ impl RmmArena {
         Some((address, superblock))
     }
 
-    /// Returns the address of a buffer, in its stream's arena or the global one.
+    /// Returns the address of a buffer. The buffer is placed in its stream's arena or in the global
+    /// arena.
     fn place(&mut self, own: usize, bytes: u64) -> Option<u64> {
         let is_large = bytes > MIN_SUPERBLOCK;
         let (at, mut superblock) = match self.first(own, bytes).filter(|_| !is_large) {
@@ -231,7 +233,7 @@ impl Simulator for RmmArena {
         Ok(address)
     }
 
-    /// A block returns to its superblock, regardless of the stream that frees it.
+    /// A freed block returns to its superblock, regardless of the stream that frees it.
     fn free(&mut self, buffer: u64, stream: u64) {
         let Some((address, bytes)) = self.live.remove(&buffer) else { return };
         self.arena_of(stream);

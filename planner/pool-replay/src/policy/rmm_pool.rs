@@ -1,14 +1,14 @@
 //! RMM's `pool_memory_resource`, which starts empty or with an initial size.
 //!
 //! Sizes are rounded up to 256 bytes. Each stream has its own list of free blocks, which are merged
-//! with their neighbours. An allocation splits the best fit in the stream's own list, otherwise the
-//! best fit in another list. If there is none, the other lists are merged into the stream's own
-//! list until a block fits. If this fails, the pool grows.
+//! with their neighbours. An allocation splits the best fit in the stream's own list, or else the
+//! best fit in another list. If no list contains a block that fits, the other lists are merged into
+//! the stream's own list until a block fits. If no merged block fits, the pool grows.
 //!
 //! The pool grows by the number of bytes that it holds, which doubles its size. If there is a
-//! capacity, it grows by half of the remaining bytes instead, provided that this exceeds the
-//! request. Other lists are tried in the order in which their streams first occurred (RMM uses the
-//! order of the addresses of its events).
+//! capacity, the pool grows by half of the remaining bytes, provided that this exceeds the request.
+//! Other lists are tried in the order in which their streams first occurred (RMM uses the order of
+//! the addresses of its events).
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
@@ -28,8 +28,8 @@ pub(super) struct RmmPool {
 }
 
 impl RmmPool {
-    /// Creates a pool that starts with `initial` bytes, or with the capacity if that is less. These
-    /// bytes are in the list of stream 0.
+    /// Creates a pool that starts with `initial` bytes, or with the capacity if that is less. The
+    /// initial bytes are in the list of stream 0.
     pub(super) fn new(capacity: u64, initial: u64) -> Self {
         let capacity = capacity - capacity % ALIGNMENT;
         let held = round_up(initial, ALIGNMENT).map_or(capacity, |bytes| bytes.min(capacity));
@@ -57,7 +57,7 @@ impl RmmPool {
         number
     }
 
-    /// Returns a block from the lists, and the list that receives the rest of the block.
+    /// Returns a block from one of the lists, and the list that receives the rest of the block.
     fn cached(&mut self, own: usize, bytes: u64) -> Option<(Block, usize)> {
         if let Some(block) = self.lists.get_mut(&own)?.take_best_fit(bytes) {
             return Some((block, own));

@@ -1,7 +1,7 @@
 //! The interface of all simulated allocators, and their common arithmetic.
 
-/// The alignment of CUDA's allocations. All simulators round sizes up to this alignment, except the
-/// ones of PyTorch's allocators.
+/// The alignment of CUDA's allocations. All simulators round sizes up to this alignment, except for
+/// the simulators of PyTorch's allocators.
 pub(super) const ALIGNMENT: u64 = 256;
 
 /// The error that there is no room for a buffer.
@@ -13,8 +13,8 @@ pub(crate) trait Simulator: std::fmt::Debug {
     /// Returns the address of a new buffer.
     ///
     /// # Errors
-    /// Fails if the allocator's rules find no room within the capacity. In that case, only cached
-    /// memory has changed.
+    /// Fails if the allocator's rules find no room within the capacity. If the call fails, only
+    /// cached memory has changed.
     fn allocate(&mut self, buffer: u64, stream: u64, bytes: u64) -> Result<u64, Full>;
 
     /// Frees a buffer on a stream. A buffer that does not exist is ignored.
@@ -23,7 +23,8 @@ pub(crate) trait Simulator: std::fmt::Debug {
     /// Returns the number of bytes that the allocator has taken from the device.
     fn held(&self) -> u64;
 
-    /// Returns the number of bytes of a live buffer, including those added by rounding up.
+    /// Returns the size of a live buffer in bytes, including the bytes that were added by rounding
+    /// up.
     fn taken(&self, buffer: u64) -> u64;
 }
 

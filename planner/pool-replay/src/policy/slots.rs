@@ -1,12 +1,14 @@
-//! This project's pool, with one pool for each stream: a table of slots with one block each.
+//! This project's pool, with one pool for each stream. A pool is a table of slots with one block
+//! each.
 //!
 //! A log contains no scopes, so the simulator approximates them. An allocation acquires the slot
 //! after the highest one in use. A slot becomes free once all slots above it are free, as if each
 //! buffer had been acquired in a scope that ends when the buffer and all later ones are freed. A
-//! block that is too small is replaced by one that is 1.5 times as large, with a smaller factor for
-//! large blocks (as in `PoolConfig`). If this block does not fit within the capacity, the new block
-//! has exactly the required size. If even this block does not fit, the blocks of idle slots are
-//! freed first. The simulator ignores the moment at which both a block and its replacement exist.
+//! block that is too small is replaced by a block that is 1.5 times as large, with a smaller factor
+//! for large blocks (as in `PoolConfig`). If the larger block does not fit within the capacity, the
+//! new block has exactly the required size. If even a block of this size does not fit, the blocks
+//! of idle slots are freed first. The simulator ignores the moment at which both a block and its
+//! replacement exist.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
@@ -80,7 +82,7 @@ impl Slots {
     }
 }
 
-/// Returns the size to which a block of `old` bytes grows. The factor is 1.5, and less for large
+/// Returns the size to which a block of `old` bytes grows. The factor is 1.5, or less for large
 /// blocks.
 fn generous(old: u64) -> Option<u64> {
     let small = old.min(WHOLE_FACTOR);

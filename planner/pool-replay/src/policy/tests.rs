@@ -6,7 +6,7 @@ use proptest::test_runner::{Config, TestRunner};
 
 use super::*;
 
-/// A request: an allocation on a stream, or a free of the n-th live buffer on a stream.
+/// A request, which is an allocation on a stream, or a free of the n-th live buffer on a stream.
 #[derive(Clone, Copy, Debug)]
 enum Request {
     Allocate(u64, u64),
@@ -29,7 +29,7 @@ fn requests() -> impl Strategy<Value = Vec<Request>> {
     vec(request, 1..120)
 }
 
-/// Runs both allocators, which must agree on every address, on the held bytes, and on the first
+/// Runs both allocators. They must agree on every address, on the held bytes, and on the first
 /// failure.
 fn agree(
     requests: &[Request],
@@ -76,7 +76,7 @@ fn simulators(
     let (live, held, next) = (Vec::new(), 0, 0);
     let begun = initial.div_ceil(256) * 256;
     let begun = begun.min(capacity / 256 * 256);
-    // The arena has the given size, or half of the capacity.
+    // The arena has the given size, or else half of the capacity.
     let arena = match initial {
         0 if is_unlimited => None,
         0 => Some(capacity / 2),
@@ -103,7 +103,7 @@ fn simulators_agree_with_naive_models() {
     let given = std::env::var("POOL_TEST_CASES").ok().and_then(|text| text.parse().ok());
     let config = Config::with_cases(given.unwrap_or(500));
     let config = Config { failure_persistence: None, ..config };
-    // Three quarters of the cases have a capacity that may be too small. The others have no
+    // Three quarters of the cases have a capacity that may be too small. All other cases have no
     // capacity.
     let capacity = prop_oneof![3 => (1_u64..200 << 20).prop_map(Some), 1 => Just(None)];
     let initial = prop_oneof![Just(0), 1_u64..100 << 20];
@@ -161,8 +161,8 @@ fn arenas_share_superblocks_when_they_are_full() {
     assert_eq!(arena.allocate(6, 1, mib), Err(Full));
 }
 
-/// Tests growing buffers. Each buffer is freed once the next one exists. With separate segments,
-/// their sizes add up. Expandable segments grow instead.
+/// Tests growing buffers. Each buffer is freed after the next buffer has been allocated. With
+/// separate segments, the sizes of all buffers add up. Expandable segments only grow.
 #[test]
 fn expandable_segments_grow() {
     let mib: u64 = 1 << 20;
@@ -177,7 +177,7 @@ fn expandable_segments_grow() {
     };
     assert_eq!(held(Allocator::Caching), (30 + 40 + 50 + 60 + 70 + 80) * mib);
     assert_eq!(held(Allocator::Expandable), 220 * mib);
-    // One more page is mapped each time.
+    // Each allocation maps one more page.
     let mut simulator = Allocator::Expandable.simulator(60 * mib, 0).unwrap();
     let first = simulator.allocate(0, 0, 15 * mib).unwrap();
     assert_eq!(simulator.held(), 20 * mib);
@@ -191,7 +191,7 @@ fn expandable_segments_grow() {
     assert_eq!(simulator.allocate(3, 0, 15 * mib), Err(Full));
 }
 
-/// Sizes beyond all capacities fail, and change nothing.
+/// If a size exceeds all capacities, the allocation fails and changes nothing.
 #[test]
 fn sizes_that_overflow() {
     for allocator in Allocator::ALL {

@@ -29,7 +29,7 @@ pub(crate) enum Change {
 #[derive(Debug, Default)]
 pub(crate) struct Books {
     live: BTreeMap<u64, Live>,
-    /// The addresses of allocations of 0 bytes. These allocations are also freed.
+    /// The addresses of allocations of 0 bytes. Even an allocation of 0 bytes is freed.
     empty: BTreeSet<u64>,
     buffers: u64,
     events: u64,
@@ -38,8 +38,8 @@ pub(crate) struct Books {
 
 impl Books {
     /// Processes an event. Calls `changed` for each change, and `wrong` if the event is impossible.
-    /// If an allocation overlaps live buffers, these are removed. The free of a buffer that does
-    /// not exist is ignored.
+    /// If an allocation overlaps live buffers, these buffers are removed. The free of a buffer that
+    /// does not exist is ignored.
     pub(crate) fn enter(
         &mut self,
         event: Event,
@@ -86,7 +86,7 @@ impl Books {
         wrong: &mut dyn FnMut(FaultKind),
     ) {
         let Some(&live) = self.live.get(&event.address) else {
-            // A buffer of size 0 was never live. Freeing address 0 does nothing.
+            // A buffer of size 0 is never live. Freeing address 0 does nothing.
             let was_empty = event.bytes == 0 && self.empty.remove(&event.address);
             if !was_empty && (event.bytes > 0 || event.address > 0) {
                 wrong(FaultKind::UnknownFree);
@@ -109,7 +109,8 @@ impl Books {
     /// Returns the highest live buffer that overlaps the addresses from `start` to `end`.
     fn overlapped(&self, start: u64, end: u64) -> Option<Live> {
         let (_, live) = self.live.range(..end).next_back()?;
-        // The end of the buffer was checked when it was allocated.
+        // The addition cannot overflow, because the end of the buffer was checked when it was
+        // allocated.
         (live.event.address + live.event.bytes > start).then_some(*live)
     }
 
@@ -123,12 +124,12 @@ impl Books {
         self.bytes
     }
 
-    /// Returns the number of events so far.
+    /// Returns the number of events that have been processed.
     pub(crate) fn events(&self) -> u64 {
         self.events
     }
 
-    /// Returns the number of buffers so far.
+    /// Returns the number of buffers that have been allocated.
     pub(crate) fn buffers(&self) -> u64 {
         self.buffers
     }

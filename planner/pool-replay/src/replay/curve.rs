@@ -1,7 +1,7 @@
-//! Quantities over time, reduced to a few points. Each point is the maximum over its part of the
-//! events.
+//! Quantities over time, which are reduced to a few points. Each point is the maximum of the
+//! quantity over a range of events.
 
-/// The number of points that are stored. The last one may be incomplete.
+/// The number of points that are stored. The last point may be incomplete.
 const MOST_POINTS: usize = 128;
 
 /// The values of several quantities over time.
@@ -18,7 +18,8 @@ impl Curve {
         Self { stride: 1, events: 0, points: Vec::new() }
     }
 
-    /// Records the quantities after an event. Their number must be the same each time.
+    /// Records the quantities after an event. The number of quantities must be the same for every
+    /// event.
     pub(crate) fn note(&mut self, values: impl Iterator<Item = u64>) {
         let is_new = self.events % self.stride == 0;
         self.events += 1;
@@ -34,7 +35,7 @@ impl Curve {
 
     /// Merges neighbouring points, so that each point represents twice the number of events.
     fn halve(&mut self) {
-        // The last point, which has just begun, becomes the first half of a merged point.
+        // The last point has just begun, and becomes the first half of a merged point.
         self.points = merged(&self.points, 2);
         self.stride *= 2;
     }
@@ -60,8 +61,8 @@ fn merged(points: &[Vec<u64>], each: usize) -> Vec<Vec<u64>> {
 mod tests {
     use super::*;
 
-    /// However many events there are, the curve contains few points, and its maximum equals the
-    /// maximum over the events.
+    /// Whatever the number of events, the curve contains few points, and its maximum equals the
+    /// maximum over all events.
     #[test]
     fn maxima_survive() {
         for length in [1_u64, 127, 128, 129, 130, 257, 1000, 12_345] {

@@ -1,5 +1,5 @@
-//! Processes the events of one device, one by one. It tracks the live buffers, the peak, and the
-//! memory that each simulator holds.
+//! Processes the events of one device, one by one. The device tracks the live buffers, the peak,
+//! and the memory that each simulator holds.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -12,7 +12,8 @@ use super::fault::{Fault, FaultKind};
 
 /// The number of buffers that are listed, both for the peak and for the end of the log.
 pub(crate) const NAMED: usize = 10;
-/// The number of faults and failures that are stored. Further ones are only counted.
+/// The number of faults and failures that are stored. All further faults and failures are only
+/// counted.
 const KEPT: usize = 100;
 /// The maximum number of buffers whose lifetimes are stored for planning, which is the planner's
 /// limit.
@@ -74,8 +75,7 @@ pub(crate) struct Simulation {
     simulator: Box<dyn Simulator>,
     /// The maximum number of bytes that the allocator held.
     pub(crate) held: u64,
-    /// The current size of all live buffers in the simulated allocator, and the size of each of
-    /// them.
+    /// The total size of all live buffers in the simulated allocator, and the size of each of them.
     taken: u64,
     taken_by: HashMap<u64, u64>,
     /// The bytes of live buffers at the peak that exceed the requested bytes.
@@ -123,11 +123,12 @@ pub(crate) struct Device {
     /// The number of buffers that were freed on a stream other than the one on which they were
     /// allocated.
     pub(crate) freed_elsewhere: u64,
-    /// The number of buffers whose bytes became free later than they were released, because other
-    /// streams used them.
+    /// The number of buffers whose bytes became free after their owners had released them, because
+    /// other streams used them.
     pub(crate) freed_late: u64,
     requested: Option<u64>,
-    /// The sizes of buffers that were released but are not free yet, by address.
+    /// The sizes of buffers that were released but are not free yet. The keys are the addresses of
+    /// the buffers.
     late: HashMap<u64, u64>,
     late_bytes: u64,
     /// The bytes that the log's own allocator holds, and their peak, if the log reports them.
@@ -267,13 +268,14 @@ impl Device {
             self.lifetimes = None;
             return;
         }
-        // A buffer that is immediately replaced by another one is live during its own event.
+        // If a buffer is replaced immediately, it is live during its own event.
         let upper = upper.max(live.since + 1);
         lifetimes.push(Lifetime { lower: live.since, upper, bytes: live.event.asked() });
     }
 
     fn note_frees(&mut self, event: &Event) {
-        // A free that is requested and completed immediately counts as a single free.
+        // If a free is completed immediately after it is requested, both events count as a single
+        // free.
         if let Some(address) = self.requested.take() {
             let is_late = event.action != Action::Free || event.address != address;
             self.freed_late += u64::from(is_late);

@@ -18,7 +18,7 @@ pub(crate) enum FaultKind {
         /// The size of the live buffer in bytes.
         bytes: u64,
     },
-    /// The number of bytes freed differs from the number allocated.
+    /// The number of freed bytes differs from the number of allocated bytes.
     FreedBytes {
         /// The place at which the buffer was allocated.
         other: Place,
@@ -37,7 +37,7 @@ pub(crate) struct Fault {
 }
 
 impl FaultKind {
-    /// Returns a word for the kind of fault, for programs.
+    /// Returns a word for the kind of fault, which programs can evaluate.
     pub(crate) fn name(self) -> &'static str {
         match self {
             Self::UnknownFree => "unknown-free",

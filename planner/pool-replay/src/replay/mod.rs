@@ -1,5 +1,5 @@
-//! Replays a log: tracks the live buffers, runs the simulated allocators, plans the buffers, and
-//! builds the report.
+//! Replays a log. The replay tracks the live buffers, runs the simulated allocators, plans the
+//! buffers, and builds the report.
 
 mod books;
 mod curve;

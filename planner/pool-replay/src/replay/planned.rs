@@ -20,14 +20,14 @@ pub(crate) enum Planned {
 /// The information that orders the buffers of a device.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Order<'a> {
-    /// The lifetimes of the buffers in the log, or `None` if there are too many to store.
+    /// The lifetimes of the buffers in the log, or `None` if there are too many buffers.
     Sequence(Option<&'a [Lifetime]>),
     /// The edges of a graph.
     Graph(&'a HappensBeforeProblem),
 }
 
-/// Plans the buffers of a device in as few bytes as possible. If they do not fit within the
-/// capacity, plans again for that capacity.
+/// Plans the buffers of a device in as few bytes as possible. If the buffers do not fit within the
+/// capacity, they are planned again for that capacity.
 pub(crate) fn plan(order: Order<'_>, alignment: u64, capacity: u64, options: &Options) -> Planned {
     let solve = |options: &Options| match order {
         Order::Sequence(None) => Ok(None),

@@ -1,5 +1,5 @@
-//! The report on a log. It is one JSON object for programs, and the command prints the same data
-//! for people.
+//! The report on a log. For programs, the report is one JSON object. For people, the command prints
+//! the same data as tables.
 
 use pool_plan::{PlanError, error_chain};
 use serde::Serialize;
@@ -26,7 +26,7 @@ pub struct Report {
     /// The number of lines of the file that contain no event.
     #[serde(skip_serializing_if = "is_zero")]
     pub skipped_lines: u64,
-    /// The number of operations of the graph, if the log is one.
+    /// The number of operations of the graph, if the log is a graph.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub operations: Option<usize>,
     /// `true` if the log contains no impossible event.
@@ -64,8 +64,8 @@ pub struct DeviceReport {
     /// The peak of the log's own allocator, if the log reports all of the memory that it held.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub held_by_log: Option<u64>,
-    /// Set if more bytes are live than the log's own allocator holds. The log then lacks some
-    /// allocations from the device, and `held_by_log` is not set.
+    /// This field is set if more bytes are live than the log's own allocator holds. The log then
+    /// lacks some allocations from the device, so `held_by_log` is not set.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub held_in_part: Option<HeldInPart>,
     /// The lower bound for every allocator, in bytes.
@@ -103,7 +103,7 @@ pub struct HeldInPart {
 /// The place of an event.
 #[derive(Clone, Debug, Serialize)]
 pub struct At {
-    /// The line, the entry of a trace, or the operation.
+    /// The position of the event, which is a line, an entry of a trace, or an operation.
     pub place: String,
     /// The time in microseconds, measured from an arbitrary origin that the log chooses.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -115,8 +115,8 @@ pub struct At {
 pub struct AllocatorReport {
     /// The allocator.
     pub allocator: Allocator,
-    /// The maximum number of bytes held. If there is a failure, this only covers the events before
-    /// it.
+    /// The maximum number of bytes held. If there is a failure, only the events before the failure
+    /// are considered.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub held: Option<u64>,
     /// The bytes of live buffers at the peak that exceed the requested bytes, because sizes are
@@ -187,7 +187,8 @@ pub struct FaultReport {
     pub message: String,
 }
 
-/// Quantities over the events of the device. Each point is the maximum over its part of the events.
+/// Quantities over the events of the device. Each point is the maximum of the quantity over a range
+/// of events.
 #[derive(Debug, Serialize)]
 pub struct CurveReport {
     /// The number of live bytes.

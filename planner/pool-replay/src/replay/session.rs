@@ -16,14 +16,14 @@ use super::report::{self, Report};
 /// The settings of a replay.
 #[derive(Clone, Debug)]
 pub struct Replay {
-    /// The format of the log. If it is `None`, the format is detected from the first bytes.
+    /// The format of the log. If the format is `None`, it is detected from the first bytes.
     pub format: Option<Format>,
     /// The part of the log that is replayed.
     pub selection: Selection,
     /// The allocators to simulate, in the order in which the report lists them.
     pub allocators: Vec<Allocator>,
-    /// The capacity of each device in bytes. If it is set, the report names the first event for
-    /// which there is no room.
+    /// The capacity of each device in bytes. If a capacity is set, the report names the first event
+    /// for which there is no room.
     pub capacity: Option<u64>,
     /// The initial size of RMM's pool in bytes, which is limited to the capacity.
     pub pool_size: u64,
@@ -74,8 +74,8 @@ impl Replay {
         self.read_watched(name, source, &|| ())
     }
 
-    /// Does the same as [`read`](Self::read), and calls `is_read` when the log has been read,
-    /// before planning begins. A progress bar can end at this point.
+    /// Replays a log in the same way as [`read`](Self::read), and calls `is_read` when the log has
+    /// been read, before planning begins. A progress bar can end at this point.
     ///
     /// # Errors
     /// Fails for the same reasons as [`file`](Self::file).
@@ -117,7 +117,7 @@ impl Replay {
         })
     }
 
-    /// Replays events that are stored in memory. There is no graph that orders them.
+    /// Replays events that are stored in memory. There is no graph that orders the events.
     pub(crate) fn events(&self, events: &[Event], frames: &Frames) -> Vec<report::DeviceReport> {
         let capacity = self.capacity.unwrap_or(u64::MAX);
         let mut devices: BTreeMap<u32, Device> = BTreeMap::new();

@@ -24,7 +24,7 @@ fn events() -> impl Strategy<Value = Vec<Event>> {
     let event = (action, 0..12_u64, 0..40_u64, 0..2_u64);
     vec(event, 0..80).prop_map(|all| {
         let event = |(line, (action, address, bytes, stream)): (u64, _)| {
-            // The number of freed bytes is often missing.
+            // Events often lack the number of freed bytes.
             let bytes = if action == Action::Free && bytes < 30 { 0 } else { bytes };
             Event { stream, ..Event::new(action, Place::Line(line), address * 16, bytes) }
         };
@@ -141,7 +141,7 @@ fn sizes_that_overflow_are_faults() {
     assert_eq!(device.peak.bytes, u64::MAX);
 }
 
-/// A free that completes immediately counts as one free. A free that waits for other streams is
+/// A free that completes immediately counts as one free. If a free waits for other streams, it is
 /// late.
 #[test]
 fn late_frees_are_counted() {
@@ -165,8 +165,8 @@ fn late_frees_are_counted() {
     assert_eq!((device.peak.bytes, device.peak.late), (32, 16));
 }
 
-/// If a plan was not tried because there are too many buffers, it counts neither as fitting nor as
-/// failing.
+/// If a plan was not tried because there are too many buffers, the plan counts neither as fitting
+/// nor as failing.
 #[test]
 fn outcomes_of_plans_that_are_left_out() {
     let outcome = |allocators: &[Allocator], capacity: Option<u64>, planned: &Planned| {

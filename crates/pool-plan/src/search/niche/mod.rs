@@ -1,23 +1,25 @@
-//! Depth-first search by niches: each step chooses the item that is placed on the floor of one
-//! section.
+//! Depth-first search by niches. In each step, the search chooses the item that is placed on the
+//! floor of one section.
 //!
-//! A vertex of the search tree selects one section and its floor, which is the lowest offset of the
-//! section's open items. This is a niche of the skyline, as in the checks of vertical positions in
-//! strip packing (Côté, Dell'Amico and Iori 2014). It tries to place each of the items that can
-//! begin at the floor there. As a last option, it leaves the floor empty, and each of these items
-//! then rests on another open item.
+//! At each vertex of the search tree, the search selects one section and its floor, which is the
+//! lowest offset of the section's open items. The floor is a niche of the skyline, as in the checks
+//! of vertical positions in strip packing (Côté, Dell'Amico and Iori 2014). The search tries to
+//! place each of the items that can begin at the floor. As a last option, the search leaves the
+//! floor empty. Each item that can begin at the floor must then rest on another open item.
 //!
-//! This search misses no plan. Among all plans that are consistent with the vertex, take the one
-//! with the smallest sum of offsets. If none of the items is at the floor, each of them rests on
-//! another item, because otherwise it could be moved down. If a plan is consistent with the vertex,
-//! some child is therefore also consistent with a plan.
+//! The search never misses a plan. Consider, among all plans that are consistent with a vertex, the
+//! plan with the smallest sum of offsets. If none of the items that can begin at the floor is at
+//! the floor, each of them rests on another item, because an item that rests on nothing could be
+//! moved down. If a plan is consistent with a vertex, a plan is therefore also consistent with one
+//! of the vertex's children.
 //!
 //! A section may only be selected if no open item fits below the items that can begin at its floor.
-//! A section with the lowest floor always qualifies. Otherwise the choice is free, which is the
-//! advantage over a search that places items in order of their offsets. The search stays with the
-//! sections that failed most often (weighted degrees, Boussemart et al. 2004), and does not repeat
-//! their failures for each arrangement of distant sections. It restarts with other preferences
-//! after increasing numbers of dead ends. The weights are kept for some restarts, and then dropped.
+//! A section with the lowest floor can always be selected. Apart from this restriction, the search
+//! is free to choose a section, which is its advantage over a search that places items in order of
+//! their offsets. The search focuses on the sections that failed most often (weighted degrees,
+//! Boussemart et al. 2004), and does not repeat their failures for each arrangement of distant
+//! sections. After an increasing number of dead ends, the search restarts with other preferences.
+//! The weights of failures are kept for a number of restarts, and are then reset.
 
 use super::instance::Instance;
 use super::skyline::Skyline;
@@ -26,26 +28,26 @@ use crate::adjacency::index;
 use crate::plan::as_float;
 use crate::random::Random;
 
-/// The number of dead ends before the first restart.
+/// The number of dead ends before the first restart of the search.
 const FIRST_DEAD_ENDS: f64 = 200.0;
-/// The factor by which the number of dead ends grows from one restart to the next.
+/// The factor by which the number of dead ends grows between two restarts.
 const PATIENCE_GROWTH: f64 = 1.04;
-/// The number of restarts after which the weights are dropped, because they may have led away from
-/// all plans.
+/// The number of restarts after which the weights are reset, because they may have led the search
+/// away from all plans.
 const MEMORY: usize = 64;
-/// The factor by which the number of dead ends before the first restart grows each time that the
-/// weights are dropped.
+/// The factor by which the number of dead ends before the first restart grows each time the weights
+/// are reset.
 const MEMORY_GROWTH: f64 = 1.25;
-/// Slack up to this share of the capacity counts as none.
+/// The share of the capacity up to which the search treats slack as zero.
 const LITTLE_SLACK: f64 = 1.0 / 1024.0;
-/// The amount of noise that is added to preferences, after each preference has been tried
-/// unchanged.
+/// The amount of random noise that is added to preferences, after each preference has been tried
+/// without noise.
 const NOISE: f64 = 0.6;
-/// The maximum number of changes on a path from the root, which take 96 MiB. Beyond it, the search
-/// restarts.
+/// The maximum number of changes on a path from the root. If there are more changes, the search
+/// restarts. The maximum number of changes takes 96 MiB of memory.
 const MOST_CHANGES: usize = 1 << 22;
 
-/// The rule by which a vertex selects a section.
+/// The rule that selects a section at each vertex.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) enum Focus {
     /// Selects a section with little slack and many failures, whose floor is below the ends of all
@@ -61,7 +63,7 @@ pub(crate) enum Focus {
 /// All rules for selecting sections.
 pub(crate) const FOCUSES: [Focus; 3] = [Focus::Failures, Focus::Neighbourhood, Focus::Floor];
 
-/// The measure by which some items are tried before others.
+/// The measure that determines which items are tried first.
 #[derive(Clone, Copy, Debug)]
 enum Preference {
     Lifetime,
@@ -79,55 +81,58 @@ type Range = (u32, u32);
 /// A vertex on the path from the root.
 #[derive(Debug)]
 enum Vertex {
-    /// Either one of the candidates is at the floor of the section, or none is.
+    /// A choice between placing one of the candidates at the floor of the section, and leaving the
+    /// floor empty.
     Choice {
         part: Range,
         section: u32,
-        /// The candidates, as a range of the stack of lists.
+        /// The candidates, as a range of indices in `lists`.
         candidates: (usize, usize),
-        /// The position of the next candidate in the stack. The end of the range stands for leaving
-        /// the floor empty. Any value beyond the end means that every option has been tried.
+        /// The index of the next candidate in `lists`. If the index is the end of the range, the
+        /// next option is to leave the floor empty. If the index is beyond the end of the range,
+        /// all options have been tried.
         next: usize,
-        /// The number of changes to the plan before the choice.
+        /// The number of changes to the plan that were made before this choice.
         changes: usize,
     },
-    /// Each part of the problem must be solvable.
+    /// A split. Each part of the split must be solvable.
     Parts { first: usize, next: usize },
 }
 
-/// A search for a plan within a capacity.
+/// A search by niches for a plan within a capacity.
 #[derive(Debug)]
 pub(crate) struct NicheSearch<'a> {
     skyline: Skyline<'a>,
     focus: Focus,
     random: Random,
-    /// The preference for each item. The item with the highest number is tried first.
+    /// The preference for each item. Items with high preferences are tried first.
     preferences: Vec<f64>,
     path: Vec<Vertex>,
     lists: Vec<u32>,
     parts: Vec<Range>,
-    /// The number of changes to the plan at the root.
+    /// The number of changes that have been made to the plan at the root.
     root: usize,
     outcome: Outcome,
     restarts: usize,
-    /// The number of exhausted choices since the last restart.
+    /// The number of dead ends since the last restart.
     dead_ends: f64,
-    /// The number of exhausted choices before the next restart.
+    /// The number of dead ends after which the search restarts.
     patience: f64,
-    /// The number of exhausted choices before the first restart after the weights were dropped.
+    /// The number of dead ends before the first restart after the weights have been reset.
     first_patience: f64,
-    /// The number of placements that were tried.
+    /// The number of placements that the search has tried.
     steps: u64,
-    /// For each item, the lowest top of its sections, and the selection of a section for which this
-    /// value was computed.
+    /// The lowest top of each item's sections, and the value of `choices` for which this top was
+    /// computed.
     least_tops: Vec<(u64, u64)>,
-    /// The number of selections of a section so far.
+    /// The number of times that the search has selected a section.
     choices: u64,
 }
 
 impl<'a> NicheSearch<'a> {
-    /// Creates a search in an instance whose sections are ordered.
-    // Uncounted: makes one pass over the instance, which contains up to 4,000,000 pairs.
+    /// Creates a search. The sections of the instance must be ordered.
+    // Uncounted: the loop needs no counter, because the function makes only one pass over the
+    // instance, which contains up to 4,000,000 pairs.
     pub(crate) fn new(instance: &'a Instance, capacity: u64, focus: Focus, random: Random) -> Self {
         let mut skyline = Skyline::new(instance, capacity);
         let fits = |(item, &lowest): (usize, &u64)| lowest + instance.items[item].size <= capacity;
@@ -157,7 +162,7 @@ impl<'a> NicheSearch<'a> {
         search
     }
 
-    /// Starts again at the root, with other preferences.
+    /// Restarts the search at the root, with other preferences.
     fn restart(&mut self) {
         self.skyline.undo(self.root);
         self.path.clear();
@@ -220,8 +225,7 @@ impl<'a> NicheSearch<'a> {
         }
         let item = self.lists[place];
         if self.skyline.is_uncovered(item) {
-            // If an item blocks no other item, placing it is the only choice that needs to be
-            // tried.
+            // If an item blocks no other item, the search only needs to try placing it.
             *next = end + 1;
         }
         if !self.skyline.place(item) {
@@ -236,7 +240,8 @@ impl<'a> NicheSearch<'a> {
         }
     }
 
-    /// Continues with each piece of a part separately. Pieces with few sections come first.
+    /// Splits a part into pieces, and continues with each piece separately. Pieces with few
+    /// sections are searched first.
     fn split(&mut self, (begin, end): Range) {
         let first = self.parts.len();
         let mut piece_begin = begin;
@@ -255,8 +260,9 @@ impl<'a> NicheSearch<'a> {
         self.succeed();
     }
 
-    /// Selects a section of a part, and lists the candidates for its floor.
-    // Uncounted: the candidates are counted when they are listed.
+    /// Selects a section of a part, and lists the items that can begin at the section's floor.
+    // Uncounted: the loop needs no counter, because the candidates are counted when they are
+    // listed.
     fn enter(&mut self, part: Range) {
         let Some(section) = self.section(part) else {
             self.succeed();
@@ -270,7 +276,7 @@ impl<'a> NicheSearch<'a> {
         self.path.push(Vertex::Choice { part, section, candidates, next: first, changes });
     }
 
-    /// Returns the section of a part with which the search continues, or `None` if all items are
+    /// Returns the section of a part that is searched next, or `None` if all items have been
     /// placed.
     fn section(&mut self, (begin, end): Range) -> Option<u32> {
         self.skyline.work().count((end - begin) as usize);
@@ -292,12 +298,13 @@ impl<'a> NicheSearch<'a> {
         best.map(|(_, section)| section)
     }
 
-    /// Returns the badness of a section. Lower is better.
+    /// Returns the badness of a section. A lower value is better.
     fn badness(&self, section: u32, floor: u64) -> f64 {
         let (slack, capacity) =
             (as_float(self.skyline.slack(section)), as_float(self.skyline.capacity));
         match self.focus {
-            // Of several sections with the same floor, the one with the least slack is best.
+            // If several sections have the same floor, the section with the least slack is the
+            // best.
             Focus::Floor => as_float(floor) + slack / (2.0 * capacity + 1.0),
             Focus::Failures | Focus::Neighbourhood => {
                 (slack + capacity * LITTLE_SLACK) / self.skyline.weight(section)
@@ -306,8 +313,8 @@ impl<'a> NicheSearch<'a> {
     }
 
     /// Returns `true` if no open item fits below an item that can begin at the floor of a section.
-    /// For each selection of a section, the tops of an item's sections are read only once, because
-    /// a long-lived item is a candidate in many sections.
+    /// The tops of an item's sections are read only once for each selection, because a long-lived
+    /// item is a candidate in many sections.
     fn is_lowest_around(&mut self, section: u32, floor: u64) -> bool {
         let Self { skyline, least_tops, choices, .. } = self;
         skyline.candidates(section).all(|item| {
@@ -321,8 +328,9 @@ impl<'a> NicheSearch<'a> {
         })
     }
 
-    /// Returns from an exhausted choice to the last choice that has untried options.
-    // Uncounted: visits the vertices of the path, which were counted.
+    /// Backtracks from an exhausted choice to the last choice with untried options.
+    // Uncounted: the loop needs no counter, because the function only visits vertices of the path,
+    // which were counted when they were added.
     fn fail(&mut self, lists: usize) {
         self.dead_ends += 1.0;
         self.skyline.age();
@@ -334,8 +342,10 @@ impl<'a> NicheSearch<'a> {
         }
     }
 
-    /// Keeps the placements of a part that is completely placed, and continues with the next part.
-    // Uncounted: visits the vertices of the path, which were counted.
+    /// Keeps the placements of a part whose items have all been placed, and continues with the next
+    /// part.
+    // Uncounted: the loop needs no counter, because the function only visits vertices of the path,
+    // which were counted when they were added.
     fn succeed(&mut self) {
         while let Some(vertex) = self.path.last_mut() {
             match vertex {

@@ -1,4 +1,4 @@
-//! Compares the search by niches with all orders of placement, on small problems.
+//! Compares the search by niches with an enumeration of all placement orders, on small problems.
 
 use super::{FOCUSES, Focus, NicheSearch};
 use crate::buffer::{Buffer, Gap};
@@ -7,7 +7,8 @@ use crate::random::Random;
 use crate::search::{Instance, Outcome, Steps};
 use crate::timeline::Timeline;
 
-/// A problem of up to seven buffers. Some of them are aligned or fixed, or have a gap.
+/// Creates a problem with up to seven buffers. Some of the buffers have an alignment, a fixed
+/// offset or a gap.
 fn problem(seed: u64) -> Option<IntervalProblem> {
     let mut random = Random::new(seed, 0, 0);
     let mut number = |most| i64::try_from(random.below(most)).unwrap_or(0);
@@ -28,8 +29,8 @@ fn problem(seed: u64) -> Option<IntervalProblem> {
     IntervalProblem::new(buffers.collect()).ok()
 }
 
-/// Returns `true` if placing the open items on top of the placed ones in some order leads to a
-/// plan.
+/// Returns `true` if the open items can be stacked on the placed items, in some order, so that all
+/// items fit within the capacity.
 fn has_plan(instance: &Instance, offsets: &mut [Option<u64>], capacity: u64) -> bool {
     let open = (0..offsets.len()).filter(|&item| offsets[item].is_none());
     let open: Vec<usize> = open.filter(|&item| instance.items[item].size > 0).collect();
@@ -90,7 +91,7 @@ fn a_plan_is_found_exactly_if_brute_force_has_one() {
                 none += 1;
                 Outcome::Exhausted
             };
-            // With little patience, the search restarts after its first dead ends.
+            // If `patience` is low, the search restarts after its first dead ends.
             for focus in FOCUSES {
                 for patience in [1.0, 200.0] {
                     let outcome = outcome(&instance, capacity, (focus, patience));

@@ -1,5 +1,5 @@
-//! The contents of a pickle: its root, and the lists and dictionaries to which several references
-//! exist.
+//! The contents of a pickle. They consist of its root, and of the lists and dictionaries to which
+//! several references exist.
 
 use std::collections::HashMap;
 
@@ -18,8 +18,8 @@ pub(crate) struct Pickle {
 }
 
 impl Pickle {
-    /// Returns the items of a list, or `None` for other values. A list of trace entries does not
-    /// count.
+    /// Returns the items of a list, or `None` for other values. A list of trace entries is also
+    /// treated as another value.
     pub(crate) fn list<'a>(&'a self, value: &'a Value) -> Option<&'a [Value]> {
         match self.resolve(value) {
             Value::List(list) if list.entries.is_empty() => Some(&list.items),
@@ -54,7 +54,8 @@ impl Pickle {
         }
     }
 
-    /// Returns the stack of a list of frames, or the empty stack if the value is not such a list.
+    /// Returns the stack that a list of frames represents, or the empty stack if the value is not a
+    /// list of frames.
     ///
     /// # Errors
     /// Fails if the line number of a frame does not fit in 63 bits.
@@ -62,8 +63,8 @@ impl Pickle {
         Ok(stack_of(value, &self.shared, &self.stacks, frames)?.unwrap_or_default())
     }
 
-    /// Does the same for a list that may be shared, and remembers the stack, because a trace refers
-    /// to few stacks many times.
+    /// Returns the stack that a list of frames represents, in the same way as `stack`. If the list
+    /// is shared, the stack is remembered, because a trace refers to few stacks many times.
     pub(super) fn keep_stack(
         &mut self,
         value: &Value,
@@ -81,8 +82,8 @@ impl Pickle {
     }
 }
 
-/// Returns the value itself, or the value that its number refers to. No entry of the table is
-/// itself a number.
+/// Returns the value itself, or the shared value that its number refers to. A value in the table is
+/// never itself a number.
 fn resolve<'a>(value: &'a Value, shared: &'a [Value]) -> &'a Value {
     match value {
         Value::Shared(number) => {
@@ -92,7 +93,8 @@ fn resolve<'a>(value: &'a Value, shared: &'a [Value]) -> &'a Value {
     }
 }
 
-/// Returns the stack of a list of frames, or `None` if the value is not such a list.
+/// Returns the stack that a list of frames represents, or `None` if the value is not a list of
+/// frames.
 fn stack_of(
     value: &Value,
     shared: &[Value],

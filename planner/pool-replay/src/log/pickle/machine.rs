@@ -1,5 +1,5 @@
 //! The stack machine that executes a pickle. Limits on the depth of nesting, on the number of lists
-//! and dictionaries, and on the memo bound the memory that a few bytes can demand.
+//! and dictionaries, and on the memo bound the memory that a small file can demand.
 
 use std::collections::{HashMap, HashSet};
 use std::io::{BufRead, Seek, SeekFrom};
@@ -14,16 +14,16 @@ use super::value::{Entry, Field, Value};
 
 /// The maximum depth of nested lists and dictionaries.
 const MOST_DEPTH: u8 = 64;
-/// The maximum number of lists and dictionaries. An empty one takes one byte in the file and 48
-/// bytes here.
+/// The maximum number of lists and dictionaries. An empty list or dictionary takes one byte in the
+/// file and 48 bytes in memory.
 const MOST_CONTAINERS: u64 = 1 << 25;
 /// The maximum number of values on the stack that are not yet in a list.
 const MOST_STACK: u64 = 1 << 25;
 /// The maximum number of memo entries that are fetched.
 const MOST_FETCHED: u64 = 1 << 24;
 
-/// Returns the numbers of the memo entries that are fetched anywhere. This first pass also refuses
-/// invalid pickles.
+/// Returns the numbers of all memo entries that the pickle fetches. This first pass over the pickle
+/// also refuses invalid pickles.
 fn fetched(source: &mut impl BufRead) -> Result<HashSet<u32>, LogError> {
     let mut scanner = Scanner::new(source);
     let mut numbers = HashSet::new();
@@ -42,11 +42,11 @@ fn fetched(source: &mut impl BufRead) -> Result<HashSet<u32>, LogError> {
     }
 }
 
-/// The number in the first pickle of a file that `torch.save` wrote before it used archives.
+/// The start of a file that `torch.save` wrote before it used archives.
 const LEGACY: &[u8] = b"\x80\x02\x8a\x0al\xfc\x9cF\xf9 j\xa8P\x19.";
 
-/// Skips the three pickles at the beginning of such a file: the number, a version, and properties
-/// of the machine.
+/// Skips the three pickles at the beginning of a legacy file, which contain the magic number, a
+/// version, and properties of the machine.
 fn skip_legacy(source: &mut impl BufRead) -> Result<(), LogError> {
     if !source.fill_buf()?.starts_with(LEGACY) {
         return Ok(());
@@ -176,7 +176,7 @@ impl<'a> Machine<'a> {
         self.push(value.ok_or(PickleError::Memo { number })?)
     }
 
-    /// Stores the top of the stack under a number, if this number is ever fetched.
+    /// Stores the top of the stack under a number, if the pickle ever fetches this number.
     fn put(&mut self, number: u32) -> Result<(), PickleError> {
         self.memoized = self.memoized.wrapping_add(1);
         let shared = &mut self.pickle.shared;
@@ -268,7 +268,7 @@ impl<'a> Machine<'a> {
         Ok(())
     }
 
-    /// Sets keys of the dictionary on top. Keys and values alternate.
+    /// Sets keys of the dictionary on top. The values in `pairs` are alternately keys and values.
     fn set(&mut self, name: &'static str, pairs: Vec<Value>) -> Result<(), PickleError> {
         if pairs.len() % 2 == 1 {
             return Err(PickleError::Stack { name });
@@ -279,7 +279,7 @@ impl<'a> Machine<'a> {
             let Some(field) = Field::of(key) else { continue };
             self.set_field(name, field, value)?;
         }
-        // A dictionary is required even if no key is stored.
+        // A dictionary is required even if none of the keys is stored.
         match self.top(name)? {
             Value::Dict(_) | Value::Entry(_) => Ok(()),
             _ => Err(PickleError::Stack { name }),
@@ -338,7 +338,7 @@ fn set_entry(entry: &mut Entry, field: Field, value: &Value, stack: Stack) {
     }
 }
 
-/// Returns the depth of a container after a value of `inner` levels is added to it.
+/// Returns the depth of a container after a value with `inner` levels has been added to it.
 fn deeper(depth: u8, inner: u8) -> Result<u8, PickleError> {
     let depth = depth.max(inner.saturating_add(1));
     at_most("levels of nesting", depth.into(), MOST_DEPTH.into())?;

@@ -1,15 +1,15 @@
-//! A pickle reader that only builds data. Opcodes that import or call anything are refused, with
-//! their names, and nothing is ever executed.
+//! A pickle reader that only builds data. Opcodes that import or call anything are refused, and the
+//! error names the opcode. Nothing is ever executed.
 //!
-//! A pickle is read twice. The first pass records which memo entries are ever fetched. These
-//! entries are the lists and dictionaries to which several references may exist. Only these lists
-//! and dictionaries are stored in a table, by number. All others have a single owner, so they
-//! cannot form a cycle, and their depth is known. An event of a trace is converted to a compact
-//! record as soon as its dictionary is filled. Of each dictionary, only the keys in [`Field`] are
-//! stored.
+//! A pickle is read twice. The first pass records which memo entries are ever fetched, because
+//! several references may exist to the lists and dictionaries in these entries. Only lists and
+//! dictionaries with several references are stored in a table, by number. All other lists and
+//! dictionaries have a single owner, so they cannot form a cycle, and their depth is known. An
+//! event of a trace is converted to a compact record as soon as its dictionary is filled. Of each
+//! dictionary, only the keys in [`Field`] are stored.
 //!
 //! The memory for the stored data is proportional to the size of the file, and limits bound the
-//! memory that a few bytes can demand.
+//! memory that a small file can demand.
 
 mod data;
 mod error;

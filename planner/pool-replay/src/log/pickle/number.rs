@@ -1,4 +1,5 @@
-//! The integers in a pickle of a snapshot. They have 64 bits, and every larger number is an error.
+//! The integers in a pickle of a snapshot. All integers have at most 64 bits, and a larger number
+//! is an error.
 
 use std::fmt;
 
@@ -12,7 +13,7 @@ pub(crate) enum Number {
     NotInteger,
     /// A signed 64-bit integer.
     Int(i64),
-    /// An integer from 2^63 to 2^64 - 1.
+    /// An integer between 2^63 and 2^64 - 1.
     Large(u64),
     /// An integer that does not fit in 64 bits.
     Huge,
@@ -24,7 +25,8 @@ pub(crate) enum NumberError {
     Missing,
     NotInteger,
     Negative(i64),
-    /// The number needs more bits than the field has: 64, or 63 for a signed field.
+    /// The number needs more bits than the field has. A field has 64 bits, or 63 bits if it is
+    /// signed.
     TooLarge(u32),
 }
 
@@ -62,7 +64,7 @@ impl Number {
         }
     }
 
-    /// Returns the number if it is from 0 to 2^64 - 1.
+    /// Returns the number if it lies between 0 and 2^64 - 1.
     pub(crate) fn unsigned(self) -> Result<u64, NumberError> {
         match self {
             Self::Int(number) => u64::try_from(number).map_err(|_| NumberError::Negative(number)),
@@ -73,7 +75,7 @@ impl Number {
         }
     }
 
-    /// Returns the number if it is from -2^63 to 2^63 - 1.
+    /// Returns the number if it lies between -2^63 and 2^63 - 1.
     pub(crate) fn signed(self) -> Result<i64, NumberError> {
         match self {
             Self::Int(number) => Ok(number),
@@ -98,7 +100,7 @@ impl Number {
 mod tests {
     use super::Number;
 
-    /// Integers of every length are read as Python's `int.from_bytes` reads them.
+    /// Integers of every length are read in the same way as by Python's `int.from_bytes`.
     #[test]
     fn integers_of_every_length() {
         let of = Number::from_le_bytes;

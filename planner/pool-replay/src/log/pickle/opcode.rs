@@ -106,7 +106,7 @@ const ALL: [Opcode; 45] = {
 };
 
 impl Opcode {
-    /// Returns the opcode of a byte.
+    /// Returns the opcode that a byte represents.
     pub(crate) fn of(byte: u8) -> Result<Self, PickleError> {
         if let Some(&opcode) = ALL.iter().find(|&&opcode| opcode as u8 == byte) {
             return Ok(opcode);

@@ -13,7 +13,7 @@ const MOST_TEXT: u64 = 1 << 24;
 /// The argument of an opcode.
 #[derive(Debug, Eq, PartialEq)]
 pub(super) enum Argument<'a> {
-    /// No argument, or a value that no snapshot needs, such as a float or bytes.
+    /// The opcode has no argument, or an argument that no snapshot needs, such as a float or bytes.
     Nothing,
     /// An integer.
     Int(Number),
@@ -71,7 +71,8 @@ impl<'a, R: BufRead> Scanner<'a, R> {
                 self.long(length.into())?
             }
             Opcode::Long4 => {
-                // A negative length is read as a very large one, which exceeds any file.
+                // A negative length is read as a very large length, which exceeds the size of any
+                // file.
                 let length = u32::from_le_bytes(self.bytes()?);
                 self.long(length.into())?
             }
@@ -132,7 +133,7 @@ impl<'a, R: BufRead> Scanner<'a, R> {
         }
     }
 
-    /// Reads an integer of `length` bytes, little-endian, in two's complement.
+    /// Reads an integer of `length` bytes in little-endian two's complement.
     fn long(&mut self, length: u64) -> Result<Argument<'static>, LogError> {
         let mut bytes = [0; 255];
         let Some(bytes) = usize::try_from(length).ok().and_then(|length| bytes.get_mut(..length))
@@ -150,7 +151,8 @@ impl<'a, R: BufRead> Scanner<'a, R> {
             return Err(self.wrong(PickleError::TooMany { what, limit: MOST_TEXT }));
         }
         self.text.clear();
-        // Memory is allocated for the bytes that exist, not for the length that the pickle states.
+        // Memory is allocated only for bytes that exist, and not for the length that the pickle
+        // states.
         let read = self.source.by_ref().take(length).read_to_end(&mut self.text)? as u64;
         self.at += read;
         if read < length {

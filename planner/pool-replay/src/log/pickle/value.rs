@@ -3,8 +3,8 @@
 use super::super::frames::{Frames, Stack, Text};
 use super::number::Number;
 
-/// A key in a snapshot whose value is stored. In a [`Frames`], the texts of these keys come first,
-/// in this order.
+/// A key in a snapshot whose value is stored. The texts of these keys are the first texts in a
+/// [`Frames`], in the order of this enum.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 #[repr(u32)]
 pub(crate) enum Field {
@@ -61,7 +61,7 @@ impl Field {
         FIELDS.iter().find(|(field, _)| *field == self).map_or("", |(_, name)| name)
     }
 
-    /// Returns the key with a text, if its values are stored.
+    /// Returns the key with the given text, if its values are stored.
     pub(super) fn of(text: Text) -> Option<Self> {
         let at = usize::try_from(text.0).ok()?;
         FIELDS.get(at).map(|&(field, _)| field)
@@ -71,12 +71,13 @@ impl Field {
 /// A value on the stack, in a list or in a dictionary.
 #[derive(Debug, Default)]
 pub(crate) enum Value {
-    /// A value that no snapshot needs: `None`, a boolean, a float or bytes.
+    /// A value that no snapshot needs, such as `None`, a boolean, a float or bytes.
     #[default]
     Nothing,
     Int(Number),
     Text(Text),
-    /// A list or dictionary to which several references exist, by its number in the table.
+    /// A list or dictionary to which several references exist. The number is its index in the
+    /// table.
     Shared(u32),
     /// A list, tuple or set.
     List(Box<List>),
@@ -116,8 +117,8 @@ impl Value {
 #[derive(Debug, Default)]
 pub(crate) struct List {
     pub(crate) items: Vec<Value>,
-    /// The items of a list that contains only trace entries. There may be many of them. `items` is
-    /// then empty.
+    /// The items of a list that contains only trace entries. A trace may contain many entries. If
+    /// `entries` is used, `items` is empty.
     pub(super) entries: Vec<Entry>,
     pub(super) depth: u8,
 }

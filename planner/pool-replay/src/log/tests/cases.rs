@@ -63,7 +63,7 @@ fn numbers_that_do_not_fit_are_errors() {
         assert_eq!(message(&entry(&numbers)), format!("device_traces[0][0]: {expected}"));
     }
     assert_eq!(message(&entry(&[("size", b"K\x08")])), "device_traces[0][0]: addr is missing");
-    // The same holds for the line of a frame, and for a segment.
+    // The line of a frame and a segment are treated in the same way.
     let frame =
         [b"](}(\x8c\x08filename\x8c\x01f\x8c\x04name\x8c\x01g\x8c\x04line", &huge[..], b"ue"];
     let frames = frame.concat();
@@ -101,7 +101,7 @@ fn archive(files: &[(&str, &[u8])], method: u16) -> Vec<u8> {
         };
         bytes.extend(b"PK\x03\x04");
         shared(&mut bytes);
-        // PyTorch pads the header with an extra field, so that tensors are aligned.
+        // PyTorch pads the header of a file with an extra field, so that tensors are aligned.
         bytes.extend([&short(7)[..], name.as_bytes(), b"FB\x03\0ZZZ", content].concat());
         directory.extend(b"PK\x01\x02\x14\0");
         shared(&mut directory);
@@ -162,14 +162,14 @@ fn archives_of_torch_save() {
             .contains("no data.pkl of torch.save in it, but a.txt")
     );
     assert!(message(archive(&files, 8)).contains("data.pkl is compressed"));
-    // Before it used archives, `torch.save` wrote three pickles of its own before the data.
+    // Before `torch.save` used archives, it wrote three pickles of its own before the data.
     let magic = b"\x80\x02\x8a\x0al\xfc\x9cF\xf9 j\xa8P\x19.";
     let legacy = [&magic[..], b"\x80\x02M\xe9\x03.", b"\x80\x02}q\0.", &data].concat();
     assert_eq!(opened(legacy).unwrap(), expected);
 }
 
-/// The owner of a buffer is a line in a program, otherwise an operator, otherwise the innermost
-/// frame.
+/// The owner of a buffer is a line in a program. If there is none, the owner is an operator, or
+/// else the innermost frame.
 #[test]
 fn owners_of_buffers() {
     let owner = |frames: &[(&str, i64, &str)]| {
@@ -206,8 +206,8 @@ fn part(text: &str, selection: &Selection) -> Vec<(Action, Place, u64)> {
     events
 }
 
-/// For every part, the buffers that are live at its end are the same as in a naive reader of the
-/// whole log at that point.
+/// Parts of a log are compared with a naive reader of the whole log. At the end of each part, the
+/// live buffers must be the same.
 #[test]
 fn parts_of_a_log() {
     let mut text = String::new();

@@ -51,8 +51,8 @@ fn samples() -> [(Format, Vec<u8>); 10] {
     ]
 }
 
-/// Every prefix is either read or refused with a typed error. Every prefix of a pickle is refused,
-/// at its end.
+/// Every prefix is either read or refused with a typed error. A prefix of a pickle is always
+/// refused at its end.
 #[test]
 fn truncated_at_every_byte() {
     for (format, sample) in samples() {
@@ -60,7 +60,7 @@ fn truncated_at_every_byte() {
         for length in 0..sample.len() {
             let outcome = events_from(&sample[..length], Some(format));
             if format == Format::Pytorch {
-                // The other prefixes end at a line end, or within a line.
+                // The prefixes of all other formats end at a line end, or within a line.
                 let error = pool_plan::error_chain(&outcome.unwrap_err());
                 assert!(error.ends_with("the file ends here, before the pickle does"), "{error}");
             }
@@ -87,8 +87,8 @@ impl Seek for Failing {
     }
 }
 
-/// If a file cannot be read from some byte on, the result is a read error. It never looks like the
-/// end of the file.
+/// If a file can only be read up to some byte, the result is a read error. The error is never
+/// mistaken for the end of the file.
 #[test]
 fn files_that_cannot_be_read_on() {
     for (format, sample) in samples() {
@@ -102,7 +102,7 @@ fn files_that_cannot_be_read_on() {
     }
 }
 
-/// A reader terminates for all changes, removals and repetitions of bytes.
+/// A reader terminates, whatever bytes are changed, removed or repeated.
 #[test]
 fn mutations_never_panic() {
     let cases = std::env::var("POOL_TEST_CASES").ok().and_then(|text| text.parse().ok());

@@ -172,7 +172,7 @@ fn tflite_plan() {
         (free, 0, 8, Some(4)),
     ];
     assert_eq!(told(TFLITE), expected);
-    // The same plan occurs twice, because it is printed again when buffers are added.
+    // The plan occurs twice, because it is printed again when buffers are added.
     assert_eq!(told(&format!("{TFLITE}{TFLITE}")), expected);
     for (from, to, expected) in [
         ("size=20", "size=-2", "line 3: size=-2 is below 0"),
@@ -223,7 +223,7 @@ fn xla_buffer_assignment() {
 }
 
 /// A log that contains foreign lines is read if its format is given. A line that looks like an
-/// event but is not a valid one is never skipped.
+/// event but is invalid is never skipped.
 #[test]
 fn rmm_among_other_lines() {
     let text = "26/01/01 14:21:19 INFO Init: size = 30000.0 MB, gpuId 0\n\
@@ -258,7 +258,7 @@ fn nearest_formats_are_named() {
     assert!(!message(b"hello\n").contains("nearest"));
 }
 
-/// A single CR also ends a line, and is counted accordingly.
+/// A single CR also ends a line, and is counted as a line end.
 #[test]
 fn lines_that_end_with_a_carriage_return() {
     let unix = "Thread,Time,Action,Pointer,Size,Stream\n\n1,1:1:1.1,allocate,0x10,8,0\n1,1:1:1.1,grow,0x10,8,0\n";

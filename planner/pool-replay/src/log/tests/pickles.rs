@@ -45,7 +45,8 @@ impl Pickler {
     }
 }
 
-/// Creates a pickle with two events, a buffer from before them, shared frames, and unused keys.
+/// Creates a pickle with two events, a buffer that was allocated before them, shared frames, and
+/// unused keys.
 pub(super) fn snapshot() -> Vec<u8> {
     let new = Pickler::new(4).op(b'}').op(b'(');
     let frames = new.text("unused").op(b']').put(7).op(b'}').put(8).op(b'(').text("filename");
@@ -148,8 +149,8 @@ fn pickles_that_ask_for_too_much() {
     let both =
         Pickler::new(4).op(b']').put(0).op(b']').put(1).get(0).op(b'a').op(b'a').get(1).op(b'.');
     assert_eq!(message(&both.0), "segments[0]: no dictionary");
-    // Each list contains the previous list ten times. If they were copied, this would yield 10^60
-    // lists.
+    // Each list contains the previous list ten times. If the lists were copied, there would be
+    // 10^60 lists.
     let mut laughs = Pickler::new(4).op(b']').put(0);
     for level in 1..60 {
         laughs = laughs.op(b']').put(level).op(b'(');
