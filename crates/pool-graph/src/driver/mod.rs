@@ -7,9 +7,9 @@
 //!
 //! 1. **Streams are live** while the `Arc` or the `Origin` that owns them is borrowed. The stream's
 //!    context is current on the calling thread, because a session binds the context before the
-//!    capture begins. No captured stream is a default stream, because CUDA cannot capture the
-//!    legacy default stream. The handle of a captured stream therefore identifies the same stream
-//!    in every context.
+//!    capture begins. No captured stream is a default stream, because a default stream cannot take
+//!    part in a capture. The handle of a captured stream therefore identifies the same stream in
+//!    every context.
 //! 2. **Output variables outlive the call** that writes to them, because they are local variables.
 //! 3. **Handles of nodes and graphs** come from the driver, and are used only while the graph
 //!    exists.

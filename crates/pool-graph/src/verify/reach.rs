@@ -16,9 +16,9 @@
 //! source, so they can be omitted. A pass therefore finds exactly the paths that start at its
 //! sources.
 //!
-//! A path must lead either to any node of a set or to all nodes of a set. The union or the
-//! intersection of the masks in the set answers this question for all sources of a pass at once.
-//! Even a large set is therefore read only once in each pass.
+//! A path must lead either to any node of a set or to all nodes of a set. For all sources of a pass
+//! at once, the verifier computes the union or the intersection of the masks in the set. Even a
+//! large set is therefore read only once in each pass.
 
 use super::order::Order;
 
