@@ -47,7 +47,7 @@
 
 #![cfg_attr(docsrs, feature(doc_cfg))]
 
-// Layers: the list below names the modules that each module may import. `cargo xtask imports`
+// Layering: the list below names the modules that each module may import. `cargo xtask imports`
 // checks this list, and `cargo xtask imports --list` prints it.
 //
 // base, verify: nothing

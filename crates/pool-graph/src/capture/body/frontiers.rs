@@ -1,7 +1,7 @@
 //! The last nodes of a capture's streams after the capture's own work. If any other code enqueues
 //! work on these streams, even with a safe call of another library, this work becomes a node of the
-//! graph. Nobody guarantees that the memory of such a node stays valid. This module detects such
-//! work, and the capture then fails.
+//! graph. No caller has promised that the memory of such a node stays valid. This module detects
+//! such work, and the capture then fails.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! The work of scopes and lent views on one stream, as far as the account can observe it.
+//! The work of scopes and lent views on one stream. The account records this work only as a whole.
 
 use super::call_site::CallSite;
 
