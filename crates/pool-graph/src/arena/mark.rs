@@ -31,8 +31,9 @@ impl<M: MemorySource> CudaArena<M> {
         Ok(ArenaMark(copy(|| self.shared().book.lock())?))
     }
 
-    /// Creates a mark whose regions start after the bytes that were used before the session. Such a
-    /// mark is for a graph that never runs concurrently with the arena's other graphs.
+    /// Creates a mark whose regions start after the bytes that were used before the session. This
+    /// mark is suitable only for a graph that never runs concurrently with the arena's other
+    /// graphs.
     pub(crate) fn mark_anew(
         &self,
         given: &ArenaMark,

@@ -11,9 +11,9 @@ use crate::base::bytes::{Bytes, row};
 pub struct ArenaStats {
     /// The size of the arena's buffer in bytes.
     pub capacity_bytes: u64,
-    /// The number of bytes before the next region that is allocated without a planned offset.
+    /// The offset in bytes at which the next region without a planned offset is allocated.
     pub used_bytes: u64,
-    /// The number of bytes that are available after the used bytes.
+    /// The number of bytes between the used bytes and the end of the arena.
     pub remaining_bytes: u64,
     /// The end of the highest region that was allocated, as an offset in bytes.
     pub high_water_bytes: u64,
@@ -28,8 +28,8 @@ pub struct ArenaStats {
     pub live_regions: u64,
     /// The number of regions that were allocated.
     pub allocations: u64,
-    /// The number of deallocations of addresses without a live region. This number covers the
-    /// arena's whole lifetime.
+    /// The number of deallocations, over the arena's whole lifetime, whose address was not the
+    /// start of a live region.
     pub foreign_deallocations: u64,
     /// The number of times that a linear arena has moved its offset back.
     pub rewinds: u64,

@@ -1,5 +1,5 @@
-//! Arenas that are installed on streams, for captures without a session. Library code that receives
-//! only a stream can look up the arena of its capture.
+//! Arenas that are installed on streams. Library code that receives only a stream can look up the
+//! arena for its capture, even if the capture has no session.
 
 use std::sync::Arc;
 

@@ -1,10 +1,11 @@
 //! The chunks that the pool has received from its source, in the order in which they were added.
 //!
-//! A chunk that was added after the pool's creation is called *grown*. After a reset, a grown chunk
-//! without leased blocks sleeps, which means that no block is allocated from it. When the pool
-//! grows again, it wakes a sleeping chunk first. A reset therefore returns a pool to the state in
-//! which it was created. If the same requests follow, the pool finds the same free regions, grows
-//! at the same points and receives the same chunks.
+//! A chunk that was added after the pool's creation is called *grown*. A reset puts a grown chunk
+//! without leased blocks to sleep, which means that no block is allocated from the chunk until the
+//! pool grows again. When the pool grows, it wakes a sleeping chunk before it requests memory from
+//! the source. A reset therefore returns a pool to the state in which it was created. If the same
+//! requests follow, the pool finds the same free regions, grows at the same points and receives the
+//! same chunks.
 //!
 //! The chunks that are being returned to the source form a linked list through their slots. The
 //! caller stores the head of this list, so releasing a chunk allocates nothing.
@@ -21,8 +22,8 @@ const NONE: u32 = u32::MAX;
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Chunk {
     pub(super) piece: Piece,
-    /// The requested size in bytes before the maximum or the source limited it. The chunk itself
-    /// may be smaller.
+    /// The number of bytes that the pool would have requested for the chunk without a maximum. The
+    /// chunk itself may be smaller.
     pub(super) wanted: u64,
     /// The position of the chunk in the order in which chunks were added.
     age: u64,

@@ -1,8 +1,8 @@
 //! The index of free regions for best-fit allocation. The index stores one list for each exact
-//! size, and a [`Bitmap`] of the sizes whose lists are not empty. It can therefore find the
+//! size, and a [`Bitmap`] of the sizes whose lists are not empty. The index can therefore find the
 //! smallest suitable region without searching all regions. Free regions that are larger than a
-//! chunk are rare, and a sorted list stores them. The capacity of this list is reserved for the
-//! maximum number of such regions.
+//! chunk are rare, so a single sorted list stores all of them. The capacity of the sorted list is
+//! reserved for the maximum number of such regions.
 //!
 //! If several regions have the same size, the index returns the newest of them first.
 

@@ -1,5 +1,5 @@
-//! The state of a pool, which records the owner of every byte. The state is plain data. It contains
-//! no lock and never calls a source. Capacity for its lists is reserved before each call
+//! The state of a pool, which records the owner of every byte. The state is plain data, contains no
+//! lock, and never calls a source. Capacity for the lists of the state is reserved before each call
 //! ([`MissingRoom`](super::missing_room::MissingRoom)), so a call allocates nothing.
 //!
 //! If an allocation needs memory from the source, [`Book::step`] returns an [`AllocationStep`]. The

@@ -2,7 +2,7 @@
 //! it added, which is identified by its kind and addresses. A scope owns kernel launches, and fills
 //! and copies that access only the graph's own memory. The caller of `enqueue` owns all nodes of
 //! the enqueued work. A node without an owner was added without using the capture, for example by
-//! another thread. In this case, the graph is refused.
+//! another thread. The check refuses a graph with such a node.
 
 use std::collections::HashMap;
 
@@ -32,10 +32,10 @@ struct Nodes<'a> {
     names: Vec<Vec<(u64, u64)>>,
     /// The number of the span that owns each node, or `None` if no owner has been found yet.
     claimed: Vec<Option<usize>>,
-    /// The first span that contains each node. A span that began after the end of that span cannot
-    /// own the node.
+    /// For each node, the first span that contains the node. A span that began after the end of
+    /// that span cannot own the node.
     came: Vec<Option<usize>>,
-    /// The last span whose search has visited each node.
+    /// For each node, the last span for which the node was visited.
     seen: Vec<Option<usize>>,
 }
 

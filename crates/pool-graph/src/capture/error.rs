@@ -36,8 +36,8 @@ pub enum CaptureError {
     #[error(transparent)]
     ArenaPlan(#[from] ArenaPlanError),
     /// Two temporaries share bytes, but the captured graph may use one of them before it has
-    /// finished with the other. Their offsets come from a plan for a different body or a different
-    /// order.
+    /// finished with the other. This happens if their offsets come from a plan for a different body
+    /// or a different order.
     #[error(
         "{first} and {second} share bytes, but the graph may still use one of them when the other is acquired: \
          make a stream `wait` before that, or plan with a probe of this body"
@@ -142,8 +142,8 @@ pub enum CaptureError {
         "a scope is open on stream {stream} of the session: call `scope()` on that scope, or end it first"
     )]
     ScopeOpen {
-        /// The index of the stream in the session. The session's first stream has the index 0, and
-        /// its first branch has the index 1.
+        /// The index of the stream in the session, where 0 is the first stream and 1 is the first
+        /// branch.
         stream: usize,
     },
     /// The memory is lent to device views or to a scope between replays. A capture cannot observe
@@ -278,9 +278,9 @@ pub enum CaptureError {
     /// [mode](crate::CaptureMode) forbids.
     ///
     /// If the call that invalidated the capture returned an error, and the body returns this error,
-    /// the capture fails with the same error. The text of that error names the cause. In all other
-    /// cases, the driver does not report which call was responsible. The text of `Invalidated`
-    /// therefore lists all possible calls, with advice for each call.
+    /// the capture fails with the same error and its text names the cause. In all other cases, the
+    /// driver does not report which call was responsible. The text of `Invalidated` therefore lists
+    /// all possible calls, with advice for each call.
     #[error(
         "the capture was invalidated while its body ran, by one of these: {}",
         PossibleCauses { mode: *mode, event_tracking: *event_tracking }
@@ -291,8 +291,8 @@ pub enum CaptureError {
         /// `true` if cudarc tracks events in the capture's context.
         event_tracking: bool,
     },
-    /// The state of the crate is contradictory. This error is caused by a bug in `pool-graph` and
-    /// not by the caller.
+    /// The state of the crate is contradictory, which is caused by a bug in `pool-graph` and not by
+    /// the caller.
     #[error("this is a bug in pool-graph, please report it: {found}")]
     Internal {
         /// A description of the contradiction.

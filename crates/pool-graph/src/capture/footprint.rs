@@ -1,5 +1,5 @@
-//! The memory that a graph's temporaries require, and a plan for this memory. Both are computed
-//! before any device memory is allocated.
+//! The memory that a graph's temporaries require, and a plan for this memory. The footprint and the
+//! plan are computed before any device memory is allocated.
 
 use std::fmt;
 
@@ -55,8 +55,8 @@ impl fmt::Display for Footprint {
     }
 }
 
-/// The plan that results from a dry run of a body. It contains the memory that the body requires
-/// and the offset of each temporary.
+/// The plan that results from a dry run of a body. A probe contains the memory that the body
+/// requires and the offset of each temporary.
 ///
 /// [`CaptureSession::probe`](crate::CaptureSession::probe) creates a probe without calling the
 /// driver and without allocating device memory. A capture that is created [from a
@@ -158,9 +158,9 @@ impl Probe {
         self.footprint
     }
 
-    /// Returns a record of the body's temporaries, which can be written to a file for `pool-plan`.
-    /// The record contains the order of the temporaries, their plan, and the calls that allocated
-    /// them. Returns `None` if the body allocates no temporaries.
+    /// Returns a record that describes the body's temporaries and can be written to a file for
+    /// `pool-plan`. The record contains the order of the temporaries, their plan, and the calls
+    /// that allocated them. Returns `None` if the body allocates no temporaries.
     ///
     /// The record does not contain blocks that a lease keeps, because the plan does not assign
     /// offsets to them.
@@ -192,9 +192,9 @@ impl Probe {
         Self { divergence, ..self }
     }
 
-    /// Returns the size in bytes of an arena that can follow the plan. The result is at least the
-    /// size of one region. If the probe belongs to a [ladder](crate::CaptureSession::probe_ladder),
-    /// the arena is large enough for every member of the ladder.
+    /// Returns the size in bytes of an arena that can follow the plan, which is at least the size
+    /// of one region. If the probe belongs to a [ladder](crate::CaptureSession::probe_ladder), the
+    /// arena is large enough for every member of the ladder.
     #[must_use]
     pub fn arena_bytes(&self) -> u64 {
         self.ladder_bytes.max(GRANULE)

@@ -19,9 +19,9 @@ use super::resources::SessionResources;
 use super::sharing::Shares;
 use crate::driver::{Executable, Graph};
 
-/// The objects of a graph that has been dropped, or that an update has replaced. They are dropped
-/// in the order of their declaration. Only the driver's handles must wait until other captures have
-/// ended. Memory and blocks are released as soon as no run uses them.
+/// The objects of a graph that has been dropped, or that an update has replaced. The objects are
+/// dropped in the order of their declaration. Only the driver's handles must wait until other
+/// captures have ended. Memory and blocks are released as soon as no run uses them.
 #[derive(Debug)]
 #[expect(dead_code, reason = "most of it is kept for the order of its destructors alone")]
 pub(crate) struct GraphLeftovers {
@@ -59,8 +59,8 @@ impl Resource for GraphLeftovers {
         None
     }
 
-    /// Waits for the graph's runs. After that, the objects are dropped together with this value,
-    /// and each of them is destroyed immediately or later.
+    /// Waits for the graph's runs. The objects are dropped together with this value, and each of
+    /// them is destroyed immediately or later.
     unsafe fn give_back(&mut self) -> Result<(), CudaError> {
         if let Some(resources) = &self.resources {
             resources.come_to_rest()?;

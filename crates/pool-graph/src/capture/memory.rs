@@ -14,7 +14,7 @@ use crate::base::block::GraphMemoryBlock;
 use crate::lease::Lease;
 use crate::source::DeviceMemory;
 
-/// The memory of a graph's nodes. It consists of leases, owned memory, and an arena that only
+/// The memory of a graph's nodes, which consists of leases, owned memory, and an arena that only
 /// graphs on the same stream share.
 #[derive(Debug)]
 pub(crate) struct GraphMemory {
@@ -24,7 +24,7 @@ pub(crate) struct GraphMemory {
     pub(crate) arena: Arc<OwnArena>,
 }
 
-/// The memory that a session keeps, except for an arena.
+/// The memory that a session keeps, not including an arena.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Kept<'k> {
     pub(crate) leases: &'k [Lease],
@@ -102,11 +102,11 @@ impl GraphMemory {
 }
 
 /// Memory that a graph keeps and that [`CapturedGraph::read`](crate::CapturedGraph::read) can read.
-/// It is a block of a pool, an [`OwnedSlice`], or an [`OwnedSliceMut`].
+/// The trait is implemented for blocks of a pool, for [`OwnedSlice`], and for [`OwnedSliceMut`].
 pub trait KeptMemory: sealed::KeptMemory {}
 
 /// Memory that a graph keeps and that [`CapturedGraph::write`](crate::CapturedGraph::write) can
-/// write to. It is a block of a pool, or an [`OwnedSliceMut`].
+/// write to. The trait is implemented for blocks of a pool, and for [`OwnedSliceMut`].
 pub trait KeptMemoryMut: KeptMemory {}
 
 /// The identity of memory that a graph keeps.
@@ -150,9 +150,10 @@ impl<T> sealed::KeptMemory for OwnedSliceMut<T> {
     }
 }
 
-/// Checks by ID that a lease contains this block. A stale `GraphMemoryBlock` may have an address
-/// within another leased block, so comparing addresses would not be sufficient. A block of another
-/// device may also be leased, but work on the streams of this context cannot use it.
+/// Checks that a lease contains this block, by comparing block IDs. A stale `GraphMemoryBlock` may
+/// have an address within another leased block, so comparing addresses would not be sufficient. A
+/// block of another device may also be leased, but work on the streams of this context cannot use
+/// it.
 pub(crate) fn check_block(
     leases: &[Lease],
     block: &GraphMemoryBlock,
@@ -180,7 +181,7 @@ pub(crate) struct OwnArena {
     /// `true` while a scope between replays uses the arena's memory. The lock is usually held only
     /// to read or change this flag. A launch holds the lock until the driver call has returned.
     lent: Mutex<bool>,
-    // This field must be dropped after the arena's earlier state has been restored, so that other
+    // The claim must be dropped after the arena's earlier state has been restored, so that other
     // code never sees the state of the session.
     claim: ArenaClaim,
 }

@@ -1,4 +1,4 @@
-//! A session that has received its memory. It captures bodies and returns their graphs.
+//! A session that has received its memory, and can capture bodies and return their graphs.
 
 use std::error::Error;
 use std::fmt;
@@ -14,8 +14,8 @@ use super::setup::{CaptureSetup, Purpose};
 /// The second state of a session, which owns streams, leases and an arena.
 ///
 /// Capturing a body does not consume a `PreparedCapture`. If a body fails or panics, the next
-/// capture uses the same memory. After a successful capture, further graphs can be captured. All of
-/// these graphs run one after another on the same stream. They [share the
+/// capture uses the same memory. After a successful capture, further graphs can be captured. All
+/// graphs of a `PreparedCapture` run one after another on the same stream. These graphs [share the
 /// arena](crate::CaptureSession::beside), so they overwrite each other's temporaries. The arena and
 /// the leases are released when the `PreparedCapture` and all of its graphs have been dropped.
 ///
@@ -123,8 +123,8 @@ impl<S, E: fmt::Display> fmt::Display for FailedCapture<S, E> {
     }
 }
 
-// This implementation is not derived, because the derive macro supports `transparent` only for
-// types with a single field. A failed capture forwards the text and the source of its error.
+// The `Error` trait is not derived, because the derive macro supports `transparent` only for types
+// with a single field. A failed capture forwards the text and the source of its error.
 impl<S: fmt::Debug, E: Error> Error for FailedCapture<S, E> {
     fn source(&self) -> Option<&(dyn Error + 'static)> {
         self.error.source()

@@ -1,6 +1,6 @@
-//! The registry of all captures in progress in this process. It also contains the streams of
-//! graphs, and the arenas that sessions and graphs have claimed. Work that is enqueued on a stream
-//! during a capture would become part of the captured graph.
+//! The registry of all captures in progress in this process. The registry also contains the streams
+//! of graphs, and the arenas that sessions and graphs have claimed. Work that is enqueued on a
+//! stream during a capture would become part of the captured graph.
 //!
 //! The registry's lock is held only while its lists are searched or changed. Capacity is reserved
 //! before the lock is acquired, and removed entries are dropped after the lock has been released.
@@ -241,9 +241,9 @@ pub(crate) fn give_arena_back(address: u64) {
 /// Fails with [`CudaError::Capturing`] if the stream is being captured explicitly, or with the
 /// driver's error code. After an error, work may still be running on the stream.
 pub(crate) fn come_to_rest(runs_on: &RunStream, stream: &CudaStream) -> Result<(), CudaError> {
-    // Another iteration is necessary only if a session has reserved the stream and released it
-    // without waiting for its work. This happens if the session is refused. A refused session does
-    // not reserve the stream again, so the loop ends.
+    // Another iteration is necessary only if a session has reserved the stream but was refused, and
+    // has released the stream without waiting for its work. A refused session does not reserve the
+    // stream again, so the loop ends.
     loop {
         if let Some(_in_use) = StreamUse::begin(runs_on) {
             return rest(stream);

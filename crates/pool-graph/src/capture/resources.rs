@@ -1,5 +1,5 @@
-//! The resources that the graphs of a session share. They consist of the session's streams and the
-//! memory of the graphs' nodes.
+//! The resources that the graphs of a session share, which are the session's streams and the memory
+//! of the graphs' nodes.
 
 use std::sync::Arc;
 
@@ -58,7 +58,7 @@ impl SessionResources {
     ///
     /// # Errors
     ///
-    /// Returns the reason why the wait has failed. In this case, work may still be running on the
+    /// Returns the reason why the wait has failed. After an error, work may still be running on the
     /// stream.
     pub(crate) fn come_to_rest(&self) -> Result<(), CudaError> {
         come_to_rest(&self.runs_on, self.stream())

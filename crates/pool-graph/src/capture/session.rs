@@ -1,5 +1,5 @@
-//! A capture session that has not received its memory yet. It contains streams, a mode, and the
-//! blocks that its graph will keep.
+//! A capture session that has not received its memory yet. The session contains streams, a mode,
+//! and the blocks that its graph will keep.
 
 use std::sync::Arc;
 
@@ -114,14 +114,14 @@ impl CaptureSession {
         self
     }
 
-    /// Transfers memory that the caller has allocated to the session. Graphs can only read this
-    /// memory, so it is suitable for data such as weights. The graphs keep the memory alive, and
-    /// the body accesses it through [shared views](Capture::owned). Other owners of the `Arc` may
-    /// read the memory at the same time.
+    /// Moves the caller's memory into the session, for graphs that only read this memory. Weights
+    /// of a neural network are an example. The graphs keep the memory alive, and the body accesses
+    /// it through [shared views](Capture::owned). Other owners of the `Arc` may read the memory at
+    /// the same time.
     ///
-    /// This call blocks the host until all work in the context has completed. All earlier writes
-    /// have therefore finished when a capture begins, regardless of whether cudarc tracks events.
-    /// If a stream of the context is being captured explicitly, this wait invalidates that capture.
+    /// `own` blocks the host until all work in the context has completed. All earlier writes have
+    /// therefore finished when a capture begins, regardless of whether cudarc tracks events. If a
+    /// stream of the context is being captured explicitly, this wait invalidates that capture.
     ///
     /// The memory is freed after the session and all its graphs have been dropped, as soon as no
     /// session is capturing.
@@ -165,9 +165,9 @@ impl CaptureSession {
         self.take(memory, false).map(OwnedSlice::new)
     }
 
-    /// Transfers memory that the caller has allocated to the session. Graphs can read and write
-    /// this memory, so it is suitable for state that each replay updates, such as a key-value
-    /// cache. The body accesses the memory through [views](Capture::owned_mut).
+    /// Moves the caller's memory into the session, for graphs that read and write this memory.
+    /// State that each replay updates, such as a key-value cache, is an example. The body accesses
+    /// the memory through [views](Capture::owned_mut).
     ///
     /// The session becomes the only owner of the memory. Between replays, [`CapturedGraph::read`]
     /// and [`CapturedGraph::write`] can access the memory. In all other respects, this method
@@ -192,7 +192,7 @@ impl CaptureSession {
     }
 
     /// Performs a dry run of the body, which records its temporaries and the order of their uses,
-    /// and plans their offsets. This call enqueues no work, allocates no device memory and does not
+    /// and plans their offsets. A dry run enqueues no work, allocates no device memory and does not
     /// call the driver. A capture that follows the resulting plan must perform the same steps.
     ///
     /// # Errors
@@ -225,8 +225,8 @@ impl CaptureSession {
     }
 
     /// Performs a dry run of the body for each state, and creates a plan for each dry run from a
-    /// single search. This method is useful for graphs that differ only in a length, such as a
-    /// ladder of bucket sizes. The probes are returned in the order of the states.
+    /// single search. A ladder is useful for graphs that differ only in a length, such as a bucket
+    /// size. The probes are returned in the order of the states.
     ///
     /// The planner searches for a plan of the member that requires the most memory. The other
     /// members use the same order of temporaries with their own sizes. Each plan is compared with

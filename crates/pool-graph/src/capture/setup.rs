@@ -1,5 +1,6 @@
-//! The setup that all captures of a session share. It runs a body and examines the resulting graph.
-//! The session's graphs keep the setup, because an update is another capture with the same setup.
+//! The setup that all captures of a session share. The setup runs a body and examines the resulting
+//! graph. The session's graphs keep the setup, because an update is another capture with the same
+//! setup.
 
 use std::collections::HashMap;
 use std::sync::Arc;

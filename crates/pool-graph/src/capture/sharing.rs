@@ -23,7 +23,7 @@ struct BlockUse {
     writes: bool,
 }
 
-/// A set of block uses. All of these uses end when the set is dropped.
+/// A set of block uses, which end when the set is dropped.
 #[derive(Debug, Default)]
 pub(crate) struct Shares(Vec<BlockUse>);
 

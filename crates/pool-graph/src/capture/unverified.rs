@@ -2,10 +2,10 @@
 //! the driver's handle. The modified graph is then read back by the same code that reads every
 //! graph.
 //!
-//! This module is public but hidden, because the tests that require a driver are in other packages.
-//! No other part of the API exposes the handle of a graph. A
+//! The `unverified` module is public but hidden, because the tests that require a driver are in
+//! other packages. No other part of the API exposes the handle of a graph. A
 //! [`CapturedGraph`](crate::CapturedGraph) is verified before it is created, and never exposes its
-//! handle. This module never instantiates the graph, so changes to the graph cannot access memory.
+//! handle. An unverified graph is never instantiated, so changes to the graph cannot access memory.
 //! Only unsafe driver calls can use the handle.
 
 use std::fmt;

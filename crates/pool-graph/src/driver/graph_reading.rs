@@ -1,5 +1,5 @@
-//! Queries to the driver about captures and graphs. They read the capture in progress on a stream,
-//! the nodes and edges of a graph, and the child graph of a node.
+//! Queries to the driver that read the capture in progress on a stream, the nodes and edges of a
+//! graph, and the child graph of a node.
 
 use std::ptr;
 
@@ -114,8 +114,8 @@ pub(crate) unsafe fn kind_of(node: sys::CUgraphNode) -> Result<NodeKind, CudaErr
     Ok(NodeKind::of_driver(kind))
 }
 
-/// Returns the child graph of a node. The result is the node's own graph and not a copy. It stays
-/// valid as long as the graph that contains the node.
+/// Returns the child graph of a node. The result is the node's own graph and not a copy. The child
+/// graph stays valid as long as the graph that contains the node.
 ///
 /// # Safety
 ///

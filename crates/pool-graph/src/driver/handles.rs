@@ -155,8 +155,8 @@ impl Executable {
     /// Instantiated Graphs"). With `CUDA_ERROR_GRAPH_EXEC_UPDATE_FAILURE` "the graph update was not
     /// performed" (driver API, `cuGraphExecUpdate`).
     ///
-    /// The inner error is a refusal by the driver. In this case, the driver did not perform the
-    /// update.
+    /// The inner error is a refusal by the driver. If the driver refuses an update, the executable
+    /// graph is unchanged.
     ///
     /// # Errors
     ///

@@ -72,8 +72,8 @@ struct End {
     height: usize,
 }
 
-/// Returns the memory that a fill writes. The driver API states in `CUDA_MEMSET_NODE_PARAMS`:
-/// "Pitch of destination device pointer. Unused if height is 1".
+/// Returns the memory that a fill writes. According to the driver API, `CUDA_MEMSET_NODE_PARAMS`
+/// contains the "pitch of destination device pointer", which is unused if the height is 1.
 pub(super) fn of_fill(
     fill: &sys::CUDA_MEMSET_NODE_PARAMS,
 ) -> Result<NamedMemory, UnreadableReason> {
@@ -132,9 +132,9 @@ pub(super) fn of_copy(
 /// The value of `CU_MEMORYTYPE_HOST`.
 const HOST: u32 = 1;
 
-/// Checks that memory of a `CUmemorytype` has addresses. This is true for host memory, device
-/// memory and unified memory. Unified memory may be the source or the target of a copy, and its
-/// address is in `srcDevice` or `dstDevice`.
+/// Checks that memory of a `CUmemorytype` has addresses. Host memory, device memory and unified
+/// memory have addresses, but CUDA arrays do not. Unified memory may be the source or the target of
+/// a copy, and its address is in `srcDevice` or `dstDevice`.
 fn check_type(kind: u32) -> Result<(), UnreadableReason> {
     match kind {
         HOST | 2 | 4 => Ok(()),
@@ -197,8 +197,8 @@ mod tests {
 
     use super::{NamedMemory, UnreadableReason, of_copy, of_fill};
 
-    /// Returns a copy from host to device memory. It copies two planes with two rows of eight bytes
-    /// each.
+    /// Returns a copy from host to device memory that consists of two planes with two rows of eight
+    /// bytes each.
     fn copy() -> sys::CUDA_MEMCPY3D {
         sys::CUDA_MEMCPY3D {
             srcXInBytes: 1,

@@ -201,8 +201,8 @@ fn forget_error_of_capture(context: &CudaContext) {
 impl Drop for StreamCapture {
     fn drop(&mut self) {
         if !self.ended {
-            // If the context cannot be made current, the attempt to end the capture fails. In this
-            // case, the driver ends the capture when the origin is destroyed.
+            // If the context cannot be made current, ending the capture fails, and the driver ends
+            // the capture when the origin is destroyed.
             let _unbound = bind(self.stream.context());
             drop(self.end_once());
         }

@@ -83,9 +83,8 @@ pub struct CUDAGraphMemoryPool<M: MemorySource = DeviceMemory> {
 pub struct Disposal {
     /// The number of bytes that were returned to the source.
     pub freed_bytes: u64,
-    /// The number of bytes that will be returned to the source later. This happens when their last
-    /// lease is dropped, when a request of another thread has ended, or when the driver performs a
-    /// deferred free.
+    /// The number of bytes that will be returned to the source later. Memory is returned later if
+    /// it is leased, if another thread is requesting it, or if the driver has deferred its free.
     pub kept_bytes: u64,
 }
 
@@ -182,8 +181,8 @@ impl<M: MemorySource> CUDAGraphMemoryPool<M> {
 
     /// Returns all chunks without blocks to the source, and returns the number of freed bytes. If
     /// the driver refuses to free a chunk, the free is retried later by
-    /// `Cuda::give_back_leftovers`. Such a chunk no longer belongs to the pool, but its bytes are
-    /// not included in the result.
+    /// `Cuda::give_back_leftovers`. A chunk whose free is deferred no longer belongs to the pool,
+    /// but its bytes are not included in the result.
     ///
     /// # Errors
     ///
@@ -193,11 +192,11 @@ impl<M: MemorySource> CUDAGraphMemoryPool<M> {
         Ok(self.shared.give_back(idle))
     }
 
-    /// Frees all memory that is not leased. After this call, all methods that return a `Result`
-    /// fail with [`GraphMemoryError::Disposed`](crate::GraphMemoryError::Disposed). Calling
-    /// `dispose` again has no effect.
+    /// Frees all memory that is not leased. After a call of `dispose`, all methods that return a
+    /// `Result` fail with [`GraphMemoryError::Disposed`](crate::GraphMemoryError::Disposed).
+    /// Calling `dispose` again has no effect.
     ///
-    /// Leased memory is freed when its last lease is dropped. Dropping a pool also disposes it.
+    /// Leased memory is freed when its last lease is dropped. Dropping a pool also disposes of it.
     pub fn dispose(&self) -> Disposal {
         let idle = self.shared.book.lock().dispose();
         let bytes = idle.bytes;
@@ -216,8 +215,8 @@ impl<M: MemorySource> CUDAGraphMemoryPool<M> {
         self.shared.book.lock().is_disposed()
     }
 
-    /// Returns the number of reserved bytes. This number includes memory that the pool owns, memory
-    /// that is being requested from the source, and memory that is being returned to the source.
+    /// Returns the number of reserved bytes, which includes memory that the pool owns, memory that
+    /// is being requested from the source, and memory that is being returned to the source.
     #[must_use]
     pub fn allocated_bytes(&self) -> u64 {
         self.shared.book.lock().reserved()
@@ -229,7 +228,8 @@ impl<M: MemorySource> CUDAGraphMemoryPool<M> {
         self.shared.book.lock().region_count()
     }
 
-    /// Returns the pool's statistics. This call examines every block while holding the pool's lock.
+    /// Returns the pool's statistics. Computing them examines every block while the pool's lock is
+    /// held.
     #[must_use]
     pub fn stats(&self) -> GraphPoolStats {
         let device = self.device();

@@ -43,7 +43,7 @@ pub unsafe trait MemorySource {
     ///
     /// # Errors
     ///
-    /// Returns an error if the source does not have enough memory. In this case, nothing is
+    /// Returns an error if the source does not have enough memory. After an error, nothing has been
     /// allocated.
     fn allocate(&self, bytes: u64) -> Result<u64, Self::Error>;
 

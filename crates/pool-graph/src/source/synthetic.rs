@@ -11,12 +11,12 @@ use crate::base::request::SOURCE_ALIGNMENT;
 
 use super::contract::MemorySource;
 
-/// The first address. Its alignment is exactly the minimum that a source must provide.
+/// The first address, whose alignment is exactly the minimum that a source must provide.
 const FIRST: u64 = 0x7f00_0000_0000 + SOURCE_ALIGNMENT;
 
-/// A [`MemorySource`] that returns addresses without real memory behind them. This source can
-/// enforce a limit, refuse allocations on request, and count calls. Clones share their limit, their
-/// requested refusals and their counts.
+/// A [`MemorySource`] that returns addresses without real memory behind them. A `SyntheticMemory`
+/// can enforce a limit, refuse allocations on request, and count calls. Clones share their limit,
+/// their requested refusals and their counts.
 ///
 /// The allocated ranges are adjacent, so an access past the end of a range hits the next range. An
 /// address is never reused.

@@ -14,7 +14,7 @@ pub enum LayoutViolation {
          one to the other"
     )]
     Unordered {
-        /// The index of the first region. This index is lower than `second`.
+        /// The index of the first region, which is lower than `second`.
         first: usize,
         /// The index of the second region.
         second: usize,

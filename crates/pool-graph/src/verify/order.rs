@@ -15,7 +15,7 @@ pub(super) struct Order {
     named: Vec<usize>,
     /// The position of each named node in the topological order.
     places: Vec<usize>,
-    /// The positions that are connected to each position by a full edge and precede it.
+    /// For each position, the earlier positions that have a full edge to it.
     before: Lists,
 }
 

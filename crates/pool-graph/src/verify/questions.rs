@@ -16,7 +16,7 @@ pub(super) struct Questions<'a> {
 /// A set of nodes that a node must reach through paths of full edges.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Set {
-    /// All known uses of a region. Each of them must follow the node.
+    /// All known uses of a region. Each of these uses must follow the node.
     Uses(usize),
     /// The last uses of a region. The node must be one of them or precede one of them.
     LastUse(usize),
@@ -81,9 +81,9 @@ impl<'a> Questions<'a> {
         Lives::new(regions, none.collect(), is_shown)
     }
 
-    /// Returns for each pair of regions whether the first region is before the second. This
-    /// requires that the edges confirm the lifetimes of both regions. It also requires that all
-    /// last uses of the first region complete before the second region begins.
+    /// Returns for each pair of regions whether the first region is before the second. The first
+    /// region is before the second if all last uses of the first region complete before the second
+    /// region begins. The edges must also confirm the lifetimes of both regions.
     pub(super) fn are_before(&self, lives: &Lives, pairs: &[(usize, usize)]) -> Vec<bool> {
         let mut earlier: Vec<usize> = pairs.iter().map(|&(earlier, _)| earlier).collect();
         earlier.sort_unstable();

@@ -2,10 +2,10 @@
 //! once.
 //!
 //! A matrix of all pairs of nodes would need memory that grows with the square of the number of
-//! nodes. The verifier avoids this matrix. It sorts the *sources*, which are the nodes where paths
-//! start, by position, and processes 512 sources at a time. Each pass covers the positions from its
-//! first source to the last relevant position, and marks the positions that each source reaches. A
-//! pass needs 64 bytes for each of these positions, and all passes share the same buffer. Nodes
+//! nodes. To avoid such a matrix, the verifier processes at most 512 *sources* at a time. Sources
+//! are the nodes where paths start, and are sorted by position. Each pass covers the positions from
+//! its first source to the last relevant position, and marks the positions that each source
+//! reaches. A pass needs 64 bytes for each position, and all passes share the same buffer. Nodes
 //! that use the same memory are usually close together, so most passes are short.
 //!
 //! **Why a pass is correct.** The mask of a position is the union of two parts. The first part is
@@ -75,7 +75,7 @@ impl Pass {
 
     /// Returns the mask of a position. A position before the first source has an empty mask,
     /// because it follows no source. A position after the last relevant position also has an empty
-    /// mask, so that claims about it fail.
+    /// mask, which makes claims about this position fail.
     fn mask(&self, place: usize) -> Mask {
         let first = self.sources.first().copied().unwrap_or(0);
         let known = place.checked_sub(first).and_then(|index| self.masks.get(index));
@@ -116,7 +116,7 @@ impl Pass {
         }
     }
 
-    /// Returns the bits of the sources in `asked`, which must all belong to this pass.
+    /// Returns the bits of the sources in `asked`. All of these sources must belong to this pass.
     fn bits(&self, asked: &[(usize, usize)]) -> Mask {
         let mut bits = [0; WORDS];
         for &(source, _) in asked {

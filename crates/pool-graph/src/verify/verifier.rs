@@ -44,7 +44,7 @@ const TRIED_TOGETHER: usize = 1 << 20;
 /// }
 /// ```
 ///
-/// The memory usage is proportional to the number of named nodes, edges, regions and accesses. It
+/// The memory usage is proportional to the number of named nodes, edges, regions and accesses, and
 /// does not depend on the number of pairs.
 ///
 /// # Errors
@@ -77,9 +77,9 @@ pub fn verify_layout(
     Ok(Verification { sharing: swept.sharing, accesses: accesses.len() })
 }
 
-/// Returns two regions that share bytes but are not ordered, with the lower index first. One of
-/// them is the first region, sorted by offset, that conflicts with an earlier region. The other is
-/// the first region with which it conflicts.
+/// Returns two regions that share bytes but are not ordered, with the lower index first. Sorted by
+/// offset, the result contains the first region that conflicts with an earlier region, and the
+/// first region with which it conflicts.
 fn unordered(
     questions: &Questions<'_>,
     lives: &Lives,
@@ -113,8 +113,8 @@ fn stray(
     owners: &[Option<usize>],
 ) -> Option<usize> {
     let mut is_stray = vec![true; accesses.len()];
-    // The accesses to check, each with a region that may contain it. They are checked in large
-    // groups.
+    // The accesses to check, each with a region that may contain it. The verifier checks the
+    // accesses in large groups.
     let mut tried: Vec<(usize, usize)> = Vec::new();
     let mut judge = |tried: &mut Vec<(usize, usize)>| {
         let placed =

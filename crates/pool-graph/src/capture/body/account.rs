@@ -86,8 +86,8 @@ impl Account {
         }
     }
 
-    /// Closes the account, and returns its medium and its record. A value that the body has leaked
-    /// therefore cannot keep the record or the arena alive.
+    /// Closes the account, and moves its memory source and its record to the caller. A value that
+    /// the body has leaked therefore cannot keep the record or the arena alive.
     pub(super) fn close(&mut self) -> (Medium, BodyRecord) {
         let nothing = BodyRecord::new(self.number(), 0, Shares::default());
         let medium = std::mem::replace(&mut self.medium, Medium::Over);
@@ -149,9 +149,9 @@ impl Account {
         self.first_noted.clone().map_or(Ok(()), Err)
     }
 
-    /// Adds the end of a scope or of a loan to the trace. This method cannot fail, because a
-    /// destructor calls it and the body's own error takes precedence. If the trace differs from the
-    /// plan, the next step or the end of the capture returns an error.
+    /// Adds the end of a scope or of a loan to the trace. This method cannot return an error,
+    /// because a destructor calls it. If the trace differs from the plan, the next step or the end
+    /// of the capture returns an error.
     pub(super) fn end_step(&mut self, step: &BodyStep) {
         self.record.trace.add(step);
     }
@@ -192,8 +192,8 @@ impl Account {
     }
 
     /// Returns the handles of a stream's last nodes. The list is empty in a dry run. Fails if other
-    /// code has added nodes to the capture. This cannot be checked while a scope is open on the
-    /// stream or a view is lent to it.
+    /// code has added nodes to the capture. Such nodes cannot be detected while a scope is open on
+    /// the stream or a view is lent to the stream.
     pub(super) fn expect(&mut self, stream: usize) -> Result<Vec<u64>, CaptureError> {
         if self.may_hold_more(stream) {
             return self.frontier(stream);

@@ -1,5 +1,5 @@
-//! The results of a body, except for the graph itself. They consist of the body's steps, the memory
-//! that the steps use, and the work on streams.
+//! The results of a body, except for the graph itself. These results are the body's steps, the
+//! memory that the steps use, and the work on streams.
 
 use pool_driver::host_buffer::HostBuffer;
 
@@ -25,8 +25,8 @@ pub(crate) struct BodyRecord {
     pub(crate) spans: Vec<Span>,
     /// The ways in which the body uses the blocks that are leased by the session.
     pub(crate) shares: Shares,
-    /// The host memory that copies in the graph read. This memory contains host arguments, and
-    /// values that scopes and lent views have written.
+    /// The host memory that copies in the graph read. It contains host arguments, and values that
+    /// scopes and lent views have written.
     pub(crate) host: Vec<Option<HostBuffer>>,
     /// The index of each host argument in `host`, or `None` for an argument of 0 bytes. Values that
     /// scopes and lent views have written are not arguments, because writing them is not a step.

@@ -42,8 +42,8 @@ impl Frontiers {
     }
 
     /// Checks that the last nodes of a stream are the ones that the capture recorded, and returns
-    /// their handles. If `begun` is `true`, the stream must take part in the capture. Otherwise
-    /// work on this stream would run immediately instead of being captured.
+    /// their handles. If `begun` is `true`, the stream must take part in the capture. If the stream
+    /// were outside the capture, work on it would run immediately instead of being captured.
     pub(crate) fn check(
         &self,
         streams: &[Arc<CudaStream>],

@@ -1,5 +1,5 @@
-//! Device views of a capture's memory. They serve code that uses only device views and kernel
-//! launches. The memory is a block that the graph keeps, or a temporary.
+//! Device views of a capture's memory, for code that uses only device views and kernel launches.
+//! The memory is a block that the graph keeps, or a temporary.
 
 use std::fmt;
 
@@ -111,8 +111,8 @@ impl Capture<'_> {
         self.lend_use(stream, view.address(), view.len(), view.write())
     }
 
-    /// Lends a view of memory that the session owns for reading. The same memory may be lent
-    /// several times concurrently, on one stream or on several streams.
+    /// Lends a read-only view of memory that the session owns. The same memory may be lent several
+    /// times concurrently, on one stream or on several streams.
     ///
     /// # Errors
     ///
@@ -169,8 +169,7 @@ impl<T: PodElement> ViewLoan<'_, T> {
     }
 }
 
-/// A loan of memory that the session owns for reading. [`Capture::lend_shared`] creates such a
-/// loan.
+/// A read-only loan of memory that the session owns. [`Capture::lend_shared`] creates such a loan.
 #[must_use = "its drop ends the loan"]
 pub struct SharedLoan<'v, T>(ViewLoan<'v, T>);
 

@@ -1,4 +1,4 @@
-//! The operations that a body can enqueue on the session's streams. They are fills, copies, and
+//! The operations that a body can enqueue on the session's streams, which are fills, copies, and
 //! work of the caller.
 
 use std::sync::Arc;
@@ -114,14 +114,15 @@ impl Capture<'_> {
     ///
     /// # Safety
     ///
-    /// All memory that the work accesses in any replay must satisfy one of two conditions. Either
-    /// the memory belongs to the views in `uses`, and the work writes only to views that are
-    /// declared as written. Or the memory belongs to the caller or to the graph's state, stays
-    /// valid, and is not used by any other code. The second condition must hold for as long as the
-    /// graph exists, or until an [update](crate::CapturedGraph::update) has replaced the work. A
-    /// graph that is *forgotten* with `mem::forget` exists forever, and nothing waits for its runs.
-    /// If the graph's state borrows memory, so that `S` is not `'static`, the caller must also
-    /// ensure that the graph is dropped.
+    /// All memory that the work accesses in any replay must satisfy one of two conditions. The
+    /// first condition is that the memory belongs to the views in `uses`, and that the work writes
+    /// only to views that are declared as written. The second condition is that the memory belongs
+    /// to the caller or to the graph's state, stays valid, and is not used by any other code. The
+    /// second condition must hold for as long as the graph exists, or until an
+    /// [update](crate::CapturedGraph::update) has replaced the work. A graph that is *forgotten*
+    /// with `mem::forget` exists forever, and nothing waits for its runs. If the graph's state
+    /// borrows memory, so that `S` is not `'static`, the caller must also ensure that the graph is
+    /// dropped.
     ///
     /// The work must be enqueued on the given stream and must not end the capture. No other code
     /// may use the stream until the closure returns. The caller is responsible for all work that is

@@ -23,9 +23,9 @@ pub(crate) struct Pools {
     pub(super) dry: Option<DryStream>,
 }
 
-/// The stream that pools use in a dry run. It is always being captured, so that launches on it
-/// never run. User code cannot end the capture through this stream, because the capture began on a
-/// different stream.
+/// The stream that pools use in a dry run. This stream is always being captured, so that launches
+/// on it never run. User code cannot end the capture through this stream, because the capture began
+/// on a different stream.
 pub(super) struct DryStream {
     // Rust drops fields in the order of their declaration. First, the capture is discarded and the
     // stream is destroyed. Eager pools may then wait for the context again, and objects whose
@@ -39,8 +39,8 @@ pub(super) struct DryStream {
 impl DryStream {
     pub(super) fn new(context: &Arc<CudaContext>) -> Result<Self, CaptureError> {
         bind(context)?;
-        // The context may contain an error of an earlier call. This error does not belong to
-        // `new_stream`, so it is stored in the context again.
+        // The context may contain an error of an earlier call. The error of the earlier call does
+        // not belong to `new_stream`, so it is stored in the context again.
         let earlier = context.check_err();
         let made = with_relaxed_capture_mode(|| context.new_stream());
         context.record_err(earlier);

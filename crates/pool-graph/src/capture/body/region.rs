@@ -18,7 +18,8 @@ pub(crate) struct Region {
     pub(crate) bytes: u64,
     /// The offset of the region in the arena, or `None` if the region is not in the arena.
     pub(crate) offset: Option<u64>,
-    /// The number of the next operation in the model when the region was allocated.
+    /// The number that the next operation in the model would have received when the region was
+    /// allocated.
     pub(crate) taken_by: usize,
     /// The handles of the stream's last nodes when the region was allocated. All uses of the region
     /// follow these nodes.
@@ -56,8 +57,8 @@ pub(crate) enum RegionAccess {
     Listed(Vec<Turn>),
 }
 
-/// A group of uses that may run in any order. It consists of a single write, or of any number of
-/// reads.
+/// A group of uses that may run in any order. A turn consists of a single write, or of any number
+/// of reads.
 #[derive(Clone, Debug)]
 pub(crate) struct Turn {
     pub(crate) writes: bool,

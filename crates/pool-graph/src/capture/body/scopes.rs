@@ -1,5 +1,5 @@
-//! Scopes in the body of a capture. They provide the same [`Scope`] and the same device views as
-//! eager code, but their pool allocates its blocks from the capture.
+//! Scopes in the body of a capture. Such a scope provides the same [`Scope`] and the same device
+//! views as eager code, but its pool allocates blocks from the capture.
 
 use std::sync::Arc;
 
@@ -51,15 +51,16 @@ impl<'c> Capture<'c> {
     /// [`lend`](Self::lend) makes blocks of the graph and temporaries of the capture available to a
     /// scope.
     ///
-    /// Operations that wait for the device, and operations that copy host memory that does not
-    /// belong to the graph, fail with [`CudaError::Capturing`]. These operations are `copy_to_vec`,
-    /// `copy_to_host`, `copy_from_host` and `acquire_from`. The method
-    /// [`copy_from_host`](Self::copy_from_host) of the capture can replace the last two.
+    /// The operations `copy_to_vec`, `copy_to_host`, `copy_from_host` and `acquire_from` of a
+    /// scope's views fail with [`CudaError::Capturing`], because they wait for the device or copy
+    /// host memory that does not belong to the graph. The method
+    /// [`copy_from_host`](Self::copy_from_host) of the capture can replace `copy_from_host` and
+    /// `acquire_from`.
     ///
     /// **Other streams.** A view can be used on another stream of the session with
-    /// `view.on(&stream)`. If that stream is not part of the capture yet, it becomes part of it.
-    /// When the scope ends, the scope's stream waits for that stream. Streams that do not belong to
-    /// the session are refused. In a dry run, only the streams of scopes are accepted. A body that
+    /// `view.on(&stream)`. The other stream becomes part of the capture if necessary. When the
+    /// scope ends, the scope's stream waits for the other stream. Streams that do not belong to the
+    /// session are refused. In a dry run, only the streams of scopes are accepted. A body that
     /// supports dry runs therefore opens a scope on the branch, and calls
     /// `view.on(inner.context().stream())`.
     ///
@@ -99,13 +100,14 @@ impl<'c> Capture<'c> {
     ///
     /// The error that `body` returns takes precedence over all other errors. If the capture has
     /// refused a block to the pool, the pool's error does not contain the reason. In this case,
-    /// `scope` returns the reason, which is [`CaptureError::Diverged`] or the arena's error. If a
-    /// scope is already open on the same stream, the call fails with [`CaptureError::ScopeOpen`].
-    /// In all other cases, the call fails with the driver's error code.
+    /// `scope` returns the original error, which is [`CaptureError::Diverged`] or an error from the
+    /// arena. If a scope is already open on the same stream, the call fails with
+    /// [`CaptureError::ScopeOpen`]. In all other cases, the call fails with the driver's error
+    /// code.
     ///
-    /// The end of a scope is also a step of the body. This step may differ from the planned step,
-    /// for example if the body ignores an error. In this case, the next step or the end of the
-    /// capture fails with [`CaptureError::Diverged`].
+    /// The end of a scope is also a step of the body. The end of a scope may differ from the
+    /// planned step, for example if the body ignores an error. In this case, the next step or the
+    /// end of the capture fails with [`CaptureError::Diverged`].
     #[track_caller]
     pub fn scope<R, E: From<CaptureError>>(
         &self,

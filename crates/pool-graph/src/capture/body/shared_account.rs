@@ -15,10 +15,10 @@ use super::account::Account;
 /// thread, so no call ever waits for the lock.
 ///
 /// **While the account is locked, no code of the body runs, and no pool is used, created or
-/// dropped.** Each of these actions could lock the account again, and would then deadlock. Only
-/// code of this crate, the arena, the host's allocator and the driver runs while the account is
-/// locked. This code cannot access the account, because the account is accessible only through its
-/// capture, its scopes and its lent views.
+/// dropped.** If such code locked the account again, it would deadlock. Only code of this crate,
+/// the arena, the host's allocator and the driver runs while the account is locked. The allocator
+/// and the driver cannot access the account, because it is accessible only through its capture, its
+/// scopes and its lent views.
 #[derive(Clone)]
 pub(super) struct SharedAccount(Arc<Mutex<Account>>);
 

@@ -4,8 +4,9 @@
 //!
 //! The safety proofs in this module rely on three facts:
 //!
-//! 1. **The graph owns the arena** and keeps the leased blocks. Their memory therefore stays valid
-//!    as long as work of the capture may run. Work of a failed capture never runs.
+//! 1. **The graph owns the arena** and keeps the leased blocks. The memory of the arena and the
+//!    blocks therefore stays valid as long as work of the capture may run. Work of a failed capture
+//!    never runs.
 //! 2. **A region of a scope's pool is kept** until the capture ends. The region is not returned to
 //!    the arena, and the account records that it is in use during this time. No later temporary
 //!    therefore uses the same bytes. All earlier uses of these bytes end before the stream uses the

@@ -17,10 +17,10 @@ pub(crate) struct Span {
 /// The owner of a span's nodes. The owner is responsible for the memory that the nodes access.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum NodeOwner {
-    /// The capture itself owns the nodes, and has added exactly these nodes.
+    /// The capture itself owns the nodes of the span, and has added exactly these nodes.
     Put(Vec<PutNode>),
-    /// A scope or a lent view owns the nodes. These nodes may be kernel launches, and nodes that
-    /// access only the graph's memory.
+    /// A scope or a lent view owns the nodes of the span. These nodes may be kernel launches, and
+    /// fills and copies that access only the graph's memory.
     Scope,
     /// The caller of `enqueue` owns all nodes of the span.
     Caller,

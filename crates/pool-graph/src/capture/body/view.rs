@@ -66,7 +66,7 @@ impl<'c, T> CaptureView<'c, T> {
     }
 
     pub(crate) fn bytes(&self) -> usize {
-        // This multiplication cannot overflow, because it was checked when the view was created.
+        // The multiplication cannot overflow, because it was checked when the view was created.
         self.elements * size_of::<T>()
     }
 
@@ -76,8 +76,9 @@ impl<'c, T> CaptureView<'c, T> {
     }
 }
 
-/// The size of a temporary. It is either a number of elements (`usize`), or a stream with a number
-/// of elements (`(CaptureStream, usize)`). The temporary is first used on that stream.
+/// The size of a temporary, which is a number of elements (`usize`), or a stream with a number of
+/// elements (`(CaptureStream, usize)`). If a stream is given, the temporary is first used on that
+/// stream.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not the size of a temporary",
     label = "not a size",
@@ -159,10 +160,10 @@ impl<'c> Capture<'c> {
     }
 }
 
-/// A view of memory that the session owns for reading, in the body of a capture.
+/// A read-only view of memory that the session owns, in the body of a capture.
 ///
-/// A `SharedView` is accepted wherever a [`CaptureView`] is only read. It provides no method for
-/// writing.
+/// A `SharedView` is accepted wherever a [`CaptureView`] is only read, but it provides no method
+/// for writing.
 ///
 /// ```compile_fail,E0596
 /// # fn f(view: pool_graph::SharedView<'_, f32>) {

@@ -14,12 +14,12 @@ use crate::capture::error::CaptureError;
 /// Memory of the graph that a library uses as its workspace in the body of a capture.
 ///
 /// A library allocates a workspace during its calls, unless the user has set one. In a capture,
-/// this allocation would become a memory node, and graphs with memory nodes are refused
+/// such an allocation would become a memory node, and graphs with memory nodes are refused
 /// ([`CaptureError::MemoryNodes`]). A body must therefore set this workspace before it first calls
-/// the library. For cuBLAS, `cublasSetStream` must be called first, because this function removes
-/// the handle's workspace. After that, `cublasSetWorkspace` must be called with
-/// [`address`](Self::address) and [`bytes`](Self::bytes). The library's handle stores the address,
-/// so the bytes stay in use until the end of the graph, even if the `Workspace` is dropped earlier.
+/// the library. For cuBLAS, the body must first call `cublasSetStream`, which removes the handle's
+/// workspace, and then `cublasSetWorkspace` with [`address`](Self::address) and
+/// [`bytes`](Self::bytes). The library's handle stores the address, so the bytes stay in use until
+/// the end of the graph, even if the `Workspace` is dropped earlier.
 ///
 /// If the handle is used eagerly after the capture, its stream must be set again. Setting the
 /// stream removes the workspace from the handle, because this memory belongs to the graph.

@@ -40,12 +40,12 @@ use crate::verify::Verification;
 ///    run.
 /// 3. *Memory is freed only after the last run that uses it.* Only this value can launch the
 ///    executable graph, because its handle is never exposed, and all launches use the same stream.
-///    Dropping the graph synchronizes this stream. After that, the executable graph, the graph, the
-///    state and finally the leases are dropped. If another thread is capturing at this moment, the
+///    Dropping the graph first synchronizes this stream, and then drops the executable graph, the
+///    graph, the state and finally the leases. If another thread is capturing at this moment, the
 ///    state and the leases are dropped immediately, and the driver's objects are destroyed after
-///    that capture. If the stream cannot be synchronized, nothing is freed. This happens if the
-///    stream is being captured explicitly, or if the driver returns an error although the context
-///    has not been destroyed.
+///    that capture. If the stream cannot be synchronized, nothing is freed. A stream cannot be
+///    synchronized while it is being captured explicitly, or if the driver returns an error
+///    although the context has not been destroyed.
 /// 4. *Two runs never overlap.* All runs of a graph use the same stream, and graphs that
 ///    [share](crate::CaptureSession::beside) an arena also run on the same stream. Graphs on
 ///    different streams may share a block only if all of them only read it. The capture checks this
@@ -53,11 +53,11 @@ use crate::verify::Verification;
 /// 5. *Within a run, each byte has only one user at a time.* The verifier has read the graph back
 ///    and has checked that full edges order every two temporaries that share bytes.
 /// 6. *An update takes effect completely or not at all.* An update is a separate capture that uses
-///    the graph's memory. Its body performs the same steps, and the result is verified like the
-///    first capture. The old nodes and their host memory are destroyed only when no run uses them.
-///    At this point, all earlier runs have completed, and all later runs use the new nodes. If the
-///    driver does not report whether it performed the update, the graph keeps the host memory of
-///    both the old and the new nodes.
+///    the graph's memory. The body of the update performs the same steps as before, and the result
+///    is verified like the first capture. The old nodes and their host memory are destroyed only
+///    when no run uses them, because all earlier runs have completed and all later runs use the new
+///    nodes. If the driver does not report whether it performed the update, the graph keeps the
+///    host memory of both the old and the new nodes.
 /// 7. *Between two runs, the arena's memory may be lent.* A [scope](Self::scope) uses the same
 ///    stream as the graph, and ends before the next run begins. Graphs that share the arena also
 ///    check that the arena is not lent.
@@ -233,7 +233,7 @@ impl<S> CapturedGraph<S> {
     }
 
     /// Enqueues a run of the graph on the session's stream. The run begins after all earlier work
-    /// on this stream. This method makes two driver calls, which set the current context and launch
+    /// on this stream. A replay makes two driver calls, which set the current context and launch
     /// the graph.
     ///
     /// # Errors
@@ -287,8 +287,8 @@ impl<S> CapturedGraph<S> {
     ///
     /// # Errors
     ///
-    /// Returns the graph unchanged if the host cannot wait for its runs. This happens if the
-    /// graph's stream is being captured explicitly, or if the driver returns an error.
+    /// Returns the graph unchanged if the host cannot wait for its runs, because the graph's stream
+    /// is being captured explicitly or the driver returns an error.
     #[expect(clippy::result_large_err, reason = "it is the caller's value")]
     pub fn into_state(mut self) -> Result<S, Self> {
         if self.setup.resources().come_to_rest().is_err() {
@@ -310,9 +310,9 @@ impl<S> CapturedGraph<S> {
         self.footprint
     }
 
-    /// Returns a record of the graph's temporaries, which can be written to a file for `pool-plan`.
-    /// The record contains the order of the temporaries, their offsets in the arena, and the calls
-    /// that allocated them. Returns `None` if the graph has no temporaries. A
+    /// Returns a record that describes the graph's temporaries and can be written to a file for
+    /// `pool-plan`. The record contains the order of the temporaries, their offsets in the arena,
+    /// and the calls that allocated them. Returns `None` if the graph has no temporaries. A
     /// [probe](crate::Probe::record) returns the same record.
     ///
     /// The record does not contain blocks that a lease keeps. The arena may be larger than the

@@ -14,12 +14,12 @@ use crate::capture::error::CaptureError;
 impl<S> CapturedGraph<S> {
     /// Enqueues a copy of `elements` to the start of a block that the graph keeps. The copy runs
     /// after all earlier runs of the graph and before all later ones, and the call does not wait
-    /// for it. When the call returns, a buffer of the staging pool contains the elements. This
-    /// buffer becomes available again after the copy has completed.
+    /// for it. When the call returns, a buffer of the staging pool contains the elements. The
+    /// staging buffer becomes available again after the copy has completed.
     ///
     /// After the first call, the block is recorded as written by this graph, because a copy may
-    /// still be pending when the call returns. This record ends with the next
-    /// [`update`](Self::update) or with the graph.
+    /// still be pending when the call returns. The block stays recorded until the next
+    /// [`update`](Self::update) or until the end of the graph.
     ///
     /// ```no_run
     /// # use pool_graph::{CaptureError, CapturedGraph, GraphMemoryBlock, StagingConfig, StagingPool};
@@ -81,8 +81,8 @@ impl<S> CapturedGraph<S> {
     /// # Errors
     ///
     /// Returns the same errors as [`enqueue_write`](Self::enqueue_write) and [`read`](Self::read),
-    /// or [`CaptureError::SizeOverflow`]. After an error, a copy may still be pending. In this
-    /// case, its buffer is not reused until the copy has completed.
+    /// or [`CaptureError::SizeOverflow`]. If a copy is still pending after an error, its buffer is
+    /// not reused until the copy has completed.
     pub fn enqueue_read<T: PodElement>(
         &mut self,
         staging: &mut StagingPool,
@@ -129,8 +129,8 @@ impl<S> CapturedGraph<S> {
         if self.runs.parts()?.shares.writes(block.id()) {
             return Ok(());
         }
-        // This call only checks the stream. An operation that is refused because of a capture
-        // writes nothing, so the block must not be recorded as written.
+        // The stream is only checked here. An operation that is refused because of a capture writes
+        // nothing, so the block must not be recorded as written.
         drop(self.check_stream(operation)?);
         let stream = Arc::clone(self.stream());
         self.runs.parts()?.shares.add(block.id(), &stream, true)

@@ -5,8 +5,7 @@
 //!
 //! 1. The scope's pool uses the graph's stream. All work of the pool therefore runs after the
 //!    earlier replays and before the later ones. Before the loan of the arena ends, the graph's
-//!    stream waits for other streams that used views of the pool. This also happens if the body
-//!    panics.
+//!    stream waits for other streams that used views of the pool, even if the body panics.
 //! 2. During the loan, no graph that uses the arena can run, and no graph can be captured into the
 //!    arena. The arena is marked as lent, and each graph checks this mark while it holds a lock. A
 //!    launch holds this lock until the driver call has returned.
@@ -33,10 +32,10 @@ use crate::capture::memory::ArenaLoan;
 
 impl<S> CapturedGraph<S> {
     /// Calls a closure with a scope whose pool allocates from the memory of the graph's
-    /// temporaries. These temporaries are not in use between replays. Eager code in the scope
-    /// therefore needs no additional device memory. The scope's memory is valid only until the
-    /// closure returns. Data that must be kept longer belongs in
-    /// [leased](crate::CaptureSession::lease) or [owned](crate::CaptureSession::own_mut) memory.
+    /// temporaries, which are not in use between replays. Eager code in the scope therefore needs
+    /// no additional device memory. The scope's memory is valid only until the closure returns.
+    /// Data that must be kept longer belongs in [leased](crate::CaptureSession::lease) or
+    /// [owned](crate::CaptureSession::own_mut) memory.
     ///
     /// The scope's pool uses the graph's stream, so its work runs after all earlier replays and
     /// before all later ones. Views can be used on other streams with
@@ -91,8 +90,8 @@ impl<S> CapturedGraph<S> {
         Ok(result)
     }
 
-    /// Returns the number of bytes that a [`scope`](Self::scope) can use. These are the bytes of
-    /// the arena that belong to its graphs.
+    /// Returns the number of bytes that a [`scope`](Self::scope) can use, which is the part of the
+    /// arena that belongs to its graphs.
     #[must_use]
     pub fn idle_bytes(&self) -> u64 {
         let (begin, end) = self.idle_range();

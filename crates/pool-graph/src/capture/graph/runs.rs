@@ -11,8 +11,8 @@ use crate::capture::resources::SessionResources;
 use crate::capture::sharing::Shares;
 use crate::driver::{Executable, Graph};
 
-/// The executable graph and the objects that belong to it. Their memory is kept until the driver
-/// has destroyed its objects.
+/// The executable graph and the objects that belong to it. The memory of these objects is kept
+/// until the driver has destroyed its own objects.
 pub(super) struct Runs {
     pub(super) of: Option<Parts>,
     pub(super) resources: Arc<SessionResources>,

@@ -66,7 +66,7 @@ pub struct StagingPool {
 #[derive(Debug)]
 struct ReturnBox(Mutex<Inbox>);
 
-/// The list of returned buffers. Its capacity is large enough for all buffers of the pool.
+/// The list of returned buffers, whose capacity is large enough for all buffers of the pool.
 #[derive(Debug)]
 struct Inbox {
     buffers: Vec<PageLocked>,
@@ -116,7 +116,7 @@ impl StagingPool {
         &self.context
     }
 
-    /// Takes a buffer whose copies have completed. This method neither waits nor allocates memory.
+    /// Takes a buffer whose copies have completed, without waiting and without allocating memory.
     pub(super) fn take(&mut self, bytes: usize) -> Result<TakenBuffer, CaptureError> {
         let StagingConfig { buffers, bytes: capacity } = self.config;
         if bytes > capacity {
@@ -133,7 +133,7 @@ impl StagingPool {
                 Ok(false) => {}
                 Err(error) => {
                     lost += usize::from(self.idle[place].is_lost());
-                    // A lost buffer never becomes available again. Its error is returned only if
+                    // A lost buffer never becomes available again, so its error is returned only if
                     // all buffers are lost.
                     if !self.idle[place].is_lost() || lost == buffers {
                         refused = Some(error);
@@ -149,8 +149,8 @@ impl StagingPool {
 }
 
 impl ReturnBox {
-    /// Allocates the `Arc` of a pool. This allocation cannot report a failure. It has its own
-    /// function so that its name appears in a stack trace.
+    /// Allocates the `Arc` of a pool, which is an allocation that cannot report a failure. This
+    /// code has its own function so that its name appears in a stack trace.
     #[inline(never)]
     fn counted(inbox: Inbox) -> Arc<Self> {
         Arc::new(Self(Mutex::new(inbox)))

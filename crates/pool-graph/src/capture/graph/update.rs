@@ -17,16 +17,16 @@ use crate::capture::sharing::Shares;
 use crate::driver::Graph;
 
 impl<S> CapturedGraph<S> {
-    /// Runs a body again and copies the parameters of its nodes to the graph. These parameters
-    /// include the scalar arguments of kernels, the values of fills, and the sources of copies from
-    /// the host. Later runs use the new parameters, and earlier runs use the old ones.
+    /// Runs a body again and copies the parameters of its nodes to the graph, such as the scalar
+    /// arguments of kernels, the values of fills, and the sources of copies from the host. Later
+    /// runs use the new parameters, and earlier runs use the old ones.
     ///
     /// The body must perform the same steps as the body that was captured, and its temporaries must
-    /// have the same addresses. It may be the same closure with a different state. The body is
-    /// captured on the same streams and in the same memory, and the result is verified like the
-    /// first capture. The executable graph then receives the new parameters (`cuGraphExecUpdate`),
-    /// which is faster than creating another executable graph. Host arguments keep their
-    /// identifiers and receive the new values.
+    /// have the same addresses. The body may be the same closure with a different state. The update
+    /// captures the body on the same streams and in the same memory, and verifies the result like
+    /// the first capture. The executable graph then receives the new parameters
+    /// (`cuGraphExecUpdate`), which is faster than creating another executable graph. Host
+    /// arguments keep their identifiers and receive the new values.
     ///
     /// The call first waits until all earlier runs have completed, because the body borrows the
     /// graph's state.
@@ -63,7 +63,7 @@ impl<S> CapturedGraph<S> {
         body: impl FnOnce(&Capture<'_>, &mut S) -> Result<(), E>,
     ) -> Result<(), E> {
         self.setup.resources().memory().check()?;
-        // This call only checks the stream, because the capture itself reserves the stream.
+        // The stream is only checked here, because the capture itself reserves the stream.
         drop(self.check_stream("be updated")?);
         let purpose = Purpose::Update(&self.pattern);
         let state = state_of(&mut self.state)?;
