@@ -170,8 +170,8 @@ impl ArenaBook {
         self
     }
 
-    /// Returns the number of bytes that this state uses, or 0 if the arena has been reset since. A
-    /// planned arena uses no bytes before its first allocation.
+    /// Returns the number of bytes that this state uses, or 0 if the arena has been reset in the
+    /// meantime. A planned arena uses no bytes before its first allocation.
     #[cfg(feature = "cuda")]
     pub(super) fn used(&self, resets: u64) -> u64 {
         if self.allocations == 0 || self.resets != resets { 0 } else { self.cursor }
@@ -187,9 +187,9 @@ impl ArenaBook {
         }
     }
 
-    /// Restores the state from before the session. If the arena has been reset since, only the
-    /// policy is restored, and the arena contains no regions. After the call, `given` contains the
-    /// host memory to be freed.
+    /// Restores the state from before the session. If the arena has been reset during the session,
+    /// only the policy is restored, and the arena contains no regions. After the call, `given`
+    /// contains the host memory to be freed.
     #[cfg(feature = "cuda")]
     pub(super) fn come_back(&mut self, given: &mut Self) {
         if given.resets == self.resets {

@@ -45,7 +45,7 @@ impl<M: MemorySource> CudaArena<M> {
     }
 
     /// Returns the number of bytes that were used before the session, or 0 if the arena has been
-    /// reset since.
+    /// reset during the session.
     pub(crate) fn used_before(&self, given: &ArenaMark) -> u64 {
         given.0.used(self.shared().generation())
     }

@@ -1,5 +1,5 @@
-//! A set of small numbers that finds its next member with at most three memory reads per level.
-//! Level 0 stores one bit for each number, and two summary levels mark the words that are not zero.
+//! A set of small numbers that finds its next member with a few memory reads. Level 0 stores one
+//! bit for each number, and two summary levels mark the words that are not zero.
 
 const BITS: usize = u64::BITS as usize;
 

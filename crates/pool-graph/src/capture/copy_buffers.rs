@@ -43,8 +43,8 @@ impl CopyBuffers {
         }
     }
 
-    /// Keeps a buffer whose copy has completed for the next copy. All earlier copies have also
-    /// completed, so their buffers are freed.
+    /// Keeps a buffer for the next copy after its own copy has completed. All earlier copies have
+    /// also completed, so their buffers are freed.
     pub(crate) fn done(&mut self, buffer: HostBuffer) {
         self.ready = Some(buffer);
         self.pending.clear();

@@ -1,4 +1,4 @@
-//! A record of a body's temporaries, which can be written to a file for `pool-plan`.
+//! The record of a body's temporaries, in the format of a file for `pool-plan`.
 
 use pool_plan::{Caller, GraphRecord, HappensBeforeProblem};
 

@@ -140,8 +140,8 @@ pub(crate) struct CapturedStreams {
 }
 
 impl CapturedStreams {
-    /// Reserves all streams. Fails if another session is capturing one of them. Waits while a graph
-    /// is using one of them.
+    /// Reserves all streams. Fails if another session is capturing one of the streams, and waits
+    /// while a graph is using one of the streams.
     pub(crate) fn reserve(streams: &[Arc<CudaStream>]) -> Result<Self, CaptureError> {
         let keys: Vec<Key> = streams.iter().map(|stream| key(stream)).collect();
         loop {

@@ -285,8 +285,7 @@ impl CaptureSession {
 
     /// Moves the session to its second state, using the arena of another graph on the same stream.
     /// The runs of both graphs never overlap, because both graphs run on this stream. The arena
-    /// must therefore be as large as the larger of the two graphs, and not as large as both
-    /// together.
+    /// must be large enough for the larger of the two graphs, but not for both graphs together.
     ///
     /// Each graph overwrites the temporaries of the other graph. Regions that were allocated from
     /// the arena before it was [prepared](Self::prepare) belong to neither graph. The temporaries
@@ -296,8 +295,8 @@ impl CaptureSession {
     ///
     /// Fails with [`CaptureError::AnotherStream`] if the graph runs on another stream, or with
     /// [`ArenaExhausted`](crate::GraphMemoryError::ArenaExhausted) if the arena is smaller than the
-    /// plan. Capturing the largest graph first avoids the second error, and so does planning all
-    /// graphs with [`probe_ladder`](Self::probe_ladder).
+    /// plan. To avoid the second error, capture the largest graph first, or plan all graphs with
+    /// [`probe_ladder`](Self::probe_ladder).
     pub fn beside<T>(
         self,
         graph: &CapturedGraph<T>,

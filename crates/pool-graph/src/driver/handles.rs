@@ -50,7 +50,7 @@ unsafe impl HandleKind for GraphKind {
     }
 }
 
-/// Checks that no session of the process is capturing. If one is, destroying a graph could
+/// Checks that no session of the process is capturing. During a capture, destroying a graph could
 /// invalidate the capture, even on another thread.
 fn check_no_capture() -> Result<(), CudaError> {
     match is_capture_under_way() {

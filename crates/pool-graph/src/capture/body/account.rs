@@ -177,7 +177,7 @@ impl Account {
         Ok(number)
     }
 
-    /// Stores the memory of a host argument in the record, even if the copy of the argument fails
+    /// Adds the memory of a host argument to the record, even if the copy of the argument fails
     /// later.
     pub(super) fn keep_argument(&mut self, number: usize, buffer: HostBuffer) {
         if let Some(argument) = self.record.arguments.get_mut(number) {
@@ -186,7 +186,7 @@ impl Account {
         self.keep_host(buffer);
     }
 
-    /// Stores host memory that a copy in the graph reads in the record.
+    /// Adds a host buffer to the record. A copy in the graph reads this buffer.
     pub(super) fn keep_host(&mut self, buffer: HostBuffer) {
         self.record.host.push(Some(buffer));
     }

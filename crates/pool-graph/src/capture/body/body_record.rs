@@ -23,7 +23,7 @@ pub(crate) struct BodyRecord {
     temporaries: usize,
     /// The spans of work that the body put on streams.
     pub(crate) spans: Vec<Span>,
-    /// The ways in which the body uses the blocks that are leased by the session.
+    /// The records of how the body uses the session's leased blocks.
     pub(crate) shares: Shares,
     /// The host memory that copies in the graph read. It contains host arguments, and values that
     /// scopes and lent views have written.

@@ -26,7 +26,7 @@ enum Frontier {
     Elsewhere,
     /// The handles of the stream's last nodes, in ascending order.
     At(Vec<u64>),
-    /// Work is being added to the stream, or adding work has ended with an unknown result.
+    /// Work is being added to the stream, or it is unknown whether work has been added.
     Moving,
 }
 

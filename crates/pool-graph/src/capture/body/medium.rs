@@ -16,7 +16,7 @@ pub(super) enum Medium {
     Dry(u64),
     /// A capture that is in progress in the driver.
     Live(LiveCapture),
-    /// The body has ended. Pools that the body has forgotten cannot allocate memory any more.
+    /// The body has ended. Pools that the body has leaked cannot allocate memory any more.
     Over,
 }
 

@@ -18,8 +18,7 @@ pub(crate) struct Region {
     pub(crate) bytes: u64,
     /// The offset of the region in the arena, or `None` if the region is not in the arena.
     pub(crate) offset: Option<u64>,
-    /// The number that the next operation in the model would have received when the region was
-    /// allocated.
+    /// The number of the model's operation that allocated the region.
     pub(crate) taken_by: usize,
     /// The handles of the stream's last nodes when the region was allocated. All uses of the region
     /// follow these nodes.

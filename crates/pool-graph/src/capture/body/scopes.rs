@@ -51,8 +51,8 @@ impl<'c> Capture<'c> {
     /// [`lend`](Self::lend) makes blocks of the graph and temporaries of the capture available to a
     /// scope.
     ///
-    /// The operations `copy_to_vec`, `copy_to_host`, `copy_from_host` and `acquire_from` of a
-    /// scope's views fail with [`CudaError::Capturing`], because they wait for the device or copy
+    /// The operations `copy_to_vec`, `copy_to_host`, `copy_from_host` and `acquire_from` of a scope
+    /// and its views fail with [`CudaError::Capturing`], because they wait for the device or copy
     /// host memory that does not belong to the graph. The method
     /// [`copy_from_host`](Self::copy_from_host) of the capture can replace `copy_from_host` and
     /// `acquire_from`.

@@ -15,8 +15,8 @@ pub(crate) enum BodyStep {
     Block { stream: usize, bytes: u64 },
     /// The body opened or closed a scope.
     Scope { stream: usize, opens: bool },
-    /// The body enqueued an operation on a stream. Each used memory has a flag that is `true` for a
-    /// write.
+    /// The body enqueued an operation on a stream. `uses` contains the memory that the operation
+    /// uses, and `true` for memory that it writes.
     Operation { kind: &'static str, stream: usize, uses: Vec<(Memory, bool)> },
     /// A host argument received its number. Arguments are numbered from 0.
     Argument { number: usize },

@@ -1,5 +1,5 @@
-//! Workspaces, which are memory of the graph for libraries. A library stores the address of its
-//! workspace and uses this memory in each call.
+//! Workspaces for libraries. A library stores the address of its workspace, and uses this memory of
+//! the graph in each call.
 
 use std::fmt;
 use std::marker::PhantomData;

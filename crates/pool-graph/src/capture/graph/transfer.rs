@@ -18,16 +18,16 @@ impl<S> CapturedGraph<S> {
     /// elements are copied.
     ///
     /// The call blocks the host until the copy has completed. [`enqueue_read`](Self::enqueue_read)
-    /// copies without waiting. The elements are first copied to a page-locked buffer that the graph
-    /// keeps and that is as large as its largest copy. If the call fails, `elements` is unchanged.
+    /// copies without waiting. The elements are first copied to a page-locked buffer, which the
+    /// graph keeps for later copies. If the call fails, `elements` is unchanged.
     ///
     /// # Errors
     ///
-    /// Fails with [`CaptureError::NotLeased`] if the graph does not keep the block or the block is
-    /// too small, and with [`CaptureError::NotOwned`] in the same cases for a slice. Fails with
-    /// [`CaptureError::WrongContext`] if the memory is on another device. The call also fails if
-    /// the host cannot allocate page-locked memory, and returns the same errors as
-    /// [`synchronize`](Self::synchronize).
+    /// Fails with [`CaptureError::NotLeased`] if the graph does not keep the block, or if the block
+    /// is too small. Fails with [`CaptureError::NotOwned`] if the graph does not keep the slice, or
+    /// if the slice is too small. Fails with [`CaptureError::WrongContext`] if the memory is on
+    /// another device. The call also fails if the host cannot allocate page-locked memory, and
+    /// returns the same errors as [`synchronize`](Self::synchronize).
     pub fn read<T: PodElement>(
         &mut self,
         memory: &impl KeptMemory,

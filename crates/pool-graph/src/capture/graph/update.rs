@@ -32,8 +32,8 @@ impl<S> CapturedGraph<S> {
     /// graph's state.
     ///
     /// **If the body fails or panics, the graph is unchanged**, except that the body may have
-    /// modified the graph's state. If the graph's own work uses the state, the used memory must
-    /// stay valid until an update has replaced that work.
+    /// modified the graph's state. If the graph's own work uses memory of the state, this memory
+    /// must stay valid until an update has replaced that work.
     ///
     /// ```no_run
     /// # use pool_graph::{Capture, CaptureError, GraphMemoryBlock, PreparedCapture};
