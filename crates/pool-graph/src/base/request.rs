@@ -67,8 +67,8 @@ pub(crate) struct Request {
     pub(crate) bytes: u64,
     /// The alignment in bytes, which is at least one granule.
     pub(crate) alignment: u64,
-    /// The number of bytes that is large enough for the block at every address that is a multiple
-    /// of the granule.
+    /// The number of bytes that a free range must contain so that the block fits, regardless of the
+    /// address at which the range starts.
     pub(crate) anywhere: u64,
 }
 

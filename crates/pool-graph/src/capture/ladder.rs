@@ -23,8 +23,8 @@ pub(super) struct MemberPlan {
     pub(super) bound: u64,
 }
 
-/// The maximum ratio between the peak and the lower bound of a stacked plan, if
-/// `Options::tolerance` is smaller.
+/// The minimum of the tolerance for a stacked plan, which limits the ratio between the plan's peak
+/// and its lower bound.
 const TOLERATED: f64 = 1.02;
 
 /// Returns a plan for each member. The planner searches for the plan of the member with the highest

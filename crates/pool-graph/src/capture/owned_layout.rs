@@ -1,7 +1,7 @@
-//! A conversion of memory that a session owns and graphs write to into the verifier's input. Each
-//! turn becomes a separate region. A turn is either a single write or a group of reads. All turns
-//! of the same memory have the same offset. The verifier therefore checks that each turn is
-//! complete before the next turn begins, as it does for temporaries that share bytes.
+//! The verifier's input for memory that a session owns and that graphs write to. Each turn becomes
+//! a separate region. A turn is either a single write or a group of reads. All turns of the same
+//! memory have the same offset. The verifier therefore checks that each turn is complete before the
+//! next turn begins, as it does for temporaries that share bytes.
 
 use super::body::Region;
 use super::error::CaptureError;

@@ -24,7 +24,7 @@ pub(crate) struct Contents {
     /// The device memory that nodes access, as tuples of node, address and size. Nodes of child
     /// graphs are included.
     pub(crate) accesses: Vec<(usize, u64, u64)>,
-    /// The accesses in `accesses` that write to memory.
+    /// The subset of `accesses` whose nodes write to the memory.
     pub(crate) writes: Vec<(usize, u64, u64)>,
     /// The host memory that nodes access, as tuples of node, address and size.
     pub(crate) host_accesses: Vec<(usize, u64, u64)>,

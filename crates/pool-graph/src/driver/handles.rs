@@ -3,12 +3,12 @@
 //!
 //! The safety proofs rely on three facts:
 //!
-//! 1. **A handle is live** from its creation until its owner is dropped, and no other code has
-//!    access to the handle. Only unverified captures expose the handle of their graph, which is
-//!    never instantiated. Unverified captures are used only by tests.
-//! 2. **The context is live** as long as its `Arc`, and every owner holds a clone of this `Arc`.
-//!    The context is bound before each call that requires it.
-//! 3. **Output variables outlive the call** that writes to them.
+//! - **A handle is live** from its creation until its owner is dropped, and no other code has
+//!   access to the handle. Only unverified captures expose the handle of their graph, which is
+//!   never instantiated. Unverified captures are used only by tests.
+//! - **The context is live** as long as its `Arc`, and every owner holds a clone of this `Arc`. The
+//!   context is bound before each call that requires it.
+//! - **Output variables outlive the call** that writes to them.
 
 use std::ptr;
 use std::sync::Arc;

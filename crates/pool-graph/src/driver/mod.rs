@@ -5,14 +5,14 @@
 //!
 //! The safety proofs of this module rely on three facts:
 //!
-//! 1. **Streams are live** while the `Arc` or the `Origin` that owns them is borrowed. The stream's
-//!    context is current on the calling thread, because a session binds the context before the
-//!    capture begins. No captured stream is a default stream, because a default stream cannot take
-//!    part in a capture. The handle of a captured stream therefore identifies the same stream in
-//!    every context.
-//! 2. **Output variables outlive the call** that writes to them, because they are local variables.
-//! 3. **Handles of nodes and graphs** come from the driver, and are used only while the graph
-//!    exists.
+//! - **Streams are live** while the `Arc` or the `Origin` that owns them is borrowed. The stream's
+//!   context is current on the calling thread, because a session binds the context before the
+//!   capture begins. No captured stream is a default stream, because a default stream cannot take
+//!   part in a capture. The handle of a captured stream therefore identifies the same stream in
+//!   every context.
+//! - **Output variables outlive the call** that writes to them, because they are local variables.
+//! - **Handles of nodes and graphs** come from the driver, and are used only while the graph
+//!   exists.
 
 mod contents;
 mod forks;

@@ -90,8 +90,8 @@ pub(crate) fn allocate<M: MemorySource>(
                     Some(Refusal { source, .. }) => {
                         GraphMemoryError::OutOfMemory { requested, used, reserved, source }
                     }
-                    // The book gives up only after the source has refused a request. If that ever
-                    // changes, this branch returns an error, so the loop still ends.
+                    // The book gives up only after the source has refused a request. If the book
+                    // ever gives up earlier, this branch returns an error, so the loop still ends.
                     None => book.capacity_exceeded(request),
                 });
             }

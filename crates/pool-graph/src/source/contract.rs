@@ -16,21 +16,22 @@ pub type GraphMemoryResult<T, M> = Result<T, GraphMemoryError<<M as MemorySource
 ///
 /// Pools and arenas never hold a lock while they call a source. A source may therefore block, or
 /// read the statistics of the pool that called it. A source must not allocate from the pool that
-/// called it. Only a hook of the host's allocator may do so during the call.
+/// called it. However, a hook of the host's allocator that runs during the call may allocate from
+/// the pool.
 ///
 /// # Safety
 ///
 /// Captured graphs read and write memory at the addresses that [`allocate`](Self::allocate)
 /// returns. An implementation must therefore guarantee:
 ///
-/// 1. The range `[address, address + bytes)` belongs only to the caller until it is freed, and does
-///    not overlap any other allocated range.
-/// 2. `address` is a multiple of [`SOURCE_ALIGNMENT`](crate::SOURCE_ALIGNMENT), `address` is not 0,
-///    and the range ends before `u64::MAX`. (The pool checks this condition and returns an error if
-///    it does not hold.)
-/// 3. The memory keeps its address, and its pages stay mapped, until the memory is
-///    [freed](Self::free).
-/// 4. Both methods may be called from any thread that can access the source.
+/// - The range `[address, address + bytes)` belongs only to the caller until it is freed, and does
+///   not overlap any other allocated range.
+/// - `address` is a multiple of [`SOURCE_ALIGNMENT`](crate::SOURCE_ALIGNMENT), `address` is not 0,
+///   and the range ends before `u64::MAX`. (The pool checks this condition and returns an error if
+///   it does not hold.)
+/// - The memory keeps its address, and its pages stay mapped, until the memory is
+///   [freed](Self::free).
+/// - Both methods may be called from any thread that can access the source.
 pub unsafe trait MemorySource {
     /// The error that a failed allocation returns.
     type Error: Error + Send + Sync + 'static;
@@ -60,7 +61,7 @@ pub unsafe trait MemorySource {
 }
 
 /// Returns `true` if a source may return this address for an allocation of `bytes` bytes, according
-/// to condition 2 of [`MemorySource`].
+/// to the safety contract of [`MemorySource`].
 pub(crate) fn is_good_address(address: u64, bytes: u64) -> bool {
     let aligned = address.checked_next_multiple_of(GRANULE) == Some(address);
     address != 0 && aligned && address.checked_add(bytes).is_some()

@@ -1,5 +1,5 @@
-//! A source of addresses without real memory behind them. Tests, planning and systems without a GPU
-//! use this source.
+//! A source of addresses without real memory behind them, for tests, for planning, and for systems
+//! without a GPU.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -44,8 +44,8 @@ struct State {
     /// addresses.
     pieces: Vec<(u64, u64)>,
     allocations: u64,
-    /// The number of allocations until an allocation is refused. The flag is `true` if all later
-    /// allocations are refused as well.
+    /// The number of allocations until an allocation is refused. The flag is `true` if all
+    /// allocations after that one are refused as well.
     refused: Option<(u64, bool)>,
     mistakes: u64,
 }

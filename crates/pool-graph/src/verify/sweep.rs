@@ -54,7 +54,7 @@ pub(super) struct Pair {
     pub(super) at: usize,
 }
 
-/// The regions, pairs and owners that a sweep has found.
+/// The result of a sweep over the addresses of an arena.
 #[derive(Debug, Default)]
 pub(super) struct SweepResult {
     /// All nonempty regions that are used, sorted by their offsets.

@@ -173,8 +173,8 @@ impl Account {
         self.keep_to_the_end()
     }
 
-    /// Records that kept regions, and regions whose loan was forgotten, stay in use until the end
-    /// of the graph.
+    /// Records that all kept regions stay in use until the end of the graph. Regions whose loan was
+    /// forgotten also stay in use.
     fn keep_to_the_end(&mut self) -> Result<(), CaptureError> {
         let nodes = self.frontier(0)?;
         for stream in 0..self.scope_work.len() {

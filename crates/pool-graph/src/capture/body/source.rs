@@ -4,15 +4,15 @@
 //!
 //! The safety proofs in this module rely on three facts:
 //!
-//! 1. **The graph owns the arena** and keeps the leased blocks. The memory of the arena and the
-//!    blocks therefore stays valid as long as work of the capture may run. Work of a failed capture
-//!    never runs.
-//! 2. **A region of a scope's pool is kept** until the capture ends. The region is not returned to
-//!    the arena, and the account records that it is in use during this time. No later temporary
-//!    therefore uses the same bytes. All earlier uses of these bytes end before the stream uses the
-//!    region, and the verifier checks this order in the graph.
-//! 3. **Work that is recorded in a dry run never runs**, because the pools of a dry run use a
-//!    stream whose capture is discarded.
+//! - **The graph owns the arena** and keeps the leased blocks. The memory of the arena and the
+//!   blocks therefore stays valid as long as work of the capture may run. Work of a failed capture
+//!   never runs.
+//! - **A region of a scope's pool is kept** until the capture ends. The region is not returned to
+//!   the arena, and the account records that it is in use during this time. No later temporary
+//!   therefore uses the same bytes. All earlier uses of these bytes end before the stream uses the
+//!   region, and the verifier checks this order in the graph.
+//! - **Work that is recorded in a dry run never runs**, because the pools of a dry run use a stream
+//!   whose capture is discarded.
 
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
@@ -28,7 +28,7 @@ use super::shared_account::SharedAccount;
 use crate::base::error::GraphMemoryError;
 use crate::capture::error::CaptureError;
 
-/// The account and the stream number that all pools on one stream share.
+/// The account of the body and the number of a stream, for a pool on this stream.
 struct BodyStream {
     account: SharedAccount,
     stream: usize,

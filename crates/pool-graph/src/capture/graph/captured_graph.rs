@@ -27,45 +27,44 @@ use crate::verify::Verification;
 ///
 /// # Why this is sound
 ///
-/// 1. *The graph owns the memory at every address in its nodes.* Safe code can only use two kinds
-///    of views in a capture. The first kind refers to the arena, which only graphs on the same
-///    stream use. The second kind refers to blocks that a lease of the session keeps. A caller that
-///    enqueues other work promises the same in `unsafe` code. Work that was enqueued on a stream
-///    without using the capture is detected. The capture knows the last nodes of each stream, and
-///    each node of the graph must belong to an operation of the capture. No other code can end the
-///    capture and run its graph, because the capture begins on a private stream.
-/// 2. *The graph's memory stays in place as long as the graph exists.* Leases keep the memory alive
-///    after the pool or arena has been dropped. A leased block can be neither returned nor
-///    allocated again. Resetting an arena changes its generation, and the graph then refuses to
-///    run.
-/// 3. *Memory is freed only after the last run that uses it.* Only this value can launch the
-///    executable graph, because its handle is never exposed, and all launches use the same stream.
-///    Dropping the graph first synchronizes this stream, and then drops the executable graph, the
-///    graph, the state and finally the leases. If another thread is capturing at this moment, the
-///    state and the leases are dropped immediately, and the driver's objects are destroyed after
-///    that capture. If the stream cannot be synchronized, nothing is freed. A stream cannot be
-///    synchronized while it is being captured explicitly, or if the driver returns an error
-///    although the context has not been destroyed.
-/// 4. *Two runs never overlap.* All runs of a graph use the same stream, and graphs that
-///    [share](crate::CaptureSession::beside) an arena also run on the same stream. Graphs on
-///    different streams may share a block only if all of them only read it. The capture checks this
-///    before each operation that writes, even in an update.
-/// 5. *Within a run, each byte has only one user at a time.* The verifier has read the graph back
-///    and has checked that full edges order every two temporaries that share bytes.
-/// 6. *An update takes effect completely or not at all.* An update is a separate capture that uses
-///    the graph's memory. The body of the update performs the same steps as before, and the result
-///    is verified like the first capture. The old nodes and their host memory are destroyed only
-///    when no run uses them, because all earlier runs have completed and all later runs use the new
-///    nodes. If the driver does not report whether it performed the update, the graph keeps the
-///    host memory of both the old and the new nodes.
-/// 7. *Between two runs, the arena's memory may be lent.* A [scope](Self::scope) uses the same
-///    stream as the graph, and ends before the next run begins. Graphs that share the arena also
-///    check that the arena is not lent.
-/// 8. *Work that feeds the graph without waiting is ordered by the same stream.* The driver only
-///    copies from and to buffers of a [`StagingPool`](crate::StagingPool). Each buffer stays
-///    unchanged until an event after its copy has completed. The graph keeps the copied blocks and
-///    their leases until this work has completed. If a ticket is forgotten, its buffer is never
-///    reused.
+/// - *The graph owns the memory at every address in its nodes.* Safe code can only use two kinds of
+///   views in a capture. The first kind refers to the arena, which only graphs on the same stream
+///   use. The second kind refers to blocks that a lease of the session keeps. A caller that
+///   enqueues other work promises the same in `unsafe` code. Work that was enqueued on a stream
+///   without using the capture is detected. The capture knows the last nodes of each stream, and
+///   each node of the graph must belong to an operation of the capture. No other code can end the
+///   capture and run its graph, because the capture begins on a private stream.
+/// - *The graph's memory stays in place as long as the graph exists.* Leases keep the memory alive
+///   after the pool or arena has been dropped. A leased block can be neither returned nor allocated
+///   again. Resetting an arena changes its generation, and the graph then refuses to run.
+/// - *Memory is freed only after the last run that uses it.* Only this value can launch the
+///   executable graph, because its handle is never exposed, and all launches use the same stream.
+///   Dropping the graph first synchronizes this stream, and then drops the executable graph, the
+///   graph, the state and finally the leases. If another thread is capturing at this moment, the
+///   state and the leases are dropped immediately, and the driver's objects are destroyed after
+///   that capture. If the stream cannot be synchronized, nothing is freed. A stream cannot be
+///   synchronized while it is being captured explicitly, or if the driver returns an error although
+///   the context has not been destroyed.
+/// - *Two runs never overlap.* All runs of a graph use the same stream, and graphs that
+///   [share](crate::CaptureSession::beside) an arena also run on the same stream. Graphs on
+///   different streams may share a block only if all of them only read it. The capture checks this
+///   before each operation that writes, even in an update.
+/// - *Within a run, each byte has only one user at a time.* The verifier has read the graph back
+///   and has checked that full edges order every two temporaries that share bytes.
+/// - *An update takes effect completely or not at all.* An update is a separate capture that uses
+///   the graph's memory. The body of the update performs the same steps as before, and the result
+///   is verified like the first capture. The old nodes and their host memory are destroyed only
+///   when no run uses them, because all earlier runs have completed and all later runs use the new
+///   nodes. If the driver does not report whether it performed the update, the graph keeps the host
+///   memory of both the old and the new nodes.
+/// - *Between two runs, the arena's memory may be lent.* A [scope](Self::scope) uses the same
+///   stream as the graph, and ends before the next run begins. Graphs that share the arena also
+///   check that the arena is not lent.
+/// - *Work that feeds the graph without waiting is ordered by the same stream.* The driver only
+///   copies from and to buffers of a [`StagingPool`](crate::StagingPool). Each buffer stays
+///   unchanged until an event after its copy has completed. The graph keeps the copied blocks and
+///   their leases until this work has completed. If a ticket is forgotten, its buffer is never
+///   reused.
 ///
 /// | misuse | outcome |
 /// |---|---|

@@ -3,14 +3,14 @@
 //!
 //! Such a scope is safe for three reasons:
 //!
-//! 1. The scope's pool uses the graph's stream. All work of the pool therefore runs after the
-//!    earlier replays and before the later ones. Before the loan of the arena ends, the graph's
-//!    stream waits for other streams that used views of the pool, even if the body panics.
-//! 2. During the loan, no graph that uses the arena can run, and no graph can be captured into the
-//!    arena. The arena is marked as lent, and each graph checks this mark while it holds a lock. A
-//!    launch holds this lock until the driver call has returned.
-//! 3. Views borrow the scope, and the scope ends when the closure returns. No view can therefore
-//!    outlive the loan.
+//! - The scope's pool uses the graph's stream. All work of the pool therefore runs after the
+//!   earlier replays and before the later ones. Before the loan of the arena ends, the graph's
+//!   stream waits for other streams that used views of the pool, even if the body panics.
+//! - During the loan, no graph that uses the arena can run, and no graph can be captured into the
+//!   arena. The arena is marked as lent, and each graph checks this mark while it holds a lock. A
+//!   launch holds this lock until the driver call has returned.
+//! - Views borrow the scope, and the scope ends when the closure returns. No view can therefore
+//!   outlive the loan.
 
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};

@@ -54,8 +54,8 @@ pub struct StagingConfig {
 /// waits for the pending copies of its available buffers. Dropping a ticket after its pool waits
 /// for the copy of that ticket.
 pub struct StagingPool {
-    /// The available buffers, in the order in which they were returned. The first buffers have the
-    /// oldest copies.
+    /// The available buffers, in the order in which they were returned. The copies of the first
+    /// buffers complete first.
     idle: Vec<PageLocked>,
     returned: Arc<ReturnBox>,
     config: StagingConfig,
