@@ -1,7 +1,8 @@
 //! Regions, which are ranges of bytes within a chunk. Each region is either a free region or an
 //! allocated block.
 
-/// The slot number that means "no region". Slot 0 always stays empty for this purpose.
+/// The slot number that means "no region". Slot 0 always stays empty, so that its number never
+/// identifies a region.
 pub(super) const NONE: u32 = 0;
 
 /// A range of bytes within a chunk.

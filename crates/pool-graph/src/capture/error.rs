@@ -291,11 +291,11 @@ pub enum CaptureError {
         /// `true` if cudarc tracks events in the capture's context.
         event_tracking: bool,
     },
-    /// The state of the crate is contradictory, which is caused by a bug in `pool-graph` and not by
-    /// the caller.
+    /// The internal state of the crate is inconsistent. This error is a bug in `pool-graph` and not
+    /// a mistake of the caller.
     #[error("this is a bug in pool-graph, please report it: {found}")]
     Internal {
-        /// A description of the contradiction.
+        /// A description of the inconsistency.
         found: &'static str,
     },
     /// Work was enqueued on a stream of the session without using the capture, and has become part

@@ -78,8 +78,8 @@ impl Graph {
         (!handle.is_null()).then(|| Self(own()))
     }
 
-    /// Returns the handle of the graph. The handle is used to read the graph, and by tests that
-    /// modify an unverified graph.
+    /// Returns the handle of the graph. The crate uses the handle to read the graph, and tests use
+    /// it to modify an unverified graph.
     pub(crate) fn handle(&self) -> sys::CUgraph {
         self.0.get()
     }

@@ -77,9 +77,9 @@ pub fn verify_layout(
     Ok(Verification { sharing: swept.sharing, accesses: accesses.len() })
 }
 
-/// Returns two regions that share bytes but are not ordered, with the lower index first. Sorted by
-/// offset, the result contains the first region that conflicts with an earlier region, and the
-/// first region with which it conflicts.
+/// Returns two regions that share bytes but are not ordered, with the lower index first. The result
+/// contains the first region, in the order of offsets, that conflicts with an earlier region, and
+/// the first region with which it conflicts.
 fn unordered(
     questions: &Questions<'_>,
     lives: &Lives,

@@ -25,8 +25,8 @@ pub(crate) struct BodyRecord {
     pub(crate) spans: Vec<Span>,
     /// The records of how the body uses the session's leased blocks.
     pub(crate) shares: Shares,
-    /// The host memory that copies in the graph read. It contains host arguments, and values that
-    /// scopes and lent views have written.
+    /// The host memory from which copies in the graph read. It contains host arguments, and values
+    /// that scopes and lent views have written.
     pub(crate) host: Vec<Option<HostBuffer>>,
     /// The index of each host argument in `host`, or `None` for an argument of 0 bytes. Values that
     /// scopes and lent views have written are not arguments, because writing them is not a step.
