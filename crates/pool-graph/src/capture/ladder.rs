@@ -5,9 +5,9 @@
 //! is the order in which temporaries lie above each other. Every other member uses the same stack
 //! with its own sizes, and places each temporary at its lowest possible offset. Temporaries that
 //! share bytes in the plan may share bytes in every member, and all other temporaries keep their
-//! order. If all members use their temporaries at the same times, the stack of the largest member
-//! is therefore a valid plan for every member. The code verifies this for each member, and compares
-//! the member's peak with the member's lower bound.
+//! order. The stack of the largest member is therefore a valid plan for every member that uses its
+//! temporaries during the same steps. The code verifies this for each member, and compares the
+//! member's peak with the member's lower bound.
 
 use std::cmp::Reverse;
 

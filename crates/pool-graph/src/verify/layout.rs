@@ -70,8 +70,7 @@ impl RegionLayout {
 }
 
 impl Access {
-    /// Returns `true` if the access contains at least one byte and the first byte does not end
-    /// beyond the largest offset.
+    /// Returns `true` if the access is not empty and starts below the largest offset.
     pub(super) fn has_first_byte(&self) -> bool {
         self.bytes > 0 && self.offset < u64::MAX
     }
