@@ -14,13 +14,13 @@ use crate::base::sync::Arc;
 use crate::pool::{CUDAGraphMemoryPool, Shared};
 use crate::source::{DeviceMemory, GraphMemoryResult, MemorySource};
 
-/// Memory that stays in place and is not reused for as long as this value lives: blocks of a
-/// [`CUDAGraphMemoryPool`], or a whole [`CudaArena`].
+/// A lease on blocks of a [`CUDAGraphMemoryPool`] or on a whole [`CudaArena`]. Until the lease is
+/// dropped, its memory keeps its address and is not reused.
 ///
-/// A type that owns a captured graph should declare its leases after the executable graph. Fields
-/// are dropped in order, and the memory must be released last. The pool or arena may be dropped
-/// earlier; its memory is then freed with the last lease. `Lease` does not implement `Clone`,
-/// because each graph owns its own leases.
+/// A type that owns a captured graph should declare its leases after the executable graph. Rust
+/// drops fields in the order of their declaration, so the memory is then released last. If the pool
+/// or arena is dropped before the lease, its memory is freed together with the last lease. `Lease`
+/// does not implement `Clone`, because each graph owns its own leases.
 #[must_use = "the memory may be freed as soon as its lease is dropped"]
 pub struct Lease<M: MemorySource = DeviceMemory> {
     held: LeasedMemory<M>,
@@ -32,16 +32,16 @@ enum LeasedMemory<M: MemorySource> {
 }
 
 impl<M: MemorySource> CUDAGraphMemoryPool<M> {
-    /// Leases blocks to a captured graph. Until the lease is dropped, the blocks can be neither
-    /// returned, reused nor freed, even if the pool is dropped.
+    /// Leases blocks to a captured graph. Until the lease is dropped, the blocks cannot be
+    /// returned, reused or freed, even if the pool is dropped.
     ///
     /// A block may have any number of leases.
     ///
     /// # Errors
     ///
-    /// Fails if a block belongs to another pool, or has already been returned or reset; no block is
-    /// leased then. It also fails if the host cannot allocate the lease, and after
-    /// [`dispose`](Self::dispose).
+    /// Returns an error if a block belongs to another pool, has already been returned, or was freed
+    /// by a reset. In these cases, none of the blocks is leased. The call also fails if the host
+    /// cannot allocate memory for the lease, or if the pool has been [disposed](Self::dispose).
     pub fn lease(&self, blocks: &[BlockId]) -> GraphMemoryResult<Lease<M>, M> {
         let mut leased = reserve::list(blocks.len())?;
         self.shared().book.lock().lease(blocks, &mut leased)?;
@@ -51,8 +51,8 @@ impl<M: MemorySource> CUDAGraphMemoryPool<M> {
 }
 
 impl<M: MemorySource> CudaArena<M> {
-    /// Leases the buffer to a graph captured with this arena. The buffer is not freed until the
-    /// last lease has been dropped, even if the arena is dropped earlier.
+    /// Leases the arena's buffer to a graph captured with this arena. The buffer is not freed until
+    /// the last lease has been dropped, even if the arena is dropped earlier.
     pub fn lease(&self) -> Lease<M> {
         let shared = Arc::clone(self.shared());
         Lease { held: LeasedMemory::Arena { generation: shared.generation(), shared } }
@@ -69,8 +69,8 @@ impl<M: MemorySource> Lease<M> {
         }
     }
 
-    /// Returns the blocks as they were when they were leased. The slice is empty for a leased
-    /// arena.
+    /// Returns copies of the leased blocks, created when the lease was created. If an arena is
+    /// leased, the slice is empty.
     #[must_use]
     pub fn blocks(&self) -> &[GraphMemoryBlock] {
         match &self.held {
@@ -96,7 +96,8 @@ impl<M: MemorySource> Lease<M> {
         self.ranges().any(|range| range.contains(address, bytes))
     }
 
-    /// Returns the total size of all ranges in bytes. A block that was leased twice counts twice.
+    /// Returns the total size of all leased ranges in bytes. A block that was leased twice is
+    /// counted twice.
     #[must_use]
     pub fn bytes(&self) -> u64 {
         self.ranges().fold(0, |bytes, range| bytes.saturating_add(range.bytes))
@@ -104,8 +105,9 @@ impl<M: MemorySource> Lease<M> {
 
     /// Checks that a graph captured with this memory may still be replayed.
     ///
-    /// Leased blocks of a pool cannot be reused, so this check always succeeds for them. An arena
-    /// may have been reset since, in which case its bytes may be reused.
+    /// If the lease holds blocks of a pool, this check always succeeds, because leased blocks
+    /// cannot be reused. If the lease holds an arena, the check fails after a reset, because the
+    /// arena may then reuse the leased bytes.
     ///
     /// # Errors
     ///
@@ -122,7 +124,7 @@ impl<M: MemorySource> Lease<M> {
 
 #[cfg(feature = "cuda")]
 impl Lease<DeviceMemory> {
-    /// Returns the context of the leased blocks; `None` for a leased arena.
+    /// Returns the CUDA context of the leased blocks, or `None` if an arena is leased.
     pub(crate) fn context(&self) -> Option<&CudaContext> {
         match &self.held {
             LeasedMemory::Blocks { shared, .. } => Some(shared.source.context().as_ref()),
@@ -139,7 +141,7 @@ impl<M: MemorySource> Drop for Lease<M> {
     }
 }
 
-/// Prints the device of the memory and the leased ranges.
+/// Prints the device that holds the memory, and the leased address ranges.
 impl<M: MemorySource> fmt::Debug for Lease<M> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let ranges: Vec<LeasedRange> = self.ranges().collect();

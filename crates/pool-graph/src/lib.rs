@@ -1,14 +1,15 @@
-//! Memory for captured CUDA graphs. The nodes of a graph contain memory addresses. That memory must
-//! therefore stay in place, and must not be reused, for as long as the graph may be replayed.
+//! Memory for captured CUDA graphs. The nodes of a captured graph contain memory addresses. The
+//! memory at these addresses must therefore stay in place and must not be reused for as long as the
+//! graph may be replayed.
 //!
 //! [`CUDAGraphMemoryPool`] is a thread-safe pool whose blocks stay at their addresses.
-//! [`CudaArena`] is a single buffer from which a capture allocates by moving an offset. A [`Lease`]
-//! keeps blocks or an arena alive for a graph. Until the lease is dropped, the memory is neither
-//! reused nor freed, even if the pool or arena has been dropped.
+//! [`CudaArena`] is a single buffer from which a capture allocates by advancing an offset. A
+//! [`Lease`] keeps blocks or an arena alive for a graph. Until a lease is dropped, its memory is
+//! neither reused nor freed, even if the pool or arena has been dropped.
 //!
-//! Pools and arenas request their memory from a [`MemorySource`]. [`DeviceMemory`] allocates on a
-//! GPU. [`SyntheticMemory`] hands out addresses without memory behind them, for tests and for
-//! planning without a GPU.
+//! Pools and arenas request their memory from a [`MemorySource`]. [`DeviceMemory`] allocates memory
+//! on a GPU. [`SyntheticMemory`] returns addresses without real memory behind them, which is useful
+//! for tests and for planning without a GPU.
 //!
 //! ```
 //! use pool_graph::{CUDAGraphMemoryPool, GraphPoolConfig, SyntheticMemory};
@@ -27,13 +28,14 @@
 //! ```
 //!
 //! With the feature `cuda`, a `CaptureSession` captures work into a `CapturedGraph` that owns the
-//! memory of its nodes. A dry run of the work returns its footprint and a plan before any memory is
-//! allocated. [`verify_layout`] checks the result against the nodes and edges of the graph. In the
-//! body, `Capture::scope` provides the same `Scope<'_, Cuda>` as outside a capture, with blocks
-//! from the capture's arena. `CapturedGraph::update` changes the parameters of a graph's nodes. A
-//! `StagingPool` feeds replays without stopping the device.
+//! memory of its nodes. A dry run determines how much memory the work needs and computes a plan
+//! before any memory is allocated. [`verify_layout`] checks the resulting layout against the nodes
+//! and edges of the graph. Inside a capture, `Capture::scope` provides the same `Scope<'_, Cuda>`
+//! as outside a capture, but with blocks from the capture's arena. `CapturedGraph::update` changes
+//! the parameters of a graph's nodes. A `StagingPool` transfers data to and from replays without
+//! stopping the device.
 //!
-//! `docs/graphs.md` in the repository describes the effect of each call in each state.
+//! The document `docs/graphs.md` in the repository describes the effect of each call in each state.
 //!
 //! # Features
 //!
@@ -45,7 +47,7 @@
 
 #![cfg_attr(docsrs, feature(doc_cfg))]
 
-// Layering: each module may import only the modules listed after its colon. `cargo xtask imports`
+// Layering: the list below names the modules that each module may import. `cargo xtask imports`
 // checks this list, and `cargo xtask imports --list` prints it.
 //
 // base, verify: nothing

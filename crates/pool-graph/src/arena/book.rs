@@ -1,5 +1,5 @@
-//! The bookkeeping of an arena: offsets and all limit checks, without any memory. The entry of a
-//! region is allocated before the call.
+//! The bookkeeping of an arena, which computes offsets and checks limits without accessing the
+//! arena's memory. The caller reserves host memory for a region's record before each allocation.
 
 use super::live_regions::LiveRegions;
 use super::plan::Divergence;
@@ -10,24 +10,25 @@ use crate::base::error::GraphMemoryError;
 use crate::base::request::GRANULE;
 use crate::base::shortage::ArenaShortage;
 
-/// The offset of the next region, and the live regions.
+/// The state of an arena: its capacity and policy, the offset of the next region, and the live
+/// regions.
 #[derive(Debug)]
 pub(super) struct ArenaBook {
     base: u64,
     capacity: u64,
     policy: ArenaPolicy,
-    /// The offset at which a plan or the first region starts. Bytes below this offset belong to
-    /// another owner.
+    /// The offset at which a plan or the first region starts. The bytes below this offset are in
+    /// use by code outside the session.
     floor: u64,
-    /// The offset of the next region that is allocated by moving the cursor.
+    /// The offset at which the next region without a planned offset is allocated.
     cursor: u64,
     live: LiveRegions,
     /// The number of allocations since the last reset.
     allocations: u64,
-    /// `true` after an allocation that is not in the plan. From then on, every allocation takes
-    /// fresh bytes.
+    /// `true` after an allocation that differs from the plan. All later allocations then receive
+    /// bytes after the planned bytes.
     off_plan: bool,
-    /// `true` if a capture was refused because it forks.
+    /// `true` if a capture was refused because its streams fork.
     refused: bool,
     /// `true` while a capture session uses the arena.
     given_away: bool,
@@ -41,8 +42,8 @@ pub(super) struct ArenaBook {
 }
 
 impl ArenaBook {
-    /// Creates the state of an arena. `base` must be a multiple of 256, and `base + capacity` must
-    /// not overflow.
+    /// Creates the state of an arena that starts at the address `base`. `base` must be a multiple
+    /// of 256, and `base + capacity` must not overflow.
     pub(super) fn new(base: u64, capacity: u64, policy: ArenaPolicy) -> Self {
         let mut book = Self {
             base,
@@ -86,7 +87,7 @@ impl ArenaBook {
         Ok(self.hand_out(offset, bytes, size))
     }
 
-    /// Ends the region that begins at an address.
+    /// Ends the newest live region that begins at `address`.
     pub(super) fn deallocate(&mut self, address: u64) -> Deallocation {
         let offset = address.checked_sub(self.base);
         let Some(bytes) = offset.and_then(|offset| self.live.end(offset)) else {
@@ -99,7 +100,7 @@ impl ArenaBook {
         Deallocation::Region { bytes }
     }
 
-    /// Counts a deallocation of a region that is unknown or belongs to another owner.
+    /// Counts a deallocation whose region is unknown or belongs to another owner.
     pub(super) fn ignore(&mut self) -> Deallocation {
         self.foreign += 1;
         Deallocation::Foreign
@@ -114,7 +115,7 @@ impl ArenaBook {
         self.given_away
     }
 
-    /// Records a fork. Fails if the arena's policy forbids it.
+    /// Records that the capture forks. Fails if the arena's policy does not support forks.
     pub(super) fn forked<E>(&mut self) -> Result<(), GraphMemoryError<E>> {
         if !self.is_linear() {
             return Ok(());
@@ -123,15 +124,15 @@ impl ArenaBook {
         Err(GraphMemoryError::ForkedCapture { rewinds: self.rewinds })
     }
 
-    /// Ends all regions. Captures that use them become invalid.
+    /// Ends all regions, and makes all captures that use them invalid.
     pub(super) fn reset(&mut self) {
         self.resets += 1;
         self.floor = 0;
         self.begin();
     }
 
-    /// Copies the state into a list with reserved capacity. If the capacity is too small, fails
-    /// with the required capacity.
+    /// Copies the state, storing the live regions in `room`. If the capacity of `room` is too
+    /// small, returns the required capacity as an error.
     #[cfg(feature = "cuda")]
     pub(super) fn copy(&self, room: &mut LiveRegions) -> Result<Self, usize> {
         if !self.live.copy_to(room) {
@@ -160,7 +161,8 @@ impl ArenaBook {
         })
     }
 
-    /// Returns this state with another policy and no regions. Allocations start at `floor`.
+    /// Returns this state with a different policy and without regions. New regions are allocated
+    /// from the offset `floor`.
     #[cfg(feature = "cuda")]
     pub(super) fn anew(mut self, policy: ArenaPolicy, floor: u64) -> Self {
         (self.policy, self.floor) = (policy, floor);
@@ -168,15 +170,15 @@ impl ArenaBook {
         self
     }
 
-    /// Returns the number of used bytes in this state, or 0 after a reset. A plan has used no bytes
-    /// before its first allocation.
+    /// Returns the number of bytes that this state uses, or 0 if the arena has been reset in the
+    /// meantime. A planned arena uses no bytes before its first allocation.
     #[cfg(feature = "cuda")]
     pub(super) fn used(&self, resets: u64) -> u64 {
         if self.allocations == 0 || self.resets != resets { 0 } else { self.cursor }
     }
 
-    /// Restores an earlier state, unless a later reset has invalidated that state. Afterwards,
-    /// `earlier` contains the memory to be freed.
+    /// Restores an earlier state, unless the arena has been reset since that state was copied.
+    /// After the call, `earlier` contains the host memory to be freed.
     #[cfg(feature = "cuda")]
     pub(super) fn put_back(&mut self, earlier: &mut Self) {
         if earlier.resets == self.resets {
@@ -185,8 +187,9 @@ impl ArenaBook {
         }
     }
 
-    /// Restores the state from before the session. After a reset, only the policy of that state is
-    /// restored, without its regions. Afterwards, `given` contains the memory to be freed.
+    /// Restores the state from before the session. If the arena has been reset during the session,
+    /// only the policy is restored, and the arena contains no regions. After the call, `given`
+    /// contains the host memory to be freed.
     #[cfg(feature = "cuda")]
     pub(super) fn come_back(&mut self, given: &mut Self) {
         if given.resets == self.resets {
@@ -197,8 +200,8 @@ impl ArenaBook {
         self.begin();
     }
 
-    /// Returns the list of live regions, in which capacity must be reserved for the next
-    /// allocation.
+    /// Returns the list of live regions. The caller must reserve capacity in this list before the
+    /// next allocation.
     pub(super) fn live_mut(&mut self) -> &mut LiveRegions {
         &mut self.live
     }
@@ -231,7 +234,7 @@ impl ArenaBook {
 
     fn begin(&mut self) {
         self.live.clear();
-        // Allocations that are not in the plan start after the plan's bytes.
+        // Allocations that are not in the plan are placed after the planned bytes.
         self.cursor = match &self.policy {
             ArenaPolicy::Planned(plan) => rounded(plan.peak())
                 .and_then(|peak| peak.checked_add(self.floor))
@@ -243,7 +246,8 @@ impl ArenaBook {
         self.rewinds = 0;
     }
 
-    /// Returns the plan's offset for this allocation, or `None` if it needs fresh bytes.
+    /// Returns the offset that the plan assigns to this allocation. Returns `None` if the arena
+    /// does not follow a plan, or no longer follows it.
     fn planned<E>(
         &mut self,
         size: u64,
@@ -277,7 +281,8 @@ impl ArenaBook {
         }
     }
 
-    /// Returns the offset and the size of the next region, if it fits.
+    /// Returns the offset and the size of the next region, or `None` if the region does not fit
+    /// into the arena.
     fn bump(&self, size: u64, alignment: u64) -> Option<(u64, u64)> {
         let bytes = rounded(size.max(1))?;
         let address = self.base.checked_add(self.cursor)?;
@@ -306,8 +311,9 @@ impl ArenaBook {
         ArenaRegion { address: self.base + offset, size, offset, resets: self.resets }
     }
 
-    /// Rewinds the cursor to the end of the last live region, after the topmost region has ended.
-    /// Regions are allocated upwards, so the last region is the topmost.
+    /// Moves the cursor back to the end of the last region that is still live. Regions are
+    /// allocated at increasing offsets, so the last region in the list is also the one with the
+    /// highest offset.
     fn rewind(&mut self) {
         let end = self.live.end_of_last().max(self.floor);
         if end < self.cursor {
@@ -317,7 +323,7 @@ impl ArenaBook {
     }
 }
 
-/// Rounds a number of bytes up to whole granules.
+/// Rounds a number of bytes up to a multiple of the granule.
 fn rounded(bytes: u64) -> Option<u64> {
     bytes.checked_next_multiple_of(GRANULE)
 }

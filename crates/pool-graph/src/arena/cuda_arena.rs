@@ -1,5 +1,5 @@
-//! The arena of a capture: a single buffer, allocated in advance. A capture allocates from it by
-//! moving an offset.
+//! The arena of a capture. An arena is a single buffer that is allocated before the capture begins.
+//! The capture allocates regions by advancing an offset into this buffer.
 
 use std::fmt;
 
@@ -18,9 +18,9 @@ use crate::base::shortage::ArenaShortage;
 use crate::base::sync::{Arc, Mutex};
 use crate::source::{DeviceMemory, GraphMemoryResult, MemorySource, is_good_address};
 
-/// A bump arena for the memory of captured graphs. It is a single buffer with fixed addresses,
-/// allocated outside the capture. Regions start at multiples of 256 and occupy at least 256 bytes,
-/// even if they are empty.
+/// A bump arena for the memory of captured graphs. The arena is a single buffer at a fixed address,
+/// which is allocated outside the capture. Each region starts at a multiple of 256 and occupies at
+/// least 256 bytes, even if its requested size is 0.
 ///
 /// ```
 /// use pool_graph::{ArenaPolicy, CudaArena, Deallocation, SyntheticMemory};
@@ -37,8 +37,8 @@ use crate::source::{DeviceMemory, GraphMemoryResult, MemorySource, is_good_addre
 /// ```
 pub struct CudaArena<M: MemorySource = DeviceMemory> {
     shared: Arc<ArenaShared<M>>,
-    /// `true` for the handle of the session that uses the arena. While a session uses the arena,
-    /// other handles can neither allocate nor end regions.
+    /// `true` if this handle belongs to the session that is using the arena. While a session uses
+    /// the arena, no other handle can allocate or end regions.
     of_session: bool,
 }
 
@@ -47,8 +47,8 @@ impl<M: MemorySource> CudaArena<M> {
     ///
     /// # Errors
     ///
-    /// Fails if `capacity` is 0, cannot be rounded up or is less than the plan needs, or if the
-    /// source cannot allocate the buffer.
+    /// Returns an error if `capacity` is 0, cannot be rounded up, or is smaller than the plan
+    /// requires. The call also fails if the source cannot allocate the buffer.
     pub fn new(source: M, capacity: u64, policy: ArenaPolicy) -> GraphMemoryResult<Self, M> {
         let bytes = Request::new(capacity, GRANULE)?.bytes;
         if let ArenaPolicy::Planned(plan) = &policy
@@ -69,7 +69,8 @@ impl<M: MemorySource> CudaArena<M> {
         };
         let address = source.allocate(bytes).map_err(out_of_memory)?;
         if !is_good_address(address, bytes) {
-            // SAFETY: the source has just returned this range, and no other code knows its address.
+            // SAFETY: the source has just returned this range, and no other code knows the address
+            // of the range.
             unsafe { source.free(address, bytes) };
             return Err(GraphMemoryError::BadAddress { address, bytes });
         }
@@ -84,15 +85,16 @@ impl<M: MemorySource> CudaArena<M> {
         self.shared.device()
     }
 
-    /// Allocates a region, given a size or a size and an alignment. By default a region is aligned
-    /// to 256 bytes. Every region has a unique address, even if it is empty.
+    /// Allocates a region with the given size and alignment. If no alignment is given, the region
+    /// is aligned to 256 bytes. Every live region of an arena without a plan has a unique address,
+    /// even if its size is 0.
     ///
     /// # Errors
     ///
-    /// Fails if the arena is full, if the alignment is not a power of two, if the plan contains
-    /// another allocation at this position, or after a refused [fork](Self::forked). It also fails
-    /// if the host cannot allocate the records, and while a capture session or its graph uses the
-    /// arena.
+    /// Returns an error if the arena is full, if the alignment is not a power of two, if the plan
+    /// contains a different allocation at this position, or after a refused [fork](Self::forked).
+    /// The call also fails if the host cannot allocate the records, or if a capture session or its
+    /// graph is using the arena.
     pub fn allocate(&self, layout: impl BlockLayout) -> GraphMemoryResult<ArenaRegion, M> {
         let (size, alignment) = layout.size_and_alignment();
         let mut book = lock_reserved(|| self.shared.book.lock(), ArenaBook::live_mut, ())?;
@@ -102,12 +104,13 @@ impl<M: MemorySource> CudaArena<M> {
         book.allocate(size, alignment)
     }
 
-    /// Ends the region that begins at `address`. This only updates the statistics, unless the
-    /// policy is [`Linear`](ArenaPolicy::Linear) and the region is the last one.
+    /// Ends the region that begins at `address`. If the policy is [`Linear`](ArenaPolicy::Linear)
+    /// and the region is the last one, the arena can reuse the region's bytes. In all other cases,
+    /// the call only updates the statistics.
     ///
-    /// If no live region begins at the address, the call is ignored and counted, because code under
-    /// capture may also drop allocations from before the capture. While a capture session or its
-    /// graph uses the arena, every call is ignored and counted.
+    /// If no live region begins at the address, the arena ignores and counts the call, because
+    /// captured code may also drop allocations that it made before the capture. While a capture
+    /// session or its graph uses the arena, the arena ignores and counts every call.
     pub fn deallocate(&self, address: u64) -> Deallocation {
         let mut book = self.shared.book.lock();
         if book.is_given_away() && !self.of_session {
@@ -116,19 +119,19 @@ impl<M: MemorySource> CudaArena<M> {
         book.deallocate(address)
     }
 
-    /// Records that the capture that uses this arena forks.
+    /// Records that the capture that uses this arena forks into several streams.
     ///
     /// # Errors
     ///
-    /// Fails if the arena rewinds, because it then relies on the order of calls, which does not
-    /// order the streams of a fork. The capture must be discarded. The arena allocates nothing
-    /// until it is reset.
+    /// Returns an error if the policy of the arena is [`Linear`](ArenaPolicy::Linear). A linear
+    /// arena reuses bytes in the order of the calls, which does not order work on forked streams.
+    /// The capture must be discarded. The arena refuses all allocations until it is reset.
     pub fn forked(&self) -> GraphMemoryResult<(), M> {
         self.shared.book.lock().forked()
     }
 
-    /// Ends every region. Earlier captures must no longer be replayed, and their
-    /// [leases](crate::Lease::check) detect the reset.
+    /// Ends every region. Graphs that were captured with this arena must not be replayed after the
+    /// reset, and [`Lease::check`](crate::Lease::check) returns an error for their leases.
     pub fn reset(&self) {
         self.shared.book.lock().reset();
     }
@@ -138,7 +141,7 @@ impl<M: MemorySource> CudaArena<M> {
         &self.shared
     }
 
-    /// Returns `true` if all of `[address, address + bytes)` is in the arena's buffer.
+    /// Returns `true` if the arena's buffer contains all of `[address, address + bytes)`.
     #[must_use]
     pub fn contains(&self, address: u64, bytes: u64) -> bool {
         self.shared.range.contains(address, bytes)
@@ -150,7 +153,7 @@ impl<M: MemorySource> CudaArena<M> {
         self.shared.range.bytes
     }
 
-    /// Returns the number of bytes after the arena's last bumped region.
+    /// Returns the number of bytes that are available after the last region.
     #[must_use]
     pub fn remaining(&self) -> u64 {
         self.stats().remaining_bytes
@@ -163,19 +166,21 @@ impl<M: MemorySource> CudaArena<M> {
     }
 }
 
-/// The operations for arenas of streams and sessions.
+/// Operations that the arenas of streams and sessions use.
 #[cfg(feature = "cuda")]
 impl<M: MemorySource> CudaArena<M> {
     pub(crate) fn of_shared(shared: Arc<ArenaShared<M>>) -> Self {
         Self { shared, of_session: false }
     }
 
-    /// Creates the session's handle of an arena that was [given](Self::give_away) to that session.
+    /// Creates the handle that a session uses for an arena that was [given](Self::give_away) to
+    /// this session.
     pub(crate) fn of_session(shared: Arc<ArenaShared<M>>) -> Self {
         Self { shared, of_session: true }
     }
 
-    /// Gives the arena to a session, or returns it to its owner.
+    /// Gives the arena to a session if `given` is `true`, and returns the arena to its owner if
+    /// `given` is `false`.
     pub(crate) fn give_away(&self, given: bool) {
         self.shared.book.lock().give_away(given);
     }
@@ -184,7 +189,7 @@ impl<M: MemorySource> CudaArena<M> {
         &self.shared.source
     }
 
-    /// Returns `true` if the arena reuses bytes in the order of calls.
+    /// Returns `true` if the arena reuses bytes in the order of the calls.
     pub(crate) fn rewinds(&self) -> bool {
         self.shared.book.lock().is_linear()
     }

@@ -1,6 +1,6 @@
-//! The live regions of an arena, stored in the order of their allocation. A hash table finds a
-//! region by its start. Capacity for the next region is reserved in advance, without the arena's
-//! lock.
+//! The live regions of an arena, in the order of their allocation. A hash table finds the region
+//! that starts at a given offset. Capacity for the next region is reserved in advance while the
+//! arena's lock is not held.
 
 use std::mem;
 
@@ -8,7 +8,7 @@ use pool_core::reserve::{self, NoHostMemory, Reserve};
 
 use crate::base::request::GRANULE;
 
-/// The index that stands for no region.
+/// The index value that means "no region".
 const NONE: u32 = u32::MAX;
 
 /// An allocated region.
@@ -16,22 +16,25 @@ const NONE: u32 = u32::MAX;
 struct LiveRegion {
     offset: u64,
     bytes: u64,
-    /// The previous region in the same row of the table.
+    /// The index of the previous region in the same row of the hash table.
     older: u32,
     is_live: bool,
 }
 
-/// The live regions. Regions of a plan may share an offset, and a lookup finds the newest of them.
+/// The live regions of an arena. Regions of a plan may share an offset, and a lookup finds the
+/// newest region at an offset.
 #[derive(Debug, Default)]
 pub(super) struct LiveRegions {
-    /// All regions. A region that has ended stays in the list until all later regions have ended.
+    /// All regions in the order of allocation. A region that has ended stays in the list until all
+    /// later regions have ended.
     regions: Vec<LiveRegion>,
-    /// The newest live region in each row. The number of rows is at least the capacity for regions.
+    /// The index of the newest live region in each row of the hash table. The number of rows is at
+    /// least the capacity for regions.
     rows: Vec<u32>,
     count: u64,
 }
 
-/// Each call needs capacity for one more region.
+/// Each allocation requires capacity for one more region.
 impl Reserve for LiveRegions {
     type Need = ();
     type Lacking = usize;
@@ -63,14 +66,14 @@ impl LiveRegions {
         Ok(room)
     }
 
-    /// Returns the capacity that a copy of the list needs.
+    /// Returns the capacity that a copy of the list requires.
     #[cfg(any(test, feature = "cuda"))]
     pub(super) fn needs(&self) -> usize {
         self.regions.len()
     }
 
-    /// Copies the regions to an empty list. Returns `false` if the capacity of that list is too
-    /// small.
+    /// Copies the regions to `room`, replacing its contents. Returns `false` if the capacity of
+    /// `room` is too small.
     pub(super) fn copy_to(&self, room: &mut Self) -> bool {
         if room.rows.len() < self.regions.len() {
             return false;
@@ -82,12 +85,12 @@ impl LiveRegions {
         true
     }
 
-    /// Adds a region, using the reserved capacity.
+    /// Adds a region, using capacity that was reserved before.
     pub(super) fn add(&mut self, offset: u64, bytes: u64) {
         self.push(LiveRegion { offset, bytes, older: NONE, is_live: true });
     }
 
-    /// Ends the newest live region that begins at an offset. Returns the region's size in bytes.
+    /// Ends the newest live region that begins at `offset`, and returns the region's size in bytes.
     pub(super) fn end(&mut self, offset: u64) -> Option<u64> {
         let row = self.row(offset)?;
         let (mut newer, mut number) = (NONE, self.rows[row]);
@@ -110,7 +113,7 @@ impl LiveRegions {
         None
     }
 
-    /// Returns the end of the last region, or 0 if there is no region.
+    /// Returns the offset at which the last region ends, or 0 if the list is empty.
     pub(super) fn end_of_last(&self) -> u64 {
         self.regions.last().map_or(0, |last| last.offset + last.bytes)
     }
@@ -143,9 +146,10 @@ impl LiveRegions {
         self.regions.get(number as usize)
     }
 
-    /// Returns the row for regions that begin at an offset, or `None` if the table has no rows.
+    /// Returns the hash-table row for regions that begin at `offset`, or `None` if the table has no
+    /// rows.
     fn row(&self, offset: u64) -> Option<usize> {
-        // Neighbouring regions go to different rows.
+        // Adjacent regions are stored in different rows.
         let row = (offset / GRANULE) & (self.rows.len() as u64).checked_sub(1)?;
         usize::try_from(row).ok()
     }

@@ -1,5 +1,6 @@
-//! Marks, which store the start of a capture in an arena. A mark restores that state after a failed
-//! capture, and gives an update of the graph the same regions.
+//! Marks, which store the state of an arena at the start of a capture. If the capture fails, the
+//! mark restores this state. When the graph is updated, the mark lets the update allocate the same
+//! regions as the capture.
 
 use std::ops::Deref;
 
@@ -11,12 +12,12 @@ use super::live_regions::LiveRegions;
 use super::policy::ArenaPolicy;
 use crate::source::MemorySource;
 
-/// The state of an arena when the mark was created, or a fresh state.
+/// A copy of an arena's state at a certain moment, or a fresh state.
 #[derive(Debug)]
 pub(crate) struct ArenaMark(ArenaBook);
 
-/// The regions that have been allocated since a mark. Dropping this value ends these regions, and
-/// restores the state from before they were allocated.
+/// The regions that have been allocated since a mark. When this value is dropped, these regions
+/// end, and the arena returns to its earlier state.
 #[derive(Debug)]
 #[must_use = "the regions are given back as soon as this is dropped"]
 pub(crate) struct TentativeRegions<'a, M: MemorySource> {
@@ -25,13 +26,14 @@ pub(crate) struct TentativeRegions<'a, M: MemorySource> {
 }
 
 impl<M: MemorySource> CudaArena<M> {
-    /// Creates a mark of the current state.
+    /// Creates a mark of the arena's current state.
     pub(crate) fn mark(&self) -> Result<ArenaMark, NoHostMemory> {
         Ok(ArenaMark(copy(|| self.shared().book.lock())?))
     }
 
-    /// Creates a mark after the bytes that were used before the session. The mark is for a session
-    /// whose graph never runs concurrently with the arena's other graphs.
+    /// Creates a mark whose regions start after the bytes that were used before the session. This
+    /// mark is suitable only for a graph that never runs concurrently with the arena's other
+    /// graphs.
     pub(crate) fn mark_anew(
         &self,
         given: &ArenaMark,
@@ -42,22 +44,23 @@ impl<M: MemorySource> CudaArena<M> {
         Ok(ArenaMark(book.anew(policy, floor)))
     }
 
-    /// Returns the number of bytes that were used before the session, or 0 if they are no longer in
-    /// use.
+    /// Returns the number of bytes that were used before the session, or 0 if the arena has been
+    /// reset during the session.
     pub(crate) fn used_before(&self, given: &ArenaMark) -> u64 {
         given.0.used(self.shared().generation())
     }
 
-    /// Restores the state from before the session, after the session's last graph has been dropped.
+    /// Restores the state from before the session. This method is called after the session's last
+    /// graph has been dropped.
     pub(crate) fn come_back(&self, given: &mut ArenaMark) {
         self.shared().book.lock().come_back(&mut given.0);
     }
 
-    /// Sets the arena's state to the mark, so that allocations of the same sizes receive the same
-    /// regions. Changes nothing if the arena has been reset since; the owner of the mark has a
-    /// lease that detects the reset.
+    /// Sets the arena's state to the mark, so that allocations of the same sizes return the same
+    /// regions as before. If the arena has been reset since the mark was created, the call changes
+    /// nothing. The owner of the mark also holds a lease, which detects the reset.
     ///
-    /// No other code may allocate or end regions while the result lives.
+    /// While the returned value exists, no other code may allocate or end regions.
     pub(crate) fn begin_at(
         &self,
         mark: &ArenaMark,
@@ -69,8 +72,8 @@ impl<M: MemorySource> CudaArena<M> {
     }
 }
 
-/// Copies the state. The lock is held only while the state is read; the capacity is allocated
-/// without the lock.
+/// Copies the state of an arena. The lock is held only while the state is read, and the host memory
+/// for the copy is allocated while the lock is not held.
 fn copy<B: Deref<Target = ArenaBook>>(book: impl Fn() -> B) -> Result<ArenaBook, NoHostMemory> {
     let mut room = LiveRegions::default();
     loop {
@@ -83,7 +86,7 @@ fn copy<B: Deref<Target = ArenaBook>>(book: impl Fn() -> B) -> Result<ArenaBook,
 }
 
 impl<M: MemorySource> TentativeRegions<'_, M> {
-    /// Keeps the regions.
+    /// Keeps the regions when this value is dropped.
     pub(crate) fn keep(mut self) {
         self.before = None;
     }
@@ -119,7 +122,8 @@ mod tests {
         assert_eq!(arena.allocate(512).unwrap(), first);
         tentative.keep();
         let behind = arena.allocate(256).unwrap();
-        // An update takes the same regions, and leaves later allocations in place.
+        // An update receives the same regions as the capture, and leaves later allocations in
+        // place.
         let tentative = arena.begin_at(&mark).unwrap();
         assert_eq!(arena.allocate(512).unwrap(), first);
         drop(tentative);

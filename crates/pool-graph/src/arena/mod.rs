@@ -1,5 +1,5 @@
-//! The arena of a capture: a single buffer, allocated in advance. A capture allocates from it by
-//! moving an offset.
+//! Arenas for captures. An arena is a single buffer that is allocated before the capture begins.
+//! The capture allocates regions by advancing an offset into this buffer.
 
 mod book;
 mod cuda_arena;

@@ -1,4 +1,4 @@
-//! The plan of an arena: the offset of each allocation of a capture, in the order of the calls.
+//! The plan of an arena, which contains the offset of each allocation in the order of the calls.
 
 use std::sync::Arc;
 
@@ -7,73 +7,79 @@ use thiserror::Error;
 
 use crate::base::request::GRANULE;
 
-/// The treatment of an allocation that differs from the plan of an arena.
+/// The response of an arena to an allocation that differs from the arena's plan.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Divergence {
-    /// The allocation is refused with an error.
+    /// The arena refuses the allocation and returns an error.
     #[default]
     Refuse,
-    /// This allocation and every later one receive separate bytes, after the bytes of the plan.
+    /// The arena places this allocation and all later allocations after the planned bytes, without
+    /// reusing any bytes.
     FreshBytes,
 }
 
-/// The offsets for the allocations of a capture. The k-th allocation since the last reset is placed
-/// at the k-th offset.
+/// The planned offsets for the allocations of a capture. The k-th allocation after a reset is
+/// placed at the k-th offset.
 ///
-/// An arena plan is created from a problem and its plan. The problem's buffers must be in the order
-/// of the capture's allocations. The plan is validated again, with code that is independent of the
-/// planner.
+/// An `ArenaPlan` is created from a planning problem and a plan for this problem. The buffers of
+/// the problem must be in the same order as the capture's allocations. The constructor validates
+/// the plan again with code that is independent of the planner.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ArenaPlan {
-    /// The offset and the size of each allocation. The list is shared, so that copying the plan
-    /// allocates nothing.
+    /// The offset and the size of each allocation. Copies of the plan share this list, so copying a
+    /// plan allocates nothing.
     regions: Arc<[(u64, u64)]>,
     peak: u64,
     divergence: Divergence,
 }
 
-/// The reason why a plan cannot be followed.
+/// The reason why an arena cannot follow a plan.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ArenaPlanError {
-    /// Two buffers share bytes although they must not, or the offsets do not belong to the problem.
+    /// Two buffers overlap although they are in use at the same time, or the offsets do not belong
+    /// to the problem.
     #[error("the plan cannot be followed")]
     Invalid(#[source] Violation),
-    /// An offset is not a multiple of 256: give the problem's buffers that alignment.
+    /// An offset is not a multiple of 256. The buffers of the problem must have an alignment of
+    /// 256.
     #[error(
         "buffer #{buffer} is at offset {offset}, which is not a multiple of {GRANULE}: give the problem's buffers \
          that alignment"
     )]
     Unaligned {
-        /// The index of the buffer.
+        /// The index of the buffer in the problem.
         buffer: usize,
-        /// The offset of the buffer.
+        /// The planned offset of the buffer.
         offset: u64,
     },
 }
 
 impl ArenaPlan {
-    /// Creates a plan for a capture on one stream.
+    /// Creates a plan for a capture that uses a single stream.
     ///
     /// # Errors
     ///
-    /// Fails if the plan does not belong to the problem, or an offset is not a multiple of 256.
+    /// Returns an error if the plan does not belong to the problem, or if an offset is not a
+    /// multiple of 256.
     pub fn of_intervals(problem: &IntervalProblem, plan: &Plan) -> Result<Self, ArenaPlanError> {
         let peak = problem.validate(&plan.offsets).map_err(ArenaPlanError::Invalid)?;
         Self::new(&plan.offsets, problem.buffers().iter().map(|buffer| buffer.size), peak)
     }
 
-    /// Creates a plan for a capture that forks and joins.
+    /// Creates a plan for a capture that forks into several streams and joins them again.
     ///
     /// # Errors
     ///
-    /// Fails if the plan does not belong to the problem, or an offset is not a multiple of 256.
+    /// Returns an error if the plan does not belong to the problem, or if an offset is not a
+    /// multiple of 256.
     pub fn of_graph(problem: &HappensBeforeProblem, plan: &Plan) -> Result<Self, ArenaPlanError> {
         let peak = problem.validate(&plan.offsets).map_err(ArenaPlanError::Invalid)?;
         Self::new(&plan.offsets, problem.buffers().iter().map(|buffer| buffer.size), peak)
     }
 
-    /// Creates a plan from these offsets, for a capture that forks and joins.
+    /// Creates a plan from the given offsets, for a capture that forks into several streams and
+    /// joins them again.
     #[cfg(feature = "cuda")]
     pub(crate) fn of_offsets(
         problem: &HappensBeforeProblem,
@@ -83,13 +89,13 @@ impl ArenaPlan {
         Self::new(offsets, problem.buffers().iter().map(|buffer| buffer.size), peak)
     }
 
-    /// Returns the plan with another treatment of allocations that differ from it.
+    /// Sets the arena's response to an allocation that differs from the plan.
     #[must_use]
     pub fn on_divergence(self, divergence: Divergence) -> Self {
         Self { divergence, ..self }
     }
 
-    /// Returns the number of bytes that an arena needs for the plan.
+    /// Returns the number of bytes that the plan requires.
     #[must_use]
     pub fn peak(&self) -> u64 {
         self.peak

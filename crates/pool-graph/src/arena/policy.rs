@@ -1,19 +1,20 @@
-//! The policies by which an arena reuses bytes.
+//! The policies that determine how an arena reuses bytes.
 
 use super::plan::ArenaPlan;
 
-/// The policy by which an arena reuses bytes.
+/// The policy that determines how an arena reuses bytes.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ArenaPolicy {
-    /// Never reuse bytes. This is correct for every capture. The arena must be as large as the sum
-    /// of the capture's allocations.
+    /// The arena never reuses bytes. This policy is correct for every capture, but the arena must
+    /// be as large as the sum of the capture's allocations.
     #[default]
     Monotone,
-    /// Reuse bytes that are deallocated at the top of the arena. This is correct in a capture on
-    /// one stream, because the graph runs in the order of the calls. It is not correct in a capture
-    /// that forks, and [`forked`](crate::CudaArena::forked) then fails.
+    /// The arena reuses the bytes of its last region as soon as that region is deallocated. This
+    /// policy is correct for a capture on a single stream, because the graph runs in the order of
+    /// the calls. This policy is not correct for a capture that forks into several streams, so
+    /// [`forked`](crate::CudaArena::forked) returns an error.
     Linear,
-    /// Follow a plan that was computed from the graph's own order.
+    /// The arena follows a plan that was computed from the order of the graph's nodes.
     Planned(ArenaPlan),
 }

@@ -1,6 +1,7 @@
-//! Regions of an arena, and the result of a deallocation.
+//! The regions of an arena, and the result of deallocating a region.
 
-/// A region of an arena. The value is only an address, and owns nothing.
+/// A region of an arena. An `ArenaRegion` contains the address of the region, but it does not own
+/// the region's memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct ArenaRegion {
     pub(super) address: u64,
@@ -9,21 +10,23 @@ pub struct ArenaRegion {
     pub(super) resets: u64,
 }
 
-/// The result of a deallocation.
+/// The result of deallocating a region.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[must_use]
 pub enum Deallocation {
-    /// The address belongs to a region of this arena, which has now ended.
+    /// The address was the start of a live region of this arena. The call has ended this region.
     Region {
-        /// The size of the region in bytes, rounded up.
+        /// The size of the region in bytes, rounded up to a multiple of 256.
         bytes: u64,
     },
-    /// No live region begins at the address. The call has been counted.
+    /// No live region of the arena begins at the address. The arena has counted the call in its
+    /// statistics.
     Foreign,
 }
 
 impl ArenaRegion {
-    /// Returns the region's address on the device, a `CUdeviceptr`. It is a multiple of 256.
+    /// Returns the region's address on the device as a `CUdeviceptr`. The address is a multiple of
+    /// 256.
     #[must_use]
     pub const fn address(&self) -> u64 {
         self.address
@@ -35,13 +38,13 @@ impl ArenaRegion {
         self.size
     }
 
-    /// Returns the region's offset in the arena.
+    /// Returns the region's offset in the arena, in bytes.
     #[must_use]
     pub const fn offset(&self) -> u64 {
         self.offset
     }
 
-    /// Returns how often the arena had been reset when the region was allocated.
+    /// Returns the number of resets of the arena before the region was allocated.
     #[must_use]
     pub const fn generation(&self) -> u64 {
         self.resets

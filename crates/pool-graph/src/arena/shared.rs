@@ -7,7 +7,8 @@ use crate::base::range::LeasedRange;
 use crate::base::sync::Mutex;
 use crate::source::MemorySource;
 
-/// The state that an arena shares with its leases. The last owner frees the buffer.
+/// The state that an arena shares with its leases. The buffer is freed when the arena and all its
+/// leases have been dropped.
 pub(crate) struct ArenaShared<M: MemorySource> {
     pub(super) source: M,
     pub(super) range: LeasedRange,
@@ -30,9 +31,9 @@ impl<M: MemorySource> ArenaShared<M> {
 
 impl<M: MemorySource> Drop for ArenaShared<M> {
     fn drop(&mut self) {
-        // SAFETY: the source returned this range, and it is freed only here. The arena and all
-        // leases have been dropped, so no graph uses the range. The code that allocated from the
-        // arena promises that no other work uses the range.
+        // SAFETY: the source returned this range, and only this destructor frees the range. The
+        // arena and all its leases have been dropped, so no graph uses the range. The code that
+        // allocated from the arena promises that no other work uses the range.
         unsafe { self.source.free(self.range.address, self.range.bytes) };
     }
 }

@@ -1,40 +1,41 @@
-//! Statistics of an arena, as plain numbers and as a printed table.
+//! The statistics of an arena, which are available as numbers and as a printed table.
 
 use std::fmt;
 
 use crate::base::bytes::{Bytes, row};
 
-/// The statistics of a [`CudaArena`](crate::CudaArena). They cover the time since the last reset,
-/// unless stated otherwise.
+/// The statistics of a [`CudaArena`](crate::CudaArena). Each number covers the time since the last
+/// reset, unless its documentation states otherwise.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ArenaStats {
     /// The size of the arena's buffer in bytes.
     pub capacity_bytes: u64,
-    /// The number of bytes before the start of the next bumped region.
+    /// The offset in bytes at which the next region without a planned offset is allocated.
     pub used_bytes: u64,
-    /// The number of bytes after the used bytes.
+    /// The number of bytes between the used bytes and the end of the arena.
     pub remaining_bytes: u64,
-    /// The end of the highest allocated region.
+    /// The end of the highest region that was allocated, as an offset in bytes.
     pub high_water_bytes: u64,
-    /// The sum of the sizes of all allocated regions: the capacity that an arena without reuse
-    /// needs.
+    /// The total size of all allocated regions in bytes. An arena that never reuses bytes needs
+    /// this capacity.
     pub sum_bytes: u64,
-    /// The size of the regions that have not been deallocated, in bytes.
+    /// The total size in bytes of the regions that have not been deallocated.
     pub live_bytes: u64,
-    /// The highest value of `live_bytes`: the minimum capacity.
+    /// The maximum of `live_bytes`. No arena with a smaller capacity could serve these allocations.
     pub peak_live_bytes: u64,
     /// The number of regions that have not been deallocated.
     pub live_regions: u64,
-    /// The number of allocated regions.
+    /// The number of regions that were allocated.
     pub allocations: u64,
-    /// The number of deallocations of addresses without a live region, over the arena's lifetime.
+    /// The number of deallocations, over the arena's whole lifetime, whose address was not the
+    /// start of a live region.
     pub foreign_deallocations: u64,
-    /// The number of rewinds of a linear arena.
+    /// The number of times that a linear arena has moved its offset back.
     pub rewinds: u64,
-    /// The number of resets over the arena's lifetime.
+    /// The number of resets during the arena's lifetime.
     pub resets: u64,
-    /// `true` if the arena has a plan, and every allocation was in the plan.
+    /// `true` if the arena has a plan and all allocations have followed this plan.
     pub followed_plan: bool,
 }
 

@@ -1,5 +1,5 @@
-//! Arenas that are installed on streams, for captures without a session. Code that has only the
-//! stream can find the arena of its capture.
+//! Arenas that are installed on streams. Library code that receives only a stream can look up the
+//! arena for its capture, even if the capture has no session.
 
 use std::sync::Arc;
 
@@ -15,12 +15,13 @@ use crate::base::error::GraphMemoryError;
 use crate::driver::forks;
 use crate::source::DeviceMemory;
 
-/// The installed arenas. The lock is held only to search or change the list. Capacity is reserved
-/// beforehand, and removed entries are dropped after the lock has been released.
+/// The list of installed arenas. The lock is held only while the list is searched or changed.
+/// Capacity is reserved before the lock is acquired, and removed entries are dropped after the lock
+/// has been released.
 static INSTALLED: Mutex<Vec<InstalledArena>> = Mutex::new(Vec::new());
 
-/// An installed arena. The entry keeps the stream alive, because the handle of a destroyed stream
-/// could be reused for another stream.
+/// An arena that is installed on a stream. The entry keeps the stream alive, because CUDA may reuse
+/// the handle of a destroyed stream for another stream.
 struct InstalledArena {
     stream: Arc<CudaStream>,
     arena: Arc<ArenaShared<DeviceMemory>>,
@@ -36,10 +37,11 @@ impl InstalledArena {
     }
 }
 
-/// Methods for arenas on a device.
+/// Methods for arenas whose memory is on a CUDA device.
 impl CudaArena<DeviceMemory> {
-    /// Installs this arena on a stream, so that [`on`](Self::on) finds the arena until it is
-    /// [cleared](Self::clear). The stream and the arena are kept alive until then.
+    /// Installs this arena on a stream. Code that knows only the stream can look up the arena with
+    /// [`on`](Self::on) until the arena is [cleared](Self::clear). The stream and the arena are
+    /// kept alive during this time.
     ///
     /// ```no_run
     /// use pool_cuda::Cuda;
@@ -63,8 +65,9 @@ impl CudaArena<DeviceMemory> {
     ///
     /// # Errors
     ///
-    /// Fails if the stream belongs to another device or context, if the stream or the arena is
-    /// already installed, or if the host cannot allocate the entry.
+    /// Returns an error if the stream belongs to another device or context, if the stream already
+    /// has an arena, or if this arena is already installed. The call also fails if the host cannot
+    /// allocate the entry.
     pub fn install(&self, stream: &Arc<CudaStream>) -> Result<(), GraphMemoryError<CudaError>> {
         self.check_context(stream)?;
         let mut installed = lock_reserved(|| INSTALLED.lock(), |installed| installed, 1)?;
@@ -76,7 +79,7 @@ impl CudaArena<DeviceMemory> {
         Ok(())
     }
 
-    /// Returns the arena that is installed on a stream.
+    /// Returns the arena that is installed on the stream, if there is one.
     #[must_use]
     pub fn on(stream: &CudaStream) -> Option<Self> {
         let found = {
@@ -87,12 +90,13 @@ impl CudaArena<DeviceMemory> {
         found.map(Self::of_shared)
     }
 
-    /// Removes the arena from the stream on which it is installed. Call this before the capture
-    /// ends. [`check_graph`](Self::check_graph) checks whether the captured graph may be replayed.
+    /// Removes the arena from the stream on which it is installed. This method must be called
+    /// before the capture ends. Afterwards, [`check_graph`](Self::check_graph) checks whether the
+    /// captured graph may be replayed.
     ///
     /// # Errors
     ///
-    /// Fails if the arena is not installed on the stream.
+    /// Returns an error if the arena is not installed on this stream.
     pub fn clear(&self, stream: &CudaStream) -> Result<(), GraphMemoryError<CudaError>> {
         let removed = {
             let mut installed = INSTALLED.lock();
@@ -105,26 +109,27 @@ impl CudaArena<DeviceMemory> {
         }
     }
 
-    /// Checks that a graph captured with memory of this arena may be replayed. If the arena rewinds
-    /// ([`Linear`](crate::ArenaPolicy::Linear)), the check reads the nodes and edges of the graph,
-    /// including those of child graphs. A programmatic edge does not count as an edge.
+    /// Checks that a graph captured with memory of this arena may be replayed. If the policy of the
+    /// arena is [`Linear`](crate::ArenaPolicy::Linear), the check reads the nodes and edges of the
+    /// graph and of its child graphs. Programmatic edges do not count as edges.
     ///
-    /// The check reads the finished graph and not the capture in progress. Any holder of the stream
-    /// could end the capture from another thread, and destroy the graph while it is being read.
+    /// The check reads the finished graph and not the capture in progress. While a capture is in
+    /// progress, any holder of the stream could end the capture from another thread and destroy the
+    /// graph during the check.
     ///
     /// # Errors
     ///
-    /// Fails if the arena rewinds and the graph forks, or if the driver returns an error. The graph
-    /// must then be discarded.
+    /// Returns an error if the policy is [`Linear`](crate::ArenaPolicy::Linear) and the graph
+    /// forks, or if the driver returns an error. In both cases, the graph must be discarded.
     pub fn check_graph(&self, graph: &CudaGraph) -> Result<(), GraphMemoryError<CudaError>> {
         if !self.rewinds() {
             return Ok(());
         }
         let unread = |source| GraphMemoryError::Source { operation: "read the graph", source };
         self.source().bind().map_err(unread)?;
-        // SAFETY: cudarc destroys the graph when its owner is dropped, and the owner is borrowed.
-        // The owner is neither `Send` nor `Sync`, so no other thread has access to it. The owner
-        // provides no way to change the graph.
+        // SAFETY: cudarc destroys the graph when its owner is dropped, and the owner is borrowed
+        // here. The owner is neither `Send` nor `Sync`, so no other thread has access to the graph.
+        // The owner provides no method that changes the graph.
         let forks = unsafe { forks(graph.cu_graph()) };
         if forks.map_err(unread)? { self.forked() } else { Ok(()) }
     }
@@ -145,8 +150,8 @@ impl CudaArena<DeviceMemory> {
     }
 }
 
-/// Returns a unique key of a stream. The context is part of the key, because default streams have
-/// the same handle in every context.
+/// Returns a unique key for the stream. The key includes the context, because the default streams
+/// of all contexts have the same handle.
 fn key(stream: &CudaStream) -> (usize, usize) {
     (stream.cu_stream().addr(), stream.context().cu_ctx().addr())
 }

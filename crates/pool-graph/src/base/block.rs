@@ -1,19 +1,18 @@
-//! The blocks of a pool. Each is a range of bytes at a fixed address, with an ID.
+//! The blocks of a pool. Each block is a range of bytes at a fixed address and has a unique ID.
 
 use std::fmt;
 
-/// The ID of a block. It is never reused, in any pool of this process.
+/// The ID of a block. An ID is never assigned to a second block in this process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct BlockId {
     pub(crate) pool: u64,
     pub(crate) serial: u64,
-    /// The block's slot in the pool. It has no meaning without the pool and the serial number.
+    /// The index of the block's record in the pool. Another block may use the same index later.
     pub(crate) slot: u32,
 }
 
 impl BlockId {
-    /// Returns the block's number. The blocks of a pool are numbered from 0, in the order of
-    /// allocation.
+    /// Returns the block's number. A pool numbers its blocks from 0 in the order of allocation.
     #[must_use]
     pub const fn number(self) -> u64 {
         self.serial
@@ -36,19 +35,20 @@ impl fmt::Display for BlockId {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum BlockState {
-    /// The block belongs to the code that allocated it, which may return it.
+    /// The block belongs to the code that allocated it. Only that code may return the block.
     Allocated,
-    /// The block belongs to captured graphs through leases. It stays until the last of these leases
-    /// is dropped.
+    /// One or more leases keep the block for captured graphs. The block stays at its address until
+    /// the last of these leases is dropped.
     Leased,
 }
 
-/// A copy of a block's data, as it was when the block was allocated or looked up.
+/// A description of a block at the moment when the block was allocated or looked up.
 ///
-/// The value consists of an ID and an address, and owns nothing. A
-/// [`reset`](crate::CUDAGraphMemoryPool::reset) makes the value stale, and every use of its
-/// [`id`](Self::id) detects that. Accessing memory through the address is as unsafe as with any raw
-/// address. The caller must order the accesses on a stream.
+/// A `GraphMemoryBlock` contains an ID and an address, but it does not own the block's memory.
+/// [`reset`](crate::CUDAGraphMemoryPool::reset) makes every `GraphMemoryBlock` of the pool stale,
+/// and methods that receive a stale [`id`](Self::id) return an error. Reading or writing memory
+/// through the address is as unsafe as with any raw pointer. The caller must order these accesses
+/// on a stream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct GraphMemoryBlock {
     pub(crate) id: BlockId,
@@ -65,8 +65,8 @@ impl GraphMemoryBlock {
         self.id
     }
 
-    /// Returns the block's address on the device, a `CUdeviceptr`. It is a multiple of 256 and of
-    /// the block's alignment.
+    /// Returns the block's address on the device as a `CUdeviceptr`. The address is a multiple of
+    /// 256 and of the block's alignment.
     #[must_use]
     pub const fn address(&self) -> u64 {
         self.address
@@ -84,7 +84,7 @@ impl GraphMemoryBlock {
         self.alignment
     }
 
-    /// Returns the owner of the block when this value was created.
+    /// Returns the owner that the block had when this value was created.
     #[must_use]
     pub const fn state(&self) -> BlockState {
         self.state

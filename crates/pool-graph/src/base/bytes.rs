@@ -1,4 +1,4 @@
-//! The rows of printed tables, with a name on the left and a number on the right.
+//! Formatting of table rows, which have a name on the left and a number on the right.
 
 use std::fmt;
 

@@ -1,5 +1,6 @@
-//! The error of graph memory, with the numbers of the request and of the pool, and advice.
-//! `Display` prints only an error's own message, and `source` returns its cause.
+//! The error type of pools and arenas. Each error states the numbers of the request and of the
+//! pool, and tells the caller what to do. `Display` prints only the error's own message, and
+//! `source` returns the underlying error.
 
 use std::fmt;
 
@@ -9,15 +10,15 @@ use thiserror::Error;
 
 use super::shortage::ArenaShortage;
 
-/// The reason why a pool or an arena of graph memory refused a request. The pool or arena can be
-/// used afterwards as before.
+/// The reason why a pool or an arena refused a request. The pool or arena remains usable after the
+/// error.
 ///
 /// `E` is the error type of the memory source
 /// ([`MemorySource::Error`](crate::MemorySource::Error)).
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum GraphMemoryError<E> {
-    /// The request was for a block of 0 bytes.
+    /// The requested block has a size of 0 bytes.
     #[error("a block has at least one byte: 0 were requested")]
     ZeroSize,
     /// The alignment is not a power of two.
@@ -26,7 +27,7 @@ pub enum GraphMemoryError<E> {
         /// The requested alignment, in bytes.
         alignment: u64,
     },
-    /// The size exceeds the address space when it is rounded up.
+    /// The size exceeds the address space after rounding up to a multiple of 256.
     #[error(
         "{size} bytes with alignment {alignment} exceed the address space: check how the size was \
          computed"
@@ -37,7 +38,7 @@ pub enum GraphMemoryError<E> {
         /// The requested alignment, in bytes.
         alignment: u64,
     },
-    /// The request exceeds the pool's maximum, even after all idle chunks have been freed.
+    /// The request would exceed the pool's maximum, even after all idle chunks have been freed.
     #[error(
         "{requested} bytes do not fit the pool's maximum of {capacity} ({reserved} are reserved, {used} \
          of them in use): raise the maximum, or return blocks first"
@@ -47,7 +48,7 @@ pub enum GraphMemoryError<E> {
         requested: u64,
         /// The size of all allocated blocks in bytes.
         used: u64,
-        /// The number of bytes that the pool holds.
+        /// The number of bytes that the pool has reserved from its source.
         reserved: u64,
         /// The pool's maximum in bytes.
         capacity: u64,
@@ -62,12 +63,12 @@ pub enum GraphMemoryError<E> {
         requested: u64,
         /// The size of all allocated blocks in bytes.
         used: u64,
-        /// The number of bytes that the pool holds.
+        /// The number of bytes that the pool has reserved from its source.
         reserved: u64,
         /// The source's error.
         source: E,
     },
-    /// The source returned an invalid address. The memory has been freed again.
+    /// The source returned an invalid address. The pool has returned this memory to the source.
     #[error(
         "the source returned {bytes} bytes at {address:#x}, which is 0, not a multiple of 256 or beyond the \
          address space: it breaks its contract"
@@ -84,10 +85,10 @@ pub enum GraphMemoryError<E> {
         /// The number of blocks in the pool, including free blocks.
         blocks: u64,
     },
-    /// The host cannot allocate the records of the pool or arena.
+    /// The host does not have enough memory for the records of the pool or arena.
     #[error("the host has no {requested} bytes for records: free host memory first")]
     Bookkeeping {
-        /// The requested host memory in bytes.
+        /// The number of bytes of host memory that were requested.
         requested: usize,
     },
     /// The block belongs to another pool.
@@ -113,8 +114,8 @@ pub enum GraphMemoryError<E> {
         /// The block's number.
         block: u64,
     },
-    /// The block belongs to a captured graph, and cannot be returned before its last lease has been
-    /// dropped.
+    /// A captured graph holds a lease on the block. The block cannot be returned until its last
+    /// lease has been dropped.
     #[error("captured graphs hold {leases} leases of block {block}: drop the graphs first")]
     LeasedBlock {
         /// The block's number.
@@ -125,13 +126,14 @@ pub enum GraphMemoryError<E> {
     /// The pool has been disposed.
     #[error("the pool was disposed: create another one")]
     Disposed,
-    /// A capture session or its graph uses the arena, so no other code can allocate from it.
+    /// A capture session or its graph is using the arena. No other code can allocate from the arena
+    /// during this time.
     #[error(
         "a capture session or its graph has the arena at {address:#x}: acquire from the capture, or create \
          another arena"
     )]
     ArenaInUse {
-        /// The start of the arena.
+        /// The address at which the arena starts.
         address: u64,
     },
     /// The arena is full.
@@ -142,28 +144,30 @@ pub enum GraphMemoryError<E> {
     ArenaExhausted {
         /// The requested size in bytes.
         requested: u64,
-        /// The number of bytes before the start of the next region.
+        /// The offset in bytes at which the next region would have started.
         used: u64,
         /// The capacity of the arena in bytes.
         capacity: u64,
-        /// The reason, which depends on the arena's policy.
+        /// The reason why the arena is too small, which depends on the arena's policy.
         shortage: ArenaShortage,
     },
-    /// An allocation differs from the plan's allocation at the same position.
+    /// An allocation differs from the allocation that the plan contains at the same position.
     #[error(
         "allocation {allocation} requests {requested} bytes{}: plan again from a run that allocates the \
          same",
         Planned(*planned)
     )]
     PlanDiverged {
-        /// The number of the allocation since the last reset, counted from 0.
+        /// The number of allocations between the last reset and this allocation.
         allocation: usize,
-        /// The size that the plan contains at this position; `None` after the end of the plan.
+        /// The size that the plan contains at this position, or `None` if the plan contains fewer
+        /// allocations.
         planned: Option<u64>,
         /// The requested size in bytes.
         requested: u64,
     },
-    /// A capture that forks used an arena that had rewound.
+    /// The capture forks, but its arena has rewound. Rewinding does not order the work of forked
+    /// streams.
     #[error(
         "the capture forks, and the arena has rewound {rewinds} times by the order of calls, which does not \
          order a fork: discard it and use Monotone or Planned"
@@ -172,15 +176,16 @@ pub enum GraphMemoryError<E> {
         /// The number of times that the arena has rewound.
         rewinds: u64,
     },
-    /// The arena has been reset since the lease was created, so its bytes may have another owner.
+    /// The arena has been reset since the lease was created, so other code may be using the leased
+    /// bytes.
     #[error(
         "the arena was reset since the lease was made ({leased} resets then, {current} now): capture \
          again"
     )]
     StaleLease {
-        /// The number of resets when the lease was created.
+        /// The number of resets before the lease was created.
         leased: u64,
-        /// The current number of resets.
+        /// The number of resets until now.
         current: u64,
     },
     /// The stream and the memory are on different devices.
@@ -191,7 +196,7 @@ pub enum GraphMemoryError<E> {
         /// The memory's device.
         memory: Device,
     },
-    /// An arena is already installed on the stream, or this arena is already installed.
+    /// The stream already has an arena, or this arena is already installed on a stream.
     #[error("stream {stream:#x} or this arena is installed already: clear it first")]
     AlreadyInstalled {
         /// The stream's handle, as a number.
@@ -203,7 +208,7 @@ pub enum GraphMemoryError<E> {
         /// The stream's handle, as a number.
         stream: u64,
     },
-    /// The source failed in an operation other than an allocation.
+    /// An operation of the source failed. The operation was not an allocation.
     #[error("could not {operation}")]
     Source {
         /// The operation that failed.
@@ -213,7 +218,8 @@ pub enum GraphMemoryError<E> {
     },
 }
 
-/// The size that the plan contains, printed after the requested size.
+/// The size that the plan expects for an allocation. The error message prints this size after the
+/// requested size.
 struct Planned(Option<u64>);
 
 impl fmt::Display for Planned {

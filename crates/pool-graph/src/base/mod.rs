@@ -1,5 +1,4 @@
-//! Types that all modules use: blocks, requests, ranges, the error of pools and arenas, and the
-//! lock.
+//! Types that all modules of the crate use: blocks, requests, address ranges, errors and locks.
 
 pub(crate) mod block;
 pub(crate) mod bytes;

@@ -1,16 +1,16 @@
-//! A range of addresses.
+//! An address range that a lease keeps alive.
 
-/// A range of addresses that a lease holds.
+/// A range of addresses that a lease keeps alive.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct LeasedRange {
     /// The address at which the range starts.
     pub address: u64,
-    /// The number of bytes.
+    /// The size of the range in bytes.
     pub bytes: u64,
 }
 
 impl LeasedRange {
-    /// Returns `true` if all of `[address, address + bytes)` is in the range.
+    /// Returns `true` if the range contains all of `[address, address + bytes)`.
     #[must_use]
     pub fn contains(&self, address: u64, bytes: u64) -> bool {
         let end = |offset: u64| offset.checked_add(bytes);

@@ -1,4 +1,4 @@
-//! An allocation request, which is checked and rounded once.
+//! An allocation request, whose size and alignment are checked and rounded in one place.
 
 use std::alloc::Layout;
 
@@ -7,16 +7,17 @@ use crate::base::error::GraphMemoryError;
 /// The alignment, in bytes, of every address that a [source](crate::MemorySource) returns.
 pub const SOURCE_ALIGNMENT: u64 = 256;
 
-/// The granularity and the alignment of allocations, in bytes.
+/// The granularity and the minimum alignment of allocations, in bytes.
 pub(crate) const GRANULE: u64 = SOURCE_ALIGNMENT;
 
-/// The number of bytes that a pool requests from the source at a time, unless a request needs more.
+/// The number of bytes that a pool requests from its source at a time. Larger blocks require larger
+/// requests.
 pub(crate) const CHUNK: u64 = 16 << 20;
 
-/// The layout of an allocation for graphs: a size (`u64`), a size and an alignment (`(u64, u64)`),
-/// or a [`Layout`].
+/// The layout of a block: a size (`u64`), a size with an alignment (`(u64, u64)`), or a [`Layout`].
 ///
-/// A size without an alignment is aligned to 256 bytes. An alignment must be a power of two.
+/// If the layout specifies only a size, the block is aligned to 256 bytes. An alignment must be a
+/// power of two.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not the layout of a block",
     label = "not a layout",
@@ -26,7 +27,7 @@ pub trait BlockLayout: sealed::BlockLayout {}
 
 mod sealed {
     pub trait BlockLayout {
-        /// Returns the size and the alignment, in bytes.
+        /// Returns the layout's size and alignment in bytes.
         fn size_and_alignment(self) -> (u64, u64);
     }
 }
@@ -55,19 +56,19 @@ impl sealed::BlockLayout for Layout {
     }
 }
 
-/// A valid size and alignment.
+/// A request for a block, with a valid size and alignment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Request {
     /// The requested size in bytes.
     pub(crate) size: u64,
     /// The requested alignment in bytes.
     pub(crate) asked_alignment: u64,
-    /// The size in bytes, rounded up to whole granules.
+    /// The size in bytes, rounded up to a multiple of the granule.
     pub(crate) bytes: u64,
-    /// The alignment in bytes, which is at least a granule.
+    /// The alignment in bytes, which is at least one granule.
     pub(crate) alignment: u64,
-    /// The number of bytes that suffice for the block at any address that is a multiple of a
-    /// granule.
+    /// The number of bytes that a free range must contain so that the block fits, regardless of the
+    /// address at which the range starts.
     pub(crate) anywhere: u64,
 }
 
@@ -88,14 +89,14 @@ impl Request {
         Ok(Self { size, asked_alignment, bytes, alignment, anywhere })
     }
 
-    /// Returns the number of bytes to request from the source: a chunk, or more if the block needs
-    /// more.
+    /// Returns the number of bytes to request from the source, which is at least the size of a
+    /// chunk.
     pub(crate) fn growth(&self) -> u64 {
         self.anywhere.max(CHUNK)
     }
 
-    /// Returns the number of bytes to skip at `address`, if the block fits into `bytes` bytes
-    /// there.
+    /// Returns the number of bytes to skip after `address` so that the block is aligned, or `None`
+    /// if the block does not fit into the `bytes` bytes at `address`.
     pub(crate) fn padding(&self, address: u64, bytes: u64) -> Option<u64> {
         let padding = address.checked_next_multiple_of(self.alignment)? - address;
         (padding.checked_add(self.bytes)? <= bytes).then_some(padding)

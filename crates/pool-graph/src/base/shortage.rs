@@ -1,25 +1,27 @@
-//! The reasons why an arena is too small, each with its own advice.
+//! The reasons why an arena is too small, with advice for each reason.
 
-/// The reason why an arena is too small. It determines the advice.
+/// The reason why an arena is too small. Each reason has its own [`advice`](Self::advice).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum ArenaShortage {
-    /// The arena is [`Monotone`](crate::ArenaPolicy::Monotone): it never reuses bytes.
+    /// The arena uses the policy [`Monotone`](crate::ArenaPolicy::Monotone), so it never reuses
+    /// bytes.
     Monotone,
-    /// The arena is [`Linear`](crate::ArenaPolicy::Linear): it reuses only the bytes at its top.
+    /// The arena uses the policy [`Linear`](crate::ArenaPolicy::Linear), so it reuses bytes only if
+    /// the most recent region is dropped first.
     Linear,
     /// The arena is smaller than its plan.
     SmallerThanPlan,
-    /// The allocation is not in the plan, and too few bytes remain after the plan's bytes.
+    /// The plan does not contain the allocation, and too few bytes remain after the planned bytes.
     NotInPlan,
-    /// The arena was created for another graph, whose plan needs fewer bytes.
+    /// The arena was created for a different graph, whose plan needs fewer bytes.
     MadeForAnotherGraph,
-    /// A scope between replays needs more bytes than the arena of the graph has.
+    /// A scope that runs between replays needs more bytes than the graph's arena contains.
     IdleMemory,
 }
 
 impl ArenaShortage {
-    /// Returns the advice, as a sentence without its full stop.
+    /// Returns advice for the caller, as a sentence without a full stop.
     #[must_use]
     pub const fn advice(self) -> &'static str {
         match self {

@@ -1,8 +1,8 @@
-//! The lock, the condition variable and the reference-counted pointer of this crate. They come from
-//! `parking_lot` and the standard library. Under `cfg(loom)` they come from loom, which tries every
-//! order of a test's threads.
+//! The mutex, condition variable and reference-counted pointer of this crate. Normal builds use
+//! `parking_lot` and the standard library. Builds with `cfg(loom)` use loom, which tests every
+//! interleaving of the threads.
 //!
-//! No user code, driver call or allocation runs while the lock is held.
+//! No user code, driver call or memory allocation runs while a thread holds the lock.
 
 #[cfg(loom)]
 pub(crate) use modelled::{
@@ -13,9 +13,9 @@ pub(crate) use real::{
     Arc, CALLS, Condvar, Mutex, MutexGuard, get_ready_to_wait, is_ready_to_wait,
 };
 
-/// Marks a call to a source, including the preparation of the call, until this value is dropped. A
-/// thread inside such a call does not wait for other calls. Otherwise an allocator hook that enters
-/// the pool again could wait for its own thread, or for a thread that waits for it.
+/// Marks a call to a source, including its preparation, until this value is dropped. A thread
+/// inside such a call never waits for calls of other threads. If an allocator hook that re-entered
+/// the pool were allowed to wait, it could wait for its own thread and deadlock.
 #[derive(Debug)]
 pub(crate) struct SourceCall(());
 
@@ -25,7 +25,7 @@ impl SourceCall {
         Self(())
     }
 
-    /// Returns `true` if this thread is inside a call to a source.
+    /// Returns `true` if this thread is currently calling a source.
     pub(crate) fn is_under_way() -> bool {
         CALLS.with(|calls| calls.get() > 0)
     }
@@ -47,17 +47,18 @@ mod real {
 
     thread_local! {
         static HAS_WAITED: Cell<bool> = const { Cell::new(false) };
-        /// The number of source calls that this thread is inside.
+        /// The number of nested source calls on this thread.
         pub(crate) static CALLS: Cell<u32> = const { Cell::new(0) };
     }
 
-    /// Returns `true` if a wait on this thread allocates nothing.
+    /// Returns `true` if this thread can wait without allocating memory.
     pub(crate) fn is_ready_to_wait() -> bool {
         HAS_WAITED.get()
     }
 
-    /// Waits briefly. `parking_lot` allocates its data for a waiting thread at the thread's first
-    /// wait. This call makes that allocation happen while no lock is held.
+    /// Waits for a moment, so that `parking_lot` allocates its record of this thread. `parking_lot`
+    /// allocates this record when a thread waits for the first time, and no lock must be held
+    /// during the allocation.
     #[cold]
     pub(crate) fn get_ready_to_wait() {
         let nothing = Mutex::new(());
@@ -65,7 +66,7 @@ mod real {
         HAS_WAITED.set(true);
     }
 
-    /// A condition variable for the lock.
+    /// A condition variable that works with this module's `Mutex`.
     #[derive(Debug, Default)]
     pub(crate) struct Condvar(parking_lot::Condvar);
 
@@ -74,7 +75,7 @@ mod real {
             Self::default()
         }
 
-        /// Releases the lock and waits for a notification.
+        /// Releases the lock, waits for a notification, and acquires the lock again.
         pub(crate) fn wait<'l, T>(&self, mut guard: MutexGuard<'l, T>) -> MutexGuard<'l, T> {
             self.0.wait(&mut guard);
             guard
@@ -93,7 +94,7 @@ mod modelled {
     use std::sync::PoisonError;
 
     loom::thread_local! {
-        /// The number of source calls that this thread is inside.
+        /// The number of nested source calls on this thread.
         pub(crate) static CALLS: Cell<u32> = Cell::new(0);
     }
 
@@ -103,7 +104,7 @@ mod modelled {
 
     pub(crate) fn get_ready_to_wait() {}
 
-    /// A lock that a panic does not poison, like the lock of `parking_lot`.
+    /// A mutex that is not poisoned by a panic, like the mutex of `parking_lot`.
     #[derive(Debug)]
     pub(crate) struct Mutex<T>(loom::sync::Mutex<T>);
 
@@ -117,7 +118,7 @@ mod modelled {
         }
     }
 
-    /// A condition variable for the lock.
+    /// A condition variable that works with this module's `Mutex`.
     #[derive(Debug)]
     pub(crate) struct Condvar(loom::sync::Condvar);
 
@@ -126,7 +127,7 @@ mod modelled {
             Self(loom::sync::Condvar::new())
         }
 
-        /// Releases the lock and waits for a notification.
+        /// Releases the lock, waits for a notification, and acquires the lock again.
         pub(crate) fn wait<'l, T>(&self, guard: MutexGuard<'l, T>) -> MutexGuard<'l, T> {
             self.0.wait(guard).unwrap_or_else(PoisonError::into_inner)
         }

@@ -1,18 +1,18 @@
-//! A set of small numbers that finds its next member in three reads. It consists of words of bits,
-//! with two summary levels above that mark the nonempty words.
+//! A set of small numbers that finds its next member with a few memory reads. Level 0 stores one
+//! bit for each number, and two summary levels mark the words that are not zero.
 
 const BITS: usize = u64::BITS as usize;
 
 /// A set of numbers below a bound of at most 64³.
 #[derive(Debug)]
 pub(super) struct Bitmap {
-    /// The members, followed by a summary of the nonempty words of each previous level. The last
-    /// level is a single word.
+    /// The bits of the members, followed by two summary levels. Each bit of a summary level marks a
+    /// nonzero word of the level below.
     levels: [Vec<u64>; 3],
 }
 
 impl Bitmap {
-    /// Creates the empty set of numbers below `bound`.
+    /// Creates an empty set of numbers below `bound`.
     pub(super) fn new(bound: usize) -> Self {
         let words = bound.div_ceil(BITS);
         let groups = words.div_ceil(BITS);
@@ -38,7 +38,7 @@ impl Bitmap {
         }
     }
 
-    /// Returns the smallest member that is at least `from`.
+    /// Returns the smallest member that is greater than or equal to `from`.
     pub(super) fn at_least(&self, from: usize) -> Option<usize> {
         if let Some(member) = self.in_word(0, from) {
             return Some(member);
@@ -51,7 +51,8 @@ impl Bitmap {
         self.in_word(0, word * BITS)
     }
 
-    /// Returns the smallest member of a level that is at least `from` and in the same word.
+    /// Searches one word of a level for the smallest member that is greater than or equal to
+    /// `from`.
     fn in_word(&self, level: usize, from: usize) -> Option<usize> {
         let word = self.levels[level].get(from / BITS)? & (u64::MAX << (from % BITS));
         (word != 0).then(|| from / BITS * BITS + word.trailing_zeros() as usize)

@@ -1,54 +1,57 @@
-//! The chunks from the source, in the order in which they were added.
+//! The chunks that the pool has received from its source, in the order in which they were added.
 //!
-//! A chunk that was *grown*, that is, added after the pool's creation, sleeps after a reset, unless
-//! it contains a leased block. The regions of a sleeping chunk are not offered. When the pool grows
-//! again, it wakes a sleeping chunk first. A reset therefore returns a pool to the state in which
-//! it was created. The same sequence of requests finds the same free regions, grows at the same
-//! points and receives the same chunks.
+//! A chunk that was added after the pool's creation is called *grown*. A reset puts a grown chunk
+//! without leased blocks to sleep, which means that no block is allocated from the chunk until the
+//! pool grows again. When the pool grows, it wakes a sleeping chunk before it requests memory from
+//! the source. A reset therefore returns a pool to the state in which it was created. If the same
+//! requests follow, the pool finds the same free regions, grows at the same points and receives the
+//! same chunks.
 //!
-//! Chunks that are being returned to the source form a list through their old slots. The code that
-//! releases them stores the head of the list, so a release allocates nothing.
+//! The chunks that are being returned to the source form a linked list through their slots. The
+//! caller stores the head of this list, so releasing a chunk allocates nothing.
 
 use pool_core::reserve::Reserve;
 
 use super::piece::Piece;
 use crate::base::request::Request;
 
-/// The slot number that stands for no chunk.
+/// The slot number that means "no chunk".
 const NONE: u32 = u32::MAX;
 
-/// A piece of the source's memory.
+/// A range of the source's memory that belongs to the pool.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Chunk {
     pub(super) piece: Piece,
-    /// The size that the growth aimed for, in bytes. The chunk is smaller if the maximum or the
-    /// source allowed less.
+    /// The number of bytes that the pool would have requested for the chunk without a maximum. The
+    /// chunk itself may be smaller.
     pub(super) wanted: u64,
-    /// The number of the chunk, in the order in which chunks were added.
+    /// The position of the chunk in the order in which chunks were added.
     age: u64,
-    /// The previous and the next chunk in that order.
+    /// The slots of the previous and the next chunk in the order in which chunks were added.
     older: u32,
     newer: u32,
-    /// The slot of the first region in the chunk.
+    /// The slot of the chunk's first region.
     pub(super) first: u32,
     /// `true` if the chunk was added after the pool's creation.
     pub(super) grown: bool,
-    /// `true` if the whole chunk is reserved for growth, and its regions are not offered.
+    /// `true` if the chunk is reserved for the next growth. No block is allocated from the chunk
+    /// during this time.
     pub(super) asleep: bool,
     /// The number of blocks in the chunk.
     pub(super) blocks: u64,
 }
 
-/// The content of a slot in the list of chunks.
+/// The contents of a slot in the list of chunks.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Slot {
     Vacant,
     Here(Chunk),
-    /// A piece that is being returned to the source, with the slot of the next such piece.
+    /// A piece that is being returned to the source, and the slot of the next such piece.
     Leaving(Piece, u32),
 }
 
-/// Pieces that the book has released. They must be returned to the source one at a time.
+/// Pieces that the book has released. The caller must return these pieces to the source one at a
+/// time.
 #[derive(Debug)]
 #[must_use = "memory that is not given back is lost"]
 pub(crate) struct LeavingPieces {
@@ -76,18 +79,19 @@ impl Chunks {
         Self { slots: Vec::new(), oldest: NONE, newest: NONE, next_age: 0 }
     }
 
-    /// Returns the capacity that is missing for one more chunk, or `None` if no capacity is
-    /// missing.
+    /// Returns the capacity to reserve before one more chunk can be added, or `None` if there is
+    /// enough capacity.
     pub(super) fn lacks(&self) -> Option<usize> {
         if self.vacancy().is_some() { None } else { self.slots.lacking(1) }
     }
 
-    /// Moves the list to the reserved memory in `room`.
+    /// Moves the list to the larger memory in `room`.
     pub(super) fn put(&mut self, room: &mut Vec<Slot>) {
         self.slots.move_to(room);
     }
 
-    /// Adds a chunk. `first` creates the first region, given the index of the chunk.
+    /// Adds a chunk and returns its slot. The closure `first` receives this slot and creates the
+    /// chunk's first region.
     pub(super) fn add(
         &mut self,
         piece: Piece,
@@ -136,7 +140,7 @@ impl Chunks {
         }
     }
 
-    /// Releases a chunk. It is appended to the chunks that are already leaving.
+    /// Removes a chunk from the pool and appends it to the `leaving` chunks.
     pub(super) fn let_go(&mut self, place: u32, leaving: &mut LeavingPieces) -> Option<Chunk> {
         let chunk = *self.get(place)?;
         let Chunk { piece, older, newer, .. } = chunk;
@@ -154,7 +158,7 @@ impl Chunks {
         Some(chunk)
     }
 
-    /// Returns the next piece that must be returned to the source. The slot of that piece becomes
+    /// Returns the next piece that must be returned to the source, and makes the slot of the piece
     /// vacant.
     pub(super) fn next_leaving(&mut self, leaving: &mut LeavingPieces) -> Option<Piece> {
         let slot = self.slots.get_mut(leaving.first as usize)?;
@@ -187,8 +191,9 @@ impl Chunks {
         })
     }
 
-    /// Returns a sleeping chunk that the request fits into: the oldest chunk that was added for
-    /// such a request, or otherwise the smallest chunk.
+    /// Returns a sleeping chunk that is large enough for the request. The method prefers the oldest
+    /// chunk that was added for the same request size. If there is no such chunk, it returns the
+    /// smallest chunk.
     pub(super) fn to_wake(&self, request: &Request) -> Option<u32> {
         let fits = |chunk: &Chunk| {
             chunk.asleep && request.padding(chunk.piece.address, chunk.piece.bytes).is_some()
@@ -205,7 +210,7 @@ impl Chunks {
         self.slots.iter().position(|slot| matches!(slot, Slot::Vacant))
     }
 
-    /// Sets the successor of a chunk. The successor of `NONE` is the oldest chunk.
+    /// Sets the chunk that follows `place`. If `place` is `NONE`, sets the oldest chunk.
     fn set_newer(&mut self, place: u32, newer: u32) {
         match self.get_mut(place) {
             Some(chunk) => chunk.newer = newer,
@@ -213,7 +218,7 @@ impl Chunks {
         }
     }
 
-    /// Sets the predecessor of a chunk. The predecessor of `NONE` is the newest chunk.
+    /// Sets the chunk that precedes `place`. If `place` is `NONE`, sets the newest chunk.
     fn set_older(&mut self, place: u32, older: u32) {
         match self.get_mut(place) {
             Some(chunk) => chunk.older = older,

@@ -1,9 +1,10 @@
-//! The index of free regions for best fit. It consists of one list for each exact size, and a
-//! [`Bitmap`] of the sizes whose lists are not empty. The smallest region that fits is therefore
-//! found without a search. Regions larger than a chunk are rare. They are in a sorted list whose
-//! capacity is enough for all possible ones.
+//! The index of free regions for best-fit allocation. The index stores one list for each exact
+//! size, and a [`Bitmap`] of the sizes whose lists are not empty. The index can therefore find the
+//! smallest suitable region without searching all regions. Free regions that are larger than a
+//! chunk are rare, so a single sorted list stores all of them. The capacity of the sorted list is
+//! reserved for the maximum number of such regions.
 //!
-//! Among regions of the same size, the newest is taken first.
+//! If several regions have the same size, the index returns the newest of them first.
 
 use pool_core::reserve::Reserve;
 
@@ -11,20 +12,20 @@ use super::bitmap::Bitmap;
 use super::region::{ChunkRegion, NONE, State};
 use crate::base::request::{CHUNK, GRANULE, Request};
 
-/// The size, in granules, of the largest region in the lists.
+/// The size of the largest region in the size lists, in granules.
 const LISTED: usize = (CHUNK / GRANULE) as usize;
 
-/// A free region that is larger than a chunk: its size, address and slot.
+/// The size, address and slot of a free region that is larger than a chunk.
 pub(super) type Large = (u64, u64, u32);
 
-/// The free regions, by size.
+/// The free regions, indexed by their size.
 #[derive(Debug)]
 pub(super) struct FreeIndex {
-    /// The newest free region of each size. Sizes are counted in granules.
+    /// The newest free region of each size, or `NONE`. Sizes are measured in granules.
     newest: Vec<u32>,
-    /// The sizes whose list is not empty.
+    /// The sizes whose lists are not empty.
     sizes: Bitmap,
-    /// The free regions that are larger than a chunk, sorted.
+    /// The free regions that are larger than a chunk, sorted by size and address.
     large: Vec<Large>,
 }
 
@@ -33,22 +34,25 @@ impl FreeIndex {
         Self { newest: vec![NONE; LISTED + 1], sizes: Bitmap::new(LISTED + 1), large: Vec::new() }
     }
 
-    /// Returns the capacity that is missing for `largest` regions larger than a chunk.
+    /// Returns the capacity to reserve so that the list can store `largest` regions, or `None` if
+    /// there is enough capacity.
     pub(super) fn lacks(&self, largest: usize) -> Option<usize> {
         self.large.lacking(largest.saturating_sub(self.large.len()))
     }
 
-    /// Moves the list to the reserved memory in `room`.
+    /// Moves the sorted list to the larger memory in `room`.
     pub(super) fn put(&mut self, room: &mut Vec<Large>) {
         self.large.move_to(room);
     }
 
-    /// Returns the position of a region larger than a chunk, or the position at which to insert it.
+    /// Returns the position of a region in the sorted list, or the position at which it must be
+    /// inserted.
     fn place_of(&self, large: &Large) -> usize {
         self.large.partition_point(|other| other < large)
     }
 
-    /// Inserts a region. Its links then belong to the list of its size.
+    /// Inserts a free region. The links of the region then connect it to other free regions of the
+    /// same size.
     pub(super) fn insert(&mut self, regions: &mut [ChunkRegion], slot: u32) {
         let region = regions[slot as usize];
         let Some(size) = granules(region.bytes) else {
@@ -65,7 +69,7 @@ impl FreeIndex {
         }
     }
 
-    /// Removes a region.
+    /// Removes a free region from the index.
     pub(super) fn remove(&mut self, regions: &mut [ChunkRegion], slot: u32) {
         let region = regions[slot as usize];
         let Some(size) = granules(region.bytes) else {
@@ -90,12 +94,12 @@ impl FreeIndex {
         }
     }
 
-    /// Returns the smallest region that the request fits into.
+    /// Returns the slot of the smallest free region that is large enough for the request.
     pub(super) fn best_fit(&self, regions: &[ChunkRegion], request: &Request) -> Option<u32> {
         self.listed_fit(regions, request).or_else(|| self.large_fit(request))
     }
 
-    /// Removes every region. The links of the regions become meaningless.
+    /// Removes every region from the index. The links of these regions become invalid.
     pub(super) fn clear(&mut self) {
         while let Some(size) = self.sizes.at_least(0) {
             self.sizes.remove(size);
@@ -104,9 +108,10 @@ impl FreeIndex {
         self.large.clear();
     }
 
-    /// Finds a listed region. If the alignment is a granule, a region of the first size fits.
-    /// Otherwise a region may be large enough but misaligned. A region that is large enough for any
-    /// alignment always ends the search.
+    /// Finds a suitable region in the size lists. If the requested alignment is one granule, every
+    /// region of sufficient size is suitable. For larger alignments, a region may be large enough
+    /// but misaligned. The search ends at the latest at a region that is large enough for every
+    /// alignment.
     fn listed_fit(&self, regions: &[ChunkRegion], request: &Request) -> Option<u32> {
         let mut size = self.sizes.at_least(granules(request.bytes)?);
         while let Some(found) = size {
@@ -133,12 +138,13 @@ impl FreeIndex {
     }
 }
 
-/// Returns the maximum number of free regions larger than a chunk that fit in `bytes` bytes.
+/// Returns the maximum number of free regions larger than a chunk that can exist within `bytes`
+/// bytes.
 pub(super) fn largest_in(bytes: u64) -> u64 {
     bytes / (CHUNK + GRANULE)
 }
 
-/// Returns the size in granules, or `None` if regions of that size are not listed.
+/// Returns the size in granules, or `None` if the size is too large for the size lists.
 fn granules(bytes: u64) -> Option<usize> {
     usize::try_from(bytes / GRANULE).ok().filter(|&size| size <= LISTED)
 }

@@ -1,6 +1,7 @@
-//! The reserved capacity of a book. Every list that a call could fill is extended before the call,
-//! without the pool's lock. A call that has begun therefore completes even if the host is out of
-//! memory. Freeing memory needs no capacity.
+//! Reserved capacity for the lists of a book. Before each call, the pool extends every list that
+//! the call could fill, and does not hold its lock during these allocations. Once a call has begun,
+//! it therefore completes even if the host is out of memory. Freeing memory does not require any
+//! capacity.
 
 use pool_core::reserve::{self, NoHostMemory, Reserve};
 
@@ -9,7 +10,7 @@ use super::free_index::{Large, largest_in};
 use super::region::ChunkRegion;
 use super::state::Book;
 
-/// The capacity that is missing in each list of a book.
+/// The capacity to reserve in each list of a book, or `None` for a list with enough capacity.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct MissingRoom {
     pub(super) regions: Option<usize>,
@@ -17,8 +18,8 @@ pub(crate) struct MissingRoom {
     pub(super) chunks: Option<usize>,
 }
 
-/// Empty lists with the missing capacity. Once the book has taken these lists, this value contains
-/// the lists that they have replaced.
+/// Empty lists with the required capacity. After the book has moved its contents into these lists,
+/// this value contains the old lists.
 #[derive(Debug)]
 pub(crate) struct Room {
     pub(super) regions: Vec<ChunkRegion>,
@@ -26,7 +27,8 @@ pub(crate) struct Room {
     pub(super) chunks: Vec<Slot>,
 }
 
-/// The next call needs capacity for an allocation, and for a new chunk of `bytes` bytes.
+/// An allocation needs capacity for its regions. If `Need` contains a number of bytes, capacity for
+/// a new chunk of that size is reserved as well.
 impl Reserve for Book {
     type Need = Option<u64>;
     type Lacking = MissingRoom;

@@ -1,6 +1,7 @@
-//! Ranges of memory from the source.
+//! Memory ranges that a pool has received from its source.
 
-/// A range of memory from the source. It must be returned to the source as a whole.
+/// A range of memory that a pool has received from its source. The pool must return the range to
+/// the source as a whole.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Piece {
     pub(crate) address: u64,

@@ -1,4 +1,5 @@
-//! Frees a pool's memory: blocks with a reset, chunks with a trim or a disposal.
+//! Operations that free a pool's memory. A reset frees blocks, and trimming or disposing of the
+//! pool frees chunks.
 
 use super::chunks::LeavingPieces;
 use super::free_index::largest_in;
@@ -6,13 +7,13 @@ use super::piece::Piece;
 use super::state::Book;
 use crate::base::error::GraphMemoryError;
 
-/// The result of a reset.
+/// The result of [`CUDAGraphMemoryPool::reset`](crate::CUDAGraphMemoryPool::reset).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Reset {
     /// The number of blocks that were freed.
     pub returned: u64,
-    /// The number of blocks that stayed, because captured graphs lease them.
+    /// The number of blocks that were not freed because captured graphs hold leases on them.
     pub leased: u64,
 }
 
@@ -24,7 +25,7 @@ impl Book {
         Ok(self.sweep())
     }
 
-    /// Releases every chunk that contains no leased block. All later calls fail.
+    /// Releases every chunk that contains no leased block. After this call, all other calls fail.
     pub(crate) fn dispose(&mut self) -> LeavingPieces {
         if self.disposed {
             return LeavingPieces::NOTHING;
@@ -45,8 +46,8 @@ impl Book {
         idle.map(|(place, chunk)| (place, chunk.piece.bytes))
     }
 
-    /// Removes idle chunks, starting with the newest, until their total size reaches `enough`
-    /// bytes.
+    /// Releases chunks without blocks, starting with the newest chunk, until their total size is at
+    /// least `enough` bytes.
     pub(super) fn take_idle(&mut self, enough: u64) -> LeavingPieces {
         let mut leaving = LeavingPieces::NOTHING;
         let mut next = self.chunks.newest();
@@ -76,7 +77,8 @@ impl Book {
         self.regions.remove_whole(chunk.first);
     }
 
-    /// Frees all blocks that are not leased, as if they had never been allocated.
+    /// Frees all blocks that are not leased. The pool then behaves as if these blocks had never
+    /// been allocated.
     fn sweep(&mut self) -> Reset {
         self.regions.withdraw_all();
         let mut reset = Reset::default();
@@ -99,8 +101,9 @@ impl Book {
         reset
     }
 
-    /// Offers every free region of every awake chunk. The order does not depend on earlier calls:
-    /// the first region of the oldest chunk is taken first.
+    /// Adds the free regions of all chunks that are awake to the index. The resulting order does
+    /// not depend on earlier calls, because the first region of the oldest chunk is always
+    /// allocated first.
     pub(crate) fn offer_anew(&mut self) {
         self.regions.withdraw_all();
         let mut next = self.chunks.newest();

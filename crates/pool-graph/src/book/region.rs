@@ -1,42 +1,46 @@
-//! Regions: ranges of bytes in a chunk, each either free or a block.
+//! Regions, which are ranges of bytes within a chunk. Each region is either a free region or an
+//! allocated block.
 
-/// The slot number that stands for no region. Slot 0 is kept empty for this purpose.
+/// The slot number that means "no region". Slot 0 always stays empty, so that its number never
+/// identifies a region.
 pub(super) const NONE: u32 = 0;
 
-/// A range of bytes in one chunk.
+/// A range of bytes within a chunk.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct ChunkRegion {
     pub(super) address: u64,
     pub(super) bytes: u64,
-    /// The chunk that contains the region.
+    /// The slot of the chunk that contains the region.
     pub(super) chunk: u32,
-    /// The slots of the previous and the next region in the chunk.
+    /// The slots of the adjacent regions in the same chunk.
     pub(super) before: u32,
     pub(super) after: u32,
     pub(super) state: State,
 }
 
-/// The content of a slot: no region, a free region, or a block.
+/// The contents of a slot: no region, a free region, or an allocated block.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum State {
-    /// The slot contains no region. `next` is the next vacant slot.
+    /// The slot does not contain a region. `next` is the number of the next vacant slot.
     Vacant { next: u32 },
-    /// The region is free. If it is in a list of free regions, the links belong to that list.
+    /// The region is free. The links connect it to other free regions of the same size while it is
+    /// in a size list.
     Free { newer: u32, older: u32 },
-    /// The region is a block.
+    /// The region is an allocated block.
     Taken(BlockRecord),
 }
 
-/// The data of a block other than its range.
+/// The properties of an allocated block, except its address and size.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct BlockRecord {
     pub(super) serial: u64,
     pub(super) size: u64,
     pub(super) alignment: u64,
     pub(super) leases: u64,
-    /// `true` if the block's ID is no longer valid. The block is then freed with its last lease.
+    /// `true` if a reset has invalidated the block's ID. In this case, the block is freed when its
+    /// last lease is dropped.
     pub(super) orphaned: bool,
 }
 
-/// The state of a free region that is not in a list.
+/// The state of a free region that is not in the index of free regions.
 pub(super) const FREE: State = State::Free { newer: NONE, older: NONE };

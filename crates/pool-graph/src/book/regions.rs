@@ -1,6 +1,6 @@
-//! Chunks divided into regions. Each region has links to its neighbours, so that a freed region
-//! merges with adjacent free regions, but never across the end of a chunk. Slots of regions are
-//! reused. Each block also has a serial number, which is never reused.
+//! The regions of all chunks. Each region stores the slots of the adjacent regions, so that a freed
+//! region can be merged with free regions of the same chunk. Slots of regions are reused. The
+//! serial number of a block is never reused.
 
 use pool_core::reserve::Reserve;
 
@@ -8,10 +8,11 @@ use super::free_index::{FreeIndex, Large};
 use super::region::{BlockRecord, ChunkRegion, FREE, NONE, State};
 use crate::base::request::Request;
 
-/// The number of regions that one call can create: a chunk, which may be cut into three.
+/// The maximum number of regions that a single call can create. A call can add a chunk and split it
+/// into three regions.
 const REGIONS_OF_A_CALL: usize = 3;
 
-/// The capacity that is missing in the lists of the regions.
+/// The capacity to reserve in the lists of regions.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct MissingRegions {
     pub(super) regions: Option<usize>,
@@ -22,7 +23,7 @@ pub(super) struct MissingRegions {
 #[derive(Debug)]
 pub(super) struct Regions {
     slots: Vec<ChunkRegion>,
-    /// The first vacant slot, and the number of vacant slots.
+    /// The number of the first vacant slot, and the number of vacant slots.
     vacant: u32,
     vacancies: usize,
     index: FreeIndex,
@@ -41,18 +42,19 @@ impl Regions {
         Self { slots: vec![nothing], vacant: NONE, vacancies: 0, index: FreeIndex::new() }
     }
 
-    /// Returns the number of regions.
+    /// Returns the total number of regions.
     pub(super) fn count(&self) -> u64 {
         (self.slots.len() - 1 - self.vacancies) as u64
     }
 
-    /// Returns `true` if cutting a region into three could exhaust the slot numbers.
+    /// Returns `true` if the remaining slot numbers may not be sufficient to split a region into
+    /// three.
     pub(super) fn is_full(&self) -> bool {
         lacks_numbers(self.slots.len(), self.vacancies)
     }
 
-    /// Returns the capacity that is missing for one call, which may add a chunk as a region and cut
-    /// it into three. `largest` is the maximum number of free regions larger than a chunk.
+    /// Returns the capacity to reserve for the next call, which may add a chunk and split it into
+    /// three regions. `largest` is the maximum number of free regions that are larger than a chunk.
     pub(super) fn lacks(&self, largest: u64) -> Option<MissingRegions> {
         let more = REGIONS_OF_A_CALL.saturating_sub(self.vacancies);
         let regions = self.slots.lacking(more);
@@ -61,7 +63,7 @@ impl Regions {
         (regions.is_some() || large.is_some()).then_some(MissingRegions { regions, large })
     }
 
-    /// Moves the lists to the reserved memory.
+    /// Moves the lists to the memory that has been reserved for them.
     pub(super) fn put(&mut self, regions: &mut Vec<ChunkRegion>, large: &mut Vec<Large>) {
         self.slots.move_to(regions);
         self.index.put(large);
@@ -72,8 +74,8 @@ impl Regions {
         self.of_chunk(first).last().unwrap_or(NONE)
     }
 
-    /// Offers every free region of a chunk whose regions are not in the index. The first region
-    /// becomes the newest.
+    /// Adds the free regions of a chunk to the index, which must not contain any of them. Regions
+    /// are added in reverse order, so that the chunk's first region is allocated first.
     pub(super) fn offer_chunk(&mut self, first: u32) {
         let mut slot = self.last_of_chunk(first);
         while slot != NONE {
@@ -84,7 +86,7 @@ impl Regions {
         }
     }
 
-    /// Invalidates the IDs of a chunk's blocks.
+    /// Invalidates the IDs of all blocks in a chunk.
     pub(super) fn orphan(&mut self, first: u32) {
         let mut slot = first;
         while slot != NONE {
@@ -95,12 +97,12 @@ impl Regions {
         }
     }
 
-    /// Returns the region in a slot, if the slot exists.
+    /// Returns the region in a slot, or `None` if the slot does not exist.
     pub(super) fn get(&self, slot: u32) -> Option<&ChunkRegion> {
         self.slots.get(slot as usize)
     }
 
-    /// Returns the block in a slot, if there is one.
+    /// Returns the block in a slot, or `None` if the slot does not contain a block.
     pub(super) fn taken(&self, slot: u32) -> Option<&BlockRecord> {
         match &self.get(slot)?.state {
             State::Taken(taken) => Some(taken),
@@ -108,7 +110,8 @@ impl Regions {
         }
     }
 
-    /// Returns a mutable reference to the block in a slot, if there is one.
+    /// Returns a mutable reference to the block in a slot, or `None` if the slot does not contain a
+    /// block.
     pub(super) fn taken_mut(&mut self, slot: u32) -> Option<&mut BlockRecord> {
         match &mut self.slots.get_mut(slot as usize)?.state {
             State::Taken(taken) => Some(taken),
@@ -116,50 +119,51 @@ impl Regions {
         }
     }
 
-    /// Returns the slots of a chunk's regions, sorted by address.
+    /// Returns the slots of a chunk's regions in the order of their addresses.
     pub(super) fn of_chunk(&self, first: u32) -> impl Iterator<Item = u32> + '_ {
         let existing = |slot: u32| (slot != NONE).then_some(slot);
         std::iter::successors(existing(first), move |&slot| existing(self.at(slot).after))
     }
 
-    /// Returns `true` if a region is free.
+    /// Returns `true` if the slot contains a free region.
     pub(super) fn is_free(&self, slot: u32) -> bool {
         matches!(self.at(slot).state, State::Free { .. })
     }
 
-    /// Adds a chunk as a single free region, without adding it to the index.
+    /// Adds a whole chunk as a single free region, without adding this region to the index.
     pub(super) fn add_whole(&mut self, address: u64, bytes: u64, chunk: u32) -> u32 {
         self.insert(ChunkRegion { address, bytes, chunk, before: NONE, after: NONE, state: FREE })
     }
 
-    /// Removes a region that spans its whole chunk and is not in the index.
+    /// Removes a free region that covers its whole chunk. The region must not be in the index.
     pub(super) fn remove_whole(&mut self, slot: u32) {
         self.vacate(slot);
     }
 
-    /// Adds a free region to the index.
+    /// Adds a free region to the index of free regions.
     pub(super) fn offer(&mut self, slot: u32) {
         self.index.insert(&mut self.slots, slot);
     }
 
-    /// Removes a free region from the index.
+    /// Removes a free region from the index of free regions.
     pub(super) fn withdraw(&mut self, slot: u32) {
         self.index.remove(&mut self.slots, slot);
     }
 
-    /// Removes all regions from the index.
+    /// Removes all regions from the index of free regions.
     pub(super) fn withdraw_all(&mut self) {
         self.index.clear();
     }
 
-    /// Returns the smallest region in the index that the request fits into.
+    /// Returns the slot of the smallest free region in the index that is large enough for the
+    /// request.
     pub(super) fn best_fit(&self, request: &Request) -> Option<u32> {
         self.index.best_fit(&self.slots, request)
     }
 
-    /// Creates a block in a free region that is not in the index. The remainders before and after
+    /// Creates a block in a free region that is not in the index. The free ranges before and after
     /// the block are added to the index. Returns the slot of the block, or `None` if the block does
-    /// not fit.
+    /// not fit into the region.
     pub(super) fn carve(
         &mut self,
         slot: u32,
@@ -174,15 +178,16 @@ impl Regions {
             self.offer(behind);
         }
         if block != slot {
-            // The part before the block keeps the slot, so that the chunk's first region stays
-            // first.
+            // The range before the block keeps its slot, so that the first region of the chunk
+            // stays the same.
             self.offer(slot);
         }
         self.at_mut(block).state = State::Taken(taken);
         Some(block)
     }
 
-    /// Frees a block, merges it with its free neighbours, and offers the result.
+    /// Frees a block, merges it with adjacent free regions, and adds the merged region to the
+    /// index.
     pub(super) fn release(&mut self, slot: u32) {
         self.at_mut(slot).state = FREE;
         let ChunkRegion { before, after, .. } = *self.at(slot);
@@ -199,8 +204,8 @@ impl Regions {
         self.offer(slot);
     }
 
-    /// Frees every block of a chunk that is not leased, and calls `freed` for each. The index must
-    /// be empty. Nothing is offered.
+    /// Frees every block of a chunk that is not leased, and calls `freed` for each of these blocks.
+    /// The index must be empty, and this method adds no regions to it.
     pub(super) fn sweep(&mut self, first: u32, mut freed: impl FnMut(&ChunkRegion, &BlockRecord)) {
         let mut slot = first;
         while slot != NONE {
@@ -227,8 +232,8 @@ impl Regions {
         &mut self.slots[slot as usize]
     }
 
-    /// Cuts a free region that is not in the index after `bytes` bytes. Returns the slot of the
-    /// remainder.
+    /// Splits a free region after `bytes` bytes, and returns the slot of the second part. The
+    /// region must not be in the index.
     fn split(&mut self, slot: u32, bytes: u64) -> u32 {
         let whole = *self.at(slot);
         let rest = self.insert(ChunkRegion {
@@ -245,7 +250,8 @@ impl Regions {
         rest
     }
 
-    /// Merges the next region into this region. Neither region may be in the index.
+    /// Merges a free region with the region after it. Neither of the two regions may be in the
+    /// index.
     fn absorb_next(&mut self, slot: u32) {
         let next = self.at(slot).after;
         let ChunkRegion { bytes, after, .. } = *self.at(next);
@@ -279,7 +285,7 @@ impl Regions {
     }
 }
 
-/// Returns `true` if fewer than two slots are vacant and the 32-bit slot numbers are exhausted.
+/// Returns `true` if fewer than two slots are vacant and all 32-bit slot numbers are in use.
 fn lacks_numbers(slots: usize, vacant: usize) -> bool {
     vacant < 2 && u32::try_from(slots + 3).is_err()
 }

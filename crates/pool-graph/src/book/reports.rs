@@ -1,4 +1,4 @@
-//! The statistics of a [`Book`], and its self-check.
+//! The numbers that a [`Book`] reports, such as its statistics.
 
 use pool_core::Device;
 
@@ -11,7 +11,7 @@ impl Book {
         self.reserved
     }
 
-    /// Returns the number of bytes in blocks, and the number of reserved bytes.
+    /// Returns the size of all allocated blocks, and the size of all reserved memory, in bytes.
     pub(crate) fn used_and_reserved(&self) -> (u64, u64) {
         (self.counts.in_use, self.reserved)
     }

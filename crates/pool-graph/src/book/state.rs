@@ -1,10 +1,10 @@
-//! The state of a pool: who owns which bytes. It is plain data: it contains no lock and never calls
-//! a source. Capacity in its lists is reserved before a call
-//! ([`MissingRoom`](super::missing_room::MissingRoom)), so the call allocates nothing.
+//! The state of a pool, which records the owner of every byte. The state is plain data, contains no
+//! lock, and never calls a source. Capacity for the lists of the state is reserved before each call
+//! ([`MissingRoom`](super::missing_room::MissingRoom)), so a call allocates nothing.
 //!
-//! If a call needs the source, it returns an [`AllocationStep`]. The caller performs the step
-//! without the lock and then calls again. Bytes that are being requested or returned count as
-//! reserved during that time, so the maximum is never exceeded.
+//! If an allocation needs memory from the source, [`Book::step`] returns an [`AllocationStep`]. The
+//! caller performs this step without holding the lock, and then calls `step` again. Memory that is
+//! being requested or returned counts as reserved, so the pool never exceeds its maximum.
 
 use super::chunks::{Chunks, LeavingPieces};
 use super::free_index::largest_in;
@@ -15,11 +15,12 @@ use crate::base::block::{BlockId, BlockState, GraphMemoryBlock};
 use crate::base::error::GraphMemoryError;
 use crate::base::request::{CHUNK, GRANULE, Request};
 
-/// Memory to be requested from the source. Its size is already counted as reserved.
+/// Memory that the pool is about to request from its source. The pool already counts this memory as
+/// reserved.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Growth {
     pub(crate) bytes: u64,
-    /// The size that would be requested if there were no maximum, in bytes.
+    /// The size in bytes that the pool would request if it had no maximum.
     wanted: u64,
 }
 
@@ -28,28 +29,31 @@ pub(crate) struct Growth {
 pub(crate) enum AllocationStep {
     /// The allocation is complete.
     Taken(GraphMemoryBlock),
-    /// Wait for memory that is being requested from the source or returned to it.
+    /// The caller must wait until another thread has received memory from the source or has
+    /// returned memory to it.
     Wait,
-    /// Return these pieces to the source, so that the request fits below the maximum.
+    /// The caller must return these pieces to the source so that the pool stays below its maximum.
     GiveBack(LeavingPieces),
-    /// Request memory from the source.
+    /// The caller must request memory from the source.
     Grow(Growth),
-    /// Fail: the source has refused all requests.
+    /// The allocation fails, because the source has refused all requests.
     GiveUp,
 }
 
-/// The state of a pool.
+/// The state of a pool, protected by the pool's lock.
 #[derive(Debug)]
 pub(crate) struct Book {
     pub(super) pool: u64,
     pub(super) maximum: u64,
     pub(super) regions: Regions,
     pub(super) chunks: Chunks,
-    /// The maximum number of free regions larger than a chunk, over all chunks.
+    /// The maximum number of free regions that are larger than a chunk, summed over all chunks.
     pub(super) largest: u64,
-    /// The bytes of all chunks, and of memory that is being requested or returned.
+    /// The size in bytes of all chunks, of memory that is being requested, and of memory that is
+    /// being returned.
     pub(super) reserved: u64,
-    /// The number of growths in progress, and how many of them request a chunk of the usual size.
+    /// The number of growths in progress, and the number of growths that request a chunk of the
+    /// usual size.
     pub(super) growing: u64,
     pub(super) growing_chunks: u64,
     /// The number of pieces that are being returned to the source.
@@ -57,13 +61,14 @@ pub(crate) struct Book {
     /// The number of pieces that have been returned to the source.
     pub(super) returns_to_source: u64,
     pub(super) next_serial: u64,
-    /// A reset has invalidated the IDs of all blocks with smaller serial numbers.
+    /// The first serial number after the latest reset. The IDs of all blocks with smaller serial
+    /// numbers are stale.
     pub(super) first_since_reset: u64,
     pub(super) disposed: bool,
     pub(super) counts: Counts,
 }
 
-/// Counters for the statistics.
+/// Counters that the statistics report.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Counts {
     pub(super) blocks: u64,
@@ -98,23 +103,25 @@ impl Book {
         }
     }
 
-    /// Returns the next chunk to request for a new pool that must hold `initial` bytes.
+    /// Returns the next chunk to request for a new pool, or `None` if the pool has at least
+    /// `initial` bytes.
     pub(crate) fn preallocate(&mut self, initial: u64) -> Option<Growth> {
         let room = (self.maximum - self.reserved) / GRANULE * GRANULE;
         let bytes = CHUNK.min(room);
         (self.reserved < initial && bytes > 0).then(|| self.begin_growth(bytes, CHUNK))
     }
 
-    /// Adds a chunk to a new pool. After the last chunk, [`offer_anew`](Self::offer_anew) must be
-    /// called.
+    /// Adds a chunk to a new pool. After adding the last chunk, the caller must call
+    /// [`offer_anew`](Self::offer_anew).
     pub(crate) fn preallocated(&mut self, growth: Growth, address: u64) {
         self.end_growth(growth);
         let piece = Piece { address, bytes: growth.bytes };
         self.add_chunk(piece, growth.wanted, false);
     }
 
-    /// Returns the next step of a request. `refused` is the size that the source has refused for
-    /// this request. A caller that may not wait does not use memory in transit.
+    /// Returns the next step of an allocation. `refused` is the size of the request that the source
+    /// has refused for this allocation. If `may_wait` is `false`, the result is never
+    /// [`AllocationStep::Wait`].
     pub(crate) fn step<E>(
         &mut self,
         request: &Request,
@@ -144,8 +151,8 @@ impl Book {
         Ok(AllocationStep::Grow(self.begin_growth(bytes, request.growth())))
     }
 
-    /// Adds the memory of a growth. Returns the requested block in that memory, or `None` if the
-    /// block does not fit.
+    /// Adds memory that the source has provided. Returns the requested block in the new memory, or
+    /// `None` if the block does not fit.
     pub(crate) fn grown(
         &mut self,
         growth: Growth,
@@ -160,7 +167,8 @@ impl Book {
         self.carve(first, request)
     }
 
-    /// Cancels a growth whose memory was refused or has been returned.
+    /// Ends a growth for which the source refused memory, or whose memory has been returned to the
+    /// source.
     pub(crate) fn not_grown(&mut self, growth: Growth) {
         self.end_growth(growth);
         self.reserved -= growth.bytes;
@@ -174,13 +182,13 @@ impl Book {
         self.reserved -= piece.bytes;
     }
 
-    /// Returns the block with an ID.
+    /// Returns the block with this ID.
     pub(crate) fn find<E>(&self, id: BlockId) -> Result<GraphMemoryBlock, GraphMemoryError<E>> {
         let slot = self.slot_of(id)?;
         self.block(slot).ok_or(GraphMemoryError::AlreadyReturned { block: id.serial })
     }
 
-    /// Frees a block.
+    /// Frees the block with this ID.
     pub(crate) fn give<E>(&mut self, id: BlockId) -> Result<(), GraphMemoryError<E>> {
         let slot = self.slot_of(id)?;
         let leases = self.regions.taken(slot).map_or(0, |taken| taken.leases);
@@ -192,7 +200,8 @@ impl Book {
         Ok(())
     }
 
-    /// Leases all of these blocks or none of them. `leased` must have enough capacity.
+    /// Leases either all of these blocks or, if an ID is invalid, none of them. `leased` must have
+    /// enough capacity.
     pub(crate) fn lease<E>(
         &mut self,
         ids: &[BlockId],
@@ -212,10 +221,12 @@ impl Book {
         Ok(())
     }
 
-    /// Ends a lease of these blocks. Returns the pieces that must be returned to the source.
+    /// Ends a lease of these blocks, and returns the pieces that the caller must return to the
+    /// source.
     pub(crate) fn end_lease(&mut self, blocks: &[GraphMemoryBlock]) -> LeavingPieces {
         for block in blocks {
-            // A leased region stays unchanged and in place, so the slot still contains this block.
+            // A leased block never moves to a different slot, so the slot still contains this
+            // block.
             let Some(taken) = self.regions.taken_mut(block.id.slot) else { continue };
             taken.leases -= 1;
             if taken.leases > 0 {
@@ -242,7 +253,7 @@ impl Book {
         if self.disposed { Err(GraphMemoryError::Disposed) } else { Ok(()) }
     }
 
-    /// Returns the slot of a block, if its ID is valid.
+    /// Returns the slot of the block with this ID, or an error if the ID is invalid.
     fn slot_of<E>(&self, id: BlockId) -> Result<u32, GraphMemoryError<E>> {
         self.check_alive()?;
         if id.pool != self.pool {
@@ -269,8 +280,8 @@ impl Book {
         })
     }
 
-    /// Takes a block from existing memory: the best fit among the offered regions, or otherwise a
-    /// sleeping chunk.
+    /// Allocates a block from the pool's own memory. The method uses the best fit in the index, or
+    /// wakes a sleeping chunk if the index contains no suitable region.
     fn take(&mut self, request: &Request) -> Option<GraphMemoryBlock> {
         if let Some(slot) = self.regions.best_fit(request) {
             self.regions.withdraw(slot);
@@ -283,7 +294,7 @@ impl Book {
         self.carve(first, request)
     }
 
-    /// Creates a block in a region that is not offered.
+    /// Creates a block in a free region that is not in the index.
     fn carve(&mut self, slot: u32, request: &Request) -> Option<GraphMemoryBlock> {
         let taken = BlockRecord {
             serial: self.next_serial,
@@ -317,7 +328,7 @@ impl Book {
         self.regions.release(slot);
     }
 
-    /// Returns the next step of a request that exceeds the maximum by `missing` bytes.
+    /// Returns the next step of an allocation that would exceed the maximum by `missing` bytes.
     fn make_room<E>(
         &mut self,
         request: &Request,
@@ -334,7 +345,7 @@ impl Book {
         Err(self.capacity_exceeded(request))
     }
 
-    /// Returns the error of a request for which the pool cannot grow.
+    /// Returns the error for an allocation that would exceed the pool's maximum.
     pub(crate) fn capacity_exceeded<E>(&self, request: &Request) -> GraphMemoryError<E> {
         GraphMemoryError::CapacityExceeded {
             requested: request.size,
@@ -344,7 +355,7 @@ impl Book {
         }
     }
 
-    /// Returns the next step after the source has refused the minimum.
+    /// Returns the next step after the source has refused the minimum size.
     fn give_back_or_up(&mut self, may_wait: bool) -> AllocationStep {
         let idle = self.take_idle(u64::MAX);
         match idle.pieces {
@@ -354,7 +365,7 @@ impl Book {
         }
     }
 
-    /// Adds a chunk as a single region, which is not offered.
+    /// Adds a chunk as a single free region that is not in the index.
     fn add_chunk(&mut self, piece: Piece, wanted: u64, grown: bool) -> u32 {
         self.largest += largest_in(piece.bytes);
         let whole = |place| self.regions.add_whole(piece.address, piece.bytes, place);

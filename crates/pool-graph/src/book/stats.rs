@@ -1,4 +1,4 @@
-//! Statistics of a pool, as plain numbers and as a printed table.
+//! The statistics of a pool, which are available as numbers and as a printed table.
 
 use std::fmt;
 
@@ -14,53 +14,56 @@ pub struct GraphPoolStats {
     pub device: Device,
     /// The pool's number.
     pub pool: u64,
-    /// The number of bytes that the pool holds, is requesting from the source, or is returning to
-    /// it.
+    /// The number of bytes that the pool owns, is requesting from its source, or is returning to
+    /// its source.
     pub reserved_bytes: u64,
-    /// The highest value of `reserved_bytes` so far.
+    /// The maximum of `reserved_bytes` during the pool's lifetime.
     pub peak_reserved_bytes: u64,
-    /// The configured maximum; `u64::MAX` means no maximum.
+    /// The configured maximum in bytes, or `u64::MAX` if the pool has no maximum.
     pub maximum_bytes: u64,
-    /// The size of all allocated blocks in bytes, each rounded up to a multiple of 256.
+    /// The total size of all allocated blocks in bytes, with each size rounded up to a multiple of
+    /// 256.
     pub in_use_bytes: u64,
-    /// The highest value of `in_use_bytes` so far.
+    /// The maximum of `in_use_bytes` during the pool's lifetime.
     pub peak_in_use_bytes: u64,
-    /// The requested size of all allocated blocks in bytes.
+    /// The total size of all allocated blocks in bytes, as requested.
     pub requested_bytes: u64,
-    /// The size of all blocks that captured graphs lease, in bytes.
+    /// The total size in bytes of all blocks that are leased to captured graphs.
     pub leased_bytes: u64,
-    /// The number of bytes in chunks that belong to no block.
+    /// The number of bytes in chunks that do not belong to an allocated block.
     pub free_bytes: u64,
-    /// The size of the largest block, aligned to 256 bytes, that can be allocated without growth.
+    /// The size in bytes of the largest block that can be allocated without growth, if the block is
+    /// aligned to 256 bytes.
     pub largest_free_bytes: u64,
-    /// The number of free bytes outside the largest free block of each chunk.
+    /// The total size in bytes of all free blocks, except for the largest free block of each chunk.
     pub scattered_free_bytes: u64,
-    /// The number of memory pieces from the source that the pool holds.
+    /// The number of memory ranges that the pool has received from its source and still owns.
     pub chunks: u64,
-    /// The number of blocks that the pool tracks, both free and in use.
+    /// The number of the pool's blocks, including free blocks.
     pub blocks: u64,
     /// The number of allocated blocks.
     pub allocated_blocks: u64,
-    /// The number of allocated blocks that captured graphs lease.
+    /// The number of allocated blocks that are leased to captured graphs.
     pub leased_blocks: u64,
-    /// The number of allocations over the pool's lifetime.
+    /// The number of allocations during the pool's lifetime.
     pub allocations: u64,
     /// The number of blocks that were returned individually.
     pub returns: u64,
-    /// The number of growths: requests for which the pool took memory from the source.
+    /// The number of times that the pool has received memory from its source.
     pub growths: u64,
-    /// The number of requests that the source refused.
+    /// The number of requests that the source has refused.
     pub refusals: u64,
-    /// The number of resets.
+    /// The number of times that the pool has been reset.
     pub resets: u64,
     /// `true` if the pool has been disposed.
     pub disposed: bool,
 }
 
 impl GraphPoolStats {
-    /// Returns the external fragmentation of the free bytes. The result is 0 if the free bytes of
-    /// each chunk form one block, as after a reset without leases. It is close to 1 if they form
-    /// many small blocks.
+    /// Returns the external fragmentation of the free memory, as a number between 0 and 1. The
+    /// result is 0 if the free bytes of each chunk form a single block, which is always true after
+    /// a reset without leases. The result is close to 1 if the free bytes are scattered over many
+    /// small blocks.
     #[must_use]
     #[expect(clippy::cast_precision_loss, reason = "a ratio for people")]
     pub fn fragmentation(&self) -> f64 {

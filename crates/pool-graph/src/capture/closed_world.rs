@@ -1,8 +1,8 @@
-//! The check that each node of a graph has an owner. An operation of the capture owns the node that
-//! it added, recognized by its kind and addresses, and no other node that entered at the same time.
-//! A scope owns kernel launches, and the fills and copies that use the graph's own memory. The
-//! caller of `enqueue` owns all nodes of its work. A node without an owner was added without using
-//! the capture, possibly by another thread, and the graph is refused.
+//! A check that each node of a graph has an owner. An operation of the capture owns the node that
+//! it added, which is identified by its kind and addresses. A scope owns kernel launches, and fills
+//! and copies that access only the graph's own memory. The caller of `enqueue` owns all nodes of
+//! the enqueued work. A node without an owner was added without using the capture, for example by
+//! another thread. The check refuses a graph with such a node.
 
 use std::collections::HashMap;
 
@@ -19,28 +19,28 @@ pub(super) struct ClosedWorld<'a> {
     pub(super) memory: &'a GraphMemory,
     pub(super) host: &'a [Option<HostBuffer>],
     pub(super) spans: &'a [Span],
-    /// The index of each node, by the node's handle.
+    /// The index of each node, by the handle of the node.
     pub(super) numbers: &'a HashMap<u64, usize>,
 }
 
-/// The nodes of a graph, and the owners that have been found so far.
+/// The nodes of a graph, and the owners that have been found for them so far.
 struct Nodes<'a> {
     contents: &'a Contents,
-    /// The direct dependencies of each node.
+    /// The direct predecessors of each node.
     before: Vec<Vec<usize>>,
-    /// The device and host memory that each node uses, in sorted order.
+    /// The device and host memory that each node accesses, in ascending order.
     names: Vec<Vec<(u64, u64)>>,
     /// The number of the span that owns each node, or `None` if no owner has been found yet.
     claimed: Vec<Option<usize>>,
-    /// The first span in which each node entered. A later span that began after that span's end
-    /// cannot own the node.
+    /// For each node, the first span that contains the node. A span that began after the end of
+    /// that span cannot own the node.
     came: Vec<Option<usize>>,
-    /// The last span that has visited each node.
+    /// For each node, the last span for which the node was visited.
     seen: Vec<Option<usize>>,
 }
 
 impl ClosedWorld<'_> {
-    /// Checks that every node has an owner.
+    /// Checks that every node of the graph has an owner.
     pub(super) fn check(&self, contents: &Contents) -> Result<(), CaptureError> {
         let mut nodes = Nodes::new(contents);
         for (number, span) in self.spans.iter().enumerate() {
@@ -51,8 +51,8 @@ impl ClosedWorld<'_> {
         stranger.map_or(Ok(()), |node| Err(self.refusal(&nodes, node)))
     }
 
-    /// Returns the nodes that entered between the beginning and the end of a span, including the
-    /// nodes of nested spans.
+    /// Returns the nodes that were added between the beginning and the end of a span. The result
+    /// includes the nodes of nested spans.
     fn nodes_within(&self, nodes: &mut Nodes<'_>, number: usize, span: &Span) -> Vec<usize> {
         let place = |handle: &u64| self.numbers.get(handle).copied();
         for node in span.before.iter().filter_map(place) {
@@ -83,7 +83,7 @@ impl ClosedWorld<'_> {
                     let own = free.iter().position(is_put).map(|place| free.swap_remove(place));
                     own.map(|node| nodes.claimed[node].replace(number));
                 }
-                // An empty node has no effect. A driver may add one to join streams.
+                // An empty node has no effect, and the driver may add one to join streams.
                 free.retain(|&node| nodes.kind(node) == NodeKind::Empty);
             }
             NodeOwner::Scope => free.retain(|&node| match nodes.kind(node) {
@@ -103,8 +103,8 @@ impl ClosedWorld<'_> {
             || self.host.iter().flatten().any(|buffer| is_within(buffer, address, bytes))
     }
 
-    /// Returns the error for a node. A child graph is reported by its kind, because its memory is
-    /// that of its nodes.
+    /// Returns the error for a node without an owner. For a child graph, the error names only the
+    /// kind of the node, because the memory belongs to the nodes of the child graph.
     fn refusal(&self, nodes: &Nodes<'_>, node: usize) -> CaptureError {
         if nodes.kind(node) == NodeKind::ChildGraph {
             return CaptureError::ForeignNode { kind: NodeKind::ChildGraph };
@@ -142,7 +142,7 @@ impl<'a> Nodes<'a> {
     }
 }
 
-/// Returns `true` if all of `[address, address + bytes)` is in the buffer.
+/// Returns `true` if the buffer contains all of `[address, address + bytes)`.
 fn is_within(buffer: &HostBuffer, address: u64, bytes: u64) -> bool {
     let range = LeasedRange { address: buffer.address(), bytes: buffer.len() as u64 };
     range.contains(address, bytes)

@@ -1,6 +1,6 @@
-//! Page-locked buffers for copies to and from a graph's blocks. The graph owns the buffers, so a
-//! copy that takes place after its call has failed accesses no memory of the caller. The host waits
-//! for each copy immediately. A buffer therefore needs no event, unlike a buffer of a
+//! Page-locked buffers for copies to and from a graph's blocks. The graph owns these buffers. If a
+//! copy runs after its call has failed, it therefore accesses no memory of the caller. The host
+//! waits for each copy immediately, so these buffers need no events, unlike the buffers of a
 //! [`StagingPool`](crate::StagingPool).
 
 use std::sync::Arc;
@@ -13,7 +13,7 @@ use pool_driver::host_buffer::{HostBuffer, HostPlace};
 /// be pending.
 #[derive(Debug, Default)]
 pub(crate) struct CopyBuffers {
-    /// The host memory for the record of the first buffer. It is reserved so that creating the
+    /// Host memory that is reserved for the record of the first buffer, so that creating this
     /// buffer allocates no host memory.
     place: Option<HostPlace>,
     ready: Option<HostBuffer>,
@@ -21,13 +21,14 @@ pub(crate) struct CopyBuffers {
 }
 
 impl CopyBuffers {
-    /// Creates a list without buffers, and reserves the record of the first buffer.
+    /// Creates a value without buffers, and reserves host memory for the record of the first
+    /// buffer.
     pub(crate) fn new() -> Result<Self, CudaError> {
         Ok(Self { place: Some(HostPlace::new()?), ..Self::default() })
     }
 
-    /// Takes a buffer that is at least as long as `bytes`. A new buffer contains a copy of `bytes`;
-    /// a reused buffer has unspecified contents. The context must be bound.
+    /// Takes a buffer that is at least as long as `bytes`. A new buffer contains a copy of `bytes`,
+    /// and a reused buffer has unspecified contents. The caller must have bound the context.
     pub(crate) fn take(
         &mut self,
         bytes: &[u8],
@@ -42,15 +43,15 @@ impl CopyBuffers {
         }
     }
 
-    /// Keeps a buffer after its copy has been waited for. All earlier copies have then completed as
-    /// well.
+    /// Keeps a buffer for the next copy after its own copy has completed. All earlier copies have
+    /// also completed, so their buffers are freed.
     pub(crate) fn done(&mut self, buffer: HostBuffer) {
         self.ready = Some(buffer);
         self.pending.clear();
     }
 
-    /// Keeps a buffer until the stream has been synchronized. If the host cannot allocate the
-    /// entry, the buffer is kept forever.
+    /// Keeps a buffer until the stream has been synchronized. If the host cannot allocate an entry
+    /// for the buffer, the buffer is leaked.
     pub(crate) fn pending(&mut self, buffer: HostBuffer) {
         match self.pending.try_reserve(1) {
             Ok(()) => self.pending.push(buffer),

@@ -1,8 +1,8 @@
-//! The retry of deferred destructions at the end of a capture.
+//! A guard that retries deferred destructions at the end of a capture.
 
 use pool_driver::leftovers::give_back_leftovers;
 
-/// Retries deferred destructions when it is dropped, which happens at the end of a capture.
+/// A guard that retries deferred destructions when it is dropped at the end of a capture.
 #[derive(Debug)]
 pub(crate) struct DeferredDestruction;
 

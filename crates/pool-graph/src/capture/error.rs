@@ -1,5 +1,5 @@
-//! The errors of captures and captured graphs. `Display` prints only an error's own message, and
-//! `source` returns its cause.
+//! The errors of captures and captured graphs. `Display` prints only the error's own message, and
+//! `source` returns the underlying error.
 
 use pool_core::PoolError;
 use pool_core::reserve::NoHostMemory;
@@ -15,29 +15,29 @@ use crate::base::error::GraphMemoryError;
 use crate::driver::{CaptureMode, NodeKind, UnreadableReason, UpdateRefusal};
 use crate::verify::LayoutViolation;
 
-/// The error of sessions and captured graphs. After any error, the stream and the device can be
-/// used as before.
+/// The error type of sessions and captured graphs. The stream and the device remain usable after
+/// every error.
 #[derive(Clone, Debug, Error, PartialEq)]
 #[non_exhaustive]
 pub enum CaptureError {
-    /// The driver returned an error.
+    /// The driver or cudarc returned an error.
     #[error(transparent)]
     Driver(#[from] CudaError),
-    /// An error from the arena or from a lease.
+    /// The arena or a lease returned an error.
     #[error(transparent)]
     Memory(#[from] GraphMemoryError<CudaError>),
-    /// An error from a pool of the body's scopes.
+    /// A pool of the body's scopes returned an error.
     #[error(transparent)]
     Pool(#[from] PoolError<CudaError>),
-    /// The planner found no plan.
+    /// The planner could not find a plan.
     #[error("there is no plan for the capture")]
     Plan(#[from] PlanError),
-    /// The capture cannot follow the plan.
+    /// The offsets of the plan cannot be used in an arena.
     #[error(transparent)]
     ArenaPlan(#[from] ArenaPlanError),
-    /// Two temporaries share bytes, but the captured graph does not finish with one of them before
-    /// it begins with the other. Their offsets come from a plan for another body, or for another
-    /// order.
+    /// Two temporaries share bytes, but the captured graph may use one of them before it has
+    /// finished with the other. This happens if their offsets come from a plan for a different body
+    /// or a different order.
     #[error(
         "{first} and {second} share bytes, but the graph may still use one of them when the other is acquired: \
          make a stream `wait` before that, or plan with a probe of this body"
@@ -51,11 +51,11 @@ pub enum CaptureError {
     /// The captured graph does not match the layout of its memory.
     #[error("the graph does not match the layout of its memory")]
     Layout(#[from] LayoutViolation),
-    /// The executable graph rejects the changes of an update.
+    /// The driver has refused to update the executable graph.
     #[error(transparent)]
     Update(UpdateRefusal),
-    /// The stream is a default stream, which cannot be captured: work from other streams would
-    /// enter the capture.
+    /// The stream is a default stream. Default streams cannot be captured, because work from other
+    /// streams would become part of the capture.
     #[error("a default stream cannot be captured: create one with `new_stream`")]
     DefaultStream,
     /// The stream has already been added to the session.
@@ -64,7 +64,7 @@ pub enum CaptureError {
         /// The stream's handle, as a number.
         stream: u64,
     },
-    /// The stream or the memory belongs to another device or context.
+    /// The stream or the memory belongs to another device or context than the session.
     #[error(
         "the session is on device {session}, and the memory or stream on device {other} or in another \
          context of it. A session has the memory of one context: capture a graph for each device, and \
@@ -82,13 +82,13 @@ pub enum CaptureError {
         /// The stream's handle, as a number.
         stream: u64,
     },
-    /// The graph's stream is being captured, and the operation cannot become part of another graph.
+    /// The graph's stream is being captured, and the operation cannot become part of that capture.
     #[error(
         "the graph's stream is being captured, so it cannot {operation}: do it after the capture, or on \
          another stream"
     )]
     Capturing {
-        /// The refused operation.
+        /// The operation that was refused.
         operation: &'static str,
     },
     /// The arena already belongs to another graph or session.
@@ -97,11 +97,11 @@ pub enum CaptureError {
          may run at once"
     )]
     ArenaInUse {
-        /// The start of the arena.
+        /// The address at which the arena starts.
         address: u64,
     },
-    /// The graphs would share an arena but run on different streams. Graphs may share an arena only
-    /// if they run on one stream.
+    /// The graphs would share an arena but run on different streams. Only graphs that run on the
+    /// same stream may share an arena.
     #[error(
         "the session is on stream {session:#x} and the graph on {graph:#x}: graphs that share an arena \
          run one after the other, on one stream"
@@ -109,10 +109,11 @@ pub enum CaptureError {
     AnotherStream {
         /// The handle of the session's stream, as a number.
         session: u64,
-        /// The handle of the graph's stream.
+        /// The handle of the graph's stream, as a number.
         graph: u64,
     },
-    /// Two graphs on different streams share a block, and at least one of them writes it.
+    /// Graphs on different streams share a block, and at least one of the graphs writes to the
+    /// block.
     #[error(
         "a graph on stream {graph:#x} has block {block}, and stream {session:#x} is ordered neither before \
          nor after it: use one stream, or only read the block on both"
@@ -125,42 +126,43 @@ pub enum CaptureError {
         /// The handle of the other graph's stream, as a number.
         graph: u64,
     },
-    /// The session has no such branch.
+    /// The session does not contain the requested branch.
     #[error("there is no branch {asked}: the session has {branches}, counted from 0")]
     NoSuchBranch {
-        /// The requested branch, counted from 0.
+        /// The number of the requested branch, counted from 0.
         asked: usize,
-        /// The number of branches.
+        /// The number of branches in the session.
         branches: usize,
     },
     /// The view belongs to another capture.
     #[error("the memory belongs to another capture: use memory of this one")]
     ForeignView,
-    /// A scope is already open on the stream. A pool has at most one open scope.
+    /// A scope is already open on the stream. A pool can have only one open scope at a time.
     #[error(
         "a scope is open on stream {stream} of the session: call `scope()` on that scope, or end it first"
     )]
     ScopeOpen {
-        /// The stream's index: 0 is the session's stream, 1 its first branch.
+        /// The index of the stream in the session, where 0 is the first stream and 1 is the first
+        /// branch.
         stream: usize,
     },
-    /// The memory is lent, either to device views, whose uses a capture cannot see, or to a scope
-    /// between replays.
+    /// The memory is lent to device views or to a scope between replays. A capture cannot observe
+    /// the uses of device views.
     #[error(
         "the memory at {address:#x} is lent: drop the `ViewLoan` before the capture uses it, or end the \
          `CapturedGraph::scope` before a graph of the arena runs"
     )]
     Lent {
-        /// The start of the memory, as an address.
+        /// The address at which the memory starts.
         address: u64,
     },
-    /// No lease of the session holds the memory.
+    /// No lease of the session contains the memory.
     #[error(
         "no lease of the session holds the {bytes} bytes at {address:#x}: lease the block before the \
          capture, so that the graph owns it"
     )]
     NotLeased {
-        /// The start of the memory.
+        /// The address at which the memory starts.
         address: u64,
         /// The size of the memory in bytes.
         bytes: u64,
@@ -171,30 +173,30 @@ pub enum CaptureError {
          before the capture"
     )]
     NotOwned {
-        /// The start of the memory, as an address.
+        /// The address at which the memory starts.
         address: u64,
         /// The size of the memory in bytes.
         bytes: u64,
     },
-    /// A fill or copy in the graph writes to memory that the session owns as read-only.
+    /// A fill or a copy in the graph writes to memory that the session owns only for reading.
     #[error(
         "a fill or a copy of {bytes} bytes at {address:#x} writes memory that the session owns for reading: pass \
          memory that graphs write to `own_mut`"
     )]
     ReadOnly {
-        /// The start of the written range, as an address.
+        /// The address at which the written range starts.
         address: u64,
-        /// The number of bytes that are written.
+        /// The size of the written range in bytes.
         bytes: u64,
     },
-    /// Two uses of memory that the session owns are not ordered in the captured graph, and at least
-    /// one of them writes.
+    /// The captured graph does not order two uses of memory that the session owns, and at least one
+    /// of these uses is a write.
     #[error(
         "two uses of the {bytes} bytes at {address:#x}, which the session owns, are not ordered in the graph, and one of \
          them writes: name the memory in `enqueue`, and leave its order to the capture"
     )]
     UnorderedUses {
-        /// The start of the memory, as an address.
+        /// The address at which the memory starts.
         address: u64,
         /// The size of the memory in bytes.
         bytes: u64,
@@ -210,10 +212,10 @@ pub enum CaptureError {
     /// The source and the destination of a copy are the same memory.
     #[error("the memory at {address:#x} cannot be copied to itself")]
     SameMemory {
-        /// The start of the memory, as an address.
+        /// The address at which the memory starts.
         address: u64,
     },
-    /// The size exceeds the address space.
+    /// The size exceeds the address space of the device.
     #[error("{elements} elements of {size} bytes exceed the address space")]
     SizeOverflow {
         /// The requested number of elements.
@@ -221,9 +223,9 @@ pub enum CaptureError {
         /// The size of each element in bytes.
         size: usize,
     },
-    /// The body differs from the dry run of its plan, or from the capture of the graph to be
-    /// updated. Using another block, or writing a block that was only read before, also counts as a
-    /// difference.
+    /// The steps of the body differ from the dry run of its plan, or from the capture of the graph
+    /// to be updated. Using a different block is a difference, and so is writing to a block that
+    /// was only read before.
     #[error(
         "step {step} differs from the dry run or graph that the body must follow ({planned} steps): probe or capture \
          the current body again"
@@ -231,10 +233,10 @@ pub enum CaptureError {
     Diverged {
         /// The number of the first step that differs, counted from 1.
         step: usize,
-        /// The number of steps of the dry run or of the earlier capture.
+        /// The number of steps in the dry run or in the earlier capture.
         planned: usize,
     },
-    /// In an update, a temporary is at a different offset than in the graph, because views were
+    /// In an update, a temporary has a different offset than in the graph, because views were
     /// dropped in a different order.
     #[error(
         "temporary {temporary} of the update is at offset {now} of the arena, that of the graph at \
@@ -243,9 +245,9 @@ pub enum CaptureError {
     Moved {
         /// The number of the temporary, counted from 0.
         temporary: usize,
-        /// The temporary's offset in the arena, in the captured graph.
+        /// The offset of the temporary in the captured graph.
         before: u64,
-        /// The temporary's offset in the arena, in the update.
+        /// The offset of the temporary in the update.
         now: u64,
     },
     /// The graph contains nodes that allocate or free memory.
@@ -255,12 +257,12 @@ pub enum CaptureError {
          `Capture::workspace` for a library that allocates, or allocate before the capture"
     )]
     MemoryNodes {
-        /// The number of such nodes.
+        /// The number of nodes that allocate or free memory.
         nodes: usize,
     },
-    /// The memory that a node uses cannot be read from the graph, so the node cannot be verified.
-    /// Its kind is unsupported, such as a conditional node, or it is a copy or fill whose addresses
-    /// cannot be computed.
+    /// The memory that a node accesses cannot be read from the graph, so the node cannot be
+    /// verified. Nodes of some kinds, such as conditional nodes, are not supported. The node may
+    /// also be a copy or a fill whose addresses cannot be computed.
     #[error(
         "the memory of a node of kind {kind:?} cannot be verified: {reason}. Use kernels, fills and copies instead, \
          or run the work outside the graph"
@@ -268,17 +270,17 @@ pub enum CaptureError {
     UnreadableNode {
         /// The kind of the node.
         kind: NodeKind,
-        /// The reason why its memory cannot be read.
+        /// The reason why the memory accesses of the node cannot be read.
         reason: UnreadableReason,
     },
-    /// The capture was invalidated while its body ran, or was ended or started again without the
-    /// session. The cause is a call in the body, or a call on another thread that the
+    /// The capture was invalidated while its body ran, or it was ended or restarted by code other
+    /// than the session. The cause is a call in the body, or a call on another thread that the
     /// [mode](crate::CaptureMode) forbids.
     ///
-    /// If the responsible call returned an error and the body returns that error, the capture fails
-    /// with that error instead, and its text names the cause. Otherwise the driver does not report
-    /// which call it was. The text of this error therefore lists all possible calls, with advice
-    /// for each.
+    /// If the call that invalidated the capture returned an error, and the body returns this error,
+    /// the capture fails with the same error and its text names the cause. In all other cases, the
+    /// driver does not report which call was responsible. The text of `Invalidated` therefore lists
+    /// all possible calls, with advice for each call.
     #[error(
         "the capture was invalidated while its body ran, by one of these: {}",
         PossibleCauses { mode: *mode, event_tracking: *event_tracking }
@@ -289,15 +291,15 @@ pub enum CaptureError {
         /// `true` if cudarc tracks events in the capture's context.
         event_tracking: bool,
     },
-    /// The crate is in a contradictory state. This is a bug in `pool-graph`, not an error of the
-    /// caller.
+    /// The internal state of the crate is inconsistent. This error is a bug in `pool-graph` and not
+    /// a mistake of the caller.
     #[error("this is a bug in pool-graph, please report it: {found}")]
     Internal {
-        /// The contradiction.
+        /// A description of the inconsistency.
         found: &'static str,
     },
-    /// Work entered a stream of the session without using the capture, and thereby entered the
-    /// graph.
+    /// Work was enqueued on a stream of the session without using the capture, and has become part
+    /// of the graph.
     #[error(
         "work entered stream {stream:#x} without the capture, and the graph would not own its memory: \
          put it there by `enqueue`, or on another stream"
@@ -306,9 +308,9 @@ pub enum CaptureError {
         /// The stream's handle, as a number.
         stream: u64,
     },
-    /// A node of the graph was added neither by an operation of the capture, nor by a scope, nor by
-    /// [enqueued](crate::Capture::enqueue) work. Either other code added it, or its kind is one
-    /// that a scope does not add.
+    /// No operation of the capture, no scope and no [enqueued](crate::Capture::enqueue) work has
+    /// added this node of the graph. Other code has added the node, or a scope has added a node of
+    /// an unsupported kind.
     #[error(
         "a node of kind {kind:?} entered the graph, and no operation of the body through the capture \
          added it: add it by `enqueue`, or keep other threads off the streams of the session"
@@ -317,14 +319,14 @@ pub enum CaptureError {
         /// The kind of the node.
         kind: NodeKind,
     },
-    /// A fill or a copy in the graph uses memory that the graph does not own, and no operation of
-    /// the capture added it.
+    /// A fill or a copy in the graph accesses memory that the graph does not own, and no operation
+    /// of the capture has added this node.
     #[error(
         "a fill or a copy of {bytes} bytes at {address:#x} entered the graph, which does not own them: \
          lease the block, or put the work there by `enqueue`"
     )]
     ForeignMemory {
-        /// The start of the memory.
+        /// The address at which the memory starts.
         address: u64,
         /// The size of the memory in bytes.
         bytes: u64,
@@ -335,13 +337,12 @@ pub enum CaptureError {
          copied. Wait for a ticket, and drop it, or create the pool with more"
     )]
     StagingExhausted {
-        /// The number of buffers.
+        /// The number of buffers in the pool.
         buffers: usize,
-        /// The number of buffers that tickets hold, including forgotten ones.
+        /// The number of buffers that belong to tickets, including forgotten tickets.
         held: usize,
-        /// The number of buffers with a pending copy and without a ticket. This includes buffers
-        /// whose copy entered a graph captured by other code. Those buffers never become free
-        /// again.
+        /// The number of buffers without a ticket whose copy is still pending. If other code has
+        /// captured such a copy into its own graph, the buffer never becomes available again.
         pending: usize,
     },
     /// The buffers of the [`StagingPool`](crate::StagingPool) are too small for the copy.
@@ -350,27 +351,27 @@ pub enum CaptureError {
          with larger ones"
     )]
     StagingTooSmall {
-        /// The requested number of bytes.
+        /// The number of bytes to be copied.
         requested: usize,
         /// The size of each buffer in bytes.
         capacity: usize,
     },
-    /// The argument belongs to another capture, or its length differs from that of the graph's
-    /// argument.
+    /// The argument belongs to another capture, or its length differs from the length of the
+    /// graph's argument.
     #[error(
         "host argument {asked} belongs to another capture or has another length: the graph has {arguments}, use \
          those of its own capture"
     )]
     NoSuchArgument {
-        /// The index of the requested argument, counted from 0.
+        /// The number of the requested argument, counted from 0.
         asked: usize,
-        /// The number of arguments of the graph.
+        /// The number of host arguments in the graph.
         arguments: usize,
     },
 }
 
 impl CaptureError {
-    /// Creates the error of an invalidated capture in `context`.
+    /// Creates the error for a capture in `context` that has been invalidated.
     pub(crate) fn invalidated(context: &CudaContext, mode: CaptureMode) -> Self {
         Self::Invalidated { mode, event_tracking: context.is_event_tracking() }
     }
@@ -382,7 +383,7 @@ impl From<NoHostMemory> for CaptureError {
     }
 }
 
-/// Converts errors that cudarc's own calls return in a body.
+/// Converts an error that a cudarc call in a body has returned.
 impl From<DriverError> for CaptureError {
     fn from(error: DriverError) -> Self {
         Self::Driver(CudaError::Call { call: "a call of cudarc", code: error.into() })
@@ -399,7 +400,8 @@ mod tests {
     use crate::capture::FailedCapture;
     use crate::verify::LayoutViolation;
 
-    /// The text of a forwarded error appears once in the chain, and no cause is lost.
+    /// Checks that the text of a forwarded error appears only once in the chain, and that every
+    /// cause appears in the chain.
     #[test]
     fn each_text_is_in_the_chain_once() {
         let refused =

@@ -1,5 +1,5 @@
-//! The memory that a graph's temporaries need, and the plan for that memory. Both are known before
-//! any allocation.
+//! The memory that a graph's temporaries require, and a plan for this memory. The footprint and the
+//! plan are computed before any device memory is allocated.
 
 use std::fmt;
 
@@ -16,19 +16,22 @@ use crate::arena::{ArenaPlan, ArenaPolicy, Divergence};
 use crate::base::bytes::Bytes;
 use crate::base::request::GRANULE;
 
-/// The sizes, in bytes, that describe a graph's temporaries.
+/// The sizes in bytes that describe the memory of a graph's temporaries.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Footprint {
-    /// The sum of the sizes of all temporaries: the size of an arena without reuse.
+    /// The total size of all temporaries in bytes. An arena that never reuses bytes needs this
+    /// capacity.
     pub sum: u64,
-    /// The number of bytes from the start of the arena to the end of the last temporary.
+    /// The number of bytes between the start of the arena and the end of the highest temporary.
     pub peak: u64,
-    /// A lower bound for every layout: unordered temporaries need this many bytes at the same time.
+    /// A lower bound for the peak of every layout. Temporaries with this total size may be in use
+    /// at the same time.
     pub lower_bound: u64,
 }
 
 impl Footprint {
-    /// Returns the peak divided by the lower bound. A ratio of 1 is provably optimal.
+    /// Returns the peak divided by the lower bound. If the result is 1, the plan is provably
+    /// optimal.
     #[must_use]
     #[expect(clippy::cast_precision_loss, reason = "ratios are for people")]
     pub fn ratio(&self) -> f64 {
@@ -52,18 +55,19 @@ impl fmt::Display for Footprint {
     }
 }
 
-/// A planned dry run of a body, with the memory it needs and the offset of each temporary.
+/// The plan that results from a dry run of a body. A probe contains the memory that the body
+/// requires and the offset of each temporary.
 ///
 /// [`CaptureSession::probe`](crate::CaptureSession::probe) creates a probe without calling the
-/// driver and without device memory. A capture created [from the
-/// probe](crate::CaptureSession::planned) follows its plan.
+/// driver and without allocating device memory. A capture that is created [from a
+/// probe](crate::CaptureSession::planned) follows the plan of the probe.
 #[derive(Clone, Debug)]
 pub struct Probe {
     footprint: Footprint,
-    /// The bytes of an arena that is large enough for every member of the probe's ladder. Without a
-    /// ladder, this is the size of the plan.
+    /// The size in bytes of an arena that is large enough for every member of the probe's ladder.
+    /// If the probe does not belong to a ladder, this is the size of its own plan.
     ladder_bytes: u64,
-    /// The offset of each temporary; `None` if the body allocates nothing.
+    /// The offset of each temporary, or `None` if the body allocates no temporaries.
     plan: Option<ArenaPlan>,
     trace: Trace,
     divergence: Divergence,
@@ -89,8 +93,8 @@ impl Probe {
         Self::of_plan(model, regions, trace, planned)
     }
 
-    /// Plans the members of a ladder together. The arena of each member is large enough for all of
-    /// them.
+    /// Plans the members of a ladder together. The arena of each member is large enough for all
+    /// members.
     pub(super) fn ladder(
         members: Vec<BodyRecord>,
         options: &Options,
@@ -148,16 +152,18 @@ impl Probe {
         })
     }
 
-    /// Returns the memory that the body's temporaries need.
+    /// Returns the memory that the body's temporaries require.
     #[must_use]
     pub fn footprint(&self) -> Footprint {
         self.footprint
     }
 
-    /// Returns the body's temporaries, their order, their plan, and the calls that requested them,
-    /// as a file for `pool-plan`. Returns `None` if the body allocates nothing.
+    /// Returns a record that describes the body's temporaries and can be written to a file for
+    /// `pool-plan`. The record contains the order of the temporaries, their plan, and the calls
+    /// that allocated them. Returns `None` if the body allocates no temporaries.
     ///
-    /// Blocks that a lease keeps are not included, because the plan does not place them.
+    /// The record does not contain blocks that a lease keeps, because the plan does not assign
+    /// offsets to them.
     ///
     /// ```no_run
     /// # fn f(probe: &pool_graph::Probe) -> std::io::Result<()> {
@@ -174,38 +180,38 @@ impl Probe {
         self.record.clone()
     }
 
-    /// Returns the number of the body's temporaries.
+    /// Returns the number of temporaries that the body allocates.
     #[must_use]
     pub fn temporaries(&self) -> usize {
         self.plan.as_ref().map_or(0, ArenaPlan::allocations)
     }
 
-    /// Returns the probe with another policy for captures that differ from the dry run.
+    /// Sets the response to a capture that differs from the dry run.
     #[must_use]
     pub fn on_divergence(self, divergence: Divergence) -> Self {
         Self { divergence, ..self }
     }
 
-    /// Returns the size of an arena that can follow the plan, at least the size of one region. For
-    /// a probe of a [ladder](crate::CaptureSession::probe_ladder), the arena is large enough for
-    /// every member.
+    /// Returns the size in bytes of an arena that can follow the plan, which is at least the size
+    /// of one region. If the probe belongs to a [ladder](crate::CaptureSession::probe_ladder), the
+    /// arena is large enough for every member of the ladder.
     #[must_use]
     pub fn arena_bytes(&self) -> u64 {
         self.ladder_bytes.max(GRANULE)
     }
 
-    /// Returns the size of an arena that can follow this plan alone.
+    /// Returns the size in bytes of an arena that can follow the plan of this probe.
     pub(super) fn plan_bytes(&self) -> u64 {
         self.footprint.peak.max(GRANULE)
     }
 
-    /// Returns the trace that a capture must follow step by step. Returns `None` if captures may
-    /// differ from it.
+    /// Returns the trace that a capture must follow step by step, or `None` if a capture may differ
+    /// from the trace.
     pub(super) fn followed(&self) -> Option<Trace> {
         (self.divergence == Divergence::Refuse).then(|| self.trace.clone())
     }
 
-    /// Returns the policy of an arena that follows the plan.
+    /// Returns a policy for an arena, which makes the arena follow the plan.
     #[must_use]
     pub fn policy(&self) -> ArenaPolicy {
         match &self.plan {
@@ -223,8 +229,8 @@ fn sum(regions: &[Region]) -> u64 {
     temporaries(regions).map(|region| region.bytes).sum()
 }
 
-/// Returns the planning problem of a body's temporaries, in the order of their allocation. Returns
-/// `None` if there are no temporaries.
+/// Returns the planning problem for a body's temporaries, in allocation order. Returns `None` if
+/// there are no temporaries.
 pub(super) fn problem(
     model: &Model,
     regions: &[Region],
@@ -249,7 +255,8 @@ pub(super) fn problem(
     Ok(Some(HappensBeforeProblem::new(model.operations(), edges, buffers)?))
 }
 
-/// Returns the footprint of a capture with this problem, in an arena that was used up to `peak`.
+/// Returns the footprint of a capture with this planning problem, whose arena was used up to the
+/// offset `peak`.
 pub(super) fn of_capture(
     problem: Option<&HappensBeforeProblem>,
     regions: &[Region],

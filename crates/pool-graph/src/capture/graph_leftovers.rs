@@ -1,6 +1,6 @@
-//! Deferred destruction of graphs. A graph's objects use the queue of deferred frees in
-//! `pool-cuda`. Destroying a graph may invalidate a capture on any thread, so the objects are
-//! destroyed once no capture of the process is in progress.
+//! Deferred destruction of graphs. The objects of a graph use the queue of deferred frees in
+//! `pool-cuda`. Destroying a graph may invalidate a capture on any thread. The objects are
+//! therefore destroyed only while no capture of the process is in progress.
 
 use std::mem;
 use std::sync::Arc;
@@ -19,33 +19,33 @@ use super::resources::SessionResources;
 use super::sharing::Shares;
 use crate::driver::{Executable, Graph};
 
-/// The objects of a dropped graph, or of a graph whose parameters were replaced. They are dropped
-/// in this order. Only driver handles wait for other captures; memory and blocks are released as
-/// soon as no run uses them.
+/// The objects of a graph that has been dropped, or that an update has replaced. The objects are
+/// dropped in the order of their declaration. Only the driver's handles must wait until other
+/// captures have ended. Memory and blocks are released as soon as no run uses them.
 #[derive(Debug)]
 #[expect(dead_code, reason = "most of it is kept for the order of its destructors alone")]
 pub(crate) struct GraphLeftovers {
-    // Do not reorder: the executable graph is destroyed before the graph, and both are destroyed
-    // before their memory.
+    // Rust drops fields in the order of their declaration. The executable graph must be destroyed
+    // before the graph, and both must be destroyed before their memory is freed.
     pub(crate) executable: Option<Executable>,
     pub(crate) graph: Graph,
     pub(crate) host: Vec<Option<HostBuffer>>,
     pub(crate) doubtful: Vec<HostBuffer>,
     pub(crate) staged: CopyBuffers,
     pub(crate) shares: Shares,
-    /// The streams and the memory of the graph's runs; `None` once no run is pending.
+    /// The streams and the memory of the graph's runs, or `None` if no run is pending.
     pub(crate) resources: Option<Arc<SessionResources>>,
-    /// The session's streams, which outlive the runs on them.
+    /// The session's streams, which must outlive the runs on them.
     pub(crate) streams: Arc<[Arc<CudaStream>]>,
 }
 
-/// An entry in the queue of deferred frees. It is reserved in advance, so that dropping a graph
-/// allocates nothing.
+/// An entry in the queue of deferred frees. The entry is reserved in advance, so that dropping a
+/// graph allocates no memory.
 pub(crate) type LeftoversPlace = Place<GraphLeftovers>;
 
 impl GraphLeftovers {
-    /// Destroys the objects immediately, or when the last capture of the process ends. The runs of
-    /// the graph are waited for first, because the graph's state is dropped afterwards.
+    /// Destroys the objects immediately, or when the last capture of the process ends. The call
+    /// first waits for the graph's runs, because the caller drops the graph's state afterwards.
     pub(crate) fn end(self, place: LeftoversPlace) {
         drop(place.own(self));
         give_back_leftovers();
@@ -59,14 +59,15 @@ impl Resource for GraphLeftovers {
         None
     }
 
-    /// Waits for the runs. The objects are dropped with this value, and each is destroyed or
-    /// deferred.
+    /// Waits for the graph's runs. The objects are dropped together with this value, and each of
+    /// them is destroyed immediately or later.
     unsafe fn give_back(&mut self) -> Result<(), CudaError> {
         if let Some(resources) = &self.resources {
             resources.come_to_rest()?;
         }
         if is_capture_under_way() {
-            // Other graphs may need these resources, and releasing them invalidates no capture.
+            // Other graphs may need these resources, and releasing them does not invalidate any
+            // capture.
             let given_back = (mem::take(&mut self.shares), self.resources.take());
             drop(given_back);
             return Err(CudaError::Capturing { operation: "destroy a graph" });
@@ -75,19 +76,19 @@ impl Resource for GraphLeftovers {
     }
 }
 
-/// A capture of a session's streams. Dropping this value ends the capture, and destroys the objects
-/// that waited for its end.
+/// A capture of a session's streams. Dropping this value ends the capture, and destroys objects
+/// whose destruction was deferred until then.
 #[derive(Debug)]
 pub(crate) struct ActiveCapture {
-    // The order matters: first the streams stop being captured, then the waiting objects are
-    // destroyed.
+    // Rust drops fields in the order of their declaration. The streams must no longer be captured
+    // when the deferred objects are destroyed.
     streams: CapturedStreams,
     _deferred: DeferredDestruction,
 }
 
 impl ActiveCapture {
-    /// Reserves all of the streams, so that no other code captures them, and waits until their work
-    /// has completed.
+    /// Reserves all streams, so that no other session captures them, and waits until their earlier
+    /// work has completed.
     pub(crate) fn enter(streams: &[Arc<CudaStream>]) -> Result<Self, CaptureError> {
         let capturing =
             Self { streams: CapturedStreams::reserve(streams)?, _deferred: DeferredDestruction };

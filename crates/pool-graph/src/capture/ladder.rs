@@ -1,10 +1,13 @@
-//! One plan for a family of bodies that differ only in a length: the graphs of a ladder of buckets.
+//! A common plan for a family of bodies that differ only in a length. The graphs of such a family
+//! form a ladder of bucket sizes.
 //!
-//! The planner solves the largest member. Its plan is a stack: the order in which temporaries lie above each other.
-//! Each other member has the same stack with its own sizes, with each temporary at its lowest possible offset. Two
-//! temporaries that share bytes in the plan may do so in every member; two that do not share keep their order. So if
-//! the members need their temporaries at the same times, the stack of one is a plan for all. The code checks this for
-//! each member, and compares the member's peak with its own bound.
+//! The planner solves the problem of the largest member. The resulting plan defines a stack, which
+//! is the order in which temporaries lie above each other. Every other member uses the same stack
+//! with its own sizes, and places each temporary at its lowest possible offset. Temporaries that
+//! share bytes in the plan may share bytes in every member, and all other temporaries keep their
+//! order. The stack of the largest member is therefore a valid plan for every member that uses its
+//! temporaries during the same steps. The code verifies this for each member, and compares the
+//! member's peak with the member's lower bound.
 
 use std::cmp::Reverse;
 
@@ -12,7 +15,7 @@ use pool_plan::{HappensBeforeProblem, Options, Plan};
 
 use crate::base::request::GRANULE;
 
-/// Offsets and peak of a member of a family.
+/// The offsets, the peak and the lower bound of a member of a family.
 #[derive(Clone, Debug)]
 pub(super) struct MemberPlan {
     pub(super) offsets: Vec<u64>,
@@ -20,10 +23,13 @@ pub(super) struct MemberPlan {
     pub(super) bound: u64,
 }
 
-/// The peak that a stack may have, as a multiple of its bound, if `Options::tolerance` is lower.
+/// The minimum of the tolerance for a stacked plan, which limits the ratio between the plan's peak
+/// and its lower bound.
 const TOLERATED: f64 = 1.02;
 
-/// Makes plans for all members. It searches only for the member with the highest bound.
+/// Returns a plan for each member. The planner searches for the plan of the member with the highest
+/// lower bound. Another member is searched separately only if the common stack does not fit it
+/// well.
 pub(super) fn plan_all(
     problems: &[HappensBeforeProblem],
     options: &Options,
@@ -55,11 +61,11 @@ fn is_near(peak: u64, bound: u64, options: &Options) -> bool {
     peak as f64 <= bound as f64 * options.tolerance.max(TOLERATED)
 }
 
-/// The order of temporaries in a plan.
+/// The order in which the temporaries of a plan lie above each other.
 struct Stack {
-    /// The temporaries in the order of their starts.
+    /// The temporaries, sorted by the offsets at which they start.
     by_begin: Vec<(u64, usize)>,
-    /// The temporaries in the order of their ends.
+    /// The temporaries, sorted by the offsets at which they end.
     by_end: Vec<(u64, usize)>,
 }
 
@@ -74,8 +80,8 @@ impl Stack {
         Self { by_begin, by_end }
     }
 
-    /// Returns the offsets of the same order for other sizes: each temporary lies at the end of the highest one below
-    /// it. `None` if the temporaries differ.
+    /// Returns offsets for different sizes in the same order. Each temporary starts at the highest
+    /// end of the temporaries below it. Returns `None` if the number of temporaries differs.
     fn push_down(&self, problem: &HappensBeforeProblem) -> Option<Vec<u64>> {
         let buffers = problem.buffers();
         if buffers.len() != self.by_begin.len() {
@@ -84,7 +90,8 @@ impl Stack {
         let mut offsets = vec![0_u64; buffers.len()];
         let (mut below, mut floor) = (self.by_end.iter().peekable(), 0_u64);
         for &(begin, which) in &self.by_begin {
-            // A temporary that ends at or before this one began lies below it, so its offset is known.
+            // A temporary that ends at or before the start of the current temporary lies below it,
+            // so its new offset is already known.
             while let Some(&(_, under)) = below.next_if(|(end, _)| *end <= begin) {
                 floor = floor.max(offsets[under].checked_add(buffers[under].size)?);
             }
@@ -108,7 +115,8 @@ mod tests {
         *state >> 33
     }
 
-    /// Returns a random graph. A part of its temporaries' bytes grows with the length, and the other part does not.
+    /// Returns a random graph. The size of each temporary has a part that grows with `length` and a
+    /// part that does not.
     fn problem(seed: u64, length: u64) -> HappensBeforeProblem {
         let mut state = seed;
         let operations = 30;
@@ -130,8 +138,8 @@ mod tests {
         HappensBeforeProblem::new(operations, edges.collect(), buffers).unwrap()
     }
 
-    /// Independent code finds every member's plan valid. Its peak is near the member's bound, or as low as that of a
-    /// plan of its own.
+    /// Checks with independent code that the plan of every member is valid. The peak of each plan
+    /// is near the lower bound, or no higher than the peak of a separate plan.
     #[test]
     fn a_stack_is_a_plan_for_every_length() {
         let options =

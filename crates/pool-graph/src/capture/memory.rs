@@ -1,4 +1,4 @@
-//! The memory of a graph's nodes, held for as long as the graph may run.
+//! The memory of a graph's nodes, which is kept for as long as the graph may run.
 
 use std::mem;
 use std::sync::Arc;
@@ -14,17 +14,17 @@ use crate::base::block::GraphMemoryBlock;
 use crate::lease::Lease;
 use crate::source::DeviceMemory;
 
-/// The memory of a graph's nodes: leases, owned memory, and an arena that only graphs on the same
-/// stream share.
+/// The memory of a graph's nodes, which consists of leases, owned memory, and an arena that only
+/// graphs on the same stream share.
 #[derive(Debug)]
 pub(crate) struct GraphMemory {
-    /// The lease of the arena comes first, followed by the leases of blocks.
+    /// The lease on the arena, followed by the leases on blocks.
     pub(crate) leases: Vec<Lease>,
     pub(crate) owned: Vec<OwnedMemory>,
     pub(crate) arena: Arc<OwnArena>,
 }
 
-/// The memory that a session keeps, other than an arena.
+/// The memory that a session keeps, not including an arena.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Kept<'k> {
     pub(crate) leases: &'k [Lease],
@@ -42,14 +42,14 @@ impl GraphMemory {
         Kept { leases: &self.leases, owned: &self.owned }
     }
 
-    /// Returns `true` if all of the range is memory that the graph keeps.
+    /// Returns `true` if the graph keeps all bytes of the range.
     pub(crate) fn contains(&self, address: u64, bytes: u64) -> bool {
         self.leases.iter().any(|lease| lease.contains(address, bytes))
             || self.owned.iter().any(|memory| memory.name.range.contains(address, bytes))
     }
 
-    /// Returns the address of memory that the graph keeps. Fails if it is too small or belongs to
-    /// another context.
+    /// Returns the address of memory that the graph keeps. Fails if the memory is too small or
+    /// belongs to another context.
     pub(crate) fn address_of(
         &self,
         kept: KeptPlace,
@@ -72,15 +72,14 @@ impl GraphMemory {
         }
     }
 
-    /// Checks that no memory has been reused since it was leased, and that the arena is not lent at
-    /// present.
+    /// Checks that no memory has been reused since it was leased, and that the arena is not lent.
     pub(crate) fn check(&self) -> Result<(), CaptureError> {
         drop(self.begin_run()?);
         Ok(())
     }
 
-    /// Like [`check`](Self::check), but returns a guard. The arena cannot be lent until the guard
-    /// is dropped.
+    /// Performs the same checks as [`check`](Self::check), and returns a guard. The arena cannot be
+    /// lent until the guard is dropped.
     pub(crate) fn begin_run(&self) -> Result<MutexGuard<'_, bool>, CaptureError> {
         self.leases.iter().try_for_each(Lease::check)?;
         let lent = self.arena.lent.lock();
@@ -90,8 +89,8 @@ impl GraphMemory {
         Ok(lent)
     }
 
-    /// Checks that the block belongs to this context, is leased, and is at least `bytes` bytes
-    /// long.
+    /// Checks that the block belongs to this context, is leased, and contains at least `bytes`
+    /// bytes.
     pub(crate) fn check_block(
         &self,
         block: &GraphMemoryBlock,
@@ -102,12 +101,12 @@ impl GraphMemory {
     }
 }
 
-/// Memory that a graph keeps and that can be read through the graph: a block of a pool, an
-/// [`OwnedSlice`], or an [`OwnedSliceMut`].
+/// Memory that a graph keeps and that [`CapturedGraph::read`](crate::CapturedGraph::read) can read.
+/// The trait is implemented for blocks of a pool, for [`OwnedSlice`], and for [`OwnedSliceMut`].
 pub trait KeptMemory: sealed::KeptMemory {}
 
-/// Memory that a graph keeps and that can be written through the graph: a block of a pool, or an
-/// [`OwnedSliceMut`].
+/// Memory that a graph keeps and that [`CapturedGraph::write`](crate::CapturedGraph::write) can
+/// write to. The trait is implemented for blocks of a pool, and for [`OwnedSliceMut`].
 pub trait KeptMemoryMut: KeptMemory {}
 
 /// The identity of memory that a graph keeps.
@@ -151,9 +150,10 @@ impl<T> sealed::KeptMemory for OwnedSliceMut<T> {
     }
 }
 
-/// Checks that a lease holds this block, by comparing IDs. A stale block value may have an address
-/// inside another leased block, and would then alias its bytes. A block of another device may also
-/// be leased, but no work on this context's streams uses it.
+/// Checks that a lease contains this block, by comparing block IDs. A stale `GraphMemoryBlock` may
+/// have an address within another leased block, so comparing addresses would not be sufficient. A
+/// block of another device may also be leased, but work on the streams of this context cannot use
+/// it.
 pub(crate) fn check_block(
     leases: &[Lease],
     block: &GraphMemoryBlock,
@@ -171,23 +171,23 @@ pub(crate) fn check_block(
     })
 }
 
-/// An arena that belongs to a session and later to its graph. Other sessions that use the arena run
-/// on the same stream.
+/// An arena that belongs to a session and later to the session's graphs. Other sessions that use
+/// the same arena run on the same stream.
 #[derive(Debug)]
 pub(crate) struct OwnArena {
-    /// The arena's state before the session. Captures made without a session may still use the
-    /// regions that were live at that time.
+    /// The arena's state before the session. Captures without a session may still use the regions
+    /// that were live at that time.
     given: ArenaMark,
-    /// `true` while a scope between replays uses the memory. The lock is held briefly for a lookup;
-    /// for a launch, it is held until the launch has returned.
+    /// `true` while a scope between replays uses the arena's memory. The lock is usually held only
+    /// to read or change this flag. A launch holds the lock until the driver call has returned.
     lent: Mutex<bool>,
-    // Dropped after the arena has been rewound, so that other code only ever sees the arena's
-    // earlier state.
+    // The claim must be dropped after the arena's earlier state has been restored, so that other
+    // code never sees the state of the session.
     claim: ArenaClaim,
 }
 
-/// A claim on an arena. Until it is dropped, no other code can allocate from the arena or end its
-/// regions.
+/// A claim on an arena. Until the claim is dropped, no other code can allocate from the arena or
+/// end its regions.
 #[derive(Debug)]
 struct ArenaClaim {
     arena: CudaArena,
@@ -200,18 +200,19 @@ impl OwnArena {
         Ok(Self { given: claim.arena.mark()?, lent: Mutex::new(false), claim })
     }
 
-    /// Returns the position at which another session starts, whose graph runs on the same stream as
-    /// the arena's graphs. It lies after the bytes that do not belong to these graphs.
+    /// Returns the mark at which another session of the same arena starts. The graph of that
+    /// session runs on the same stream as the arena's other graphs. The mark lies after the bytes
+    /// that do not belong to these graphs.
     pub(crate) fn mark_anew(&self, policy: ArenaPolicy) -> Result<ArenaMark, CaptureError> {
         Ok(self.claim.arena.mark_anew(&self.given, policy)?)
     }
 
-    /// Returns the number of bytes in the arena that belong to none of its graphs.
+    /// Returns the number of bytes in the arena that do not belong to any of its graphs.
     pub(crate) fn used_before(&self) -> u64 {
         self.claim.arena.used_before(&self.given)
     }
 
-    /// Lends the arena's memory to a scope between replays.
+    /// Lends the arena's memory to a scope between replays. Fails if the memory is already lent.
     pub(crate) fn lend(self: &Arc<Self>) -> Result<ArenaLoan, CaptureError> {
         if mem::replace(&mut *self.lent.lock(), true) {
             return Err(CaptureError::Lent { address: self.address() });
@@ -228,7 +229,7 @@ impl OwnArena {
     }
 }
 
-/// A loan of an arena's memory. The loan ends when this value is dropped.
+/// A loan of an arena's memory. Dropping this value ends the loan.
 #[derive(Debug)]
 pub(crate) struct ArenaLoan(Arc<OwnArena>);
 

@@ -1,6 +1,6 @@
-//! Captures. A session turns the work of a body into a graph that owns its memory.
+//! Captures. A session runs a body and creates a graph that owns its memory.
 
-// Layering: each module may import only the modules listed after its colon. `cargo xtask imports`
+// Layering: the list below names the modules that each module may import. `cargo xtask imports`
 // checks this list, and `cargo xtask imports --list` prints it.
 //
 // copy_buffers, deferred_destruction, invalidation, ladder, temporary_name: nothing

@@ -1,7 +1,7 @@
-//! Converts memory that a session owns and graphs write into the verifier's input. Each turn, which
-//! is either one write or a group of reads, becomes its own region. All turns of one range of
-//! memory are at the same offset. The verifier therefore checks that each turn is complete before
-//! the next one begins, as it does for temporaries that share bytes.
+//! The verifier's input for memory that a session owns and that graphs write to. Each turn becomes
+//! a separate region. A turn is either a single write or a group of reads. All turns of the same
+//! memory have the same offset. The verifier therefore checks that each turn is complete before the
+//! next turn begins, as it does for temporaries that share bytes.
 
 use super::body::Region;
 use super::error::CaptureError;
@@ -9,18 +9,18 @@ use crate::base::range::LeasedRange;
 use crate::base::request::GRANULE;
 use crate::verify::RegionLayout;
 
-/// The turns of all owned memory, at offsets after the end of the arena.
+/// The turns of all owned memory, with offsets that follow the end of the arena.
 pub(super) struct OwnedLayout {
     pub(super) layout: Vec<RegionLayout>,
-    /// The first offset after the arena.
+    /// The first offset after the end of the arena.
     pub(super) begin: u64,
-    /// Each range of owned memory, with the offset that represents its first byte.
+    /// Each range of owned memory, and the offset that represents its first byte.
     places: Vec<(LeasedRange, u64)>,
 }
 
 impl OwnedLayout {
-    /// Returns the layout of the owned regions that are written, at offsets from `capacity` on.
-    /// `number` returns the index of a node.
+    /// Returns the layout of all owned regions that are written, starting at the offset `capacity`.
+    /// The closure `number` returns the index of a node.
     pub(super) fn new(regions: &[Region], capacity: u64, number: impl Fn(&u64) -> usize) -> Self {
         let begin = capacity.next_multiple_of(GRANULE);
         let (mut layout, mut places, mut offset) = (Vec::new(), Vec::new(), begin);
@@ -48,15 +48,15 @@ impl OwnedLayout {
         Self { layout, begin, places }
     }
 
-    /// Returns the offset that represents an address, or `None` if the address is not in owned
-    /// memory that is written.
+    /// Returns the offset that represents an address. Returns `None` if the address does not belong
+    /// to owned memory that is written.
     pub(super) fn offset_of(&self, address: u64) -> Option<u64> {
         let has = |range: &LeasedRange| range.contains(address, 1);
         let (range, offset) = self.places.iter().find(|(range, _)| has(range))?;
         Some(offset + (address - range.address))
     }
 
-    /// Returns the error for unordered uses at an offset.
+    /// Returns the error for unordered uses of the memory at an offset.
     pub(super) fn refusal(&self, offset: u64) -> CaptureError {
         let before = self.places.iter().rev().find(|(_, begin)| *begin <= offset);
         let (address, bytes) = before.map_or((0, 0), |(range, _)| (range.address, range.bytes));

@@ -1,4 +1,4 @@
-//! A session that has memory. It captures bodies and returns their graphs.
+//! A session that has received its memory, and can capture bodies and return their graphs.
 
 use std::error::Error;
 use std::fmt;
@@ -11,13 +11,13 @@ use super::graph::CapturedGraph;
 use super::graph_leftovers::LeftoversPlace;
 use super::setup::{CaptureSetup, Purpose};
 
-/// The second state of a capture, which holds streams, leases and an arena.
+/// The second state of a session, which owns streams, leases and an arena.
 ///
-/// Capturing does not consume this value. If a body fails or panics, the next capture has the same
-/// memory. After a successful capture, you may capture further graphs. All of these graphs run on
-/// one stream, one after the other, and [share the arena](crate::CaptureSession::beside), so they
-/// overwrite each other's temporaries. The arena and the leases are released when this value and
-/// the last of these graphs have been dropped.
+/// Capturing a body does not consume a `PreparedCapture`. If a body fails or panics, the next
+/// capture uses the same memory. After a successful capture, further graphs can be captured. All
+/// graphs of a `PreparedCapture` run one after another on the same stream. These graphs [share the
+/// arena](crate::CaptureSession::beside), so they overwrite each other's temporaries. The arena and
+/// the leases are released when the `PreparedCapture` and all of its graphs have been dropped.
 ///
 /// ```no_run
 /// # use pool_graph::{Capture, CaptureError, CapturedGraph, PreparedCapture};
@@ -40,13 +40,13 @@ pub struct PreparedCapture {
     setup: Arc<CaptureSetup>,
 }
 
-/// A capture that produced no graph, with the state that was meant for the graph.
+/// The error of a failed capture, together with the state that was intended for the graph.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct FailedCapture<S, E> {
-    /// The reason why there is no graph.
+    /// The reason why the capture has failed.
     pub error: E,
-    /// The state as the body left it.
+    /// The state, including all changes that the body has made.
     pub state: S,
 }
 
@@ -59,25 +59,25 @@ impl PreparedCapture {
         &self.setup
     }
 
-    /// Waits for the streams' earlier work, and captures the body's work on them. All branches are
-    /// joined at the end of the body.
+    /// Waits for the earlier work on the session's streams, and captures the work that the body
+    /// enqueues. At the end of the body, all branches are joined with the first stream.
     ///
-    /// The captured graph is read back, node by node and edge by edge. Its order is checked against
-    /// the offsets of its temporaries, whatever the policy of the arena. The state becomes part of
-    /// the graph.
+    /// After the capture, all nodes and edges of the graph are read back. The verifier checks the
+    /// order of the graph against the offsets of its temporaries, regardless of the arena's policy.
+    /// The state becomes part of the graph.
     ///
     /// If the body fails or panics, the capture is discarded. The streams, the arena and the leases
-    /// are then as before, ready for the next capture.
+    /// return to their previous state and can be used for the next capture.
     ///
     /// # Errors
     ///
-    /// The body's own error takes precedence. Otherwise the call fails with
-    /// [`CaptureError::AlreadyCapturing`], [`CaptureError::Diverged`],
+    /// The error that `body` returns takes precedence over all other errors. If the body succeeds,
+    /// the call can fail with [`CaptureError::AlreadyCapturing`], [`CaptureError::Diverged`],
     /// [`CaptureError::MemoryNodes`], [`CaptureError::Unordered`], [`CaptureError::Layout`],
     /// [`CaptureError::Invalidated`], [`CaptureError::ForeignWork`],
     /// [`CaptureError::ForeignMemory`], [`CaptureError::ForeignNode`],
     /// [`CaptureError::UnreadableNode`], [`CaptureError::SharedBlock`], or the driver's error code.
-    /// If the arena was reset during the session, it fails with
+    /// If the arena was reset during the session, the call fails with
     /// [`StaleLease`](crate::GraphMemoryError::StaleLease).
     pub fn capture<S, E: From<CaptureError>>(
         &self,
@@ -87,12 +87,12 @@ impl PreparedCapture {
         self.capture_keeping_state(state, body).map_err(|failed| failed.error)
     }
 
-    /// Like [`capture`](Self::capture), but returns the state with the error. The state is dropped
-    /// only if the body panics.
+    /// Captures a body like [`capture`](Self::capture), but also returns the state if the capture
+    /// fails. The state is dropped only if the body panics.
     ///
     /// # Errors
     ///
-    /// Fails for the same reasons as [`capture`](Self::capture).
+    /// Returns the same errors as [`capture`](Self::capture).
     pub fn capture_keeping_state<S, E: From<CaptureError>>(
         &self,
         mut state: S,
@@ -123,8 +123,8 @@ impl<S, E: fmt::Display> fmt::Display for FailedCapture<S, E> {
     }
 }
 
-// The implementation is not derived, because `transparent` in the derive supports only types with
-// one field. A failed capture forwards the text and the source of its error.
+// The `Error` trait is not derived, because the derive macro supports `transparent` only for types
+// with a single field. A failed capture forwards the text and the source of its error.
 impl<S: fmt::Debug, E: Error> Error for FailedCapture<S, E> {
     fn source(&self) -> Option<&(dyn Error + 'static)> {
         self.error.source()

@@ -1,11 +1,11 @@
-//! The record of a body's temporaries, which is written as a file for `pool-plan`.
+//! The record of a body's temporaries, in the format of a file for `pool-plan`.
 
 use pool_plan::{Caller, GraphRecord, HappensBeforeProblem};
 
 use super::body::{Model, Region};
 use super::error::CaptureError;
 
-/// Returns the record of a planning problem, without the offsets of a plan.
+/// Returns the record of a planning problem. The record does not contain the offsets of a plan.
 pub(super) fn of(
     problem: &HappensBeforeProblem,
     model: &Model,
@@ -18,8 +18,8 @@ pub(super) fn of(
     Ok(record.with_streams(model.streams().to_vec())?)
 }
 
-/// Returns the record with the offsets of a plan. The offsets are left out if they depend on an
-/// order that the verifier found in the graph but that the capture does not know.
+/// Returns the record with the offsets of a plan. The offsets are omitted if they rely on an order
+/// that the verifier found in the graph but the capture does not know.
 pub(super) fn with_offsets(record: &GraphRecord, offsets: &[u64]) -> GraphRecord {
     record.clone().with_offsets(offsets).unwrap_or_else(|_| record.clone())
 }

@@ -1,10 +1,10 @@
-//! The captures in progress in this process, the streams of graphs, and the arenas that sessions
-//! and graphs have claimed. Work that is put on a stream while a session captures it would become
-//! part of that session's graph.
+//! The registry of all captures in progress in this process. The registry also contains the streams
+//! of graphs, and the arenas that sessions and graphs have claimed. Work that is enqueued on a
+//! stream during a capture would become part of the captured graph.
 //!
-//! The lock is held only to search the lists and to move entries. Capacity is reserved before the
-//! lock is taken, and removed entries are dropped after it has been released. Launching and
-//! dropping a graph need no capacity.
+//! The registry's lock is held only while its lists are searched or changed. Capacity is reserved
+//! before the lock is acquired, and removed entries are dropped after the lock has been released.
+//! Launching and dropping a graph require no capacity.
 
 use std::sync::Arc;
 
@@ -27,20 +27,21 @@ static CAPTURES: Mutex<Registry> = Mutex::new(Registry {
     arenas: Vec::new(),
 });
 
-/// Notifies waiting threads that a stream has become idle or is no longer in use.
+/// The condition variable that wakes waiting threads when a stream has become idle or is no longer
+/// in use.
 static CHANGED: Condvar = Condvar::new();
 
-/// A unique key of a stream: its handle and its context.
+/// A unique key of a stream, which consists of its handle and its context.
 type Key = (usize, usize);
 
-/// The streams and arenas of sessions and graphs. The lock is held only to search or change the
-/// lists, and never during a driver call.
+/// The streams and arenas of sessions and graphs. The lock is held only while the lists are
+/// searched or changed, and never during a driver call.
 struct Registry {
-    /// The streams that sessions have reserved for a capture.
+    /// The streams that sessions have reserved for captures.
     session_streams: Vec<SessionStream>,
     /// The streams on which graphs run, sorted by key.
     graph_streams: Vec<GraphStream>,
-    /// The start addresses of the arenas that a session or a graph has claimed.
+    /// The start addresses of all arenas that a session or a graph has claimed.
     arenas: Vec<u64>,
 }
 
@@ -48,7 +49,7 @@ struct Registry {
 #[derive(Clone, Copy)]
 struct SessionStream {
     stream: Key,
-    /// `true` once the stream's earlier work has completed.
+    /// `true` after the stream's earlier work has completed.
     is_settled: bool,
 }
 
@@ -56,9 +57,9 @@ struct SessionStream {
 #[derive(Clone, Copy)]
 struct GraphStream {
     stream: Key,
-    /// The number of sessions whose graphs run on the stream.
+    /// The number of sessions whose graphs run on this stream.
     setups: usize,
-    /// The number of driver calls that graphs are making on the stream at present.
+    /// The number of driver calls that graphs are currently making on this stream.
     uses: usize,
 }
 
@@ -81,8 +82,8 @@ fn key(stream: &CudaStream) -> Key {
     (stream.cu_stream().addr(), stream.context().cu_ctx().addr())
 }
 
-/// The registration of a stream on which graphs may run. It ends when this value is dropped. Using
-/// the stream allocates nothing.
+/// The registration of a stream on which graphs may run. The registration ends when this value is
+/// dropped. Using the stream requires no memory allocation.
 #[derive(Debug)]
 pub(crate) struct RunStream(Key);
 
@@ -110,7 +111,7 @@ impl Drop for RunStream {
     }
 }
 
-/// Locks the registry, and reserves capacity in one of its lists beforehand.
+/// Reserves capacity in one of the registry's lists, and locks the registry.
 fn with_room<T>(
     of: impl Fn(&mut Registry) -> &mut Vec<T>,
     more: usize,
@@ -118,8 +119,9 @@ fn with_room<T>(
     lock_reserved(|| CAPTURES.lock(), of, more)
 }
 
-/// Waits for a change of the registry. A thread that has never waited releases the lock, allocates
-/// the data for a wait, and returns. The registry may have changed by then.
+/// Waits until the registry changes. If the thread has never waited before, this function releases
+/// the lock, allocates the data for a wait, and returns. The registry may have changed in the
+/// meantime.
 fn wait(mut captures: MutexGuard<'_, Registry>) {
     if is_ready_to_wait() {
         CHANGED.wait(&mut captures);
@@ -129,17 +131,17 @@ fn wait(mut captures: MutexGuard<'_, Registry>) {
     }
 }
 
-/// The streams that a session captures. The capture ends when this value is dropped.
+/// The streams that a session captures. The capture of the streams ends when this value is dropped.
 #[derive(Debug)]
 pub(crate) struct CapturedStreams {
     keys: Vec<Key>,
-    /// Prevents eager pools from waiting for a whole context.
+    /// A guard that prevents eager pools from waiting for a whole context.
     _under_way: CaptureUnderWay,
 }
 
 impl CapturedStreams {
-    /// Reserves all streams. Fails if another session captures one of them, and waits while a graph
-    /// uses one.
+    /// Reserves all streams. Fails if another session is capturing one of the streams, and waits
+    /// while a graph is using one of the streams.
     pub(crate) fn reserve(streams: &[Arc<CudaStream>]) -> Result<Self, CaptureError> {
         let keys: Vec<Key> = streams.iter().map(|stream| key(stream)).collect();
         loop {
@@ -158,8 +160,8 @@ impl CapturedStreams {
         }
     }
 
-    /// Waits until the work on the streams has completed. The streams must not be captured
-    /// explicitly.
+    /// Waits until all work on the streams has completed. Fails if one of the streams is being
+    /// captured explicitly.
     pub(crate) fn settle(&self, streams: &[Arc<CudaStream>]) -> Result<(), CaptureError> {
         for stream in streams {
             if is_capturing(stream)? {
@@ -190,13 +192,13 @@ impl Drop for CapturedStreams {
     }
 }
 
-/// A driver call on a stream. No session can capture the stream until this value is dropped.
+/// A driver call on a stream. Until this value is dropped, no session can capture the stream.
 #[derive(Debug)]
 #[must_use = "a session may capture the stream as soon as this is dropped"]
 pub(crate) struct StreamUse(Key);
 
 impl StreamUse {
-    /// Begins a call on a stream. Returns `None` if a session captures the stream.
+    /// Begins a driver call on a stream. Returns `None` if a session is capturing the stream.
     pub(crate) fn begin(on: &RunStream) -> Option<Self> {
         let mut captures = CAPTURES.lock();
         if captures.session_stream(&on.0).is_some() {
@@ -218,7 +220,7 @@ impl Drop for StreamUse {
     }
 }
 
-/// Claims an arena for one session or graph. Returns `false` if the arena has already been claimed.
+/// Claims an arena for a session or a graph. Returns `false` if the arena has already been claimed.
 pub(crate) fn take_arena(address: u64) -> Result<bool, NoHostMemory> {
     let mut captures = with_room(|captures| &mut captures.arenas, 1)?;
     let free = !captures.arenas.contains(&address);
@@ -232,16 +234,16 @@ pub(crate) fn give_arena_back(address: u64) {
     CAPTURES.lock().arenas.retain(|&taken| taken != address);
 }
 
-/// Waits for all work on a stream, except for work that is being captured.
+/// Waits until all work on a stream has completed, except for work that is being captured.
 ///
 /// # Errors
 ///
 /// Fails with [`CudaError::Capturing`] if the stream is being captured explicitly, or with the
-/// driver's error code. After an error, work may still run on the stream.
+/// driver's error code. After an error, work may still be running on the stream.
 pub(crate) fn come_to_rest(runs_on: &RunStream, stream: &CudaStream) -> Result<(), CudaError> {
-    // Each iteration means that a session reserved the stream and released it without waiting for
-    // its work. This happens if the session is refused. A refused session does not come back, so
-    // the loop ends.
+    // Another iteration is necessary only if a session has reserved the stream but was refused, and
+    // has released the stream without waiting for its work. A refused session does not reserve the
+    // stream again, so the loop ends.
     loop {
         if let Some(_in_use) = StreamUse::begin(runs_on) {
             return rest(stream);
@@ -254,12 +256,12 @@ pub(crate) fn come_to_rest(runs_on: &RunStream, stream: &CudaStream) -> Result<(
 
 /// Waits for a stream that no session captures. If the context has been destroyed, which a second
 /// driver call confirms, no work runs on the stream any more. After any other error, work may still
-/// run.
+/// be running.
 fn rest(stream: &CudaStream) -> Result<(), CudaError> {
     let is_captured = bind(stream.context()).and_then(|()| is_capturing(stream));
     let waited = match is_captured {
         Ok(true) => return Err(CudaError::Capturing { operation: "wait for the runs of a graph" }),
-        // Other code may start a capture after this point, in which case the wait fails.
+        // Other code may begin a capture at this point, in which case `synchronize` fails.
         Ok(false) => synchronize(stream),
         Err(error) => Err(error),
     };
@@ -267,7 +269,7 @@ fn rest(stream: &CudaStream) -> Result<(), CudaError> {
 }
 
 /// Waits until a session has waited for the stream's earlier work. Returns `false` if the session
-/// gave up.
+/// has released the stream without waiting.
 fn wait_until_settled(on: &RunStream) -> bool {
     loop {
         let captures = CAPTURES.lock();

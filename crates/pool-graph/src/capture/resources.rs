@@ -1,4 +1,5 @@
-//! The resources of a session's graphs: streams, and the memory of nodes.
+//! The resources that the graphs of a session share, which are the session's streams and the memory
+//! of the graphs' nodes.
 
 use std::sync::Arc;
 
@@ -8,17 +9,20 @@ use pool_driver::error::CudaError;
 use super::memory::GraphMemory;
 use super::registry::{RunStream, come_to_rest};
 
-/// The streams and the memory of a session. The memory is freed when the last owner is dropped.
+/// The streams and the memory of a session. The memory is freed when the last owner of the
+/// resources is dropped.
 #[derive(Debug)]
 pub(crate) struct SessionResources {
-    // Do not reorder: the memory is freed before the streams that used it.
+    // Rust drops fields in the order of their declaration. The memory must be freed before the
+    // streams that used it are dropped.
     memory: GraphMemory,
     runs_on: RunStream,
     streams: Arc<[Arc<CudaStream>]>,
 }
 
 impl SessionResources {
-    /// Creates the resources. There must be at least one stream, and graphs run on the first one.
+    /// Creates the resources of a session. There must be at least one stream, and the graphs run on
+    /// the first stream.
     pub(crate) fn new(
         memory: GraphMemory,
         runs_on: RunStream,
@@ -27,7 +31,7 @@ impl SessionResources {
         Self { memory, runs_on, streams }
     }
 
-    /// Returns the stream that is captured and on which graphs run.
+    /// Returns the first stream, on which captures begin and graphs run.
     pub(crate) fn stream(&self) -> &Arc<CudaStream> {
         &self.streams[0]
     }
@@ -50,11 +54,12 @@ impl SessionResources {
         &self.memory
     }
 
-    /// Waits for all work on the stream that runs the graphs.
+    /// Waits until all work on the graphs' stream has completed.
     ///
     /// # Errors
     ///
-    /// Returns the reason why the wait failed. Work may still run on the stream in that case.
+    /// Returns the reason why the wait has failed. After an error, work may still be running on the
+    /// stream.
     pub(crate) fn come_to_rest(&self) -> Result<(), CudaError> {
         come_to_rest(&self.runs_on, self.stream())
     }

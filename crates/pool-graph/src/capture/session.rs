@@ -1,5 +1,5 @@
-//! A capture session before it has memory: its streams, its mode, and the blocks that its graph
-//! will keep.
+//! A capture session that has not received its memory yet. The session contains streams, a mode,
+//! and the blocks that its graph will keep.
 
 use std::sync::Arc;
 
@@ -25,9 +25,10 @@ use crate::driver::CaptureMode;
 use crate::lease::Lease;
 use crate::source::DeviceMemory;
 
-/// The first state of a capture, which collects its streams and the blocks that the graph keeps.
+/// The first state of a session, which collects the streams of the capture and the blocks that the
+/// graph keeps.
 ///
-/// Each state of a capture is a type, and is created from the previous one. Calling
+/// Each state of a session has its own type, and is created from the previous state.
 /// [`prepare`](Self::prepare) adds memory and returns a [`PreparedCapture`]. A `PreparedCapture`
 /// passes a [`Capture`] to a body and returns a [`CapturedGraph`], which can be
 /// [updated](CapturedGraph::update).
@@ -61,8 +62,8 @@ use crate::source::DeviceMemory;
 /// ```
 ///
 /// A session records and plans a body in host memory, using collections of the standard library. If
-/// the host runs out of memory, a session, a probe, a capture or an update aborts the process.
-/// Replaying, reading, waiting for and dropping a graph allocate no host memory.
+/// the host runs out of memory during a session, a probe, a capture or an update, the process
+/// aborts. Replaying, reading, synchronizing and dropping a graph allocate no host memory.
 #[derive(Debug)]
 pub struct CaptureSession {
     streams: Vec<Arc<CudaStream>>,
@@ -72,57 +73,58 @@ pub struct CaptureSession {
 }
 
 impl CaptureSession {
-    /// Creates a session on this stream. The graph is captured from this stream and replayed on it.
+    /// Creates a session for this stream. The capture begins on this stream, and the graph is
+    /// replayed on it.
     ///
     /// # Errors
     ///
-    /// Fails with [`CaptureError::DefaultStream`] for a default stream, or with
-    /// [`CudaError::DriverTooOld`](pool_cuda::CudaError::DriverTooOld) if the driver is older than
-    /// CUDA 12.3. Graphs of older drivers do not report the data of their edges.
+    /// Fails with [`CaptureError::DefaultStream`] if the stream is a default stream. Fails with
+    /// [`CudaError::DriverTooOld`](pool_cuda::CudaError::DriverTooOld) if the driver does not
+    /// support CUDA 12.3, because older drivers do not report the data of a graph's edges.
     pub fn new(stream: &Arc<CudaStream>) -> Result<Self, CaptureError> {
         require_driver(EDGE_DATA)?;
         let (streams, leases, owned) = (Vec::new(), Vec::new(), Vec::new());
         Self { streams, leases, owned, mode: CaptureMode::default() }.with(stream)
     }
 
-    /// Adds a stream for work that may run concurrently with the work on the other streams. In the
-    /// body, it is the next [branch](Capture::branch).
+    /// Adds a stream whose work may run concurrently with the work on the session's other streams.
+    /// The body accesses this stream as its next [branch](Capture::branch).
     ///
     /// # Errors
     ///
-    /// Fails with [`CaptureError::DefaultStream`] for a default stream, with
-    /// [`CaptureError::StreamTwice`] if the session already has the stream, or with
-    /// [`CaptureError::WrongContext`] if the stream is in another context.
+    /// Fails with [`CaptureError::DefaultStream`] if the stream is a default stream, with
+    /// [`CaptureError::StreamTwice`] if the session already contains the stream, or with
+    /// [`CaptureError::WrongContext`] if the stream belongs to another context.
     pub fn branch(self, stream: &Arc<CudaStream>) -> Result<Self, CaptureError> {
         self.with(stream)
     }
 
-    /// Sets which calls of other threads invalidate the capture. By default, only calls of the
-    /// capturing thread do.
+    /// Sets the capture mode, which determines the calls that invalidate the capture. By default,
+    /// only calls on the capturing thread can invalidate it.
     #[must_use]
     pub fn mode(self, mode: CaptureMode) -> Self {
         Self { mode, ..self }
     }
 
-    /// Adds blocks that the graph keeps. The body uses [views of them](Capture::block) to exchange
-    /// data with other code.
+    /// Adds leased blocks, which the graph will keep. The body uses [views of these
+    /// blocks](Capture::block) to exchange data with other code.
     #[must_use]
     pub fn lease(mut self, lease: Lease) -> Self {
         self.leases.push(lease);
         self
     }
 
-    /// Takes memory that the caller allocated, for graphs that only read it, such as weights. The
-    /// graphs keep the memory alive, and the body accesses it through [shared
-    /// views](Capture::owned). Other holders of the `Arc` may read the memory at the same time.
+    /// Moves the caller's memory into the session, for graphs that only read this memory. Weights
+    /// of a neural network are an example. The graphs keep the memory alive, and the body accesses
+    /// it through [shared views](Capture::owned). Other owners of the `Arc` may read the memory at
+    /// the same time.
     ///
-    /// This call blocks the host until all work in the context has completed, so that every earlier
-    /// write is finished when a capture begins. This holds regardless of whether cudarc tracks
-    /// events. If a stream of the context is being captured explicitly, the wait invalidates that
-    /// capture.
+    /// `own` blocks the host until all work in the context has completed. All earlier writes have
+    /// therefore finished when a capture begins, regardless of whether cudarc tracks events. If a
+    /// stream of the context is being captured explicitly, this wait invalidates that capture.
     ///
-    /// The memory is freed once the session and all its graphs have been dropped and no session is
-    /// capturing.
+    /// The memory is freed after the session and all its graphs have been dropped, as soon as no
+    /// session is capturing.
     ///
     /// ```no_run
     /// use std::sync::Arc;
@@ -153,9 +155,9 @@ impl CaptureSession {
     ///
     /// Fails with [`CaptureError::WrongContext`] if the memory is on another device, with
     /// [`CaptureError::AlreadyCapturing`] if the slice's stream is being captured, or with the
-    /// driver's error code. While a session is capturing, it fails with
-    /// [`CudaError::Capturing`](pool_cuda::CudaError::Capturing). On an error the memory is
-    /// dropped; keep a clone of the `Arc` if you still need it.
+    /// driver's error code. If any session is capturing, the call fails with
+    /// [`CudaError::Capturing`](pool_cuda::CudaError::Capturing). After an error, the memory is
+    /// dropped, unless the caller has kept a clone of the `Arc`.
     pub fn own<M: OwnedSource>(
         &mut self,
         memory: M,
@@ -163,13 +165,13 @@ impl CaptureSession {
         self.take(memory, false).map(OwnedSlice::new)
     }
 
-    /// Takes memory that the caller allocated, for graphs that read and write it. This is for state
-    /// that each replay updates, such as a key-value cache. The body accesses it through
-    /// [views](Capture::owned_mut).
+    /// Moves the caller's memory into the session, for graphs that read and write this memory.
+    /// State that each replay updates, such as a key-value cache, is an example. The body accesses
+    /// the memory through [views](Capture::owned_mut).
     ///
     /// The session becomes the only owner of the memory. Between replays, [`CapturedGraph::read`]
-    /// and [`CapturedGraph::write`] copy from and to it. In all other respects this method behaves
-    /// like [`own`](Self::own).
+    /// and [`CapturedGraph::write`] can access the memory. In all other respects, this method
+    /// behaves like [`own`](Self::own).
     ///
     /// ```compile_fail,E0277
     /// # use std::sync::Arc;
@@ -181,7 +183,7 @@ impl CaptureSession {
     ///
     /// # Errors
     ///
-    /// Fails for the same reasons as [`own`](Self::own).
+    /// Returns the same errors as [`own`](Self::own).
     pub fn own_mut<M: OwnedSourceMut>(
         &mut self,
         memory: M,
@@ -189,13 +191,14 @@ impl CaptureSession {
         self.take(memory, true).map(OwnedSliceMut::new)
     }
 
-    /// Runs the body dry: records and plans its temporaries and the order of their uses. The call
-    /// enqueues no work, allocates no device memory and does not call the driver. A capture that
-    /// follows this plan must perform the same steps.
+    /// Performs a dry run of the body, which records its temporaries and the order of their uses,
+    /// and plans their offsets. A dry run enqueues no work, allocates no device memory and does not
+    /// call the driver. A capture that follows the resulting plan must perform the same steps.
     ///
     /// # Errors
     ///
-    /// Returns the body's own error, or an error if no plan can be made.
+    /// Fails with the error that `body` returned, or with the planner's error if no plan can be
+    /// found.
     pub fn probe<S, E: From<CaptureError>>(
         &self,
         state: &mut S,
@@ -204,13 +207,13 @@ impl CaptureSession {
         self.probe_with(&Options::default(), state, body)
     }
 
-    /// Like [`probe`](Self::probe), but with other options for the planner. By default, the planner
-    /// searches for the lowest peak for up to ten seconds. The options limit the time and set how
-    /// close to the lower bound a plan must come.
+    /// Performs a dry run like [`probe`](Self::probe), but with different options for the planner.
+    /// By default, the planner searches for the lowest peak for up to ten seconds. The options
+    /// limit the search time, and set how close to the lower bound the peak must be.
     ///
     /// # Errors
     ///
-    /// Fails for the same reasons as [`probe`](Self::probe).
+    /// Returns the same errors as [`probe`](Self::probe).
     pub fn probe_with<S, E: From<CaptureError>>(
         &self,
         options: &Options,
@@ -221,18 +224,18 @@ impl CaptureSession {
         Ok(Probe::new(&record.model, &record.regions, record.trace, options)?)
     }
 
-    /// Runs the body dry once for each state, and makes a plan for each run from a single search.
-    /// Use it for graphs that differ only in a length, such as a ladder of bucket sizes. The probes
-    /// are returned in the order of the states.
+    /// Performs a dry run of the body for each state, and creates a plan for each dry run from a
+    /// single search. A ladder is useful for graphs that differ only in a length, such as a bucket
+    /// size. The probes are returned in the order of the states.
     ///
-    /// The planner searches for a plan of the member that needs the most memory. The other members
-    /// have the same temporaries in the same order, with their own sizes. Each resulting plan is
-    /// compared with the lower bound of its member. If a plan exceeds that bound by more than 2 %,
-    /// or the tolerance in the options, that member is planned separately.
+    /// The planner searches for a plan of the member that requires the most memory. The other
+    /// members use the same order of temporaries with their own sizes. Each plan is compared with
+    /// the lower bound of its member. A member is planned separately if its plan exceeds the lower
+    /// bound by more than 2 %, or by more than the tolerance in the options.
     ///
-    /// The arena that [`planned`](Self::planned) creates is large enough for every member, so the
-    /// graphs can be captured in any order. Capture the first with [`planned`](Self::planned) and
-    /// the others with [`beside`](Self::beside).
+    /// [`planned`](Self::planned) creates an arena that is large enough for every member, so the
+    /// graphs can be captured in any order. The first graph is captured with
+    /// [`planned`](Self::planned), and all other graphs with [`beside`](Self::beside).
     ///
     /// ```no_run
     /// # use pool_graph::{Capture, CaptureError, CapturedGraph, CaptureSession};
@@ -257,7 +260,7 @@ impl CaptureSession {
     ///
     /// # Errors
     ///
-    /// Fails for the same reasons as [`probe`](Self::probe).
+    /// Returns the same errors as [`probe`](Self::probe).
     pub fn probe_ladder<S, E: From<CaptureError>>(
         &self,
         options: &Options,
@@ -269,29 +272,30 @@ impl CaptureSession {
         Ok(Probe::ladder(members, options)?)
     }
 
-    /// Moves to the second state with the given arena, which then belongs to the graph.
+    /// Adds the given arena to the session and moves the session to its second state. The arena
+    /// then belongs to the graphs of the session.
     ///
     /// # Errors
     ///
-    /// Fails with [`CaptureError::WrongContext`] if the arena is in another context, or with
-    /// [`CaptureError::ArenaInUse`] if another graph uses the arena.
+    /// Fails with [`CaptureError::WrongContext`] if the arena belongs to another context, or with
+    /// [`CaptureError::ArenaInUse`] if another graph is using the arena.
     pub fn prepare(self, arena: CudaArena) -> Result<PreparedCapture, CaptureError> {
         self.with_arena(arena, None)
     }
 
-    /// Moves to the second state with the arena of another graph on the same stream. Both graphs
-    /// run on that stream, so their runs never overlap. The arena therefore needs the larger of the
-    /// two sizes, not their sum.
+    /// Moves the session to its second state, using the arena of another graph on the same stream.
+    /// The runs of both graphs never overlap, because both graphs run on this stream. The arena
+    /// must be large enough for the larger of the two graphs, but not for both graphs together.
     ///
-    /// The graphs overwrite each other's temporaries. Allocations that were in the arena before it
-    /// was [prepared](Self::prepare) belong to neither graph; the temporaries of both start after
-    /// them.
+    /// Each graph overwrites the temporaries of the other graph. Regions that were allocated from
+    /// the arena before it was [prepared](Self::prepare) belong to neither graph. The temporaries
+    /// of both graphs are placed after these regions.
     ///
     /// # Errors
     ///
     /// Fails with [`CaptureError::AnotherStream`] if the graph runs on another stream, or with
     /// [`ArenaExhausted`](crate::GraphMemoryError::ArenaExhausted) if the arena is smaller than the
-    /// plan. In the second case, capture the larger graph first, or plan all graphs with
+    /// plan. To avoid the second error, capture the largest graph first, or plan all graphs with
     /// [`probe_ladder`](Self::probe_ladder).
     pub fn beside<T>(
         self,
@@ -320,8 +324,8 @@ impl CaptureSession {
         Ok(PreparedCapture::new(CaptureSetup { mode, planned, begin, resources }))
     }
 
-    /// Moves to the second state with a new arena of the size that the plan needs. The capture then
-    /// follows the plan.
+    /// Moves the session to its second state, using a new arena that is as large as the plan
+    /// requires. The capture then follows the plan.
     ///
     /// # Errors
     ///
@@ -332,8 +336,8 @@ impl CaptureSession {
         self.with_arena(arena, probe.followed())
     }
 
-    /// Moves to the second state with its own arena. Temporaries start at the arena's current
-    /// offset.
+    /// Moves the session to its second state with its own arena. Temporaries are allocated from the
+    /// arena's current offset.
     fn with_arena(
         self,
         arena: CudaArena,
@@ -347,8 +351,8 @@ impl CaptureSession {
         }
         let arena = OwnArena::new(arena)?;
         let Self { streams, leases, owned, mode } = self;
-        // The arena is leased before the mark is taken, so that the lease detects a reset in
-        // between.
+        // The arena is leased before the mark is created, so that the lease detects a reset between
+        // these two steps.
         let memory = GraphMemory::new(Arc::new(arena), leases, owned);
         let begin = memory.arena.arena().mark()?;
         let streams: Arc<[_]> = streams.into();
@@ -357,7 +361,7 @@ impl CaptureSession {
         Ok(PreparedCapture::new(CaptureSetup { mode, planned, begin, resources }))
     }
 
-    /// Runs a body dry, and returns a record of its operations.
+    /// Performs a dry run of a body, and returns a record of the body's operations.
     fn run_dry<S, E: From<CaptureError>>(
         &self,
         state: &mut S,
@@ -384,7 +388,7 @@ impl CaptureSession {
     }
 
     fn with(mut self, stream: &Arc<CudaStream>) -> Result<Self, CaptureError> {
-        // The null stream, and the handles of the two default streams, have addresses of at most 2.
+        // The handles of the null stream and of the two default streams are at most 2.
         if stream.cu_stream().addr() <= 2 {
             return Err(CaptureError::DefaultStream);
         }

@@ -1,5 +1,6 @@
-//! The setup that all captures of a session share. It runs a body and examines the result. The
-//! session's graphs keep the setup, because an update is another capture with the same setup.
+//! The setup that all captures of a session share. The setup runs a body and examines the resulting
+//! graph. The session's graphs keep the setup, because an update is another capture with the same
+//! setup.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -28,59 +29,60 @@ use crate::driver::{CaptureMode, Contents, Graph, StreamCapture};
 use crate::lease::Lease;
 use crate::verify::{Access, LayoutViolation, RegionLayout, Verification, verify_layout};
 
-/// The streams, the mode and the memory of captures, and the offset at which captures start in the
-/// arena.
+/// The streams, the mode and the memory of a session's captures, and the mark at which captures
+/// start in the arena.
 #[derive(Debug)]
 pub(crate) struct CaptureSetup {
     pub(super) mode: CaptureMode,
-    /// The trace of a dry run that captures must follow.
+    /// The trace of a dry run that captures must follow, if there is one.
     pub(super) planned: Option<Trace>,
     pub(super) begin: ArenaMark,
     pub(super) resources: Arc<SessionResources>,
 }
 
-/// The purpose of a body's run.
+/// The purpose for which a body is run.
 #[derive(Clone, Copy)]
 pub(crate) enum Purpose<'p> {
-    /// A new graph, which owns the regions that it allocates from the arena.
+    /// The body creates a new graph, which owns the regions that the body allocates from the arena.
     Graph,
-    /// An update of a graph, in the regions that the graph already owns.
+    /// The body updates a graph, and allocates the regions that this graph already owns.
     Update(&'p Pattern),
 }
 
 /// The steps and the offsets that an update of a graph must repeat.
 #[derive(Debug)]
 pub(crate) struct Pattern {
-    /// The number of the graph's captures, which identifies the graph's host arguments.
+    /// The number of the graph's captures, which identifies the host arguments of the graph.
     pub(crate) capture: u64,
     trace: Trace,
-    /// The offsets of the temporaries in the arena, in the order of their allocation.
+    /// The offsets of the temporaries in the arena, in allocation order.
     pub(crate) offsets: Vec<u64>,
 }
 
-/// The result of a capture: a graph and the record of the body.
+/// The result of a capture, which consists of the graph and the record of the body.
 pub(crate) struct CaptureOutcome {
     pub(super) graph: Graph,
     pub(super) record: BodyRecord,
-    /// The end of the highest region that was allocated from the arena.
+    /// The end of the highest region that was allocated from the arena, as an offset.
     peak: u64,
 }
 
-/// A capture in progress, with the body that it captures.
+/// A capture in progress, together with the interface of the body that is being captured.
 struct RunningCapture<'c> {
-    // Do not reorder: if the body fails or unwinds, the driver's capture must end first. The stream
-    // is then no longer captured when the body's pools are dropped.
+    // Rust drops fields in the order of their declaration. If the body fails or panics, the
+    // driver's capture must end first, so that the stream is no longer captured when the body's
+    // pools are dropped.
     under_way: StreamCapture,
     capture: Capture<'c>,
 }
 
 impl RunningCapture<'_> {
-    /// Joins the streams and ends the capture. Returns no graph if another thread has invalidated
+    /// Joins all branches and ends the capture. Returns no graph if another thread has invalidated
     /// the capture.
     fn end(self, context: &CudaContext) -> Result<(Option<Graph>, BodyRecord), CaptureError> {
         let bound = bind(context);
-        // Joining also runs if the context cannot be bound, because an earlier error of the body
-        // takes precedence.
+        // The branches are joined even if the context could not be bound, because an earlier error
+        // of the body takes precedence.
         self.capture.join_all()?;
         bound?;
         let Self { under_way, capture } = self;
@@ -89,30 +91,30 @@ impl RunningCapture<'_> {
     }
 }
 
-/// A graph that has been read back and verified, with the host memory of its nodes.
+/// A graph that has been read back and verified, together with the host memory of its nodes.
 pub(crate) struct VerifiedGraph {
     pub(crate) graph: Graph,
     pub(crate) host: Vec<Option<HostBuffer>>,
-    /// The index of each host argument in `host`.
+    /// The index of each host argument in `host`, or `None` for an argument of 0 bytes.
     pub(crate) arguments: Vec<Option<usize>>,
     pub(crate) contents: Contents,
     pub(crate) pattern: Pattern,
     pub(crate) shares: Shares,
     pub(crate) footprint: Footprint,
-    /// The record of the temporaries, without their offsets.
+    /// The record of the temporaries, which does not contain their offsets.
     #[cfg(feature = "record")]
     pub(crate) record: Option<GraphRecord>,
     pub(crate) verified: Verification,
 }
 
 impl CaptureSetup {
-    /// Returns the resources that the session's graphs keep.
+    /// Returns the resources that the session's graphs keep alive.
     pub(crate) fn resources(&self) -> &Arc<SessionResources> {
         &self.resources
     }
 
-    /// Runs the body, and returns its graph and its record. On an error, the streams and the arena
-    /// are as before.
+    /// Runs the body, and returns the graph and the record of the body. If the call fails, the
+    /// streams and the arena return to their previous state.
     pub(crate) fn run<S, E: From<CaptureError>>(
         &self,
         purpose: Purpose<'_>,
@@ -121,8 +123,8 @@ impl CaptureSetup {
     ) -> Result<CaptureOutcome, E> {
         let own = self.resources.stream().context();
         bind(own).map_err(CaptureError::from)?;
-        // Captures into the same arena have the same first stream. From here on, only this capture
-        // changes the arena's state.
+        // All captures into the same arena use the same first stream. From here on, only this
+        // capture changes the state of the arena.
         let _capturing = ActiveCapture::enter(self.resources.streams())?;
         self.resources.memory().check()?;
         let arena = self.resources.memory().arena.arena();
@@ -131,13 +133,14 @@ impl CaptureSetup {
         let running = self.begin(purpose, followed)?;
         body(&running.capture, state)?;
         let (graph, record) = running.end(own)?;
-        // If a capture is invalidated, its body skips steps.
+        // If the capture was invalidated, the body may have skipped steps. The invalidation is
+        // therefore reported before a difference between the traces.
         let graph = graph.ok_or_else(|| CaptureError::invalidated(own, self.mode))?;
         let leaves = |planned: &Trace| Some((record.trace.leaves(planned)?, planned.steps()));
         if let Some((step, planned)) = followed.and_then(leaves) {
             return Err(CaptureError::Diverged { step, planned }.into());
         }
-        // If the body reset the arena, bytes may have been reused.
+        // If the body has reset the arena, bytes of the graph may have been reused.
         self.resources.memory().check()?;
         let peak = arena.stats().high_water_bytes;
         if matches!(purpose, Purpose::Graph) {
@@ -146,7 +149,8 @@ impl CaptureSetup {
         Ok(CaptureOutcome { graph, record, peak })
     }
 
-    /// Begins the driver's capture, with a body that follows the steps of `followed`.
+    /// Begins the driver's capture, and creates the interface for a body that must follow the steps
+    /// of `followed`.
     fn begin(
         &self,
         purpose: Purpose<'_>,
@@ -166,7 +170,8 @@ impl CaptureSetup {
         Ok(RunningCapture { under_way, capture })
     }
 
-    /// Returns a read of each leased block. Operations that write add their writes later.
+    /// Returns a read of each leased block. Operations that write to a block add their writes
+    /// later.
     fn share_blocks(&self) -> Result<Shares, CaptureError> {
         let mut shares = Shares::default();
         for block in self.resources.memory().leases.iter().flat_map(Lease::blocks) {
@@ -175,8 +180,8 @@ impl CaptureSetup {
         Ok(shares)
     }
 
-    /// Reads the graph back, node by node and edge by edge, and checks its order against the
-    /// offsets of the temporaries.
+    /// Reads all nodes and edges of the graph back, and checks the order of the graph against the
+    /// offsets of its temporaries.
     pub(crate) fn examine(
         &self,
         outcome: CaptureOutcome,
@@ -212,7 +217,8 @@ impl CaptureSetup {
         })
     }
 
-    /// Reads the graph back, converts the record into the verifier's input, and runs the verifier.
+    /// Reads the graph back, converts the record of the body into the verifier's input, and runs
+    /// the verifier.
     pub(super) fn verify(
         &self,
         graph: &Graph,
@@ -224,7 +230,7 @@ impl CaptureSetup {
         }
         let handles = contents.nodes.iter().map(|node| node.handle);
         let numbers: HashMap<u64, usize> = handles.zip(0..).collect();
-        // An unknown handle becomes an invalid number, which the verifier refuses.
+        // An unknown handle is converted into an invalid number, which the verifier refuses.
         let number = |node: &u64| numbers.get(node).copied().unwrap_or(usize::MAX);
         let BodyRecord { regions, spans, host, .. } = record;
         let memory = self.resources.memory();
@@ -238,7 +244,7 @@ impl CaptureSetup {
             temporaries.iter().map(|&(region, offset)| laid_out(region, offset, number)).collect();
         let arena = &self.resources.memory().arena;
         let (base, capacity) = (arena.address(), arena.arena().capacity());
-        // The arena is a single allocation, and a copy cannot extend from one allocation into the
+        // The arena is a separate allocation, and no copy may extend from one allocation into the
         // next.
         let before = |&&(_, address, bytes): &&(usize, u64, u64)| {
             address < base && address.saturating_add(bytes) > base
@@ -281,8 +287,8 @@ impl CaptureSetup {
     }
 }
 
-/// Converts a temporary at an offset in the arena into the verifier's form. `number` returns the
-/// index of a node.
+/// Converts a temporary at an offset in the arena into the verifier's format. The closure `number`
+/// returns the index of a node.
 fn laid_out(region: &Region, offset: u64, number: impl Fn(&u64) -> usize) -> RegionLayout {
     let users = || region.users.values();
     RegionLayout {
@@ -295,7 +301,8 @@ fn laid_out(region: &Region, offset: u64, number: impl Fn(&u64) -> usize) -> Reg
 }
 
 impl<'p> Purpose<'p> {
-    /// Returns the number of the capture. An update has the number of its graph.
+    /// Returns the number that the capture must use. An update uses the number of its graph, and a
+    /// new graph receives a new number.
     fn capture(self) -> Option<u64> {
         match self {
             Purpose::Graph => None,
@@ -310,9 +317,9 @@ impl<'p> Purpose<'p> {
         }
     }
 
-    /// Checks that the temporaries of an update have the same offsets as in the graph. Repeating
-    /// the same steps ensures this, unless the arena rewinds in the order in which views are
-    /// dropped.
+    /// Checks that the temporaries of an update have the same offsets as in the graph. If the body
+    /// repeats its steps, the offsets can differ only in a linear arena, because that arena reuses
+    /// bytes in the order in which views are dropped.
     fn check_offsets(self, offsets: &[u64]) -> Result<(), CaptureError> {
         let Purpose::Update(pattern) = self else { return Ok(()) };
         let differs = pattern.offsets.iter().zip(offsets).position(|(before, now)| before != now);

@@ -1,5 +1,6 @@
-//! The uses of pool blocks by graphs. Graphs on one stream run one after the other. Graphs on
-//! different streams run in any order, so they may only read the blocks that they share.
+//! A list of the pool blocks that graphs use. Graphs on the same stream run one after another.
+//! Graphs on different streams may run in any order, so they may only read the blocks that they
+//! share.
 
 use parking_lot::Mutex;
 use pool_core::reserve::{NoHostMemory, lock_reserved};
@@ -8,26 +9,27 @@ use pool_driver::cudarc::driver::CudaStream;
 use super::error::CaptureError;
 use crate::base::block::BlockId;
 
-/// The uses of blocks in the process, sorted by block. The lock is held only to search or change
-/// the list. Capacity is reserved beforehand.
+/// All uses of blocks in the process, sorted by block. The lock is held only while the list is
+/// searched or changed. Capacity is reserved before the lock is acquired.
 static SHARES: Mutex<Vec<BlockUse>> = Mutex::new(Vec::new());
 
-/// One use of a block: the stream that uses it, and whether it writes.
+/// A use of a block, which consists of the block, the stream that uses it, and a flag for writes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct BlockUse {
-    /// The number of the block's pool, and the number of the block.
+    /// The number of the block's pool, and the number of the block within the pool.
     block: (u64, u64),
-    /// The handle and the context of the stream.
+    /// The handle and the context of the stream that uses the block.
     stream: (usize, usize),
     writes: bool,
 }
 
-/// A set of block uses. The uses end when this value is dropped.
+/// A set of block uses, which end when the set is dropped.
 #[derive(Debug, Default)]
 pub(crate) struct Shares(Vec<BlockUse>);
 
 impl Shares {
-    /// Adds the use of a block by all work on a stream.
+    /// Adds the use of a block by work on a stream. Fails if a graph on another stream uses the
+    /// block and one of the two graphs writes to it.
     pub(crate) fn add(
         &mut self,
         block: BlockId,
@@ -55,13 +57,14 @@ impl Shares {
         Ok(())
     }
 
-    /// Returns `true` if one of these uses writes the block.
+    /// Returns `true` if a use in this set writes to the block.
     pub(crate) fn writes(&self, block: BlockId) -> bool {
         let block = (block.pool(), block.number());
         self.0.iter().any(|own| own.writes && own.block == block)
     }
 
-    /// Takes over other uses. If the host cannot allocate their entries, the uses last forever.
+    /// Adds all uses of another set to this set. If the host cannot allocate the entries, the other
+    /// uses never end.
     pub(crate) fn keep(&mut self, mut others: Self) {
         match self.0.try_reserve(others.0.len()) {
             Ok(()) => self.0.append(&mut others.0),

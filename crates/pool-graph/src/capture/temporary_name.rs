@@ -1,17 +1,17 @@
-//! The name of a temporary in error messages.
+//! A description of a temporary for error messages.
 
 use std::fmt;
 use std::panic::Location;
 
-/// A temporary of a body, identified by its number and the call that allocated it.
+/// A description of a temporary, which consists of its number and the call that allocated it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct TemporaryName {
-    /// The number of the temporary, counted from 0 in the order of the body's allocations. Blocks
-    /// of scopes are counted as well.
+    /// The number of the temporary, counted from 0 in allocation order. Blocks that scopes allocate
+    /// are counted as well.
     pub number: usize,
-    /// The method that allocated the temporary (`acquire` or `scope`), and the location of the call
-    /// in the body.
+    /// The name of the method that allocated the temporary (`acquire`, `scope` or `workspace`), and
+    /// the source location of the call in the body.
     pub taken_by: Option<(&'static str, &'static Location<'static>)>,
 }
 

@@ -1,11 +1,12 @@
-//! A capture without verification, for tests of the verifier. It exposes the driver's graph so that
-//! a test can change it. The changed graph is then read back by the code that reads every graph.
+//! Captures without verification, for tests of the verifier. A test can modify the graph through
+//! the driver's handle. The modified graph is then read back by the same code that reads every
+//! graph.
 //!
-//! The module is public but hidden, because the tests of the verifier live in other packages, and
-//! only those have a driver to capture with. No other part of the API exposes the handle of a
-//! graph. A [`CapturedGraph`](crate::CapturedGraph) is verified before it is created, and never
-//! exposes its handle. This module never instantiates the graph, so changes to it cannot access
-//! memory. Only unsafe driver calls can use the handle.
+//! The `unverified` module is public but hidden, because the tests that require a driver are in
+//! other packages. No other part of the API exposes the handle of a graph. A
+//! [`CapturedGraph`](crate::CapturedGraph) is verified before it is created, and never exposes its
+//! handle. An unverified graph is never instantiated, so changes to the graph cannot access memory.
+//! Only unsafe driver calls can use the handle.
 
 use std::fmt;
 use std::sync::Arc;
@@ -18,20 +19,21 @@ use super::prepared::PreparedCapture;
 use super::setup::{CaptureOutcome, CaptureSetup, Purpose};
 use crate::verify::Verification;
 
-/// A graph captured from a body. It has not been verified, and is never run.
+/// A graph that was captured from a body but has not been verified. The graph is never run.
 #[doc(hidden)]
 pub struct UnverifiedCapture {
-    // Do not reorder: the graph is destroyed before the memory of its nodes.
+    // Rust drops fields in the order of their declaration. The graph must be destroyed before the
+    // memory of its nodes is freed.
     outcome: CaptureOutcome,
     setup: Arc<CaptureSetup>,
 }
 
 impl PreparedCapture {
-    /// Captures a body, and returns the capture before it is verified.
+    /// Captures a body, and returns the graph before it is verified.
     ///
     /// # Errors
     ///
-    /// Fails for the same reasons as [`capture`](Self::capture), except for the errors of the
+    /// Returns the same errors as [`capture`](Self::capture), except for the errors of the
     /// verifier.
     #[doc(hidden)]
     pub fn capture_unverified<S, E: From<CaptureError>>(
@@ -45,21 +47,21 @@ impl PreparedCapture {
 }
 
 impl UnverifiedCapture {
-    /// Returns the driver's handle, which is valid while this value lives. Code that changes the
-    /// graph through the handle must not destroy the graph.
+    /// Returns the driver's handle of the graph, which is valid until the `UnverifiedCapture` is
+    /// dropped. Code that modifies the graph through the handle must not destroy the graph.
     #[doc(hidden)]
     #[must_use]
     pub fn graph(&self) -> sys::CUgraph {
         self.outcome.graph.handle()
     }
 
-    /// Verifies the current graph, as [`PreparedCapture::capture`] does before it instantiates a
-    /// graph.
+    /// Verifies the current contents of the graph with the code that [`PreparedCapture::capture`]
+    /// uses.
     ///
     /// # Errors
     ///
-    /// Fails with [`CaptureError::Unordered`], [`CaptureError::Layout`],
-    /// [`CaptureError::MemoryNodes`], or the driver's error code.
+    /// Fails with [`CaptureError::Unordered`], [`CaptureError::Layout`] or
+    /// [`CaptureError::MemoryNodes`], or with the driver's error code.
     #[doc(hidden)]
     pub fn verify(&self) -> Result<Verification, CaptureError> {
         let CaptureOutcome { graph, record, .. } = &self.outcome;

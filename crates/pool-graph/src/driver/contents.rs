@@ -1,6 +1,7 @@
-//! The contents of a graph: its nodes, its edges, and the memory that its fills and copies use.
+//! The contents of a graph, which are its nodes, its edges, and the memory that its fills and
+//! copies access.
 //!
-//! The proofs rely on the facts listed in [`handles`](super::handles).
+//! The safety proofs in this module rely on the facts that [`handles`](super::handles) lists.
 
 use std::mem::MaybeUninit;
 
@@ -14,21 +15,23 @@ use super::node_memory::{self, NamedMemory, UnreadableReason};
 use super::refusal::NodeKind;
 use crate::verify::{GraphOrder, OrderEdge};
 
-/// The contents of a graph.
+/// The contents of a graph, as the driver reports them.
 #[derive(Debug, Default)]
 pub(crate) struct Contents {
-    /// The nodes. Their indices are the node numbers in `order`.
+    /// The graph's nodes. The node numbers in `order` are indices into this list.
     pub(crate) nodes: Vec<Node>,
     pub(crate) order: GraphOrder,
-    /// The device memory that nodes use, including nodes of child graphs: node, address and size.
+    /// The device memory that nodes access, as tuples of node, address and size. Nodes of child
+    /// graphs are included.
     pub(crate) accesses: Vec<(usize, u64, u64)>,
-    /// The accesses that write.
+    /// The subset of `accesses` whose nodes write to the memory.
     pub(crate) writes: Vec<(usize, u64, u64)>,
-    /// The host memory that nodes use, in the same form.
+    /// The host memory that nodes access, as tuples of node, address and size.
     pub(crate) host_accesses: Vec<(usize, u64, u64)>,
-    /// The number of nodes that allocate or free memory, including nodes of child graphs.
+    /// The number of nodes that allocate or free memory. Nodes of child graphs are included.
     pub(crate) memory_nodes: usize,
-    /// The first node whose memory cannot be read. It may be a node of a child graph.
+    /// The first node whose memory accesses the driver does not report. The node may belong to a
+    /// child graph.
     pub(crate) unreadable: Option<(NodeKind, UnreadableReason)>,
 }
 
@@ -40,10 +43,10 @@ pub(crate) struct Node {
 }
 
 impl Contents {
-    /// Reads the contents of a graph.
+    /// Reads the contents of a graph from the driver.
     pub(crate) fn of(graph: &Graph) -> Result<Self, CudaError> {
         let graph = graph.handle();
-        // SAFETY: the graph is live (1).
+        // SAFETY: the graph is live, because its owner is borrowed.
         let nodes = unsafe { nodes(graph) }?;
         let mut by_handle: Vec<(sys::CUgraphNode, usize)> =
             nodes.iter().copied().zip(0..).collect();
@@ -52,7 +55,7 @@ impl Contents {
             let place = by_handle.binary_search_by_key(&node, |&(handle, _)| handle);
             place.map_or(usize::MAX, |place| by_handle[place].1)
         };
-        // SAFETY: the graph is live (1).
+        // SAFETY: the graph is live, because its owner is borrowed.
         let edges = unsafe { edges(graph) }?.into_iter().map(|edge| OrderEdge {
             from: find(edge.from),
             to: find(edge.to),
@@ -67,14 +70,15 @@ impl Contents {
         Ok(contents)
     }
 
-    /// Returns the kind of a node, by its handle, or `None` if the graph has no such node.
+    /// Returns the kind of the node with this handle, or `None` if the graph does not contain such
+    /// a node.
     pub(crate) fn kind_of(&self, node: u64) -> Option<NodeKind> {
         self.nodes.iter().find(|one| one.handle == node).map(|one| one.kind)
     }
 
-    /// Returns the kind of a node, and records the node's memory if it can be read. The memory of a
-    /// child graph, and of graphs nested in the child graph, is attributed to the node that
-    /// contains the child graph.
+    /// Returns the kind of a node, and records the memory that the node accesses if the driver
+    /// reports it. If the node contains a child graph, all memory that the child graph accesses is
+    /// attributed to this node.
     fn read_node(&mut self, number: usize, node: sys::CUgraphNode) -> Result<NodeKind, CudaError> {
         let kind = self.read_one(number, node)?;
         let mut open = Vec::new();
@@ -82,10 +86,10 @@ impl Contents {
             open.push(node);
         }
         while let Some(outer) = open.pop() {
-            // SAFETY: the node belongs to a borrowed graph (1) or to a graph nested in that, and
-            // contains a graph.
+            // SAFETY: the node belongs to the borrowed graph or to one of its nested graphs, and
+            // the node's kind is `ChildGraph`.
             let child = unsafe { child_graph(outer) }?;
-            // SAFETY: the child graph lives as long as the graph that contains its node.
+            // SAFETY: the child graph stays live as long as the graph that contains its node.
             for node in unsafe { nodes(child) }? {
                 if self.read_one(number, node)? == NodeKind::ChildGraph {
                     open.push(node);
@@ -96,7 +100,7 @@ impl Contents {
     }
 
     fn read_one(&mut self, number: usize, node: sys::CUgraphNode) -> Result<NodeKind, CudaError> {
-        // SAFETY: the node belongs to a borrowed graph (1), or to a graph nested in that.
+        // SAFETY: the node belongs to the borrowed graph or to one of its nested graphs.
         let kind = unsafe { kind_of(node) }?;
         match kind {
             NodeKind::Allocate | NodeKind::Free => self.memory_nodes += 1,
@@ -109,9 +113,10 @@ impl Contents {
     }
 
     fn read_fill(&mut self, number: usize, node: sys::CUgraphNode) -> Result<(), CudaError> {
-        // SAFETY: the struct consists only of integers, for which all zeros is a valid value.
+        // SAFETY: the struct consists only of integers, so a value with all bytes zero is valid.
         let mut fill: sys::CUDA_MEMSET_NODE_PARAMS = unsafe { std::mem::zeroed() };
-        // SAFETY: the node belongs to a borrowed graph (1), and the output variable is valid (3).
+        // SAFETY: the node belongs to the borrowed graph, and `fill` outlives the call that writes
+        // to it.
         let asked = unsafe { sys::cuGraphMemsetNodeGetParams(node, &raw mut fill) };
         answer("cuGraphMemsetNodeGetParams", asked.result())?;
         match node_memory::of_fill(&fill) {
@@ -123,7 +128,8 @@ impl Contents {
 
     fn read_copy(&mut self, number: usize, node: sys::CUgraphNode) -> Result<(), CudaError> {
         let mut place = MaybeUninit::<sys::CUDA_MEMCPY3D>::zeroed();
-        // SAFETY: the node belongs to a borrowed graph (1), and the output variable is valid (3).
+        // SAFETY: the node belongs to the borrowed graph, and `place` outlives the call that writes
+        // to it.
         let asked = unsafe { sys::cuGraphMemcpyNodeGetParams(node, place.as_mut_ptr()) };
         answer("cuGraphMemcpyNodeGetParams", asked.result())?;
         match node_memory::of_copy(&place) {

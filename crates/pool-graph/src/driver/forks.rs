@@ -1,4 +1,4 @@
-//! Checks whether a captured graph is a chain.
+//! A check that determines whether a captured graph is a simple chain of nodes.
 
 use std::collections::BTreeSet;
 
@@ -8,31 +8,32 @@ use pool_driver::error::CudaError;
 use super::graph_reading::{child_graph, edges, kind_of, nodes};
 use super::refusal::NodeKind;
 
-/// Returns `true` if a graph, or a graph nested in one of its nodes, forks. A graph forks if the
-/// order of the calls in its capture is not the order of its nodes. A node of an unreadable kind,
-/// such as a conditional node, counts as a fork.
+/// Returns `true` if the graph or one of its nested graphs forks. A graph forks if its nodes may
+/// run in a different order than the calls of its capture. A node whose memory accesses are
+/// unknown, such as a conditional node, counts as a fork.
 ///
 /// # Safety
 ///
-/// The graph must be neither changed nor destroyed during the call.
+/// No code may change or destroy the graph during this call.
 pub(crate) unsafe fn forks(graph: sys::CUgraph) -> Result<bool, CudaError> {
     let mut open = vec![graph];
     while let Some(graph) = open.pop() {
-        // SAFETY: the caller promises that the outer graph stays unchanged. A nested graph belongs
-        // to the outer graph, so it also stays unchanged.
+        // SAFETY: the caller promises that no code changes or destroys the outer graph. A nested
+        // graph belongs to the outer graph, so the same is true for the nested graph.
         let nodes = unsafe { nodes(graph) }?;
-        // SAFETY: the graph stays unchanged, as in the previous call.
+        // SAFETY: the caller promises that no code changes or destroys the graph during this call.
         if !unsafe { stands_in_one_row(graph, nodes.len()) }? {
             return Ok(true);
         }
         for node in nodes {
-            // SAFETY: the node belongs to that graph.
+            // SAFETY: the node belongs to the graph, which the caller keeps alive during this call.
             let kind = unsafe { kind_of(node) }?;
             if !kind.tells_its_memory() {
                 return Ok(true);
             }
             if kind == NodeKind::ChildGraph {
-                // SAFETY: the node belongs to that graph, and is of the kind `ChildGraph`.
+                // SAFETY: the node belongs to the graph, which the caller keeps alive, and the
+                // node's kind is `ChildGraph`.
                 open.push(unsafe { child_graph(node) }?);
             }
         }
@@ -42,15 +43,15 @@ pub(crate) unsafe fn forks(graph: sys::CUgraph) -> Result<bool, CudaError> {
 
 /// # Safety
 ///
-/// The same as for [`forks`].
+/// No code may change or destroy the graph during this call.
 unsafe fn stands_in_one_row(graph: sys::CUgraph, nodes: usize) -> Result<bool, CudaError> {
-    // SAFETY: the caller promises that the graph stays unchanged.
+    // SAFETY: the caller promises that no code changes or destroys the graph during this call.
     let edges = unsafe { edges(graph) }?;
     let sources: BTreeSet<usize> = edges.iter().map(|edge| edge.from.addr()).collect();
     let targets: BTreeSet<usize> = edges.iter().map(|edge| edge.to.addr()).collect();
-    // A graph without cycles is a chain under three conditions. All edges are full. Each node is
-    // the source of at most one edge and the target of at most one. The number of edges is one less
-    // than the number of nodes.
+    // A graph without cycles is a chain if it satisfies three conditions. All edges are full edges.
+    // Each node is the source of at most one edge and the target of at most one edge. The number of
+    // edges is one less than the number of nodes.
     Ok(edges.iter().all(|edge| edge.full)
         && [sources.len(), targets.len(), nodes.saturating_sub(1)] == [edges.len(); 3])
 }

@@ -1,5 +1,5 @@
-//! The driver's queries of a graph: the capture in progress on a stream, the nodes and edges of a
-//! graph, and child graphs.
+//! Queries to the driver that read the capture in progress on a stream, the nodes and edges of a
+//! graph, and the child graph of a node.
 
 use std::ptr;
 
@@ -10,32 +10,32 @@ use pool_driver::versioned::{CaptureInfo, EdgeData, capture_info, graph_edges};
 
 use super::refusal::NodeKind;
 
-/// A capture in progress.
+/// A capture that is in progress on a stream.
 pub(crate) struct CaptureUnderWay {
-    /// The driver's ID of the capture, unique in the process.
+    /// The driver's ID of the capture, which is unique within the process.
     pub(crate) id: u64,
 }
 
-/// An edge of a graph.
+/// An edge between two nodes of a graph.
 pub(crate) struct NodeEdge {
     pub(crate) from: sys::CUgraphNode,
     pub(crate) to: sys::CUgraphNode,
-    /// `true` if the source completes before the target begins. Programmatic edges do not order
-    /// memory accesses.
+    /// `true` if the target begins only after the source has completed. Programmatic edges do not
+    /// guarantee this, so they do not order memory accesses.
     pub(crate) full: bool,
 }
 
-/// Returns the capture in progress on a stream, or `None` if there is none or it has been
-/// invalidated.
+/// Returns the capture that is in progress on a stream. Returns `None` if the stream is not being
+/// captured or its capture has been invalidated.
 pub(crate) fn capture_under_way(stream: &CudaStream) -> Result<Option<CaptureUnderWay>, CudaError> {
-    // SAFETY: the stream is live while its owner is borrowed.
+    // SAFETY: the stream is live, because its owner is borrowed.
     let info = unsafe { active_capture(stream.cu_stream()) }?;
     Ok(info.map(|info| CaptureUnderWay { id: info.id }))
 }
 
 /// # Safety
 ///
-/// The stream must be live.
+/// The stream must be live during the call.
 unsafe fn active_capture(stream: sys::CUstream) -> Result<Option<CaptureInfo>, CudaError> {
     // SAFETY: the caller promises that the stream is live.
     let info = unsafe { capture_info(stream) }?;
@@ -43,12 +43,12 @@ unsafe fn active_capture(stream: sys::CUstream) -> Result<Option<CaptureInfo>, C
     Ok((info.status == active).then_some(info))
 }
 
-/// Returns the nodes that the next work on a captured stream depends on, or `None` if the stream is
-/// not captured or its capture has been invalidated.
+/// Returns the nodes on which the next work of a captured stream depends. Returns `None` if the
+/// stream is not being captured or its capture has been invalidated.
 ///
 /// # Safety
 ///
-/// The stream must be live. During the call, no other thread may call the driver for the stream or
+/// The stream must be live. During this call, no other thread may pass the stream to the driver or
 /// end its capture.
 pub(crate) unsafe fn frontier(
     stream: sys::CUstream,
@@ -60,9 +60,9 @@ pub(crate) unsafe fn frontier(
     if count == 0 || nodes.is_null() {
         return Ok(Some(Vec::new()));
     }
-    // SAFETY: the driver returned this many handles. They are valid until the next call on this
-    // stream or the end of the capture, and the caller promises that neither happens during this
-    // call.
+    // SAFETY: the driver returned `count` handles. The array stays valid until the next call on
+    // this stream or the end of the capture. The caller promises that neither of them happens
+    // during this call.
     Ok(Some(unsafe { std::slice::from_raw_parts(nodes, count) }.to_vec()))
 }
 
@@ -70,11 +70,11 @@ pub(crate) unsafe fn frontier(
 ///
 /// # Safety
 ///
-/// The graph must not be destroyed during the call.
+/// No code may destroy the graph during this call.
 pub(crate) unsafe fn count_nodes(graph: sys::CUgraph) -> Result<usize, CudaError> {
     let mut count = 0;
-    // SAFETY: the caller promises that the graph is live. `count` outlives the call, and no nodes
-    // are requested.
+    // SAFETY: the caller promises that the graph is live. `count` outlives the call, and a null
+    // pointer requests no nodes.
     let asked = unsafe { sys::cuGraphGetNodes(graph, ptr::null_mut(), &raw mut count) };
     answer("cuGraphGetNodes", asked.result())?;
     Ok(count)
@@ -84,14 +84,14 @@ pub(crate) unsafe fn count_nodes(graph: sys::CUgraph) -> Result<usize, CudaError
 ///
 /// # Safety
 ///
-/// The same as for [`count_nodes`].
+/// No code may destroy the graph during this call.
 pub(crate) unsafe fn nodes(graph: sys::CUgraph) -> Result<Vec<sys::CUgraphNode>, CudaError> {
     // SAFETY: the caller promises that the graph is live.
     let mut count = unsafe { count_nodes(graph) }?;
     let mut nodes = vec![ptr::null_mut(); count];
     if count > 0 {
         let places = nodes.as_mut_ptr();
-        // SAFETY: the caller promises that the graph is live, and the array has that many entries.
+        // SAFETY: the caller promises that the graph is live, and the array has `count` entries.
         let asked = unsafe { sys::cuGraphGetNodes(graph, places, &raw mut count) };
         answer("cuGraphGetNodes", asked.result())?;
     }
@@ -102,24 +102,25 @@ pub(crate) unsafe fn nodes(graph: sys::CUgraph) -> Result<Vec<sys::CUgraphNode>,
 ///
 /// # Safety
 ///
-/// The node must belong to a graph that is not destroyed during the call.
+/// The node must belong to a graph that no code destroys during this call.
 pub(crate) unsafe fn kind_of(node: sys::CUgraphNode) -> Result<NodeKind, CudaError> {
-    // The kind is read as a number, because a driver may know more kinds than the bindings, whose
-    // enum is `repr(u32)`.
+    // The kind is read as a number, because a newer driver may return kinds that the enum in the
+    // bindings does not contain. This enum is `repr(u32)`.
     let mut kind = u32::MAX;
-    // SAFETY: the caller promises that the node is live. `kind` outlives the call, and is as large
-    // as the enum.
+    // SAFETY: the caller promises that the node is live. `kind` outlives the call and has the same
+    // size as the enum.
     let asked = unsafe { sys::cuGraphNodeGetType(node, (&raw mut kind).cast()) };
     answer("cuGraphNodeGetType", asked.result())?;
     Ok(NodeKind::of_driver(kind))
 }
 
-/// Returns the graph in a node. It is the node's own graph, not a copy, and is valid for as long as
-/// the graph that contains the node.
+/// Returns the child graph of a node. The result is the node's own graph and not a copy. The child
+/// graph stays valid as long as the graph that contains the node.
 ///
 /// # Safety
 ///
-/// The same as for [`kind_of`]. The node must also be of the kind [`NodeKind::ChildGraph`].
+/// The node must belong to a graph that no code destroys during this call, and the node's kind must
+/// be [`NodeKind::ChildGraph`].
 pub(crate) unsafe fn child_graph(node: sys::CUgraphNode) -> Result<sys::CUgraph, CudaError> {
     let mut graph = ptr::null_mut();
     // SAFETY: the caller promises that the node is live, and `graph` outlives the call.
@@ -132,11 +133,11 @@ pub(crate) unsafe fn child_graph(node: sys::CUgraphNode) -> Result<sys::CUgraph,
 ///
 /// # Safety
 ///
-/// The same as for [`count_nodes`].
+/// No code may destroy the graph during this call.
 pub(crate) unsafe fn edges(graph: sys::CUgraph) -> Result<Vec<NodeEdge>, CudaError> {
     let (none, no_data) = (ptr::null_mut(), ptr::null_mut());
     let mut count = 0;
-    // SAFETY: the caller promises that the graph is live, and no edges are requested.
+    // SAFETY: the caller promises that the graph is live, and null pointers request no edges.
     unsafe { graph_edges(graph, none, none, no_data, &mut count) }?;
     if count == 0 {
         return Ok(Vec::new());
@@ -144,9 +145,10 @@ pub(crate) unsafe fn edges(graph: sys::CUgraph) -> Result<Vec<NodeEdge>, CudaErr
     let mut from = vec![ptr::null_mut(); count];
     let (mut to, mut data) = (from.clone(), vec![EdgeData::default(); count]);
     let (sources, targets) = (from.as_mut_ptr(), to.as_mut_ptr());
-    // SAFETY: the caller promises that the graph is live, and each array has that many entries.
+    // SAFETY: the caller promises that the graph is live, and each of the three arrays has `count`
+    // entries.
     unsafe { graph_edges(graph, sources, targets, data.as_mut_ptr(), &mut count) }?;
-    // Only edges of kind 0 order memory accesses.
+    // Only edges of type 0 order memory accesses.
     let edges = from.into_iter().zip(to).zip(data).take(count);
     Ok(edges.map(|((from, to), data)| NodeEdge { from, to, full: data.kind == 0 }).collect())
 }

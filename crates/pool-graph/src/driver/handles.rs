@@ -1,14 +1,14 @@
-//! Owners of the driver's handles of a captured graph. Each handle is destroyed once, immediately
-//! or deferred.
+//! Owners of the driver's handles for a captured graph. Each handle is destroyed exactly once,
+//! either immediately or later by a deferred free.
 //!
-//! The proofs rely on three facts:
+//! The safety proofs rely on three facts:
 //!
-//! 1. **A handle is live** from its creation until its owner here is dropped, and no other code has
-//!    the handle. The only exposed handle is that of an unverified capture. Only tests have one,
-//!    and it is never instantiated.
-//! 2. **The context lives** as long as its `Arc`, which every owner holds. It is bound before each
-//!    call that needs it.
-//! 3. **Output variables outlive the call** that writes to them.
+//! - **A handle is live** from its creation until its owner is dropped, and no other code has
+//!   access to the handle. Only unverified captures expose the handle of their graph, which is
+//!   never instantiated. Unverified captures are used only by tests.
+//! - **The context is live** as long as its `Arc`, and every owner holds a clone of this `Arc`. The
+//!   context is bound before each call that requires it.
+//! - **Output variables outlive the call** that writes to them.
 
 use std::ptr;
 use std::sync::Arc;
@@ -23,17 +23,17 @@ use pool_driver::leftovers::{LeftoverKind, Place, ResourceOwner};
 
 use super::refusal::{NodeKind, UpdateReason, UpdateRefusal};
 
-/// A graph, from which an executable graph is instantiated.
+/// The owner of a graph from which an executable graph can be instantiated.
 #[derive(Debug)]
 pub(crate) struct Graph(ResourceOwner<ContextHandle<GraphKind>>);
 
-/// An entry in the queue of deferred frees, reserved for a future graph.
+/// An entry in the queue of deferred frees that is reserved for a graph.
 pub(crate) type GraphPlace = Place<ContextHandle<GraphKind>>;
 
 pub(crate) enum GraphKind {}
 
-// SAFETY: the driver's calls on a graph may be made from any thread, one at a time. `&mut` and the
-// lack of `Sync` ensure that calls do not overlap.
+// SAFETY: calls on a graph may be made from any thread, but not concurrently. `&mut` receivers and
+// the missing `Sync` implementation ensure that such calls never overlap.
 unsafe impl HandleKind for GraphKind {
     type Handle = sys::CUgraph;
 
@@ -44,14 +44,14 @@ unsafe impl HandleKind for GraphKind {
     }
 
     unsafe fn destroy(graph: sys::CUgraph) -> Result<(), CudaError> {
-        // SAFETY: the caller promises that the handle is live and that this is its last use.
+        // SAFETY: the caller promises that the handle is live and is never used after this call.
         let destroyed = with_relaxed_capture_mode(|| unsafe { sys::cuGraphDestroy(graph) });
         answer("cuGraphDestroy", destroyed.result())
     }
 }
 
-/// Checks that no session of the process is capturing. Destroying a graph or an executable graph
-/// may invalidate a capture on any thread.
+/// Checks that no session of the process is capturing. During a capture, destroying a graph could
+/// invalidate the capture, even on another thread.
 fn check_no_capture() -> Result<(), CudaError> {
     match is_capture_under_way() {
         true => Err(CudaError::Capturing { operation: "destroy a graph" }),
@@ -60,40 +60,45 @@ fn check_no_capture() -> Result<(), CudaError> {
 }
 
 impl Graph {
-    /// Takes ownership of a graph of the driver. Returns `None` if the handle is 0.
+    /// Takes ownership of a graph that the driver has created. Returns `None` if the handle is
+    /// null.
     ///
     /// # Safety
     ///
-    /// The handle must be 0, or the handle of a graph in this context that has no other owner.
+    /// The handle must be null, or the handle of a graph that was created in this context and has
+    /// no other owner.
     pub(crate) unsafe fn new(
         handle: sys::CUgraph,
         context: &Arc<CudaContext>,
         place: GraphPlace,
     ) -> Option<Self> {
-        // SAFETY: the caller promises that the handle belongs to a graph in this context without
-        // another owner.
+        // SAFETY: the caller promises that the graph was created in this context and has no other
+        // owner.
         let own = || place.own(unsafe { ContextHandle::new(handle, context) });
         (!handle.is_null()).then(|| Self(own()))
     }
 
-    /// Returns the handle, for reading the graph and for tests that change an unverified graph.
+    /// Returns the handle of the graph. The crate uses the handle to read the graph, and tests use
+    /// it to modify an unverified graph.
     pub(crate) fn handle(&self) -> sys::CUgraph {
         self.0.get()
     }
 
-    /// Instantiates the graph.
+    /// Instantiates the graph as an executable graph.
     pub(crate) fn instantiate(&self) -> Result<Executable, CudaError> {
         let (place, mut handle) = (Place::new()?, ptr::null_mut());
-        // SAFETY: the graph is live (1), and the output variable is valid (3).
+        // SAFETY: the graph is live, because its owner is borrowed, and `handle` outlives the call
+        // that writes to it.
         let made = unsafe { sys::cuGraphInstantiateWithFlags(&raw mut handle, self.handle(), 0) };
         answer("cuGraphInstantiate", made.result())?;
-        // SAFETY: the executable graph has just been created, in the graph's context.
+        // SAFETY: the executable graph has just been created in the graph's context and has no
+        // other owner.
         Ok(Executable(place.own(unsafe { ContextHandle::new(handle, self.0.context()) })))
     }
 }
 
-/// `CUgraphExecUpdateResultInfo` with the result as a number, because a driver may know more
-/// results than the bindings, whose enum is `repr(u32)`.
+/// The struct `CUgraphExecUpdateResultInfo`, with the result as a number. A newer driver may return
+/// results that the enum in the bindings does not contain. This enum is `repr(u32)`.
 #[repr(C)]
 struct UpdateResultInfo {
     result: u32,
@@ -101,14 +106,14 @@ struct UpdateResultInfo {
     _from: sys::CUgraphNode,
 }
 
-/// An executable graph, which is never exposed.
+/// The owner of an executable graph, whose handle is never exposed.
 #[derive(Debug)]
 pub(crate) struct Executable(ResourceOwner<ContextHandle<ExecutableKind>>);
 
 enum ExecutableKind {}
 
-// SAFETY: the driver's calls on an executable graph may be made from any thread, one at a time.
-// `&mut` and the lack of `Sync` ensure that calls do not overlap.
+// SAFETY: calls on an executable graph may be made from any thread, but not concurrently. `&mut`
+// receivers and the missing `Sync` implementation ensure that such calls never overlap.
 unsafe impl HandleKind for ExecutableKind {
     type Handle = sys::CUgraphExec;
 
@@ -119,7 +124,7 @@ unsafe impl HandleKind for ExecutableKind {
     }
 
     unsafe fn destroy(executable: sys::CUgraphExec) -> Result<(), CudaError> {
-        // SAFETY: the caller promises that the handle is live and that this is its last use.
+        // SAFETY: the caller promises that the handle is live and is never used after this call.
         let destroyed =
             with_relaxed_capture_mode(|| unsafe { sys::cuGraphExecDestroy(executable) });
         answer("cuGraphExecDestroy", destroyed.result())
@@ -127,34 +132,36 @@ unsafe impl HandleKind for ExecutableKind {
 }
 
 impl Executable {
-    /// Enqueues a run. The context must be bound.
+    /// Launches the executable graph on a stream. The caller must have bound the context.
     pub(crate) fn launch(&mut self, stream: &CudaStream) -> Result<(), CudaError> {
-        // SAFETY: the executable graph is live (1). The stream is live while its owner is borrowed.
+        // SAFETY: the executable graph and the stream are live, because their owners are borrowed.
         let launched = unsafe { sys::cuGraphLaunch(self.0.get(), stream.cu_stream()) };
         answer("cuGraphLaunch", launched.result())
     }
 
-    /// Uploads the launch data to the device. The context must be bound.
+    /// Uploads the executable graph's launch data to the device. The caller must have bound the
+    /// context.
     pub(crate) fn upload(&mut self, stream: &CudaStream) -> Result<(), CudaError> {
-        // SAFETY: the executable graph is live (1). The stream is live while its owner is borrowed.
+        // SAFETY: the executable graph and the stream are live, because their owners are borrowed.
         let uploaded = unsafe { sys::cuGraphUpload(self.0.get(), stream.cu_stream()) };
         answer("cuGraphUpload", uploaded.result())
     }
 
-    /// Takes over the parameters of another graph's nodes. The context must be bound. `kind_of`
-    /// returns the kind of a node in that graph.
+    /// Replaces the parameters of this graph's nodes with those of `graph`. The caller must have
+    /// bound the context. The closure `kind_of` returns the kind of a node in `graph`.
     ///
     /// "Updates take effect the next time the graph is launched, so they do not impact previous graph
     /// launches, even if they are running at the time of the update" (CUDA Programming Guide, "Updating
     /// Instantiated Graphs"). With `CUDA_ERROR_GRAPH_EXEC_UPDATE_FAILURE` "the graph update was not
     /// performed" (driver API, `cuGraphExecUpdate`).
     ///
-    /// The inner error is the driver's refusal. The update was then not performed.
+    /// The inner error is a refusal by the driver. If the driver refuses an update, the executable
+    /// graph is unchanged.
     ///
     /// # Errors
     ///
-    /// For any other error, CUDA does not document the outcome, so the memory of both graphs must
-    /// be kept.
+    /// For all other errors, CUDA does not document the outcome of the update. The caller must
+    /// therefore keep the memory of both graphs.
     pub(crate) fn update(
         &mut self,
         graph: &Graph,
@@ -163,14 +170,15 @@ impl Executable {
         let mut told =
             UpdateResultInfo { result: 0, node: ptr::null_mut(), _from: ptr::null_mut() };
         let place = (&raw mut told).cast();
-        // SAFETY: both graphs are live (1). The output variable is valid and has the layout of the
-        // call's result (3).
+        // SAFETY: both graphs are live, because their owners are borrowed. `told` outlives the call
+        // that writes to it, and has the layout that the call expects.
         let updated = unsafe { sys::cuGraphExecUpdate_v2(self.0.get(), graph.handle(), place) };
         if updated != sys::CUresult::CUDA_ERROR_GRAPH_EXEC_UPDATE_FAILURE {
             return answer("cuGraphExecUpdate", updated.result()).map(Ok);
         }
         let (reason, node) = (UpdateReason::of_driver(told.result), told.node.addr() as u64);
-        // The handle is only compared, because the driver may return a node of its own.
+        // The handle is only compared with other handles, because the driver may return a handle
+        // that belongs to no node of `graph`.
         Ok(Err(UpdateRefusal { reason, node: kind_of(node) }))
     }
 }

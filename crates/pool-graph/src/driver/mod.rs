@@ -1,16 +1,18 @@
-//! The calls of the CUDA driver on graphs: captures of streams, handles of graphs, queries of a
-//! graph, and refusals. All other calls are in `pool-driver`. Its module `gone` defines when the
-//! failure of a call that orders work may be ignored. The error code of that call is never a
-//! sufficient reason.
+//! The calls of the CUDA driver that capture streams, read graphs, and manage the handles of
+//! graphs. All other driver calls are in `pool-driver`. The module `gone` of `pool-driver` defines
+//! when the failure of a call that orders work may be ignored. The error code of the failed call
+//! alone never justifies ignoring it.
 //!
-//! The proofs of this module rely on three facts:
+//! The safety proofs of this module rely on three facts:
 //!
-//! 1. **Streams live** while the `Arc`, or the `Origin` of a capture, that owns them is borrowed.
-//!    Their context is the current context of the thread, because the session binds it before it
-//!    begins. None of them is a default stream, which cannot take part in a capture. Their handles
-//!    therefore mean the same in every context.
-//! 2. **Output variables outlive the call** that writes to them, because they are locals.
-//! 3. **Nodes and graphs** are handles from the driver, which are used only while the graph lives.
+//! - **Streams are live** while the `Arc` or the `Origin` that owns them is borrowed. The stream's
+//!   context is current on the calling thread, because a session binds the context before the
+//!   capture begins. No captured stream is a default stream, because a default stream cannot take
+//!   part in a capture. The handle of a captured stream therefore identifies the same stream in
+//!   every context.
+//! - **Output variables outlive the call** that writes to them, because they are local variables.
+//! - **Handles of nodes and graphs** come from the driver, and are used only while the graph
+//!   exists.
 
 mod contents;
 mod forks;

@@ -1,8 +1,9 @@
-//! The memory that a fill or a copy in a graph uses, as the range from the first byte to the last.
+//! The memory that a fill or a copy in a graph accesses, described as the range from the first
+//! accessed byte to the last.
 //!
-//! The driver API defines the addresses ("cuMemcpy3D"): row `y` of plane `z` begins at
-//! `base + (z * height + y) * pitch + x`. The bytes between two rows count as used. Every number
-//! comes from the graph, so every sum is checked for overflow.
+//! The driver API defines the addresses ("cuMemcpy3D"): row `y` of plane `z` begins at `base + (z *
+//! height + y) * pitch + x`. The bytes between two rows are treated as accessed. All numbers come
+//! from the graph, so every sum is checked for overflow.
 
 use std::ffi::c_void;
 use std::fmt;
@@ -10,20 +11,21 @@ use std::mem::MaybeUninit;
 
 use pool_driver::cudarc::driver::sys;
 
-/// The reason why the memory of a node cannot be read from the graph.
+/// The reason why the memory accesses of a node cannot be read from the graph.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum UnreadableReason {
-    /// The driver API does not report the memory of a node of this kind, or this crate does not
-    /// know the kind.
+    /// The driver API does not report the memory that nodes of this kind access, or the kind is
+    /// unknown to this crate.
     Kind,
-    /// The copy reads or writes a CUDA array, which has no address.
+    /// The copy reads or writes a CUDA array. A CUDA array does not have an address.
     Array,
-    /// The memory is of a `CUmemorytype` that this crate does not know.
+    /// The node accesses memory of a `CUmemorytype` that is unknown to this crate.
     MemoryType(u32),
-    /// There are several rows without a pitch, or several planes without a height.
+    /// The node accesses several rows but has a pitch of 0, or it accesses several planes but has a
+    /// height of 0.
     Pitch,
-    /// The addresses do not fit in 64 bits.
+    /// The addresses of the node exceed 64 bits.
     Overflow,
 }
 
@@ -39,7 +41,7 @@ impl fmt::Display for UnreadableReason {
     }
 }
 
-/// The memory of a node.
+/// The memory that a node accesses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct NamedMemory {
     pub(super) is_host: bool,
@@ -47,31 +49,31 @@ pub(super) struct NamedMemory {
     pub(super) bytes: u64,
 }
 
-/// A box of rows in memory that is laid out with a pitch and a height.
+/// A three-dimensional box of bytes, in memory that has a pitch and a height.
 #[derive(Clone, Copy, Debug)]
 struct RowBox {
     base: u64,
-    /// The start of the box, in bytes, rows and planes.
+    /// The offset of the box in bytes, rows and planes.
     begin: [u64; 3],
-    /// The bytes of a row, the number of rows, and the number of planes.
+    /// The size of the box in bytes per row, rows per plane, and planes.
     size: [u64; 3],
     pitch: u64,
     height: u64,
 }
 
-/// One side of a copy, the source or the target, in the driver's form.
+/// The source or the target of a copy, as the driver describes it.
 struct End {
     kind: u32,
     host: *const c_void,
     device: u64,
-    /// The start of the box, in bytes, rows and planes.
+    /// The offset of the box in bytes, rows and planes.
     begin: [usize; 3],
     pitch: usize,
     height: usize,
 }
 
-/// Returns the memory that a fill writes (driver API, `CUDA_MEMSET_NODE_PARAMS`: "Pitch of
-/// destination device pointer. Unused if height is 1").
+/// Returns the memory that a fill writes. According to the driver API, `CUDA_MEMSET_NODE_PARAMS`
+/// contains the "pitch of destination device pointer", which is unused if the height is 1.
 pub(super) fn of_fill(
     fill: &sys::CUDA_MEMSET_NODE_PARAMS,
 ) -> Result<NamedMemory, UnreadableReason> {
@@ -86,24 +88,26 @@ pub(super) fn of_fill(
     rows.hull(false)
 }
 
-/// Returns the memory that a copy reads, and the memory that it writes.
+/// Returns the memory that a copy reads and the memory that it writes, in this order.
 ///
-/// The memory types are read as numbers, because a driver may know more types than the bindings,
-/// whose enum is `repr(u32)`.
+/// The memory types are read as numbers, because a newer driver may return types that the enum in
+/// the bindings does not contain. This enum is `repr(u32)`.
 pub(super) fn of_copy(
     place: &MaybeUninit<sys::CUDA_MEMCPY3D>,
 ) -> Result<[NamedMemory; 2], UnreadableReason> {
     let copy = place.as_ptr();
-    // SAFETY: the field is in bounds of `place`. This creates no reference and reads nothing.
+    // SAFETY: the field lies within `place`. The expression creates no reference and reads no
+    // memory.
     let source = unsafe { &raw const (*copy).srcMemoryType };
-    // SAFETY: the field is in bounds of `place`. This creates no reference and reads nothing.
+    // SAFETY: the field lies within `place`. The expression creates no reference and reads no
+    // memory.
     let target = unsafe { &raw const (*copy).dstMemoryType };
-    // SAFETY: `place` was zeroed before the driver wrote to it, so both fields are initialized, and
-    // a `u32` has the size of the enum.
+    // SAFETY: `place` was zeroed before the driver wrote to it, so both fields are initialized. A
+    // `u32` has the same size as the enum.
     let kinds = [source, target].map(|kind| unsafe { kind.cast::<u32>().read() });
     kinds.into_iter().try_for_each(check_type)?;
-    // SAFETY: both types are values of their enum, and every other field is an integer or a raw
-    // pointer.
+    // SAFETY: both memory types are valid values of their enum. Every other field is an integer or
+    // a raw pointer.
     let copy = unsafe { place.assume_init_ref() };
     let size = [copy.WidthInBytes, copy.Height.max(1), copy.Depth.max(1)].map(|size| size as u64);
     let read = End {
@@ -125,12 +129,12 @@ pub(super) fn of_copy(
     Ok([read.memory(size)?, written.memory(size)?])
 }
 
-/// `CU_MEMORYTYPE_HOST`.
+/// The value of `CU_MEMORYTYPE_HOST`.
 const HOST: u32 = 1;
 
-/// Checks that memory of a `CUmemorytype` has addresses. It must be host memory, device memory or
-/// unified memory. Unified memory may be on either side, and its address is in `srcDevice` or
-/// `dstDevice`.
+/// Checks that memory of a `CUmemorytype` has addresses. Host memory, device memory and unified
+/// memory have addresses, but CUDA arrays do not. Unified memory may be the source or the target of
+/// a copy, and its address is in `srcDevice` or `dstDevice`.
 fn check_type(kind: u32) -> Result<(), UnreadableReason> {
     match kind {
         HOST | 2 | 4 => Ok(()),
@@ -140,8 +144,8 @@ fn check_type(kind: u32) -> Result<(), UnreadableReason> {
 }
 
 impl End {
-    /// Returns the memory of a copy of this size, given as the bytes of a row, the number of rows,
-    /// and the number of planes.
+    /// Returns the memory that this side of a copy accesses. `size` contains the bytes per row, the
+    /// rows per plane, and the planes.
     fn memory(self, size: [u64; 3]) -> Result<NamedMemory, UnreadableReason> {
         let is_host = self.kind == HOST;
         let rows = RowBox {
@@ -156,7 +160,7 @@ impl End {
 }
 
 impl RowBox {
-    /// Returns the range from the first byte of the box to the last.
+    /// Returns the range from the first byte of the box to its last byte.
     fn hull(self, is_host: bool) -> Result<NamedMemory, UnreadableReason> {
         let [_, y, z] = self.begin;
         let [_, rows, planes] = self.size;
@@ -193,7 +197,8 @@ mod tests {
 
     use super::{NamedMemory, UnreadableReason, of_copy, of_fill};
 
-    /// Returns a copy of two planes with two rows of eight bytes each, from the host to a device.
+    /// Returns a copy from host to device memory that consists of two planes with two rows of eight
+    /// bytes each.
     fn copy() -> sys::CUDA_MEMCPY3D {
         sys::CUDA_MEMCPY3D {
             srcXInBytes: 1,
@@ -224,7 +229,8 @@ mod tests {
         }
     }
 
-    /// Checks the same copy after changing one field.
+    /// Changes a field of the copy that `copy` returns, and checks whether the changed copy can be
+    /// read.
     fn changed(change: impl FnOnce(&mut sys::CUDA_MEMCPY3D)) -> Result<(), UnreadableReason> {
         let mut copy = copy();
         change(&mut copy);
@@ -253,9 +259,10 @@ mod tests {
         let unified = MemoryType::CU_MEMORYTYPE_UNIFIED;
         assert_eq!(changed(|copy| copy.dstMemoryType = unified), Ok(()));
         let mut place = MaybeUninit::new(copy());
-        // SAFETY: the field is in bounds of `place`, and no reference is created.
+        // SAFETY: the field lies within `place`, and the expression creates no reference.
         let kind = unsafe { &raw mut (*place.as_mut_ptr()).dstMemoryType };
-        // SAFETY: the pointer is to a field of `place`, and the number has the size of that field.
+        // SAFETY: the pointer refers to a field of `place`, and a `u32` has the same size as this
+        // field.
         unsafe { kind.cast::<u32>().write(9) };
         assert_eq!(of_copy(&place), Err(UnreadableReason::MemoryType(9)));
     }

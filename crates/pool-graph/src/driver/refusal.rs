@@ -1,14 +1,14 @@
-//! The reasons why an executable graph refuses an update.
+//! The reasons why the driver refuses to update an executable graph.
 
 use std::fmt;
 
 use thiserror::Error;
 
-/// The driver's report of an update that it did not perform. The graph is unchanged.
+/// The driver's refusal of an update. The executable graph is unchanged.
 ///
-/// An update may change the parameters of a graph's nodes: the parameters, sizes and functions of
-/// kernels, and the addresses and values of copies and fills. The number of nodes, their kinds and
-/// their dependencies must stay the same.
+/// An update may change the parameters, grid sizes and functions of kernels, and the addresses and
+/// values of copies and fills. The number of nodes, their kinds and their dependencies must stay
+/// the same.
 #[derive(Clone, Copy, Debug, Error, PartialEq, Eq, Hash)]
 #[error(
     "the graph cannot be updated and is as before: {}{}. Capture another graph for other work",
@@ -19,63 +19,65 @@ use thiserror::Error;
 pub struct UpdateRefusal {
     /// The reason why the driver did not perform the update.
     pub reason: UpdateReason,
-    /// The kind of the node in the new graph, if the reason concerns a node.
+    /// The kind of the node that caused the refusal, if the reason concerns a single node of the
+    /// new graph.
     pub node: Option<NodeKind>,
 }
 
-/// A `CUgraphExecUpdateResult` other than success.
+/// A value of `CUgraphExecUpdateResult` that reports a failure.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum UpdateReason {
-    /// The number of nodes or their dependencies differ.
+    /// The number of nodes has changed, or the dependencies between them.
     TopologyChanged,
-    /// A node is of a different kind.
+    /// A node has a different kind than before.
     NodeTypeChanged,
-    /// The function of a kernel differs in a way that an update cannot change.
+    /// A kernel node has a different function, and an update cannot replace the old function with
+    /// it.
     FunctionChanged,
-    /// Parameters differ that must stay the same.
+    /// A parameter has changed that must stay the same.
     ParametersChanged,
-    /// Attributes differ that must stay the same.
+    /// An attribute has changed that must stay the same.
     AttributesChanged,
-    /// A node cannot be updated because of its kind or its configuration.
+    /// The kind or the configuration of a node does not support updates.
     NotSupported,
-    /// A reason that this crate does not know, with the driver's number for it.
+    /// The driver's number for a reason that is unknown to this crate.
     Other(u32),
 }
 
-/// The kind of a node in a graph.
+/// The kind of a node in a CUDA graph.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum NodeKind {
-    /// Launches a kernel.
+    /// The node launches a kernel.
     Kernel,
-    /// Copies memory.
+    /// The node copies memory.
     Copy,
-    /// Fills memory.
+    /// The node fills memory.
     Fill,
-    /// Calls a host function.
+    /// The node calls a host function.
     Host,
-    /// Runs another graph.
+    /// The node runs a child graph.
     ChildGraph,
-    /// Does nothing.
+    /// The node does nothing.
     Empty,
-    /// Waits for an external event.
+    /// The node waits for an external event.
     Wait,
-    /// Records an external event.
+    /// The node records an external event.
     Record,
-    /// Allocates memory.
+    /// The node allocates memory.
     Allocate,
-    /// Frees memory.
+    /// The node frees memory.
     Free,
-    /// Runs child graphs depending on a condition.
+    /// The node runs child graphs depending on a condition.
     Conditional,
-    /// Signals semaphores of another API.
+    /// The node signals semaphores of another API.
     ExternalSignal,
-    /// Waits for semaphores of another API.
+    /// The node waits for semaphores of another API.
     ExternalWait,
-    /// Writes words of memory or waits for their values.
+    /// The node writes words of memory, or waits until they have certain values.
     BatchMemoryOperations,
-    /// Another kind: the number of a `CUgraphNodeType` that this crate does not know.
+    /// The number of a `CUgraphNodeType` that is unknown to this crate.
     Other(u32),
 }
 
@@ -114,9 +116,9 @@ impl NodeKind {
         }
     }
 
-    /// Returns `true` if the driver reports the memory of a node of this kind, or if the caller of
-    /// [`enqueue`](crate::Capture::enqueue) has promised it. `docs/graphs.md` contains a table of
-    /// the kinds.
+    /// Returns `true` if the memory accesses of a node of this kind are known. Either the driver
+    /// reports them, or the caller of [`enqueue`](crate::Capture::enqueue) has promised them.
+    /// `docs/graphs.md` contains a table of all kinds.
     pub(super) fn tells_its_memory(self) -> bool {
         !matches!(
             self,
@@ -129,7 +131,7 @@ impl NodeKind {
     }
 }
 
-/// Prints the text of an [`UpdateReason`] in a refusal.
+/// Prints the reason of an update refusal as text.
 struct ReasonText(UpdateReason);
 
 impl fmt::Display for ReasonText {
@@ -148,7 +150,7 @@ impl fmt::Display for ReasonText {
     }
 }
 
-/// Prints the node of a refusal after the reason, if there is a node.
+/// Prints the kind of the node that caused the refusal, if there is one.
 struct AtNode(Option<NodeKind>);
 
 impl fmt::Display for AtNode {
@@ -161,7 +163,8 @@ impl fmt::Display for AtNode {
 mod tests {
     use super::{NodeKind, UpdateReason, UpdateRefusal};
 
-    /// Every `CUgraphNodeType` up to CUDA 13 has a name. A later type is reported by its number.
+    /// Checks that every `CUgraphNodeType` up to CUDA 13 has a name, and that newer types are
+    /// reported by their number.
     #[test]
     fn every_kind_of_node_is_known_or_refused_by_its_number() {
         let unread = [8, 9, 12, 13];

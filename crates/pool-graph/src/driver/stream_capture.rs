@@ -1,7 +1,8 @@
-//! A capture in progress. It can be begun, queried for the last nodes of its streams, and ended. A
-//! capture that is dropped is discarded.
+//! A capture in progress. The methods of [`StreamCapture`] begin the capture, observe the last
+//! nodes of its streams, and end the capture. If a `StreamCapture` is dropped, its capture is
+//! discarded.
 //!
-//! The proofs rely on the facts listed in [the parent module](super).
+//! The safety proofs rely on the facts that [the parent module](super) lists.
 
 use std::ptr;
 use std::sync::{Arc, Weak};
@@ -21,15 +22,16 @@ use result::stream::StreamKind;
 use super::graph_reading::{self, capture_under_way};
 use super::handles::{Graph, GraphPlace};
 
-/// The calls of other threads that invalidate a capture.
+/// The rules that determine which driver calls invalidate a capture.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum CaptureMode {
-    /// Unsafe calls on any thread are refused, and invalidate the capture.
+    /// The driver refuses unsafe calls on all threads, and such a call invalidates the capture.
     Global,
-    /// Only unsafe calls on the capturing thread are refused, and invalidate the capture.
+    /// The driver refuses unsafe calls on the capturing thread, and such a call invalidates the
+    /// capture. Calls on other threads are not affected.
     #[default]
     ThreadLocal,
-    /// No calls are refused, and no call invalidates the capture.
+    /// The driver refuses no calls, and no call invalidates the capture.
     Relaxed,
 }
 
@@ -43,40 +45,40 @@ impl CaptureMode {
     }
 }
 
-/// The stream on which a capture begins. No other code has its handle, and a capture must end on
-/// the stream on which it began. No other code can therefore end the capture and receive its graph.
-/// Trying to end the capture on one of its other streams fails with
-/// `CUDA_ERROR_STREAM_CAPTURE_UNMATCHED` ("the capture was not initiated in this stream", driver
-/// API), and invalidates the capture.
+/// The stream on which a capture begins. CUDA requires that a capture ends on the stream on which
+/// it began, and no other code has this stream's handle. No other code can therefore end the
+/// capture and receive its graph. An attempt to end the capture on another of its streams fails
+/// with `CUDA_ERROR_STREAM_CAPTURE_UNMATCHED` ("the capture was not initiated in this stream",
+/// driver API) and invalidates the capture.
 #[derive(Debug)]
 struct Origin(ResourceOwner<ContextHandle<OriginKind>>);
 
-// SAFETY: the driver's calls on a stream may be made from any thread, and the value itself never
+// SAFETY: calls on a stream may be made from any thread, and the handle in this value never
 // changes.
 unsafe impl Sync for Origin {}
 
 enum OriginKind {}
 
-// SAFETY: the driver's calls on a stream may be made from any thread.
+// SAFETY: calls on a stream may be made from any thread.
 unsafe impl HandleKind for OriginKind {
     type Handle = sys::CUstream;
 
     const KIND: LeftoverKind = LeftoverKind::Stream;
 
     unsafe fn destroy(stream: sys::CUstream) -> Result<(), CudaError> {
-        // SAFETY: the caller promises that the stream is live and that this is its last use.
+        // SAFETY: the caller promises that the stream is live and is never used after this call.
         let destroyed = with_relaxed_capture_mode(|| unsafe { result::stream::destroy(stream) });
         answer("cuStreamDestroy", destroyed)
     }
 }
 
 impl Origin {
-    /// Creates a stream in a context, which must be bound.
+    /// Creates a stream in a context. The caller must have bound this context.
     fn new(context: &Arc<CudaContext>) -> Result<Self, CudaError> {
         let place = Place::new()?;
         let made = with_relaxed_capture_mode(|| result::stream::create(StreamKind::NonBlocking));
         let stream = answer("cuStreamCreate", made)?;
-        // SAFETY: the stream has just been created in this context.
+        // SAFETY: the stream has just been created in this context and has no other owner.
         Ok(Self(place.own(unsafe { ContextHandle::new(stream, context) })))
     }
 
@@ -84,48 +86,51 @@ impl Origin {
         self.0.get()
     }
 
-    /// Removes the origin's dependencies again.
+    /// Removes all dependencies from the origin, so that later work on the origin depends on no
+    /// node.
     fn let_go(&self) -> Result<(), CudaError> {
-        // SAFETY: the stream is live (1).
+        // SAFETY: the stream is live, because its owner is borrowed.
         unsafe { set_behind_nothing(self.stream()) }
     }
 
-    /// Returns `true` if the capture may still be in progress, or if the driver returns an error.
+    /// Returns `true` if the capture may still be in progress. If the driver returns an error, the
+    /// result is also `true`.
     fn may_be_captured(&self) -> bool {
-        // SAFETY: the stream is live (1).
+        // SAFETY: the stream is live, because its owner is borrowed.
         let status = unsafe { result::stream::is_capturing(self.stream()) };
         status != Ok(sys::CUstreamCaptureStatus::CU_STREAM_CAPTURE_STATUS_NONE)
     }
 
-    /// Ends the capture. If there is a graph, it takes the reserved entry in the queue of deferred
-    /// frees.
+    /// Ends the capture. If the driver returns a graph, the graph's owner receives the reserved
+    /// entry in the queue of deferred frees.
     fn ask_to_end(&self, place: &mut Option<GraphPlace>) -> Result<Option<Graph>, CudaError> {
         let mut graph = ptr::null_mut();
-        // SAFETY: the stream is live (1), and the output variable is valid (2).
+        // SAFETY: the stream is live, because its owner is borrowed, and `graph` outlives the call
+        // that writes to it.
         let ended = unsafe { sys::cuStreamEndCapture(self.stream(), &raw mut graph) };
         answer("cuStreamEndCapture", ended.result())?;
         let Some(place) = place.take() else { return Ok(None) };
-        // SAFETY: the driver has just returned the graph, and no other code has its handle.
+        // SAFETY: the driver has just returned the graph, and no other code has the graph's handle.
         Ok(unsafe { Graph::new(graph, self.0.context(), place) })
     }
 }
 
-/// A capture in progress, in which a stream takes part from the beginning. Dropping this value
-/// discards the capture, and the stream is then no longer captured.
+/// A capture in progress. The given stream takes part in the capture from the beginning. If this
+/// value is dropped, the capture is discarded, and the stream is no longer captured.
 pub(crate) struct StreamCapture {
     origin: Arc<Origin>,
     stream: Arc<CudaStream>,
     event: Arc<Event>,
     id: u64,
-    /// The entry in the queue of deferred frees that is reserved for the graph. `None` once the
+    /// The entry in the queue of deferred frees that is reserved for the graph, or `None` if the
     /// capture has ended with a graph.
     place: Option<GraphPlace>,
     ended: bool,
 }
 
 impl StreamCapture {
-    /// Begins a capture of a stream, whose context must be bound. Returns `None` if another thread
-    /// has already invalidated the capture.
+    /// Begins a capture in which `stream` takes part. The caller must have bound the stream's
+    /// context. Returns `None` if another thread has already invalidated the capture.
     pub(crate) fn begin(
         stream: &Arc<CudaStream>,
         mode: CaptureMode,
@@ -133,31 +138,31 @@ impl StreamCapture {
     ) -> Result<Option<Self>, CudaError> {
         let place = Some(GraphPlace::new()?);
         let origin = Origin::new(stream.context())?;
-        // SAFETY: the stream is live (1).
+        // SAFETY: the origin's stream is live, because its owner is borrowed.
         let begun = unsafe { sys::cuStreamBeginCapture_v2(origin.stream(), mode.of_driver()) };
         answer("cuStreamBeginCapture", begun.result())?;
         let (stream, event) = (Arc::clone(stream), Arc::clone(event));
-        // From here on, dropping the value ends the capture.
+        // From here on, dropping `under_way` ends the capture.
         let origin = Arc::new(origin);
         let mut under_way = Self { origin, stream, event, id: 0, place, ended: false };
-        // SAFETY: both streams are live (1).
+        // SAFETY: both streams are live, because their owners are borrowed.
         unsafe { under_way.event.order_handles(under_way.cu_stream(), under_way.origin.stream()) }?;
         let Some(capture) = capture_under_way(&under_way.stream)? else { return Ok(None) };
         under_way.id = capture.id;
         Ok(Some(under_way))
     }
 
-    /// Returns an observer of the streams' last nodes, which works while the capture is in
-    /// progress.
+    /// Returns an observer that reads the last nodes of the capture's streams while the capture is
+    /// in progress.
     pub(crate) fn observer(&self) -> CaptureObserver {
         let (origin, event) = (Arc::downgrade(&self.origin), Arc::clone(&self.event));
         CaptureObserver { origin, event, capture: self.id }
     }
 
     /// Ends the capture after the current work of its stream. Returns `None` if the capture was
-    /// invalidated without an error.
+    /// invalidated but the driver reported no error.
     pub(crate) fn end(mut self) -> Result<Option<Graph>, CudaError> {
-        // SAFETY: both streams are live (1).
+        // SAFETY: both streams are live, because their owners are borrowed.
         unsafe { self.event.order_handles(self.origin.stream(), self.cu_stream()) }?;
         self.end_once()
     }
@@ -169,8 +174,8 @@ impl StreamCapture {
     fn end_once(&mut self) -> Result<Option<Graph>, CudaError> {
         self.ended = true;
         let ended = self.origin.ask_to_end(&mut self.place);
-        // After any error, the streams must not stay captured. If there is a graph, it is
-        // destroyed.
+        // If ending the capture failed, the streams may still be captured, so the capture is ended
+        // a second time. A graph that this second call returns is destroyed.
         if ended.is_err() && self.origin.may_be_captured() {
             drop(self.origin.ask_to_end(&mut self.place));
         }
@@ -181,9 +186,9 @@ impl StreamCapture {
     }
 }
 
-/// Removes the error that a cudarc destructor has stored in the context, if a capture caused that
-/// error. Otherwise the next call of cudarc would return it. An error with another cause stays in
-/// the context.
+/// Removes an error from the context that a cudarc destructor has stored there, if a capture caused
+/// the error. The next cudarc call would otherwise return this error. Errors with other causes stay
+/// in the context.
 fn forget_error_of_capture(context: &CudaContext) {
     if let Err(error) = context.check_err()
         && DriverCode::from(error).capture_advice().is_none()
@@ -192,11 +197,11 @@ fn forget_error_of_capture(context: &CudaContext) {
     }
 }
 
-/// Discards the capture, because the body failed or unwound.
+/// Discards the capture if the body has failed or panicked.
 impl Drop for StreamCapture {
     fn drop(&mut self) {
         if !self.ended {
-            // If the context cannot be made current, ending the capture fails. The driver then ends
+            // If the context cannot be made current, ending the capture fails, and the driver ends
             // the capture when the origin is destroyed.
             let _unbound = bind(self.stream.context());
             drop(self.end_once());
@@ -204,34 +209,36 @@ impl Drop for StreamCapture {
     }
 }
 
-/// An observer of the last nodes of a capture's streams while the capture is in progress.
+/// Reads the last nodes of a capture's streams while the capture is in progress.
 ///
-/// The driver returns a stream's last nodes in an array that the next call on *that stream* may
-/// change. Other threads may also use the streams of a session in safe calls of cudarc. The
-/// observer therefore queries the origin, which no other code can use. It orders the origin after
-/// the stream, reads the origin's last nodes, and removes the origin's dependencies again. The
-/// driver copies the nodes in both steps. The capture cannot end during these calls, because it
-/// must end on its origin.
+/// The driver returns the last nodes of a stream as an array, which the next call on the same
+/// stream may change. Other threads can make such calls, because cudarc allows safe calls on the
+/// streams of a session. The observer therefore queries only the origin, to which no other code has
+/// access. First, the observer makes the origin wait for the stream. Then it reads the origin's
+/// last nodes, and removes the origin's dependencies. The driver copies the list of nodes when it
+/// makes one stream wait for another. The capture cannot end during these calls, because only the
+/// owner of the origin can end it.
 #[derive(Debug)]
 pub(crate) struct CaptureObserver {
     origin: Weak<Origin>,
     event: Arc<Event>,
-    /// The driver's capture ID, unique in the process.
+    /// The driver's ID of the capture, which is unique within the process.
     capture: u64,
 }
 
-/// The position of a stream relative to a capture.
+/// The position of a stream in relation to a capture.
 pub(crate) enum StreamPosition {
-    /// The stream is not captured, or its capture has been invalidated.
+    /// The stream is not being captured, or its capture has been invalidated.
     Outside,
-    /// The stream takes part in another capture.
+    /// The stream takes part in a different capture.
     Elsewhere,
-    /// The stream's next work follows these nodes of the capture, given by handle.
+    /// The next work on the stream depends on these nodes of the capture, which are identified by
+    /// their handles.
     Behind(Vec<u64>),
 }
 
 impl CaptureObserver {
-    /// Returns the position of a stream relative to this capture.
+    /// Returns the position of a stream in relation to this capture.
     pub(crate) fn look(&self, stream: &CudaStream) -> Result<StreamPosition, CudaError> {
         let (Some(capture), Some(origin)) = (capture_under_way(stream)?, self.origin.upgrade())
         else {
@@ -240,11 +247,11 @@ impl CaptureObserver {
         if capture.id != self.capture {
             return Ok(StreamPosition::Elsewhere);
         }
-        // SAFETY: both streams are live (1).
+        // SAFETY: both streams are live, because their owners are borrowed.
         unsafe { self.event.order_handles(origin.stream(), stream.cu_stream()) }?;
-        // SAFETY: the stream is live (1). No other code has its handle: a single thread runs the
-        // captured body, and queries while it holds the lock of the account. Only that thread ends
-        // the capture, on this stream, after the body.
+        // SAFETY: the origin's stream is live, and no other code has its handle. The only thread
+        // that uses the stream runs the captured body, and holds the lock of the account during
+        // this call. The same thread ends the capture on this stream after the body has returned.
         let nodes = unsafe { graph_reading::frontier(origin.stream()) };
         origin.let_go()?;
         let handles = |nodes: Vec<sys::CUgraphNode>| nodes.iter().map(handle).collect();

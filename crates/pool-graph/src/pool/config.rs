@@ -3,10 +3,11 @@
 /// The initial and the maximum size of a [`CUDAGraphMemoryPool`](crate::CUDAGraphMemoryPool).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct GraphPoolConfig {
-    /// The bytes to request from the source when the pool is created, rounded up to chunks of 16
-    /// MiB. The default is 512 MiB.
+    /// The number of bytes that the pool requests from its source when it is created, rounded up to
+    /// chunks of 16 MiB. The default is 512 MiB.
     pub initial: u64,
-    /// The maximum number of reserved bytes. The default, `u64::MAX`, means no limit.
+    /// The maximum number of bytes that the pool may reserve. The default, `u64::MAX`, means no
+    /// limit.
     pub maximum: u64,
 }
 

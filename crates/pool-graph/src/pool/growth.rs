@@ -1,9 +1,9 @@
-//! Allocation that requests memory from the source. The pool's lock is not held during a request,
-//! and the requested bytes are reserved beforehand.
+//! Allocation of blocks, which requests memory from the source if necessary. The pool's lock is not
+//! held during a request, so the pool counts the requested bytes as reserved beforehand.
 //!
-//! An allocation makes up to three requests. The first request is for a chunk, the second for the
-//! minimum, and the third for the minimum after every idle chunk has been freed. The lock is
-//! released between the attempts, so each attempt checks the available memory again.
+//! An allocation makes up to three requests to the source: first for a whole chunk, then for the
+//! minimum size, and finally for the minimum size after all idle chunks have been freed. The lock
+//! is released between these requests, so each attempt checks the available memory again.
 
 use pool_core::reserve::Reserve;
 
@@ -15,8 +15,8 @@ use crate::base::sync::{SourceCall, get_ready_to_wait, is_ready_to_wait};
 use crate::book::{AllocationStep, Book, Growth};
 use crate::source::{GraphMemoryResult, MemorySource, is_good_address};
 
-/// Requests the chunks of a new pool. Returns the source's error if the source has too little
-/// memory. Stops early if the host cannot allocate the records.
+/// Requests the initial chunks of a new pool. Returns the source's error if the source has too
+/// little memory. If the host cannot allocate the records, the pool starts with fewer chunks.
 pub(crate) fn preallocate<M: MemorySource>(
     source: &M,
     book: &mut Book,
@@ -28,8 +28,8 @@ pub(crate) fn preallocate<M: MemorySource>(
                 book.preallocated(growth, address);
             }
             Ok(address) => {
-                // SAFETY: the source has just returned this range, and no other code knows its
-                // address.
+                // SAFETY: the source has just returned this range, and no other code knows the
+                // address of the range.
                 unsafe { source.free(address, growth.bytes) };
                 book.not_grown(growth);
                 return Ok(());
@@ -43,8 +43,8 @@ pub(crate) fn preallocate<M: MemorySource>(
     Ok(())
 }
 
-/// Reserves host memory for one more chunk in a book that has no other users. Returns `false` if
-/// the host is out of memory.
+/// Reserves host memory for the record of one more chunk. Returns `false` if the host is out of
+/// memory.
 fn has_room(book: &mut Book, growth: Growth) -> bool {
     while let Some(missing) = book.lacking(Some(growth.bytes)) {
         let Ok(mut room) = Book::allocate(missing) else { return false };
@@ -53,7 +53,7 @@ fn has_room(book: &mut Book, growth: Growth) -> bool {
     true
 }
 
-/// Returns a block from existing memory, or from memory newly requested from the source.
+/// Returns a block from the pool's memory, or from memory that is requested from the source.
 pub(crate) fn allocate<M: MemorySource>(
     shared: &Shared<M>,
     request: &Request,
@@ -90,8 +90,8 @@ pub(crate) fn allocate<M: MemorySource>(
                     Some(Refusal { source, .. }) => {
                         GraphMemoryError::OutOfMemory { requested, used, reserved, source }
                     }
-                    // The book gives up only after a refusal. If that ever changes, the call
-                    // returns an error instead of looping forever.
+                    // The book gives up only after the source has refused a request. If the book
+                    // ever gives up earlier, this branch returns an error, so the loop still ends.
                     None => book.capacity_exceeded(request),
                 });
             }
@@ -99,24 +99,24 @@ pub(crate) fn allocate<M: MemorySource>(
     }
 }
 
-/// The source's refusal of a request during this call.
+/// A request that the source refused during this call.
 struct Refusal<E> {
     bytes: u64,
-    /// The number of pieces that had been returned to the source before the request.
+    /// The number of pieces that had been returned to the source before this request.
     returns: u64,
     source: E,
 }
 
 impl<E> Refusal<E> {
-    /// Returns the size that the source still refuses. Once any thread has returned memory to the
-    /// source, the refusal no longer counts, and the result is `u64::MAX`.
+    /// Returns the size of the refused request. If any thread has returned memory to the source
+    /// since the request, the refusal is outdated, and the result is `u64::MAX`.
     fn bytes_now(&self, book: &Book) -> u64 {
         if book.returns_to_source() == self.returns { self.bytes } else { u64::MAX }
     }
 }
 
-/// A growth in progress. However the call ends, dropping this value records the end in the book and
-/// notifies the waiting threads.
+/// A growth in progress. When this value is dropped, even during a panic, the book records the end
+/// of the growth, and the waiting threads are notified.
 struct GrowthUnderWay<'s, M: MemorySource> {
     shared: &'s Shared<M>,
     growth: Option<Growth>,
@@ -132,8 +132,8 @@ impl<M: MemorySource> Drop for GrowthUnderWay<'_, M> {
     }
 }
 
-/// Requests memory from the source, and creates the requested block in it. Returns the source's
-/// error if it refuses.
+/// Requests memory from the source and creates the requested block in the new memory. The inner
+/// result contains the source's error if the source refuses.
 fn grow<M: MemorySource>(
     shared: &Shared<M>,
     growth: Growth,
@@ -146,7 +146,8 @@ fn grow<M: MemorySource>(
     };
     let bad = GraphMemoryError::BadAddress { address, bytes: growth.bytes };
     if !is_good_address(address, growth.bytes) {
-        // SAFETY: the source has just returned this range, and no other code knows its address.
+        // SAFETY: the source has just returned this range, and no other code knows the address of
+        // the range.
         unsafe { shared.source.free(address, growth.bytes) };
         return Err(bad);
     }
@@ -158,7 +159,8 @@ fn grow<M: MemorySource>(
     let mut book = match book {
         Ok(book) => book,
         Err(error) => {
-            // SAFETY: the source has just returned this range, and no block has been created in it.
+            // SAFETY: the source has just returned this range, and no block has been created in the
+            // range.
             unsafe { shared.source.free(address, growth.bytes) };
             return Err(error);
         }

@@ -14,13 +14,14 @@ use crate::base::sync::{Arc, Condvar, Mutex};
 use crate::book::{Book, GraphPoolStats, Reset};
 use crate::source::{DeviceMemory, GraphMemoryResult, MemorySource};
 
-/// A thread-safe pool of memory for captured graphs. A block stays at its address until it is
-/// returned. Memory is never freed while a graph holds a [lease](Self::lease) on it.
+/// A thread-safe memory pool for captured graphs. A block stays at its address until the block is
+/// returned. The pool never frees memory while a graph holds a [lease](Self::lease) on that memory.
 ///
-/// The pool cuts blocks from chunks of 16 MiB, using best fit. Requests larger than a chunk get
-/// their own chunk, and a returned block is merged with its free neighbours. `M` is the source of
-/// the memory: [`DeviceMemory`] on a GPU, or [`SyntheticMemory`](crate::SyntheticMemory), which
-/// hands out addresses without memory behind them.
+/// The pool allocates blocks from chunks of 16 MiB with a best-fit strategy. A request that is
+/// larger than a chunk gets its own chunk, and a returned block is merged with adjacent free
+/// blocks. The type parameter `M` is the source of the memory: [`DeviceMemory`] on a GPU, or
+/// [`SyntheticMemory`](crate::SyntheticMemory), which returns addresses without real memory behind
+/// them.
 ///
 /// ```
 /// use pool_graph::{BlockState, CUDAGraphMemoryPool, GraphPoolConfig, SyntheticMemory};
@@ -46,28 +47,31 @@ use crate::source::{DeviceMemory, GraphMemoryResult, MemorySource};
 ///
 /// # Threads
 ///
-/// Every method may be called from any thread. One lock protects the pool's tables, and is held
-/// only to read and change them. It is never held while the source is called, or while host memory
-/// is allocated or freed. A thread that finds no free block while another thread requests memory
-/// waits for that request to end. The addresses that a thread receives depend on the order in which
-/// threads call the pool. The promise of the same addresses after a reset therefore applies to a
-/// sequence of calls, not to threads that race.
+/// Every method may be called from any thread. A single lock protects the pool's tables, and the
+/// pool holds the lock only while it reads or changes these tables. The pool never holds the lock
+/// while it calls the source, or while it allocates or frees host memory. If a thread finds no free
+/// block while another thread is requesting memory, the first thread waits until that request has
+/// ended. If several threads use the pool, the addresses that each thread receives depend on the
+/// order of their calls. The guarantee of equal addresses after a reset therefore applies to one
+/// fixed sequence of calls, but not to threads that race.
 ///
 /// # Host memory
 ///
-/// If the host cannot allocate the records, [`allocate`](Self::allocate) and [`lease`](Self::lease)
-/// fail with [`GraphMemoryError::Bookkeeping`](crate::GraphMemoryError::Bookkeeping) and change
-/// nothing. Returning a block, resetting, trimming, disposing and dropping a lease allocate no host
-/// memory. Creating a pool is the exception: if about 270 KB for its tables cannot be allocated,
-/// [`with_config`](Self::with_config) aborts the process, as Rust's collections do. If the host can
-/// allocate the tables but not the records of all initial chunks, the pool starts with fewer
-/// chunks.
+/// If the host cannot allocate memory for the pool's records, [`allocate`](Self::allocate) and
+/// [`lease`](Self::lease) fail with
+/// [`GraphMemoryError::Bookkeeping`](crate::GraphMemoryError::Bookkeeping) and change nothing.
+/// Returning a block, resetting, trimming, disposing and dropping a lease do not allocate host
+/// memory. A new pool needs about 270 KB of host memory for its tables, and
+/// [`with_config`](Self::with_config) aborts the process if this memory cannot be allocated, as
+/// Rust's collections do. If the host can allocate the tables but not the records of all initial
+/// chunks, the pool starts with fewer chunks.
 ///
 /// # The same addresses
 ///
 /// After a [`reset`](Self::reset) that left no block leased, the same sequence of calls returns the
-/// same addresses, provided that no chunk has been freed in between. A chunk is freed by
-/// [`trim`](Self::trim), or to satisfy a request that exceeds the maximum or the device's memory.
+/// same addresses as before, unless a chunk has been freed in the meantime. The pool frees a chunk
+/// when [`trim`](Self::trim) is called, or when a request would exceed the maximum or the device's
+/// memory.
 pub struct CUDAGraphMemoryPool<M: MemorySource = DeviceMemory> {
     shared: Arc<Shared<M>>,
     refusal: Option<M::Error>,
@@ -77,10 +81,10 @@ pub struct CUDAGraphMemoryPool<M: MemorySource = DeviceMemory> {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Disposal {
-    /// The number of bytes returned to the source.
+    /// The number of bytes that were returned to the source.
     pub freed_bytes: u64,
-    /// The number of bytes that will be returned later: when their last lease is dropped, when
-    /// another thread's request for them has ended, or when the driver accepts a deferred free.
+    /// The number of bytes that will be returned to the source later. Memory is returned later if
+    /// it is leased, if another thread is requesting it, or if the driver has deferred its free.
     pub kept_bytes: u64,
 }
 
@@ -91,9 +95,9 @@ impl<M: MemorySource> CUDAGraphMemoryPool<M> {
         Self::with_config(source, GraphPoolConfig::default())
     }
 
-    /// Creates a pool that immediately requests `config.initial` bytes in chunks of 16 MiB. It
-    /// stops early if the source has no more memory or the maximum is reached; see
-    /// [`refusal`](Self::refusal).
+    /// Creates a pool that immediately requests `config.initial` bytes in chunks of 16 MiB. If the
+    /// source runs out of memory or the maximum is reached, the pool starts with fewer chunks, and
+    /// [`refusal`](Self::refusal) returns the source's error.
     #[must_use]
     pub fn with_config(source: M, config: GraphPoolConfig) -> Self {
         let mut book = Book::new(next_number(), config.maximum);
@@ -103,7 +107,7 @@ impl<M: MemorySource> CUDAGraphMemoryPool<M> {
         Self { shared: Arc::new(shared), refusal }
     }
 
-    /// Returns the source's error if the source could not provide the initial bytes of the pool.
+    /// Returns the source's error if the source could not provide all initial bytes of the pool.
     #[must_use]
     pub fn refusal(&self) -> Option<&M::Error> {
         self.refusal.as_ref()
@@ -115,33 +119,33 @@ impl<M: MemorySource> CUDAGraphMemoryPool<M> {
         self.shared.source.device()
     }
 
-    /// Allocates a block, given a size or a size and an alignment. By default a block is aligned to
-    /// 256 bytes.
+    /// Allocates a block with the given size and alignment. If no alignment is given, the block is
+    /// aligned to 256 bytes.
     ///
-    /// For an alignment above 256, a new chunk is requested with `alignment - 256` additional
-    /// bytes, so that the block fits wherever the chunk starts.
+    /// If the alignment is larger than 256, the pool requests `alignment - 256` additional bytes
+    /// for a new chunk. The block then fits at any start address of the chunk.
     ///
     /// # Errors
     ///
-    /// Fails if the size is 0 or cannot be rounded up, if the alignment is not a power of two, or
-    /// if the request exceeds the maximum or the source's memory. It also fails if the host cannot
-    /// allocate the records
-    /// ([`GraphMemoryError::Bookkeeping`](crate::GraphMemoryError::Bookkeeping)), and after
-    /// [`dispose`](Self::dispose).
+    /// Returns an error if the size is 0 or cannot be rounded up, if the alignment is not a power
+    /// of two, or if the request exceeds the pool's maximum or the source's memory. The call also
+    /// fails if the host cannot allocate memory for the records
+    /// ([`GraphMemoryError::Bookkeeping`](crate::GraphMemoryError::Bookkeeping)), or if the pool
+    /// has been [disposed](Self::dispose).
     pub fn allocate(&self, layout: impl BlockLayout) -> GraphMemoryResult<GraphMemoryBlock, M> {
         let (size, alignment) = layout.size_and_alignment();
         growth::allocate(&self.shared, &Request::new(size, alignment)?)
     }
 
-    /// Returns a block to the pool, so that any caller may reuse its memory.
+    /// Returns a block to the pool, so that later allocations can reuse its memory.
     ///
-    /// All device work that uses the block must be ordered before the next use of its memory. If
-    /// work was enqueued on a stream, for example, the caller must have synchronized that stream.
+    /// All device work that uses the block must be ordered before the next use of the block's
+    /// memory. For example, the caller can synchronize the stream on which the work was enqueued.
     ///
     /// # Errors
     ///
-    /// Fails if the block belongs to another pool, has already been returned or reset, or is
-    /// leased. It also fails after [`dispose`](Self::dispose).
+    /// Returns an error if the block belongs to another pool, has already been returned or reset,
+    /// or is leased. The call also fails if the pool has been [disposed](Self::dispose).
     pub fn deallocate(&self, id: BlockId) -> GraphMemoryResult<(), M> {
         self.shared.book.lock().give(id)
     }
@@ -152,46 +156,47 @@ impl<M: MemorySource> CUDAGraphMemoryPool<M> {
         self.find(id).ok()
     }
 
-    /// Returns the block with this ID, or an error that states why there is none.
+    /// Returns the block with this ID, or an error that explains why the pool does not contain such
+    /// a block.
     ///
     /// # Errors
     ///
-    /// Fails if the block belongs to another pool, or has already been returned or reset. It also
-    /// fails after [`dispose`](Self::dispose).
+    /// Returns an error if the block belongs to another pool, or has already been returned or
+    /// reset. The call also fails if the pool has been [disposed](Self::dispose).
     pub fn find(&self, id: BlockId) -> GraphMemoryResult<GraphMemoryBlock, M> {
         self.shared.book.lock().find(id)
     }
 
-    /// Frees every block that is not leased. The pool keeps the memory.
+    /// Frees every block that is not leased. The pool keeps the freed memory for later allocations.
     ///
-    /// Block values from before the reset become stale. A leased block stays in place until its
-    /// last lease is dropped, and is then freed as well.
+    /// All block values that were created before the reset become stale. A leased block keeps its
+    /// memory until its last lease is dropped, and is then freed.
     ///
     /// # Errors
     ///
-    /// Fails after [`dispose`](Self::dispose).
+    /// Fails if the pool has been [disposed](Self::dispose).
     pub fn reset(&self) -> GraphMemoryResult<Reset, M> {
         self.shared.book.lock().reset()
     }
 
-    /// Returns chunks that contain no blocks to the source, and returns the number of freed bytes.
-    /// If the driver refuses to free a chunk, the free is deferred (`Cuda::give_back_leftovers`).
-    /// The chunk still leaves the pool, but its bytes are not counted.
+    /// Returns all chunks without blocks to the source, and returns the number of freed bytes. If
+    /// the driver refuses to free a chunk, the free is retried later by
+    /// `Cuda::give_back_leftovers`. A chunk whose free is deferred no longer belongs to the pool,
+    /// but its bytes are not included in the result.
     ///
     /// # Errors
     ///
-    /// Fails after [`dispose`](Self::dispose).
+    /// Fails if the pool has been [disposed](Self::dispose).
     pub fn trim(&self) -> GraphMemoryResult<u64, M> {
         let idle = self.shared.book.lock().trim()?;
         Ok(self.shared.give_back(idle))
     }
 
-    /// Frees all memory that is not leased. Every later call fails with
-    /// [`GraphMemoryError::Disposed`](crate::GraphMemoryError::Disposed), except that a second
-    /// `dispose` does nothing.
+    /// Frees all memory that is not leased. After a call of `dispose`, all methods that return a
+    /// `Result` fail with [`GraphMemoryError::Disposed`](crate::GraphMemoryError::Disposed).
+    /// Calling `dispose` again has no effect.
     ///
-    /// Leased memory is freed when its last lease is dropped. Dropping the pool has the same
-    /// effect.
+    /// Leased memory is freed when its last lease is dropped. Dropping a pool also disposes of it.
     pub fn dispose(&self) -> Disposal {
         let idle = self.shared.book.lock().dispose();
         let bytes = idle.bytes;
@@ -210,20 +215,21 @@ impl<M: MemorySource> CUDAGraphMemoryPool<M> {
         self.shared.book.lock().is_disposed()
     }
 
-    /// Returns the number of reserved bytes: memory held by the pool, being requested from the
-    /// source, or being returned to it.
+    /// Returns the number of reserved bytes, which includes memory that the pool owns, memory that
+    /// is being requested from the source, and memory that is being returned to the source.
     #[must_use]
     pub fn allocated_bytes(&self) -> u64 {
         self.shared.book.lock().reserved()
     }
 
-    /// Returns the number of blocks that the pool tracks, both free and in use.
+    /// Returns the number of the pool's blocks, including free blocks.
     #[must_use]
     pub fn block_count(&self) -> u64 {
         self.shared.book.lock().region_count()
     }
 
-    /// Returns the pool's statistics. The call reads every block while it holds the lock.
+    /// Returns the pool's statistics. Computing them examines every block while the pool's lock is
+    /// held.
     #[must_use]
     pub fn stats(&self) -> GraphPoolStats {
         let device = self.device();
@@ -244,7 +250,7 @@ impl<M: MemorySource> fmt::Debug for CUDAGraphMemoryPool<M> {
     }
 }
 
-/// Returns a number that is unique to this pool within the process.
+/// Returns a pool number that is unique within the process.
 fn next_number() -> u64 {
     static NEXT: AtomicU64 = AtomicU64::new(0);
     NEXT.fetch_add(1, Ordering::Relaxed)

@@ -11,19 +11,19 @@ use crate::source::MemorySource;
 pub(crate) struct Shared<M: MemorySource> {
     pub(crate) source: M,
     pub(crate) book: Mutex<Book>,
-    /// Notifies the threads that wait for memory whenever the book changes.
+    /// The condition variable that wakes waiting threads after each change of the book.
     pub(crate) changed: Condvar,
 }
 
 impl<M: MemorySource> Shared<M> {
-    /// Ends a lease, and frees the memory that only this lease kept alive.
+    /// Ends a lease, and frees all memory that was kept alive only by this lease.
     pub(crate) fn end_lease(&self, blocks: &[GraphMemoryBlock]) {
         let idle = self.book.lock().end_lease(blocks);
         self.give_back(idle);
     }
 
-    /// Returns the locked book with enough host memory for an allocation, and for a new chunk of
-    /// `growth` bytes if that is given.
+    /// Locks the book and ensures that it has enough host memory for an allocation. If `growth` is
+    /// given, the book can also record a new chunk of `growth` bytes.
     pub(crate) fn book_with_room(
         &self,
         growth: Option<u64>,
@@ -31,7 +31,7 @@ impl<M: MemorySource> Shared<M> {
         lock_reserved(|| self.book.lock(), |book| book, growth)
     }
 
-    /// Returns released pieces to the source one at a time. Returns the number of freed bytes.
+    /// Returns the released pieces to the source one by one, and returns the number of freed bytes.
     pub(crate) fn give_back(&self, mut leaving: LeavingPieces) -> u64 {
         if leaving.pieces == 0 {
             return 0;
@@ -40,10 +40,10 @@ impl<M: MemorySource> Shared<M> {
         let _call = SourceCall::begin();
         let mut next = self.book.lock().next_leaving(&mut leaving);
         while let Some(piece) = next {
-            // SAFETY: the book releases each range of the source once, as a whole, and only if no
-            // block is left in it. The code that returned the last block promises that no work uses
-            // that block. A captured graph that uses the range holds a lease, and a leased block
-            // keeps the range in the book.
+            // SAFETY: the book releases each range only once, as a whole, and only after the last
+            // block in the range has been returned. The code that returned a block has promised
+            // that no work uses that block. A captured graph that uses the range holds a lease, and
+            // the book does not release a range that contains leased blocks.
             let is_free = unsafe { self.source.free(piece.address, piece.bytes) };
             freed_bytes += if is_free { piece.bytes } else { 0 };
             let mut book = self.book.lock();

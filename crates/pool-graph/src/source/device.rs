@@ -1,5 +1,5 @@
-//! The memory of a device as a source. It consists of plain allocations at fixed addresses, which
-//! do not affect captures.
+//! A source that allocates the memory of a device. The allocations have fixed addresses and do not
+//! affect captures.
 
 use std::fmt;
 use std::sync::Arc;
@@ -18,14 +18,14 @@ use pool_driver::reclaim::Reclaim;
 
 use super::contract::MemorySource;
 
-/// A source that allocates the memory of a CUDA device with `cuMemAlloc`. The memory is at fixed
-/// addresses, and is not part of any graph.
+/// A source that allocates the memory of a CUDA device with `cuMemAlloc`. The allocated memory has
+/// a fixed address and does not belong to any graph.
 ///
-/// Memory may be allocated and freed while this thread or another thread captures a stream, because
-/// these calls temporarily switch the calling thread to the relaxed capture mode. A free waits for
-/// all work on the device.
+/// Memory may be allocated and freed while any thread is capturing a stream, because both calls
+/// temporarily switch the calling thread to the relaxed capture mode. A free waits until the device
+/// has completed all work.
 ///
-/// Kernels on another device can access the memory after
+/// Kernels on another device can access this memory after a call of
 /// `device.clone().without_memory_pool().let_peer(&other)` ([`CudaDevice::let_peer`]).
 ///
 /// ```no_run
@@ -42,9 +42,9 @@ use super::contract::MemorySource;
 pub struct DeviceMemory {
     context: Arc<CudaContext>,
     unanswered: Arc<Mutex<Option<CudaError>>>,
-    /// One entry in the queue of deferred frees for each allocation. The entry is reserved before
-    /// the allocation, so that a free needs no host memory. The lock is held only while entries are
-    /// linked and unlinked.
+    /// One queue entry for each allocation, for the case that its free must be deferred. Each entry
+    /// is reserved before the allocation, so that a free does not need host memory. The lock is
+    /// held only while an entry is added or removed.
     places: Arc<Mutex<Chain<Option<Place<Allocation>>>>>,
 }
 
@@ -63,40 +63,41 @@ impl Resource for Allocation {
     }
 
     unsafe fn give_back(&mut self) -> Result<(), CudaError> {
-        // SAFETY: the address came from `calls::allocate` in this context and is freed once. The
-        // caller promises that it is no longer in use.
+        // SAFETY: the address came from `calls::allocate` in this context and is freed only once.
+        // The caller promises that the memory is no longer in use.
         unsafe { calls::free(self.address, &self.context) }
     }
 }
 
 impl DeviceMemory {
-    /// Creates a source of this device's memory.
+    /// Creates a source that allocates memory of this device.
     #[must_use]
     pub fn new(device: &CudaDevice) -> Self {
         Self::of_context(Arc::clone(device.context()))
     }
 
-    /// Creates a source of the memory of a context's device.
+    /// Creates a source that allocates memory of the context's device.
     #[must_use]
     pub fn of_context(context: Arc<CudaContext>) -> Self {
         Self { context, unanswered: Arc::default(), places: Arc::default() }
     }
 
-    /// Returns cudarc's context of the device.
+    /// Returns cudarc's context for the device.
     #[must_use]
     pub fn context(&self) -> &Arc<CudaContext> {
         &self.context
     }
 
-    /// Returns the first error of a free since the last call of this method, because a free itself
-    /// cannot return an error. Clones of the source share the stored error. The free is
+    /// Returns the first error of a free since the last call of this method, and clears the stored
+    /// error. A free stores its error because the method `free` cannot return one. All clones of
+    /// the source share the stored error. If a free fails, it is
     /// [deferred](pool_cuda::Cuda::give_back_leftovers), and the memory is freed later.
     #[must_use]
     pub fn take_unanswered(&self) -> Option<CudaError> {
         self.unanswered.lock().take()
     }
 
-    /// Sets the context as the current context of the calling thread.
+    /// Makes the source's context current on the calling thread.
     pub(crate) fn bind(&self) -> Result<(), CudaError> {
         bind(&self.context)
     }
@@ -107,10 +108,10 @@ impl DeviceMemory {
     }
 }
 
-// SAFETY: the driver returns disjoint ranges that are aligned to at least 256 bytes. The ranges and
-// their pages stay until they are freed. The driver's calls may be made from any thread on which
-// the context is current, and both methods ensure that it is. The caller of `allocate` would detect
-// an address that is 0 or too high.
+// SAFETY: the driver returns disjoint ranges that are aligned to at least 256 bytes, and keeps
+// these ranges mapped until they are freed. The driver may be called from any thread on which the
+// context is current, and both methods make the context current first. The caller of `allocate`
+// would detect an address that is 0 or too high.
 unsafe impl MemorySource for DeviceMemory {
     type Error = CudaError;
 
@@ -140,7 +141,8 @@ unsafe impl MemorySource for DeviceMemory {
         let mut link = self.places.lock().pop().unwrap_or_default();
         let freed = match link.iter_mut().find_map(Option::take) {
             Some(place) => place.own(allocation).give_back(),
-            // SAFETY: the address is freed once. The caller promises that it is no longer in use.
+            // SAFETY: the address is freed only once. The caller promises that the memory is no
+            // longer in use.
             None => unsafe { allocation.give_back() },
         };
         if let Err(error) = freed {

@@ -1,4 +1,4 @@
-//! Sources of memory: their contract, the memory of a device, and addresses without memory.
+//! Sources of memory: the trait, a source for CUDA devices, and a source of synthetic addresses.
 
 mod contract;
 #[cfg(feature = "cuda")]

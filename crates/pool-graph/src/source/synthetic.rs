@@ -1,4 +1,5 @@
-//! Addresses without memory behind them, for tests, for planning, and for systems without a GPU.
+//! A source of addresses without real memory behind them, for tests, for planning, and for systems
+//! without a GPU.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -10,14 +11,15 @@ use crate::base::request::SOURCE_ALIGNMENT;
 
 use super::contract::MemorySource;
 
-/// The first address, which has exactly the minimum alignment of a source.
+/// The first address, whose alignment is exactly the minimum that a source must provide.
 const FIRST: u64 = 0x7f00_0000_0000 + SOURCE_ALIGNMENT;
 
-/// A [`MemorySource`] of addresses without memory behind them. It can enforce a limit, refuses
-/// allocations on request, and counts calls. Clones share the limit, the refusals and the counts.
+/// A [`MemorySource`] that returns addresses without real memory behind them. A `SyntheticMemory`
+/// can enforce a limit, refuse allocations on request, and count calls. Clones share their limit,
+/// their requested refusals and their counts.
 ///
-/// Ranges follow each other without gaps, so an access past the end of a range falls into the next
-/// range. An address is never reused.
+/// The allocated ranges are adjacent, so an access past the end of a range hits the next range. An
+/// address is never reused.
 ///
 /// ```
 /// use pool_graph::{MemorySource, SyntheticMemory};
@@ -38,11 +40,12 @@ struct State {
     next: u64,
     limit: u64,
     held: u64,
-    /// The allocated ranges, sorted by address. New addresses are always higher.
+    /// The allocated ranges, sorted by address. Each new address is higher than all previous
+    /// addresses.
     pieces: Vec<(u64, u64)>,
     allocations: u64,
-    /// The number of allocations until the refused one. The flag is `true` if all later allocations
-    /// are refused as well.
+    /// The number of allocations until an allocation is refused. The flag is `true` if all
+    /// allocations after that one are refused as well.
     refused: Option<(u64, bool)>,
     mistakes: u64,
 }
@@ -61,22 +64,22 @@ pub enum SyntheticRefusal {
         /// The limit in bytes.
         limit: u64,
     },
-    /// A test requested that this allocation be refused.
+    /// A test has requested the refusal of this allocation.
     #[error("{requested} bytes were refused on request")]
     OnRequest {
         /// The requested size in bytes.
         requested: u64,
     },
-    /// The host cannot allocate the record of the allocation.
+    /// The host does not have enough memory to record the allocation.
     #[error("the host has no {requested} bytes to record the allocation")]
     Bookkeeping {
-        /// The requested host memory in bytes.
+        /// The number of bytes of host memory that were requested.
         requested: usize,
     },
 }
 
 impl SyntheticMemory {
-    /// Creates synthetic memory that is limited only by the address space.
+    /// Creates synthetic memory whose only limit is the size of the address space.
     #[must_use]
     pub fn new() -> Self {
         Self::with_limit(u64::MAX)
@@ -103,12 +106,12 @@ impl SyntheticMemory {
         })))
     }
 
-    /// Refuses only the n-th allocation from now on. The next allocation is number 1.
+    /// Refuses only the `nth` allocation from now on. The next allocation has the number 1.
     pub fn refuse(&self, nth: u64) {
         self.state().refused = Some((nth, false));
     }
 
-    /// Refuses the n-th allocation from now on and every later one.
+    /// Refuses the `nth` allocation from now on, and all later allocations.
     pub fn refuse_from(&self, nth: u64) {
         self.state().refused = Some((nth, true));
     }
@@ -118,7 +121,7 @@ impl SyntheticMemory {
         self.state().refused = None;
     }
 
-    /// Returns the number of allocated bytes.
+    /// Returns the number of bytes that are currently allocated.
     #[must_use]
     pub fn held(&self) -> u64 {
         self.state().held
@@ -135,20 +138,20 @@ impl SyntheticMemory {
                 return pieces;
             }
             let wanted = state.pieces.len();
-            // Nothing is allocated while the lock is held.
+            // The lock must not be held during the allocation below.
             drop(state);
             pieces.reserve_exact(wanted);
         }
     }
 
-    /// Returns the number of allocations, including refused ones.
+    /// Returns the number of requested allocations, including refused ones.
     #[must_use]
     pub fn allocations(&self) -> u64 {
         self.state().allocations
     }
 
-    /// Returns the number of invalid frees: frees of a range that was not allocated, or with
-    /// another size.
+    /// Returns the number of invalid frees. A free is invalid if its range was not allocated, or
+    /// was allocated with a different size.
     #[must_use]
     pub fn mistakes(&self) -> u64 {
         self.state().mistakes
@@ -207,10 +210,10 @@ impl Default for SyntheticMemory {
     }
 }
 
-// SAFETY: the first address is a multiple of 256 and not 0. Addresses only grow, by the requested
-// sizes, which are multiples of 256, and allocation stops before an overflow. Ranges therefore
-// never overlap. There is no memory that could move, and a lock guards all state, so any thread may
-// call both methods.
+// SAFETY: the first address is not 0 and is a multiple of 256. Each allocation increases the next
+// address by the requested size, which is also a multiple of 256, and fails instead of overflowing.
+// The allocated ranges therefore never overlap. No real memory exists that could move. A lock
+// guards all state, so any thread may call both methods.
 unsafe impl MemorySource for SyntheticMemory {
     type Error = SyntheticRefusal;
 

@@ -1,4 +1,4 @@
-//! A stand-in for a device's memory in builds without CUDA. No value of the type can be created.
+//! A replacement for `DeviceMemory` in builds without CUDA. No value of this type can be created.
 
 use std::convert::Infallible;
 
@@ -6,12 +6,12 @@ use pool_core::Device;
 
 use super::contract::MemorySource;
 
-/// The memory of a CUDA device. This crate was built without its feature `cuda`, so no value of
-/// this type exists.
+/// The memory of a CUDA device. No value of this type exists, because this crate was built without
+/// its feature `cuda`.
 #[derive(Clone, Copy, Debug)]
 pub enum DeviceMemory {}
 
-// SAFETY: no value of this type exists, so none of the methods is ever called.
+// SAFETY: no value of this type exists, so none of these methods can be called.
 unsafe impl MemorySource for DeviceMemory {
     type Error = Infallible;
 

@@ -1,13 +1,14 @@
-//! The verifier's errors.
+//! The errors that the verifier returns.
 
 use thiserror::Error;
 
-/// The verifier's finding. Regions are identified by their index, nodes by their number.
+/// A violation that the verifier has found. Regions are identified by their index in the layout,
+/// and nodes by their number.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum LayoutViolation {
-    /// Two regions share bytes, and the graph does not finish with one region before it begins with
-    /// the other.
+    /// Two regions share bytes, but the graph may use one region before it has finished with the
+    /// other.
     #[error(
         "regions #{first} and #{second} share bytes, and no edges of full completion lead from all uses of the \
          one to the other"
@@ -18,19 +19,19 @@ pub enum LayoutViolation {
         /// The index of the second region.
         second: usize,
     },
-    /// A node accesses bytes of the arena that belong to no region at that time.
+    /// A node accesses bytes of the arena that do not belong to any region at that time.
     #[error(
         "node {node} accesses {bytes} bytes at offset {offset} of the arena, which belong to no region at that time"
     )]
     StrayAccess {
         /// The number of the node.
         node: usize,
-        /// The offset of the access in the arena.
+        /// The offset in the arena at which the access starts.
         offset: u64,
         /// The size of the access in bytes.
         bytes: u64,
     },
-    /// The layout names a node that is not in the graph.
+    /// The layout refers to a node that the graph does not contain.
     #[error("there is no node {node}: the graph has {nodes}")]
     UnknownNode {
         /// The number of the node.
@@ -38,12 +39,12 @@ pub enum LayoutViolation {
         /// The number of nodes in the graph.
         nodes: usize,
     },
-    /// A region ends beyond the largest offset.
+    /// The end of a region exceeds the largest possible offset.
     #[error("region #{region} ends beyond the largest offset: {bytes} bytes at offset {offset}")]
     Overflow {
         /// The index of the region.
         region: usize,
-        /// The offset of the region in the arena.
+        /// The offset in the arena at which the region starts.
         offset: u64,
         /// The size of the region in bytes.
         bytes: u64,

@@ -1,11 +1,12 @@
-//! The verifier's input: a graph, its regions and its accesses.
+//! The input of the verifier: the order of a graph's nodes, the regions of an arena, and the memory
+//! accesses of the nodes.
 
-/// The nodes of a graph, numbered from 0, and the edges between them.
+/// The order of a graph's nodes. Nodes are numbered from 0 and connected by edges.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct GraphOrder {
-    /// The number of nodes.
+    /// The number of nodes in the graph.
     pub nodes: usize,
-    /// The edges, in any order.
+    /// The edges of the graph, in any order.
     pub edges: Vec<OrderEdge>,
 }
 
@@ -21,31 +22,32 @@ pub struct OrderEdge {
     pub full: bool,
 }
 
-/// The position of a region in the arena, and how the graph uses the region.
+/// The offset and size of a region in the arena, and the nodes that use the region.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct RegionLayout {
-    /// The offset of the region in the arena.
+    /// The offset in the arena at which the region starts.
     pub offset: u64,
     /// The size of the region in bytes.
     pub bytes: u64,
-    /// The nodes that are known to use the region. For these nodes, the edges must confirm what
-    /// `after` and `until` state about every use. For other uses, these statements are trusted.
+    /// The nodes that are known to use the region. The verifier checks that the graph's edges order
+    /// these nodes as `after` and `until` state. If the region has other uses, the verifier trusts
+    /// `after` and `until`.
     pub uses: Vec<usize>,
-    /// Every use of the region follows all of these nodes. The edges must show that each of these
-    /// nodes is one of the nodes in `until`, or precedes one of them.
+    /// Nodes that precede every use of the region. The edges must show that each of these nodes
+    /// belongs to `until` or precedes a node in `until`.
     pub after: Vec<usize>,
-    /// Every use of the region is one of these nodes, or precedes one of them. If the list is
-    /// empty, the region is not used at all. A node in this list that does not follow all nodes in
-    /// `after` is not a use of the region.
+    /// The last uses of the region. Every use of the region belongs to this list or precedes a node
+    /// in this list. If the list is empty, no node uses the region. A node in this list that does
+    /// not follow all nodes in `after` does not count as a use.
     pub until: Vec<usize>,
 }
 
-/// The bytes of the arena that a node's parameters refer to.
+/// A range of bytes in the arena that a node's parameters refer to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Access {
-    /// The number of the node that accesses the bytes.
+    /// The number of the node that performs the access.
     pub node: usize,
-    /// The offset of the access in the arena.
+    /// The offset in the arena at which the access starts.
     pub offset: u64,
     /// The number of accessed bytes.
     pub bytes: u64,
@@ -60,7 +62,7 @@ impl RegionLayout {
         self.offset.max(other.offset) < self.end().min(other.end())
     }
 
-    /// Returns `true` if the region contains all bytes of an access.
+    /// Returns `true` if the region contains all bytes of the access.
     pub(super) fn contains(&self, access: &Access) -> bool {
         let end = access.offset.saturating_add(access.bytes);
         self.offset <= access.offset && end <= self.end()
@@ -68,7 +70,7 @@ impl RegionLayout {
 }
 
 impl Access {
-    /// Returns `true` if the access is not empty and its first byte ends at a valid offset.
+    /// Returns `true` if the access is not empty and starts below the largest offset.
     pub(super) fn has_first_byte(&self) -> bool {
         self.bytes > 0 && self.offset < u64::MAX
     }

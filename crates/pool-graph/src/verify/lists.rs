@@ -1,15 +1,16 @@
-//! Lists of numbers, stored one after the other in a single vector.
+//! Several lists of numbers that are stored one after another in a single vector.
 
-/// One list for each index.
+/// A list of numbers for each index.
 #[derive(Debug)]
 pub(super) struct Lists {
-    /// The start of each list, followed by the end of the last list.
+    /// The start of each list in `items`, followed by the end of the last list.
     starts: Vec<usize>,
     items: Vec<usize>,
 }
 
 impl Lists {
-    /// Collects the items of each index below `count` from `pairs`, in the order of `pairs`.
+    /// Creates one list for each index below `count`. The closure `pairs` returns pairs of an index
+    /// and an item, and each list keeps the order of these pairs.
     pub(super) fn new<I: Iterator<Item = (usize, usize)>>(
         count: usize,
         pairs: impl Fn() -> I,
@@ -28,7 +29,7 @@ impl Lists {
         Self { starts, items }
     }
 
-    /// Returns the list of an index.
+    /// Returns the list that belongs to an index.
     pub(super) fn of(&self, index: usize) -> &[usize] {
         &self.items[self.starts[index]..self.starts[index + 1]]
     }

@@ -1,21 +1,21 @@
-//! The lifetimes of regions, derived from the edges of a graph: the last uses of each region.
+//! The lifetimes of regions, which the verifier derives from the edges of the graph.
 
 use super::lists::Lists;
 use super::regions::Regions;
 
-/// The last uses of each region of a layout.
+/// The last uses of each region in a layout.
 #[derive(Debug)]
 pub(super) struct Lives {
-    /// `true` if the edges confirm the layout of a region. Otherwise the region is not ordered with
-    /// any other region.
+    /// `true` for each region whose layout the edges confirm. If the edges do not confirm a
+    /// region's layout, the region counts as not ordered with any other region.
     shown: Vec<bool>,
-    /// The positions of each region's last uses.
+    /// The positions of each region's last uses in the topological order.
     ends: Lists,
 }
 
 impl Lives {
-    /// Computes the lifetimes of the regions. The last uses of each region are the nodes of its
-    /// layout, except for nodes in `none`, which are not uses.
+    /// Computes the last uses of each region. The last uses are the nodes in the region's `until`
+    /// list, except for the nodes in `none`, which do not use the region.
     pub(super) fn new(
         regions: &Regions<'_>,
         mut none: Vec<(usize, usize)>,
@@ -29,17 +29,18 @@ impl Lives {
         Self { shown: (0..count).map(is_shown).collect(), ends }
     }
 
-    /// Returns `true` if the edges confirm the layout of a region.
+    /// Returns `true` if the edges confirm the layout of the region.
     pub(super) fn is_shown(&self, region: usize) -> bool {
         self.shown[region]
     }
 
-    /// Returns the positions of a region's last uses; empty if the region is not used.
+    /// Returns the positions of a region's last uses. The slice is empty if no node uses the
+    /// region.
     pub(super) fn ends(&self, region: usize) -> &[usize] {
         self.ends.of(region)
     }
 
-    /// Returns the highest position of a region's last uses, or 0 if the region is not used.
+    /// Returns the highest position among a region's last uses, or 0 if no node uses the region.
     pub(super) fn last(&self, region: usize) -> usize {
         self.ends(region).iter().copied().max().unwrap_or(0)
     }

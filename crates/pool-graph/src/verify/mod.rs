@@ -1,10 +1,11 @@
-//! The verifier. It checks the order of every two regions that share bytes, using the nodes and
-//! edges of the finished graph. It shares no code with the planner, and trusts none of the
-//! planner's results.
+//! The verifier, which reads the nodes and edges of a finished graph. For every two regions that
+//! share bytes, the verifier checks that the graph uses one region after the other. The verifier
+//! shares no code with the planner and trusts none of the planner's results.
 //!
-//! Ordering the nodes of a graph takes few passes (`reach.rs`). Only a subset of the pairs of
-//! regions is checked, which decides all other pairs (`sweep.rs`). The time therefore grows with
-//! the size of the graph and the layout, not with the square of that size.
+//! The verifier determines the order of a graph's nodes in a few passes (`reach.rs`). Only some
+//! pairs of regions are checked, and the results for these pairs imply the results for all other
+//! pairs (`sweep.rs`). The running time therefore does not grow with the square of the number of
+//! nodes or regions.
 
 mod error;
 mod layout;

@@ -1,5 +1,5 @@
-//! A topological order of the named nodes. From here on, a node is identified by its position in
-//! that order. Predecessors have lower positions.
+//! A topological order of the named nodes. Other modules of the verifier identify a node by its
+//! position in this order. The predecessors of a node have lower positions.
 
 use std::collections::VecDeque;
 
@@ -7,20 +7,20 @@ use super::error::LayoutViolation;
 use super::layout::GraphOrder;
 use super::lists::Lists;
 
-/// The topological order, and the edges that order memory accesses.
+/// A topological order of the named nodes, and the edges that order memory accesses.
 #[derive(Debug)]
 pub(super) struct Order {
-    /// The named nodes, sorted by number. A graph may have more nodes than fit in memory, but most
-    /// of them are never named.
+    /// The named nodes, sorted by their numbers. The number of nodes in a graph is not limited by
+    /// memory, but most of them are never named.
     named: Vec<usize>,
-    /// The position of each named node.
+    /// The position of each named node in the topological order.
     places: Vec<usize>,
-    /// For each position, the sources of the full-completion edges that lead to it.
+    /// For each position, the earlier positions that have a full edge to it.
     before: Lists,
 }
 
 impl Order {
-    /// Builds the order of all nodes that are edge endpoints or in `others`.
+    /// Builds the topological order of all nodes that belong to an edge or to `others`.
     pub(super) fn of(
         graph: &GraphOrder,
         others: impl Iterator<Item = usize>,
@@ -40,28 +40,29 @@ impl Order {
         Ok(Self { named, places, before })
     }
 
-    /// Returns the position of a named node.
+    /// Returns the position of a named node in the topological order.
     pub(super) fn place(&self, node: usize) -> usize {
         self.places[index(&self.named, node)]
     }
 
-    /// Returns the positions that complete before `place` begins because of a direct edge.
+    /// Returns the positions that have a full edge to `place`, and therefore complete before
+    /// `place` begins.
     pub(super) fn before(&self, place: usize) -> &[usize] {
         self.before.of(place)
     }
 }
 
-/// Returns the index of a node among the named nodes.
+/// Returns the index of a node in the list of named nodes.
 fn index(named: &[usize], node: usize) -> usize {
     named.partition_point(|&other| other < node)
 }
 
-/// Returns the position of each node, starting with the nodes that have no dependencies. Returns
-/// `None` if the edges form a cycle.
+/// Returns the position of each node in a topological order. Returns `None` if the edges form a
+/// cycle.
 ///
-/// Edges of all kinds count, because a cycle of edges of any kind is invalid. The node that became
-/// ready first is visited first. Concurrent work on several streams is therefore close together,
-/// which keeps the searches short.
+/// Edges of all kinds are included, because a valid graph contains no cycles of any kind. The nodes
+/// are visited in the order in which they become ready. Positions of concurrent work on several
+/// streams are therefore close together, which keeps later passes short.
 fn walk(graph: &GraphOrder, named: &[usize]) -> Option<Vec<usize>> {
     let ends = || graph.edges.iter().map(|edge| (index(named, edge.from), index(named, edge.to)));
     let followers = Lists::new(named.len(), ends);

@@ -1,43 +1,42 @@
-//! Queries about the order of a graph. A query about two regions returns `true` if one region is
-//! before the other. A query about an access and a region returns `true` if the access occurs while
-//! the region owns the bytes.
+//! Queries about the order of a graph's nodes. One query asks whether the graph uses one region
+//! before another. A second query asks whether a region owns its bytes during a certain access.
 
 use super::lives::Lives;
 use super::order::Order;
 use super::reach::{Claim, Mask, Pass, judge};
 use super::regions::Regions;
 
-/// A graph and its regions, prepared for queries.
+/// A graph and its regions, prepared for queries about their order.
 #[derive(Debug)]
 pub(super) struct Questions<'a> {
     order: &'a Order,
     regions: &'a Regions<'a>,
 }
 
-/// The set of nodes that a node must reach.
+/// A set of nodes that a node must reach through paths of full edges.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Set {
-    /// All known uses of a region, which must follow the node.
+    /// All known uses of a region. Each of these uses must follow the node.
     Uses(usize),
     /// The last uses of a region. The node must be one of them or precede one of them.
     LastUse(usize),
-    /// The nodes that a region begins after. The node must be one of them or precede one of them.
+    /// The nodes in a region's `after` list. The node must be one of them or precede one of them.
     Beginning(usize),
-    /// The node at this position.
+    /// The single node at this position.
     Node(usize),
 }
 
-/// The nodes of a region from which paths must exist.
+/// The nodes of a region at which paths must start.
 #[derive(Clone, Copy, Debug)]
 enum SourceNodes {
-    /// The nodes that the region begins after.
+    /// The nodes in the region's `after` list.
     Beginnings,
     /// The known uses of the region.
     Uses,
 }
 
 impl SourceNodes {
-    /// Returns the number that identifies claims about these nodes.
+    /// Returns a number that identifies these nodes of the region in claims.
     fn of(self, region: usize) -> usize {
         region * 2 + self as usize
     }
@@ -48,13 +47,14 @@ impl<'a> Questions<'a> {
         Self { order, regions }
     }
 
-    /// Returns the lifetimes of the regions. The regions in `sharing` share bytes with others. For
-    /// these, the edges must show that all known uses begin and end as the layout states, and that
-    /// no region ends before it begins.
+    /// Returns the lifetimes of all regions. `sharing` contains the regions that share bytes with
+    /// other regions. For each of these regions, the edges must show that all known uses occur
+    /// between `after` and `until`, and that the region does not end before it begins.
     pub(super) fn lives(&self, sharing: &[usize]) -> Lives {
         let regions = self.regions;
         let (mut asked, mut claims) = (Vec::new(), Vec::with_capacity(sharing.len() * 4));
-        // The numbers after the numbers of the regions stand for the nodes in `until`.
+        // Numbers below `layout.len()` identify regions, and the numbers that follow identify nodes
+        // in `until` lists.
         let (mut last_uses, mut next) = (Vec::new(), regions.layout.len());
         for &region in sharing {
             let begin = SourceNodes::Beginnings.of(region);
@@ -73,17 +73,17 @@ impl<'a> Questions<'a> {
         let mut holds = vec![true; next];
         self.judge(asked, claims, |who| holds[who] = false);
         let is_shown = |region: usize| holds[region];
-        // A node that does not follow all nodes that the region begins after does not use the
-        // region.
+        // A node does not use the region if it does not follow all nodes in the region's `after`
+        // list.
         let is_none =
             |&&(region, _, number): &&(usize, usize, usize)| is_shown(region) && !holds[number];
         let none = last_uses.iter().filter(is_none).map(|&(region, place, _)| (region, place));
         Lives::new(regions, none.collect(), is_shown)
     }
 
-    /// Returns, for each pair of regions, `true` if the first region is before the second. This
-    /// requires that the edges confirm the lifetimes of both regions, and that each last use of the
-    /// first region completes before the second region begins.
+    /// Returns for each pair of regions whether the first region is before the second. The first
+    /// region is before the second if all last uses of the first region complete before the second
+    /// region begins. The edges must also confirm the lifetimes of both regions.
     pub(super) fn are_before(&self, lives: &Lives, pairs: &[(usize, usize)]) -> Vec<bool> {
         let mut earlier: Vec<usize> = pairs.iter().map(|&(earlier, _)| earlier).collect();
         earlier.sort_unstable();
@@ -103,8 +103,8 @@ impl<'a> Questions<'a> {
         before
     }
 
-    /// Returns, for each access, `true` if the access occurs while the region owns the bytes. An
-    /// access is given as the position of its node, and a region that contains its bytes.
+    /// Returns for each access whether the region owns the bytes during the access. Each access is
+    /// given as the position of its node and the region that contains the accessed bytes.
     pub(super) fn are_timely(&self, accesses: &[(usize, usize)]) -> Vec<bool> {
         let regions = self.regions;
         let first_node = regions.layout.len();

@@ -1,55 +1,58 @@
-//! Reachability between nodes, computed for all claims about a graph together.
+//! Computes which nodes can be reached from which other nodes, for all claims about a graph at
+//! once.
 //!
-//! A matrix of all pairs of nodes would need memory that grows with the square of the graph.
-//! Instead, the *sources*, the nodes from which paths must exist, are sorted by position, and 512
-//! of them are processed together. One pass covers the positions from the first source to the last
-//! relevant position, and marks which positions each source reaches. A pass needs 64 bytes for each
-//! position, and passes reuse that memory. Users of the same memory are mostly close together, so
-//! most passes are short.
+//! A matrix of all pairs of nodes would need memory that grows with the square of the number of
+//! nodes. To avoid such a matrix, the verifier processes at most 512 *sources* at a time. Sources
+//! are the nodes where paths start, and are sorted by position. Each pass covers the positions from
+//! its first source to the last relevant position, and marks the positions that each source
+//! reaches. A pass needs 64 bytes for each position, and all passes share the same buffer. Nodes
+//! that use the same memory are usually close together, so most passes are short.
 //!
-//! **Why a pass is correct.** The mask of a position is the union of its own bit, if the position
-//! is a source, and the masks of the sources of all full edges that lead to it. By induction along
-//! the order, the mask contains the bit of a source exactly if the position is that source, or a
-//! path of full edges leads from that source to the position. Positions before the first source are
-//! left out, because they follow no source. A pass therefore finds exactly the paths from its
+//! **Why a pass is correct.** The mask of a position is the union of two parts. The first part is
+//! the bit of the position itself, if the position is a source. The second part consists of the
+//! masks of all positions that have a full edge to this position. By induction along the
+//! topological order, the mask contains the bit of a source if and only if the position is that
+//! source or can be reached from it through full edges. Positions before the first source follow no
+//! source, so they can be omitted. A pass therefore finds exactly the paths that start at its
 //! sources.
 //!
-//! The target of a path is a set of nodes: either any of them, or all of them. For all sources of a
-//! pass together, the answer is the union or the intersection of the masks in the set. Large sets
-//! are therefore read once in each pass, whatever the number of sources.
+//! A path must lead either to any node of a set or to all nodes of a set. For all sources of a pass
+//! at once, the verifier computes the union or the intersection of the masks in the set. Even a
+//! large set is therefore read only once in each pass.
 
 use super::order::Order;
 
-/// The number of words in a mask.
+/// The number of 64-bit words in a mask.
 const WORDS: usize = 8;
-/// The number of sources in a pass, which is the number of bits in a mask.
+/// The number of sources in a pass, which equals the number of bits in a mask.
 const SOURCES: usize = WORDS * 64;
 
-/// A bit for each source of a pass.
+/// A mask with one bit for each source of a pass.
 pub(super) type Mask = [u64; WORDS];
 
-/// A claim about all sources of an owner.
+/// A claim that all sources of an owner (`asker`) reach a set of nodes.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Claim<T> {
     pub(super) asker: usize,
-    /// The set that the sources must reach.
+    /// The set of nodes that all sources must reach.
     pub(super) set: T,
-    /// The number to report if the claim does not hold.
+    /// The number that is reported if the claim is false.
     pub(super) who: usize,
 }
 
-/// The nodes that the sources of a pass reach.
+/// The positions that the sources of a pass reach.
 #[derive(Debug, Default)]
 pub(super) struct Pass {
-    /// The positions of the sources, in ascending order.
+    /// The positions of the pass's sources, in ascending order.
     sources: Vec<usize>,
-    /// For each position from the first source on, the sources that are at this position or precede
-    /// it.
+    /// The masks of the positions that start at the first source. Each mask contains the sources
+    /// that are at its position or precede it.
     masks: Vec<Mask>,
 }
 
 impl Pass {
-    /// Returns the sources that are at one of these positions, or complete before one of them.
+    /// Returns the sources that are at one of these positions, or that complete before one of these
+    /// positions begins.
     pub(super) fn one_or_before_any(&self, places: &[usize]) -> Mask {
         let mut any = [0; WORDS];
         for &place in places {
@@ -58,7 +61,7 @@ impl Pass {
         any
     }
 
-    /// Returns the sources that complete before each of these positions.
+    /// Returns the sources that complete before every one of these positions begins.
     pub(super) fn before_all(&self, places: &[usize]) -> Mask {
         let mut all = [u64::MAX; WORDS];
         for &place in places {
@@ -70,17 +73,17 @@ impl Pass {
         all
     }
 
-    /// Returns the mask of a position. Positions before the first source follow no source.
-    /// Positions after the last relevant position are unknown and have an empty mask, so that
-    /// claims about them fail.
+    /// Returns the mask of a position. A position before the first source has an empty mask,
+    /// because it follows no source. A position after the last relevant position also has an empty
+    /// mask, which makes claims about this position fail.
     fn mask(&self, place: usize) -> Mask {
         let first = self.sources.first().copied().unwrap_or(0);
         let known = place.checked_sub(first).and_then(|index| self.masks.get(index));
         known.copied().unwrap_or_default()
     }
 
-    /// Takes the next sources. Returns the number of pairs in `asked` that contain one of these
-    /// sources.
+    /// Stores the next sources in this pass. Returns the number of pairs in `asked` that belong to
+    /// these sources.
     fn take_sources(&mut self, asked: &[(usize, usize)]) -> usize {
         self.sources.clear();
         for (count, &(source, _)) in asked.iter().enumerate() {
@@ -95,7 +98,7 @@ impl Pass {
         asked.len()
     }
 
-    /// Computes the masks of the positions from the first source to `last`.
+    /// Computes the masks of all positions from the first source to `last`.
     fn run(&mut self, order: &Order, last: usize) {
         self.masks.clear();
         let Some(&first) = self.sources.first() else { return };
@@ -113,7 +116,7 @@ impl Pass {
         }
     }
 
-    /// Returns the bits of an owner's sources. The sources must be in this pass.
+    /// Returns the bits of the sources in `asked`. All of these sources must belong to this pass.
     fn bits(&self, asked: &[(usize, usize)]) -> Mask {
         let mut bits = [0; WORDS];
         for &(source, _) in asked {
@@ -124,9 +127,9 @@ impl Pass {
     }
 }
 
-/// Decides all claims. `asked` contains each source with its owner. `furthest` returns the last
-/// position of a set, and `yes` returns the sources of a pass that reach the set. `no` is called
-/// with each claim that fails.
+/// Decides all claims. `asked` contains each source with its owner. The closure `furthest` returns
+/// the last position of a set, and `yes` returns the sources of a pass that reach a set. The
+/// function calls `no` with the number of each claim that is false.
 pub(super) fn judge<T: Copy + Ord>(
     order: &Order,
     mut asked: Vec<(usize, usize)>,
@@ -139,7 +142,8 @@ pub(super) fn judge<T: Copy + Ord>(
     claims.sort_unstable_by_key(|claim| claim.asker);
     let mut pass = Pass::default();
     let mut rest = asked.as_mut_slice();
-    // The claims about the sources of a pass: the set, the owner, and the sources.
+    // The claims about sources of the current pass. Each entry contains the set, the number to
+    // report, and the mask of the sources.
     let mut open: Vec<(T, usize, Mask)> = Vec::new();
     while !rest.is_empty() {
         let count = pass.take_sources(rest);

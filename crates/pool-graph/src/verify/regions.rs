@@ -1,21 +1,22 @@
-//! The regions of a layout, whose nodes are given as positions in the graph's order.
+//! The regions of a layout, in which nodes are identified by their positions in the topological
+//! order.
 
 use super::layout::RegionLayout;
 use super::lists::Lists;
 use super::order::Order;
 
-/// The regions of a layout.
+/// The regions of a layout and the positions of their nodes.
 #[derive(Debug)]
 pub(super) struct Regions<'a> {
     pub(super) layout: &'a [RegionLayout],
     uses: Lists,
     after: Lists,
     until: Lists,
-    /// The highest positions in the lists of each region.
+    /// The highest position in each list of each region.
     last: Vec<HighestPlaces>,
 }
 
-/// The highest positions in a region's lists. The position of an empty list is 0, which follows no
+/// The highest position in each of a region's lists, or 0 for an empty list. Position 0 follows no
 /// other position.
 #[derive(Clone, Copy, Debug)]
 struct HighestPlaces {
@@ -47,37 +48,38 @@ impl<'a> Regions<'a> {
         Self { layout, uses, after, until, last }
     }
 
-    /// Returns the positions of a region's known uses.
+    /// Returns the positions of the region's known uses.
     pub(super) fn uses(&self, region: usize) -> &[usize] {
         self.uses.of(region)
     }
 
-    /// Returns the positions that all uses of a region follow.
+    /// Returns the positions in the region's `after` list. All uses of the region follow these
+    /// positions.
     pub(super) fn after(&self, region: usize) -> &[usize] {
         self.after.of(region)
     }
 
-    /// Returns the positions in a region's `until` list.
+    /// Returns the positions in the region's `until` list.
     pub(super) fn until(&self, region: usize) -> &[usize] {
         self.until.of(region)
     }
 
-    /// Returns the highest position in a region's `until` list, or 0 if the list is empty.
+    /// Returns the highest position in the region's `until` list, or 0 if the list is empty.
     pub(super) fn last_until(&self, region: usize) -> usize {
         self.last[region].until
     }
 
-    /// Returns the highest position of a region's known uses.
+    /// Returns the highest position among the region's known uses, or 0 if there are none.
     pub(super) fn last_known_use(&self, region: usize) -> usize {
         self.last[region].known_use
     }
 
-    /// Returns the highest position that the uses of a region follow.
+    /// Returns the highest position in the region's `after` list, or 0 if the list is empty.
     pub(super) fn last_beginning(&self, region: usize) -> usize {
         self.last[region].after
     }
 
-    /// Returns the regions that share bytes with other regions, in ascending order.
+    /// Returns all regions that share bytes with another region, in ascending order.
     pub(super) fn sharing(&self) -> Vec<usize> {
         let layout = self.layout;
         let mut by_offset: Vec<usize> =
@@ -85,7 +87,7 @@ impl<'a> Regions<'a> {
         by_offset.sort_by_key(|&region| layout[region].offset);
         let (mut sharing, mut furthest) = (Vec::new(), None);
         for &region in &by_offset {
-            // The region that ends last, among the regions with a lower offset.
+            // Among the regions with lower offsets, `furthest` is the region with the highest end.
             let before =
                 furthest.filter(|&other: &usize| layout[other].shares_with(&layout[region]));
             sharing.extend(before.into_iter().chain(before.map(|_| region)));

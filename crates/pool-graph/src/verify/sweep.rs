@@ -1,35 +1,39 @@
-//! A sweep over the addresses of an arena. It finds the regions that share bytes, and a subset of
-//! these pairs whose order implies the order of all pairs.
+//! A sweep over the addresses of an arena, which finds the regions that share bytes. The sweep
+//! selects some pairs of these regions. If the selected pairs are ordered, all pairs are ordered.
 //!
-//! The number of pairs can be the square of the number of regions: on one stream, all temporaries
-//! may share the same bytes. But the order between two regions (`are_before` in `questions.rs`) is
-//! a strict partial order:
+//! The number of pairs can grow with the square of the number of regions. For example, all
+//! temporaries of a single stream may share the same bytes. However, `are_before` in `questions.rs`
+//! defines a strict partial order of the regions:
 //!
-//! - *Transitive.* Let A be before B and B before C, and let b be a last use of B, which exists.
-//!   Every last use of A is a node that B begins after, or precedes such a node. That node precedes
-//!   b. And b is a node that C begins after, or precedes such a node.
-//! - *Irreflexive.* Otherwise a last use of A would complete before itself.
+//! - *Transitive.* Assume that A is before B and that B is before C. Let b be a last use of B,
+//!   which exists. Every last use of A belongs to B's `after` list or precedes a node in this list,
+//!   and each node in this list precedes b. The node b belongs to C's `after` list or precedes a
+//!   node in this list. A is therefore before C.
+//! - *Irreflexive.* A region cannot be before itself, because one of its last uses would have to
+//!   complete before itself.
 //!
-//! The order also agrees with the *key* of a region, the highest position of its last uses. If A is
-//! before B, all last uses of A precede all last uses of B. A region whose lifetime the edges do
-//! not confirm is neither before nor after any other region. The first pair that contains such a
-//! region is therefore not ordered, whatever the keys are.
+//! The *key* of a region is the highest position of its last uses. The order of the regions agrees
+//! with their keys, because all last uses of A precede all last uses of B if A is before B. If the
+//! edges do not confirm the lifetime of a region, this region is neither before nor after any other
+//! region. The first pair with such a region is therefore not ordered, regardless of the keys.
 //!
 //! The sweep keeps the regions that contain the current byte sorted by their keys, and pairs each
-//! new region with its two neighbours. Assume that each earlier pair was ordered. Then the current
-//! regions form a chain by transitivity, even after one of them has been removed. If both pairs of
-//! the new region are ordered, the new region is ordered with all regions of the chain. If one pair
-//! is not ordered, its two regions share bytes and neither is before the other. The region with the
-//! lower key is not before the other region, and the reverse would contradict the keys. All pairs
-//! that share bytes are therefore ordered exactly if all of the sweep's pairs are ordered. The
-//! first region with an unordered pair is the first that conflicts with an earlier region.
+//! new region with its two neighbours. Assume that all earlier pairs were ordered. By transitivity,
+//! the current regions then form a chain, and they still form a chain after one region is removed.
+//! If both pairs of the new region are ordered, the new region is ordered with all regions of the
+//! chain. If one of the pairs is not ordered, its two regions share bytes, and neither region is
+//! before the other. The region with the lower key is not before the other region, and the opposite
+//! order would contradict the keys. All regions that share bytes are therefore ordered if and only
+//! if all pairs of the sweep are ordered. The first region with an unordered pair is also the first
+//! region that conflicts with an earlier region.
 //!
-//! For an access, the sweep finds the only region to which the access can belong. Consider the
-//! chain at the first byte of the access. Let C be a region of the chain such that the node follows
-//! C's beginnings, and is a last use of C or precedes one. For every region A before C, the last
-//! uses of A complete before a node that C begins after, and therefore before the accessing node.
-//! The key of A is below the position of that node, and the key of C is not. C is therefore the
-//! first region whose key is not below that position.
+//! For each access, the sweep finds the only region to which the access can belong. Consider the
+//! chain of regions that contain the first byte of the access. Let C be the region of the chain
+//! that owns the byte, which means that the accessing node follows C's `after` list and belongs to
+//! C's last uses or precedes one of them. For every region A before C, all last uses of A complete
+//! before a node in C's `after` list, and therefore before the accessing node. The key of A is
+//! lower than the position of the accessing node, but the key of C is not. C is therefore the first
+//! region in the chain whose key is not lower than this position.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeSet, BinaryHeap};
@@ -39,30 +43,32 @@ use super::lives::Lives;
 use super::order::Order;
 use super::regions::Regions;
 
-/// Two regions that share bytes and are neighbours in the order of their keys.
+/// Two regions that share bytes and have neighbouring keys.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Pair {
     /// The region with the lower key.
     pub(super) earlier: usize,
     pub(super) later: usize,
-    /// The region of the pair that was entered last, as an index into [`SweepResult::by_offset`].
+    /// The region of this pair that the sweep reached last, as an index into
+    /// [`SweepResult::by_offset`].
     pub(super) at: usize,
 }
 
-/// The result of a sweep.
+/// The result of a sweep over the addresses of an arena.
 #[derive(Debug, Default)]
 pub(super) struct SweepResult {
-    /// The regions that are used and not empty, in the order of their offsets.
+    /// All nonempty regions that are used, sorted by their offsets.
     pub(super) by_offset: Vec<usize>,
-    /// The number of pairs of regions that share bytes.
+    /// The total number of pairs of regions that share bytes.
     pub(super) sharing: usize,
-    /// The pairs of regions that share bytes and must be checked for order.
+    /// The pairs of regions whose order must be checked.
     pub(super) pairs: Vec<Pair>,
-    /// For each access, the region to which it can belong, if there is one.
+    /// For each access, the only region to which the access can belong, or `None` if there is no
+    /// such region.
     pub(super) owners: Vec<Option<usize>>,
 }
 
-/// Sweeps over the addresses.
+/// Sweeps over the addresses of an arena.
 pub(super) fn sweep(
     order: &Order,
     regions: &Regions<'_>,
@@ -95,18 +101,18 @@ pub(super) fn sweep(
     swept
 }
 
-/// The regions that contain the current byte.
+/// The regions that contain the current byte of the sweep.
 struct ActiveRegions<'a> {
     layout: &'a [RegionLayout],
     lives: &'a Lives,
-    /// The regions, sorted by their keys.
+    /// The active regions with their keys, sorted by key.
     active: BTreeSet<(usize, usize)>,
-    /// The regions, sorted by their ends.
+    /// The active regions with their ends, sorted by end.
     ends: BinaryHeap<Reverse<(u64, (usize, usize))>>,
 }
 
 impl ActiveRegions<'_> {
-    /// Advances to an address.
+    /// Moves the sweep to an address, and removes the regions that end at or before this address.
     fn advance(&mut self, address: u64) {
         while let Some(&Reverse((end, keyed))) = self.ends.peek() {
             if end > address {
@@ -117,7 +123,7 @@ impl ActiveRegions<'_> {
         }
     }
 
-    /// Adds a region, and pairs it with its neighbours.
+    /// Adds a region to the active regions, and pairs it with the regions whose keys are adjacent.
     fn enter(&mut self, region: usize, at: usize, pairs: &mut Vec<Pair>) {
         let keyed = (self.lives.last(region), region);
         let below = self.active.range(..keyed).next_back();
@@ -128,7 +134,8 @@ impl ActiveRegions<'_> {
         self.ends.push(Reverse((self.layout[region].end(), keyed)));
     }
 
-    /// Advances to an access. Returns the region to which the access can belong.
+    /// Moves the sweep to the start of an access. Returns the only region to which the access can
+    /// belong.
     fn owner(&mut self, order: &Order, access: &Access) -> Option<usize> {
         self.advance(access.offset);
         let place = order.place(access.node);

@@ -1,4 +1,4 @@
-//! Checks a layout against a graph, using the other modules of the verifier.
+//! The entry point of the verifier, which checks a layout against a graph.
 
 use super::error::LayoutViolation;
 use super::layout::{Access, GraphOrder, RegionLayout};
@@ -8,20 +8,22 @@ use super::questions::Questions;
 use super::regions::Regions;
 use super::sweep::{SweepResult, sweep};
 
-/// The numbers of checks in a successful verification.
+/// The result of a successful verification, which states how much was checked.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Verification {
-    /// The number of pairs of regions that share bytes. All of these pairs are ordered.
+    /// The number of pairs of regions that share bytes. The graph uses the regions of each pair one
+    /// after the other.
     pub sharing: usize,
-    /// The number of node accesses. Each of them lies in a region that owns the bytes at that time.
+    /// The number of accesses by nodes. Each access lies in a region that owns the accessed bytes
+    /// at that time.
     pub accesses: usize,
 }
 
-/// The number of accesses that are decided together.
+/// The number of accesses that are checked together.
 const TRIED_TOGETHER: usize = 1 << 20;
 
 /// Checks a layout against a graph. Regions that share bytes must be used one after the other. Each
-/// node access must lie in a region that owns the bytes at that time.
+/// access by a node must lie in a region that owns the accessed bytes at that time.
 ///
 /// ```
 /// use pool_graph::{GraphOrder, RegionLayout, LayoutViolation, OrderEdge, verify_layout};
@@ -42,14 +44,14 @@ const TRIED_TOGETHER: usize = 1 << 20;
 /// }
 /// ```
 ///
-/// The memory needed grows with the named nodes, the edges, the regions and the accesses, and never
-/// with pairs of them.
+/// The memory usage is proportional to the number of named nodes, edges, regions and accesses, and
+/// does not depend on the number of pairs.
 ///
 /// # Errors
 ///
-/// Returns the first violation, which identifies regions by index and nodes by number. If regions
-/// that share bytes are unordered, the violation names the first region, in the order of offsets,
-/// that conflicts with an earlier region.
+/// Returns the first violation. The violation identifies regions by their index and nodes by their
+/// number. If the graph does not order regions that share bytes, the violation names the region
+/// with the lowest offset that conflicts with an earlier region.
 pub fn verify_layout(
     graph: &GraphOrder,
     layout: &[RegionLayout],
@@ -75,9 +77,9 @@ pub fn verify_layout(
     Ok(Verification { sharing: swept.sharing, accesses: accesses.len() })
 }
 
-/// Returns two unordered regions that share bytes, the lower index first. One is the first region
-/// that conflicts with a region at the same or a lower offset. The other is the first region that
-/// it conflicts with.
+/// Returns two regions that share bytes but are not ordered, with the lower index first. The result
+/// contains the first region, in the order of offsets, that conflicts with an earlier region, and
+/// the first region with which it conflicts.
 fn unordered(
     questions: &Questions<'_>,
     lives: &Lives,
@@ -88,7 +90,8 @@ fn unordered(
         swept.pairs.iter().map(|pair| (pair.earlier, pair.later)).collect();
     let ordered = questions.are_before(lives, &pairs);
     let found = swept.pairs.iter().zip(ordered).find(|(_, ordered)| !ordered)?.0;
-    // This pair conflicts, but a region with a lower offset may also conflict with the new region.
+    // The regions of this pair conflict. However, a region with a lower offset may also conflict
+    // with `new`, and that region must be reported.
     let new = swept.by_offset[found.at];
     let before = swept.by_offset[..found.at].iter().copied();
     let others: Vec<usize> = before.filter(|&one| layout[one].shares_with(&layout[new])).collect();
@@ -101,7 +104,7 @@ fn unordered(
     Some((new.min(other), new.max(other)))
 }
 
-/// Returns the first access to bytes that no region owns at that time.
+/// Returns the first access to bytes that do not belong to any region at that time.
 fn stray(
     order: &Order,
     questions: &Questions<'_>,
@@ -110,7 +113,8 @@ fn stray(
     owners: &[Option<usize>],
 ) -> Option<usize> {
     let mut is_stray = vec![true; accesses.len()];
-    // The accesses and the regions that may contain them. They are decided in large groups.
+    // The accesses to check, each with a region that may contain it. The verifier checks the
+    // accesses in large groups.
     let mut tried: Vec<(usize, usize)> = Vec::new();
     let mut judge = |tried: &mut Vec<(usize, usize)>| {
         let placed =
@@ -124,8 +128,8 @@ fn stray(
         if access.has_first_byte() {
             tried.extend(owners[index].map(|region| (index, region)));
         } else {
-            // The access may be in regions that do not overlap, so each region that contains it is
-            // tried.
+            // Regions that do not overlap may contain this access, so each region that contains it
+            // is checked.
             let around = (0..layout.len()).filter(|&region| layout[region].contains(access));
             tried.extend(around.map(|region| (index, region)));
         }
@@ -137,7 +141,7 @@ fn stray(
     is_stray.into_iter().position(|is_stray| is_stray)
 }
 
-/// Checks that every named node exists, and that every region ends at a valid offset.
+/// Checks that every named node exists, and that no region ends beyond the largest offset.
 fn check_names(
     graph: &GraphOrder,
     mut named: impl Iterator<Item = usize>,

@@ -1,5 +1,5 @@
-//! The state of one body while it runs, called its account. The body's capture and the pools of its
-//! scopes [share](super::shared_account) the account.
+//! The state of a body while it runs, which is called the body's account. The body's capture and
+//! the pools of its scopes [share](super::shared_account) the account.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -20,26 +20,27 @@ use crate::base::range::LeasedRange;
 use crate::capture::error::CaptureError;
 use crate::capture::sharing::Shares;
 
-/// The state of one body while it runs.
+/// The state of a body while the body runs.
 pub(crate) struct Account {
-    /// The streams of the session. The first stream is the one that is captured.
+    /// The streams of the session. The capture begins on the first stream, and the other streams
+    /// are branches.
     streams: Arc<[Arc<CudaStream>]>,
     pub(super) medium: Medium,
-    /// The trace that the body must follow, from a dry run or from the graph to be updated. `None`
-    /// if the body may perform any steps.
+    /// The trace that the body must follow, which comes from a dry run or from the graph to be
+    /// updated. `None` if the body may perform any steps.
     planned: Option<Trace>,
     pub(super) record: BodyRecord,
-    /// The first error that a pool of the body received in a translated form. `refused_is_reported`
-    /// is `true` once a scope has returned the original error.
+    /// The first `CaptureError` that a pool of the body could not return, because a pool returns
+    /// only driver errors. `refused_is_reported` is `true` after a scope has returned this error.
     first_refused: Option<CaptureError>,
     refused_is_reported: bool,
-    /// The first error that no call could return. It occurred in a drop, or a pool received it in a
-    /// translated form.
+    /// The first error that no call has returned. The error occurred in a destructor, or a pool
+    /// replaced it with a driver error.
     first_noted: Option<CaptureError>,
-    /// For each stream, `true` once a step of the body has used or waited on the stream. A device
-    /// view may bring a stream into the capture earlier, which a dry run cannot see.
+    /// For each stream, `true` after a step of the body has used the stream or waited on it. A
+    /// device view may add a stream to the capture earlier, but a dry run cannot detect this.
     entered: Vec<bool>,
-    /// The work of scopes and lent views on each stream.
+    /// The work of scopes and lent views on each stream of the session.
     pub(super) scope_work: Vec<ScopeWork>,
 }
 
@@ -49,9 +50,9 @@ impl Account {
         Self::new(streams.into(), Medium::DRY, None, None, Shares::default())
     }
 
-    /// Creates the account of a capture, which follows the trace `planned` if there is one. An
-    /// update passes the number of the graph's captures. `shares` contains a read of each leased
-    /// block.
+    /// Creates the account of a capture. If there is a trace `planned`, the body must follow it. An
+    /// update of a graph passes the number that the graph's capture received. `shares` contains a
+    /// read of each leased block.
     pub(crate) fn live(
         streams: Arc<[Arc<CudaStream>]>,
         live: LiveCapture,
@@ -85,8 +86,8 @@ impl Account {
         }
     }
 
-    /// Closes the account. A value that the body has leaked then no longer holds the record or the
-    /// arena.
+    /// Closes the account, and moves its memory source and its record to the caller. A value that
+    /// the body has leaked therefore cannot keep the record or the arena alive.
     pub(super) fn close(&mut self) -> (Medium, BodyRecord) {
         let nothing = BodyRecord::new(self.number(), 0, Shares::default());
         let medium = std::mem::replace(&mut self.medium, Medium::Over);
@@ -108,7 +109,7 @@ impl Account {
         &self.streams
     }
 
-    /// Returns the number of steps that the body has performed.
+    /// Returns the number of steps that the body has performed so far.
     pub(super) fn steps(&self) -> usize {
         self.record.trace.steps()
     }
@@ -118,44 +119,45 @@ impl Account {
         self.record.model.has_begun(stream)
     }
 
-    /// Records why a request of one of the body's pools was refused. The pool cannot store a
-    /// `CaptureError`, so it has received another error.
+    /// Records why the capture refused a request from a pool of the body. The pool returns a
+    /// different error, because it cannot store a `CaptureError`.
     pub(super) fn note_refused(&mut self, error: CaptureError) {
         self.note_error_of_drop(error.clone());
         self.first_refused.get_or_insert(error);
     }
 
-    /// Records an error that a drop could not return.
+    /// Records an error that a destructor could not return.
     pub(super) fn note_error_of_drop(&mut self, error: CaptureError) {
         self.first_noted.get_or_insert(error);
     }
 
-    /// Returns `true` if a request of one of the body's pools was refused.
+    /// Returns `true` if the capture has refused a request from a pool of the body.
     pub(super) fn has_refused(&self) -> bool {
         self.first_refused.is_some()
     }
 
-    /// Returns the first error that a pool of the body received in a translated form, if no scope
-    /// has returned it yet.
+    /// Returns the first `CaptureError` that a pool replaced with a driver error, unless a scope
+    /// has already returned it.
     pub(super) fn report_refused(&mut self) -> Option<CaptureError> {
         let first = self.first_refused.as_ref().filter(|_| !self.refused_is_reported)?;
         self.refused_is_reported = true;
         Some(first.clone())
     }
 
-    /// Fails with the first error that no call has returned.
+    /// Returns an error if an error has occurred that no call has returned.
     pub(super) fn check_noted(&self) -> Result<(), CaptureError> {
         self.first_noted.clone().map_or(Ok(()), Err)
     }
 
-    /// Adds the end of a scope or a loan to the trace. A drop cannot return an error, and the
-    /// body's own error takes precedence. A difference between the traces is therefore detected by
-    /// the next step or at the end of the capture.
+    /// Adds the end of a scope or of a loan to the trace. This method cannot return an error,
+    /// because a destructor calls it. If the trace differs from the plan, the next step or the end
+    /// of the capture returns an error.
     pub(super) fn end_step(&mut self, step: &BodyStep) {
         self.record.trace.add(step);
     }
 
-    /// Records a step. If there is a plan, the step must equal the plan's step.
+    /// Adds a step to the trace. If there is a plan, fails unless the step equals the step in the
+    /// plan.
     pub(super) fn step(&mut self, step: &BodyStep) -> Result<(), CaptureError> {
         let trace = &mut self.record.trace;
         trace.add(step);
@@ -167,7 +169,7 @@ impl Account {
         }
     }
 
-    /// Assigns a number to a host argument. The same steps assign the same numbers.
+    /// Assigns a number to a host argument. The same steps always assign the same numbers.
     pub(super) fn name_argument(&mut self) -> Result<usize, CaptureError> {
         let number = self.record.arguments.len();
         self.step(&BodyStep::Argument { number })?;
@@ -175,7 +177,8 @@ impl Account {
         Ok(number)
     }
 
-    /// Keeps the memory of a host argument, even if the argument's copy fails.
+    /// Adds the memory of a host argument to the record, even if the copy of the argument fails
+    /// later.
     pub(super) fn keep_argument(&mut self, number: usize, buffer: HostBuffer) {
         if let Some(argument) = self.record.arguments.get_mut(number) {
             *argument = Some(self.record.host.len());
@@ -183,14 +186,14 @@ impl Account {
         self.keep_host(buffer);
     }
 
-    /// Keeps host memory that a copy in the graph reads.
+    /// Adds a host buffer to the record. A copy in the graph reads this buffer.
     pub(super) fn keep_host(&mut self, buffer: HostBuffer) {
         self.record.host.push(Some(buffer));
     }
 
-    /// Returns the handles of a stream's last nodes; empty in a dry run. Fails if code other than
-    /// this capture has added nodes. That cannot be checked while a scope is open on the stream or
-    /// a view is lent to it.
+    /// Returns the handles of a stream's last nodes. The list is empty in a dry run. Fails if other
+    /// code has added nodes to the capture. Such nodes cannot be detected while a scope is open on
+    /// the stream or a view is lent to the stream.
     pub(super) fn expect(&mut self, stream: usize) -> Result<Vec<u64>, CaptureError> {
         if self.may_hold_more(stream) {
             return self.frontier(stream);
@@ -200,15 +203,15 @@ impl Account {
         live.frontiers.check(&self.streams, stream, begun)
     }
 
-    /// Records that the capture has left these streams at their current last nodes. Returns the
-    /// handles of these nodes.
+    /// Records that the capture's work on these streams ends at their current last nodes. Returns
+    /// the handles of these nodes.
     pub(super) fn arrive(&mut self, streams: &[usize]) -> Result<Vec<u64>, CaptureError> {
         let Some(live) = self.medium.live() else { return Ok(Vec::new()) };
         let arrive = |&stream| live.frontiers.arrive(&self.streams, stream);
         Ok(streams.iter().map(arrive).collect::<Result<Vec<_>, _>>()?.concat())
     }
 
-    /// Returns the handles of a stream's last nodes; empty in a dry run.
+    /// Returns the handles of a stream's current last nodes. The list is empty in a dry run.
     pub(super) fn frontier(&mut self, stream: usize) -> Result<Vec<u64>, CaptureError> {
         match self.medium.live() {
             Some(live) => live.frontiers.now(&self.streams[stream]),
@@ -216,12 +219,13 @@ impl Account {
         }
     }
 
-    /// Returns the handles of the last nodes when the capture left the stream; empty in a dry run.
+    /// Returns the handles of the stream's last nodes after the capture's own work. The list is
+    /// empty in a dry run.
     pub(super) fn left_at(&mut self, stream: usize) -> Vec<u64> {
         self.medium.live().map_or_else(Vec::new, |live| live.frontiers.at(stream))
     }
 
-    /// Begins work that extends a stream. Returns the number of completed spans.
+    /// Begins work that adds nodes to a stream. Returns the number of completed spans.
     pub(super) fn begin_move(&mut self, stream: usize) -> usize {
         if let Some(live) = self.medium.live() {
             live.frontiers.leave(stream);
@@ -229,8 +233,8 @@ impl Account {
         self.record.spans.len()
     }
 
-    /// Ends work that has extended a stream after the nodes `before`, and records it as a separate
-    /// span. Returns the stream's last nodes.
+    /// Ends work that has added nodes to a stream after the nodes `before`, and records this work
+    /// as a separate span. Returns the stream's last nodes.
     pub(super) fn end_move(
         &mut self,
         stream: usize,
@@ -244,8 +248,8 @@ impl Account {
         Ok(after)
     }
 
-    /// Brings a stream into the capture at the stream's first step. Its work is ordered after the
-    /// current work of the session's stream.
+    /// Adds a stream to the capture before the stream's first step. The work on this stream is
+    /// ordered after the current work of the session's first stream.
     pub(super) fn begin(&mut self, stream: usize) -> Result<(), CaptureError> {
         if !self.entered[stream] {
             self.order(stream, 0)?;
@@ -254,7 +258,8 @@ impl Account {
         Ok(())
     }
 
-    /// Orders a stream after all current work of another stream, unless it is already ordered.
+    /// Orders a stream after all current work of another stream, unless the two streams are already
+    /// ordered.
     pub(super) fn order(&mut self, later: usize, earlier: usize) -> Result<(), CaptureError> {
         if !self.must_wait(later, earlier) {
             return Ok(());
@@ -278,8 +283,8 @@ impl Account {
         ordered.map_err(CaptureError::from).and(ended.map(drop))
     }
 
-    /// Returns `true` if the stream `later` must wait so that its next operation follows all
-    /// operations of `earlier`.
+    /// Returns `true` if the stream `later` must wait for `earlier`, so that the next operation on
+    /// `later` follows all operations on `earlier`.
     fn must_wait(&mut self, later: usize, earlier: usize) -> bool {
         if later != earlier && self.may_hold_more(earlier) {
             self.record.model.operation(earlier);
@@ -287,7 +292,8 @@ impl Account {
         self.record.model.must_wait(later, earlier)
     }
 
-    /// Records an operation, and orders its stream after the earlier users of the same memory.
+    /// Records an operation, and orders the operation's stream after the streams that used the same
+    /// memory before.
     pub(super) fn prepare_operation(
         &mut self,
         kind: &'static str,
@@ -312,7 +318,8 @@ impl Account {
         Ok(())
     }
 
-    /// Records that an operation, whose last nodes are `nodes`, uses memory.
+    /// Records that an operation uses memory. `nodes` contains the handles of the operation's last
+    /// nodes.
     pub(super) fn used(&mut self, stream: usize, uses: &[Use<'_>], nodes: &[u64]) {
         let operation = self.record.model.operation(stream);
         for one in uses {
@@ -320,13 +327,13 @@ impl Account {
         }
     }
 
-    /// Returns the names of the used memory, with `true` for a write.
+    /// Returns the names of the memory that an operation uses. The flag is `true` for a write.
     pub(super) fn names(&self, uses: &[Use<'_>]) -> Vec<(Memory, bool)> {
         uses.iter().map(|one| (self.record.regions[one.region].name, one.writes)).collect()
     }
 
-    /// Records the blocks that are written from here on, so that no graph on another stream can use
-    /// them. Leased blocks already count as read.
+    /// Records the blocks that the graph writes, so that no graph on another stream can use them.
+    /// Leased blocks are already recorded as read.
     fn share_written(&mut self, uses: &[Use<'_>]) -> Result<(), CaptureError> {
         if self.is_dry() {
             return Ok(());
@@ -353,7 +360,8 @@ impl Account {
         self.record.regions[region].address
     }
 
-    /// Returns the number of the region of a block that the graph keeps.
+    /// Returns the number of the region for a block that the graph keeps. Adds the region if
+    /// necessary.
     pub(super) fn region_of_block(&mut self, block: &GraphMemoryBlock) -> usize {
         let regions = &mut self.record.regions;
         let same = |region: &Region| region.name == Memory::Block(block.id());
@@ -364,7 +372,8 @@ impl Account {
         regions.len() - 1
     }
 
-    /// Returns the number of the region of owned memory, given its index in the session's list.
+    /// Returns the number of the region for memory that the session owns. `place` is the index of
+    /// this memory in the session's list.
     pub(super) fn region_of_owned(
         &mut self,
         place: usize,
@@ -380,7 +389,7 @@ impl Account {
         regions.len() - 1
     }
 
-    /// Allocates the bytes of a view for a stream that takes part in the capture. Returns the
+    /// Allocates the memory of a view for a stream that takes part in the capture. Returns the
     /// number of the new region.
     pub(super) fn acquire(
         &mut self,
@@ -394,15 +403,15 @@ impl Account {
         Ok(region)
     }
 
-    /// Allocates a block for a scope's pool, which stays in use until the capture ends. Returns the
-    /// block's address.
+    /// Allocates a block for the pool of a scope. The block stays in use until the capture ends.
+    /// Returns the block's address.
     pub(super) fn acquire_block(&mut self, stream: usize, bytes: u64) -> Result<u64, CaptureError> {
         let site = self.scope_work[stream].site;
         let region = self.acquire_kept(stream, bytes, site)?;
         Ok(self.address(region))
     }
 
-    /// Allocates bytes that stay in use until the capture ends. Returns the number of the new
+    /// Allocates memory that stays in use until the capture ends. Returns the number of the new
     /// region.
     pub(super) fn acquire_kept(
         &mut self,
@@ -427,18 +436,19 @@ impl Account {
         Ok(self.record.regions.len() - 1)
     }
 
-    /// Records that the view of a region was dropped. An arena that rewinds may then reuse the
-    /// region's bytes.
+    /// Records that the view of a region has been dropped. A linear arena may reuse the region's
+    /// bytes after this call.
     pub(super) fn release(&mut self, region: usize) {
         let Some(region) = self.record.regions.get(region) else { return };
-        // A region that is still lent, because its guard was forgotten, stays allocated.
+        // A region stays allocated if its view is still lent because the guard of the loan was
+        // forgotten.
         if let (Some(live), true, false) = (self.medium.live(), region.is_temporary(), region.lent)
         {
             let _ended = live.arena.deallocate(region.address);
         }
     }
 
-    /// Records a fork. Fails if the arena's policy forbids it.
+    /// Records that the capture forks. Fails if the arena's policy does not support forks.
     pub(super) fn fork(&mut self) -> Result<(), CaptureError> {
         self.medium.live().map_or(Ok(()), |live| Ok(live.arena.forked()?))
     }

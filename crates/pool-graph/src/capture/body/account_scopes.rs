@@ -1,5 +1,5 @@
-//! The part of an account that records scopes and lent views. Their individual operations are not
-//! visible, so their work is recorded as a whole when it ends.
+//! The part of an account that records scopes and lent views. The capture cannot observe the
+//! individual operations of a scope, so it records the scope's work as a whole when the scope ends.
 
 use super::account::Account;
 use super::call_site::CallSite;
@@ -10,7 +10,7 @@ use super::span::{NodeOwner, Span};
 use super::trace::BodyStep;
 use crate::capture::error::CaptureError;
 
-/// The streams that may be extended when the body's pools end.
+/// The streams to which nodes may be added while the body's pools are dropped.
 pub(super) struct PoolsEnd {
     streams: Vec<usize>,
     begun: usize,
@@ -18,7 +18,7 @@ pub(super) struct PoolsEnd {
 }
 
 impl Account {
-    /// Opens a scope on a stream that has no open scope.
+    /// Opens a scope on a stream. Fails if a scope is already open on this stream.
     pub(super) fn open_scope(&mut self, stream: usize, site: CallSite) -> Result<(), CaptureError> {
         self.begin(stream)?;
         let at = self.expect(stream)?;
@@ -30,7 +30,7 @@ impl Account {
         Ok(())
     }
 
-    /// Closes the scope of a stream.
+    /// Closes the scope that is open on the stream.
     pub(super) fn close_scope(&mut self, stream: usize) {
         self.end_step(&BodyStep::Scope { stream, opens: false });
         let closed = self.close_work(stream);
@@ -40,7 +40,7 @@ impl Account {
         }
     }
 
-    /// Lends a region to a device view on a stream.
+    /// Lends a region to a device view on this stream.
     pub(super) fn lend(&mut self, stream: usize, region: usize) -> Result<(), CaptureError> {
         let at = self.expect(stream)?;
         let region = &mut self.record.regions[region];
@@ -49,8 +49,8 @@ impl Account {
         Ok(())
     }
 
-    /// Takes back a region that was lent on a stream. The stream has been ordered after all other
-    /// streams that used the view, so the uses of the view end at the stream's last nodes.
+    /// Ends the loan of a region on a stream. The stream has already been ordered after all other
+    /// streams that used the view. All uses of the view therefore end at the stream's last nodes.
     pub(super) fn end_loan(&mut self, stream: usize, of: Use<'_>) {
         let uses = self.names(&[of]);
         self.end_step(&BodyStep::Operation { kind: "return", stream, uses });
@@ -67,7 +67,8 @@ impl Account {
         }
     }
 
-    /// Begins unrecorded work on a stream. `at` contains the stream's last nodes.
+    /// Begins work on a stream that is not recorded step by step. `at` contains the handles of the
+    /// stream's last nodes.
     fn open_work(&mut self, stream: usize, at: &[u64]) {
         let begun = self.record.spans.len();
         let work = &mut self.scope_work[stream];
@@ -77,7 +78,8 @@ impl Account {
         work.guards += 1;
     }
 
-    /// Ends the work of a scope or a lent view, and records where it left the streams.
+    /// Ends the work of a scope or a lent view, and records the last nodes of the streams that took
+    /// part.
     fn close_work(&mut self, stream: usize) -> Result<(), CaptureError> {
         let moved = self.note_work(stream);
         let after = self.arrive(&moved)?;
@@ -85,8 +87,9 @@ impl Account {
         Ok(())
     }
 
-    /// Records finished work as one operation on each stream that took part. The stream has been
-    /// ordered after all of them. Returns these streams.
+    /// Records the completed work of a scope or a lent view as one operation on each stream that
+    /// took part. The stream of the scope has already been ordered after the other streams. Returns
+    /// all of these streams.
     fn note_work(&mut self, stream: usize) -> Vec<usize> {
         let work = &mut self.scope_work[stream];
         let model = &mut self.record.model;
@@ -102,7 +105,8 @@ impl Account {
         moved
     }
 
-    /// Ends the current span of a stream's work at the nodes `after`, and begins another span.
+    /// Ends the current span of a stream's work at the nodes `after`, and begins the next span
+    /// there.
     fn end_span(&mut self, stream: usize, after: Vec<u64>) {
         let work = &mut self.scope_work[stream];
         let before = std::mem::replace(&mut work.before, after.clone());
@@ -110,19 +114,19 @@ impl Account {
         self.record.spans.push(Span { begun, before, after, owner: NodeOwner::Scope });
     }
 
-    /// Returns `true` if a stream may have unrecorded work.
+    /// Returns `true` if the stream may contain work that the account has not recorded.
     pub(super) fn may_hold_more(&self, stream: usize) -> bool {
         let touches = |work: &ScopeWork| work.guards > 0 && work.touched.contains(&stream);
         self.is_open(stream) || self.scope_work.iter().any(touches)
     }
 
-    /// Returns `true` if a scope is open on the stream, or a view is lent to it.
+    /// Returns `true` if a scope is open on the stream, or if a view is lent to the stream.
     fn is_open(&self, stream: usize) -> bool {
         self.scope_work[stream].guards > 0
     }
 
-    /// Allows another stream of the session to be ordered after this stream, so that it can use
-    /// memory of this stream's scopes.
+    /// Permits the stream `other` to wait for `stream`, so that `other` can use memory of the
+    /// scopes on `stream`.
     pub(super) fn admit(&mut self, stream: usize, other: usize) -> Result<(), CaptureError> {
         if stream == other {
             return Ok(());
@@ -138,8 +142,8 @@ impl Account {
         Ok(())
     }
 
-    /// Returns the streams that may be extended when the pools of scopes end. The pools may order
-    /// streams without notifying this account.
+    /// Returns the streams to which nodes may be added while the pools of scopes are dropped. The
+    /// pools may make one stream wait for another without notifying this account.
     pub(super) fn begin_pools_end(&mut self) -> Result<PoolsEnd, CaptureError> {
         let takes_part = |&stream: &usize| stream == 0 || self.has_begun(stream);
         let streams: Vec<usize> = (0..self.scope_work.len()).filter(takes_part).collect();
@@ -148,7 +152,7 @@ impl Account {
         Ok(PoolsEnd { streams, begun: self.record.spans.len(), before })
     }
 
-    /// Records that the pools of scopes have ended.
+    /// Records that the pools of scopes have been dropped.
     pub(super) fn finish_pools_end(&mut self, end: PoolsEnd) -> Result<(), CaptureError> {
         let PoolsEnd { streams, begun, before } = end;
         let after = self.arrive(&streams)?;
@@ -156,8 +160,8 @@ impl Account {
         Ok(())
     }
 
-    /// Joins every branch, because a graph ends in one stream. Fails if a stream contains work that
-    /// the capture did not add.
+    /// Joins every branch with the first stream, because a capture must end on a single stream.
+    /// Fails if a stream contains work that the capture did not add.
     pub(super) fn join_all(&mut self) -> Result<(), CaptureError> {
         let streams = self.scope_work.len();
         for branch in 1..streams {
@@ -169,8 +173,8 @@ impl Account {
         self.keep_to_the_end()
     }
 
-    /// Records that some regions are in use until the end of the graph: kept regions, and regions
-    /// lent to a forgotten guard.
+    /// Records that all kept regions stay in use until the end of the graph. Regions whose loan was
+    /// forgotten also stay in use.
     fn keep_to_the_end(&mut self) -> Result<(), CaptureError> {
         let nodes = self.frontier(0)?;
         for stream in 0..self.scope_work.len() {

@@ -1,4 +1,5 @@
-//! The results of a body other than the graph: its steps, their memory, and their work on streams.
+//! The results of a body, except for the graph itself. These results are the body's steps, the
+//! memory that the steps use, and the work on streams.
 
 use pool_driver::host_buffer::HostBuffer;
 
@@ -8,32 +9,32 @@ use super::span::Span;
 use super::trace::Trace;
 use crate::capture::sharing::Shares;
 
-/// The record of a finished body.
+/// The record of a body that has finished.
 pub(crate) struct BodyRecord {
-    /// The number of the capture.
+    /// The number of the capture to which the record belongs.
     pub(crate) capture: u64,
-    /// The order that the body's operations establish.
+    /// The model of the order that the body's operations establish.
     pub(crate) model: Model,
     /// The steps of the body.
     pub(crate) trace: Trace,
-    /// The memory that the body uses.
+    /// The memory regions that the body uses.
     pub(crate) regions: Vec<Region>,
-    /// The number of temporaries among the regions.
+    /// The number of temporaries that the body has allocated.
     temporaries: usize,
-    /// The spans of the body's work on streams.
+    /// The spans of work that the body put on streams.
     pub(crate) spans: Vec<Span>,
-    /// The uses of the session's blocks.
+    /// The records of how the body uses the session's leased blocks.
     pub(crate) shares: Shares,
-    /// The host memory that copies in the graph read: host arguments, and values written by scopes
-    /// and lent views.
+    /// The host memory from which copies in the graph read. It contains host arguments, and values
+    /// that scopes and lent views have written.
     pub(crate) host: Vec<Option<HostBuffer>>,
-    /// The index of each host argument in `host`. An argument of 0 bytes needs no memory. Values
-    /// written by scopes and lent views are not arguments, because those writes are not steps.
+    /// The index of each host argument in `host`, or `None` for an argument of 0 bytes. Values that
+    /// scopes and lent views have written are not arguments, because writing them is not a step.
     pub(crate) arguments: Vec<Option<usize>>,
 }
 
 impl BodyRecord {
-    /// Creates the record of an empty body on `streams` streams.
+    /// Creates the record of a body on `streams` streams that has not performed any steps yet.
     pub(super) fn new(capture: u64, streams: usize, shares: Shares) -> Self {
         Self {
             capture,
@@ -48,7 +49,7 @@ impl BodyRecord {
         }
     }
 
-    /// Returns the number of the next temporary. Numbers are never reused.
+    /// Returns the number for the next temporary. Each number is used only once.
     pub(super) fn name_temporary(&mut self) -> usize {
         self.temporaries += 1;
         self.temporaries - 1

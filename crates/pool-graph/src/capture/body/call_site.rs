@@ -1,16 +1,17 @@
-//! The calls in a body that allocate memory. Errors and records of a capture name them.
+//! The source locations of calls that allocate memory in a body. Errors and records of a capture
+//! contain these locations.
 
 use std::panic::Location;
 
-/// A call in the user's program: the function, and the source location.
+/// A call in the user's program, which consists of the function's name and the source location.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct CallSite {
     pub(crate) call: Option<(&'static str, &'static Location<'static>)>,
 }
 
 impl CallSite {
-    /// Creates a call site with the function's name and the location of the caller, as
-    /// `#[track_caller]` determines it.
+    /// Creates a call site with the given function name and the location of the caller, as
+    /// determined by `#[track_caller]`.
     #[track_caller]
     pub(super) fn of(function: &'static str) -> Self {
         Self { call: Some((function, Location::caller())) }

@@ -1,5 +1,5 @@
-//! The interface of a body. It allocates memory, puts work on the session's streams, and orders
-//! uses of the same memory.
+//! The interface through which a body allocates memory, enqueues work on the session's streams, and
+//! orders uses of the same memory.
 
 use std::cell::RefCell;
 use std::fmt;
@@ -18,42 +18,43 @@ use super::trace::BodyStep;
 use crate::capture::error::CaptureError;
 use crate::capture::memory::Kept;
 
-/// The interface of a body to a capture or a dry run. Temporaries are allocated from the arena, and
-/// operations are put on the streams of the session.
+/// The interface of a body to its capture or dry run. A body allocates temporaries from the arena
+/// and enqueues operations on the streams of the session.
 ///
 /// If several streams use the same memory, the capture orders these uses. A stream waits for the
-/// last writer before it reads, and also for all readers before it writes. Streams that share no
-/// memory stay independent unless [`wait`](Self::wait) orders them.
+/// last writer before it reads the memory. Before it writes the memory, the stream also waits for
+/// all readers. Streams that use different memory stay independent, unless [`wait`](Self::wait)
+/// orders them.
 pub struct Capture<'c> {
     pub(super) kept: Kept<'c>,
     pub(super) account: SharedAccount,
-    /// The pools of scopes.
+    /// The pools of the body's scopes.
     pub(super) pools: RefCell<Pools>,
 }
 
-/// An operation of a body.
+/// An operation that a body enqueues.
 pub(crate) struct Operation<'o> {
     pub(crate) kind: &'static str,
     pub(crate) stream: CaptureStream,
     pub(crate) uses: &'o [Use<'o>],
-    /// The owner of the nodes that the operation adds.
+    /// The owner of the nodes that the operation adds to the graph.
     pub(crate) owner: NodeOwner,
 }
 
 impl<'c> Capture<'c> {
-    /// Creates the interface to an account, with the memory that the session keeps.
+    /// Creates the interface for a body from its account and the memory that the session keeps.
     pub(crate) fn new(account: Account, kept: Kept<'c>) -> Self {
         let pools = RefCell::new(Pools::new(account.streams().len()));
         Self { kept, account: SharedAccount::new(account), pools }
     }
 
-    /// Ends the body, and returns its record.
+    /// Ends the body and returns the body's record.
     pub(crate) fn into_record(self) -> BodyRecord {
         self.finish()
     }
 
-    /// Ends the pools, then the account. A value that the body has leaked then no longer holds the
-    /// record or the arena.
+    /// Drops the pools and then closes the account. A value that the body has leaked therefore
+    /// cannot keep the record or the arena alive.
     fn finish(&self) -> BodyRecord {
         let pools = self.pools.replace(Pools::new(0));
         drop(pools);
@@ -62,25 +63,26 @@ impl<'c> Capture<'c> {
         record
     }
 
-    /// Returns `true` in a dry run. A dry run puts no work on streams, and its addresses have no
-    /// memory behind them.
+    /// Returns `true` if the body runs as a dry run. A dry run enqueues no work on the session's
+    /// streams, and its addresses have no memory behind them.
     #[must_use]
     pub fn is_dry(&self) -> bool {
         self.account.open().is_dry()
     }
 
-    /// Returns the first stream of the session, which is captured.
+    /// Returns the first stream of the session, on which the capture begins.
     #[must_use]
     pub fn main(&self) -> CaptureStream {
         CaptureStream(0)
     }
 
-    /// Returns a branch of the session. Branches are counted from 0 in the order in which they were
-    /// added.
+    /// Returns a branch of the session. Branches are numbered from 0 in the order in which they
+    /// were added to the session.
     ///
     /// # Errors
     ///
-    /// Fails with [`CaptureError::NoSuchBranch`] if there are fewer branches.
+    /// Fails with [`CaptureError::NoSuchBranch`] if the session does not contain the requested
+    /// branch.
     pub fn branch(&self, branch: usize) -> Result<CaptureStream, CaptureError> {
         let branches = self.branches();
         if branch < branches {
@@ -89,11 +91,12 @@ impl<'c> Capture<'c> {
         Err(CaptureError::NoSuchBranch { asked: branch, branches })
     }
 
-    /// Orders the stream `later` after all current work of the stream `earlier`.
+    /// Makes the stream `later` wait for all current work of the stream `earlier`.
     ///
     /// # Errors
     ///
-    /// Fails with the driver's error code, or if the arena's policy allows only one stream.
+    /// Fails with the driver's error code. The call also fails if the arena's policy does not
+    /// support several streams.
     pub fn wait(&self, later: CaptureStream, earlier: CaptureStream) -> Result<(), CaptureError> {
         let (later, earlier) = (self.check(later)?, self.check(earlier)?);
         let mut account = self.account.open();
@@ -102,8 +105,8 @@ impl<'c> Capture<'c> {
         account.order(later, earlier)
     }
 
-    /// Records an operation, orders its stream after the earlier users of the same memory, and puts
-    /// the operation on that stream.
+    /// Records an operation, orders the operation's stream after the earlier users of the same
+    /// memory, and enqueues the operation on this stream.
     pub(crate) fn operation(
         &self,
         operation: &Operation<'_>,
@@ -120,11 +123,12 @@ impl<'c> Capture<'c> {
         }
         let begun = account.begin_move(stream);
         let streams = Arc::clone(account.streams());
-        // The work may run code of the caller, so the account's lock is not held.
+        // The closure `work` may run code of the caller, so the account must not be locked.
         drop(account);
         let worked = work(&streams[stream]);
         let mut account = self.account.open();
-        // Work that failed halfway may already have added nodes that use the memory.
+        // Work that failed halfway may already have added nodes that use the memory, so these nodes
+        // are recorded as well.
         let ended = account.end_move(stream, begun, &before, owner).map(|mut nodes| {
             nodes.retain(|node| !before.contains(node));
             account.used(stream, uses, &nodes);
@@ -132,14 +136,14 @@ impl<'c> Capture<'c> {
         worked.and(ended)
     }
 
-    /// Ends the pools of scopes while their remaining work on streams is still captured, and then
-    /// joins every branch.
+    /// Drops the pools of scopes while the capture can still record the remaining work of these
+    /// pools, and then joins every branch.
     pub(crate) fn join_all(&self) -> Result<(), CaptureError> {
         let scopes = std::mem::take(&mut self.pools.borrow_mut().scopes);
         let noted = self.account.open().check_noted();
         let end = self.account.open().begin_pools_end();
         drop(scopes);
-        // Errors are returned in the order in which they occurred.
+        // If several errors have occurred, the first one is returned.
         noted?;
         let end = end?;
         let mut account = self.account.open();
@@ -161,7 +165,7 @@ impl<'c> Capture<'c> {
     }
 }
 
-/// Ends the pools and the account, also if the body failed or unwound.
+/// Drops the pools and closes the account, even if the body has failed or panicked.
 impl Drop for Capture<'_> {
     fn drop(&mut self) {
         drop(self.finish());

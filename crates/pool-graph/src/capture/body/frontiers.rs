@@ -1,7 +1,7 @@
-//! The last nodes of a capture's streams, as the capture itself left them. Any other work on these
-//! streams, even from safe calls of other libraries, becomes a node of the graph, and no caller
-//! promises that the memory of that node stays valid. This module detects such work, and the
-//! capture is refused.
+//! The last nodes of a capture's streams after the capture's own work. If any other code enqueues
+//! work on these streams, even with a safe call of another library, this work becomes a node of the
+//! graph. No caller has promised that the memory of such a node stays valid. This module detects
+//! such work, and the capture then fails.
 
 use std::sync::Arc;
 
@@ -10,7 +10,7 @@ use pool_driver::cudarc::driver::CudaStream;
 use crate::capture::error::CaptureError;
 use crate::driver::{CaptureMode, CaptureObserver, StreamPosition};
 
-/// The last nodes of each stream in one capture.
+/// The last nodes of each stream in a capture.
 #[derive(Debug)]
 pub(crate) struct Frontiers {
     observer: CaptureObserver,
@@ -22,16 +22,17 @@ pub(crate) struct Frontiers {
 enum Frontier {
     /// The stream does not take part in the capture yet.
     Outside,
-    /// The stream is in another capture.
+    /// The stream takes part in a different capture.
     Elsewhere,
-    /// The stream's last nodes, sorted by handle.
+    /// The handles of the stream's last nodes, in ascending order.
     At(Vec<u64>),
-    /// Work is being put on the stream, or was put on it with an unknown result.
+    /// Work is being added to the stream, or it is unknown whether work has been added.
     Moving,
 }
 
 impl Frontiers {
-    /// Creates the state of `streams` streams. The first stream is being captured and is empty.
+    /// Creates the state for `streams` streams. The first stream is being captured and contains no
+    /// nodes yet.
     pub(crate) fn new(streams: usize, observer: CaptureObserver, mode: CaptureMode) -> Self {
         let first = |stream| match stream {
             0 => Frontier::At(Vec::new()),
@@ -40,9 +41,9 @@ impl Frontiers {
         Self { observer, mode, streams: (0..streams).map(first).collect() }
     }
 
-    /// Checks that a stream still ends where it was left, and returns its last nodes. A stream that
-    /// has begun according to the account must take part in the capture. If the driver had failed
-    /// to bring it into the capture, work on the stream would run immediately.
+    /// Checks that the last nodes of a stream are the ones that the capture recorded, and returns
+    /// their handles. If `begun` is `true`, the stream must take part in the capture. If the stream
+    /// were outside the capture, work on it would run immediately instead of being captured.
     pub(crate) fn check(
         &self,
         streams: &[Arc<CudaStream>],
@@ -66,12 +67,13 @@ impl Frontiers {
         }
     }
 
-    /// Records that work is about to be put on a stream.
+    /// Records that work is about to be added to a stream.
     pub(crate) fn leave(&mut self, stream: usize) {
         self.streams[stream] = Frontier::Moving;
     }
 
-    /// Records that work was put on a stream. Returns the stream's last nodes.
+    /// Records that work has been added to a stream. Returns the handles of the stream's last
+    /// nodes.
     pub(crate) fn arrive(
         &mut self,
         streams: &[Arc<CudaStream>],
@@ -82,7 +84,7 @@ impl Frontiers {
         Ok(nodes)
     }
 
-    /// Returns the stream's last nodes when the capture left the stream.
+    /// Returns the handles of the stream's last nodes after the capture's own work.
     pub(crate) fn at(&self, stream: usize) -> Vec<u64> {
         match &self.streams[stream] {
             Frontier::At(nodes) => nodes.clone(),
@@ -90,7 +92,7 @@ impl Frontiers {
         }
     }
 
-    /// Returns the current last nodes of a stream of the capture.
+    /// Returns the handles of the current last nodes of a captured stream.
     pub(crate) fn now(&self, stream: &CudaStream) -> Result<Vec<u64>, CaptureError> {
         match self.read(stream)? {
             Frontier::At(nodes) => Ok(nodes),

@@ -1,5 +1,5 @@
-//! Device views of a capture's memory, for code that uses only views and launches. The memory is a
-//! block that the graph keeps, or a temporary.
+//! Device views of a capture's memory, for code that uses only device views and kernel launches.
+//! The memory is a block that the graph keeps, or a temporary.
 
 use std::fmt;
 
@@ -17,13 +17,14 @@ use super::span::NodeOwner;
 use super::view::{CaptureView, SharedView};
 use crate::capture::error::CaptureError;
 
-/// A view of the capture's memory, lent to a stream. It provides device views for launches and
-/// copies, alongside those of a [scope](Capture::scope) on the same stream.
+/// A view of the capture's memory that is lent to a stream. The loan provides device views, which
+/// launches and copies can use together with views from a [scope](Capture::scope) on the same
+/// stream.
 ///
-/// While the loan lives, the capture's own operations refuse the memory ([`CaptureError::Lent`]),
-/// because the uses of the device views are not recorded. Dropping the loan ends these uses, and
-/// orders later work of the capture on the memory after them. If the loan is forgotten, the memory
-/// stays lent until the capture ends.
+/// While the loan exists, the capture's own operations cannot use the memory
+/// ([`CaptureError::Lent`]), because the capture does not record the uses of device views. When the
+/// loan is dropped, the capture orders its later operations on the memory after these uses. If the
+/// loan is forgotten with `mem::forget`, the memory stays lent until the capture ends.
 ///
 /// ```compile_fail,E0505
 /// # use pool_cuda::DeviceViewMut;
@@ -51,19 +52,21 @@ use crate::capture::error::CaptureError;
 /// ```
 #[must_use = "dropped, it lends nothing any more"]
 pub struct ViewLoan<'v, T> {
-    // The order matters: the pool joins the other streams, then the use is recorded.
+    // The order of these fields matters. The pool must join the other streams before the use is
+    // recorded.
     lender: Lender,
     handle: Handle<T>,
     _loan: LoanGuard<'v>,
 }
 
-/// The pool of one view.
+/// A pool that contains a single view.
 struct Lender {
     pool: DynamicPool<Cuda>,
     account: SharedAccount,
 }
 
-/// Orders the other streams that use the memory before later work on the pool's stream.
+/// Makes the pool's stream wait for the other streams that use the memory, so that later work
+/// follows their uses.
 impl Drop for Lender {
     fn drop(&mut self) {
         if let Err(error) = end_uses(self.pool.context()) {
@@ -73,9 +76,9 @@ impl Drop for Lender {
 }
 
 impl Capture<'_> {
-    /// Lends a view to work that the capture does not see: launches and copies of device views on a
-    /// stream. The stream is ordered after the earlier users of the memory, and counts as a writer
-    /// of the memory.
+    /// Lends a view to work that the capture cannot observe, such as launches and copies of device
+    /// views on a stream. The stream waits for the earlier users of the memory, and is recorded as
+    /// a writer of the memory.
     ///
     /// ```no_run
     /// use pool_core::PoolViewMut;
@@ -98,7 +101,8 @@ impl Capture<'_> {
     /// # Errors
     ///
     /// Fails with [`CaptureError::Lent`] if the memory is already lent, with
-    /// [`CaptureError::ForeignView`], or with the driver's error code.
+    /// [`CaptureError::ForeignView`] if the view belongs to another capture, or with the driver's
+    /// error code.
     pub fn lend<'v, T: PodElement>(
         &'v self,
         stream: CaptureStream,
@@ -107,12 +111,12 @@ impl Capture<'_> {
         self.lend_use(stream, view.address(), view.len(), view.write())
     }
 
-    /// Lends a view of memory that the session owns and only reads. The memory may be lent several
-    /// times concurrently, on the same stream and on other streams.
+    /// Lends a read-only view of memory that the session owns. The same memory may be lent several
+    /// times concurrently, on one stream or on several streams.
     ///
     /// # Errors
     ///
-    /// Fails for the same reasons as [`lend`](Self::lend).
+    /// Returns the same errors as [`lend`](Self::lend).
     pub fn lend_shared<'v, T: PodElement>(
         &'v self,
         stream: CaptureStream,
@@ -131,11 +135,11 @@ impl Capture<'_> {
         let (uses, owner) = (&[of], NodeOwner::NOTHING);
         self.operation(&Operation { kind: "lend", stream, uses, owner }, |_| Ok(()))?;
         let loan = LoanGuard::new(self, stream, of)?;
-        // SAFETY: the pool is private to the value that is created here, returns one view of the
-        // region's elements, and is dropped before the loan ends. Until then the region is marked
-        // as lent and its view is borrowed, so neither the capture nor another pool uses the
-        // region. A region that is only read is not marked as lent, but a `SharedLoan` provides no
-        // view that writes.
+        // SAFETY: the pool belongs only to the value that is created here, returns a single view of
+        // the region's elements, and is dropped before the loan ends. The region is marked as lent
+        // and its view is borrowed during this time, so neither the capture nor another pool uses
+        // the region. A region that is only read is not marked as lent, but a `SharedLoan` does not
+        // provide a view for writing.
         let source = unsafe { FromView::new(&self.account, loan.place, address) };
         let context = DeviceStream::from_source(self.pool_stream(loan.place)?, source)?;
         let pool = DynamicPool::with_config(context, config())?;
@@ -146,36 +150,35 @@ impl Capture<'_> {
 }
 
 impl<T: PodElement> ViewLoan<'_, T> {
-    /// Returns the elements as a shared view.
+    /// Returns a shared device view of the elements.
     ///
     /// # Errors
     ///
-    /// This call should never fail, because the array lives as long as this value.
+    /// This method does not fail in practice, because the array lives as long as the loan.
     pub fn view(&self) -> Result<DeviceView<'_, T>, CaptureError> {
         Ok(self.lender.pool.get(self.handle)?)
     }
 
-    /// Returns the elements as an exclusive view.
+    /// Returns an exclusive device view of the elements.
     ///
     /// # Errors
     ///
-    /// This call should never fail, because the array lives as long as this value.
+    /// This method does not fail in practice, because the array lives as long as the loan.
     pub fn view_mut(&mut self) -> Result<DeviceViewMut<'_, T>, CaptureError> {
         Ok(self.lender.pool.get_mut(self.handle)?)
     }
 }
 
-/// A view of memory that the session owns and only reads, lent to a stream by
-/// [`Capture::lend_shared`].
+/// A read-only loan of memory that the session owns. [`Capture::lend_shared`] creates such a loan.
 #[must_use = "its drop ends the loan"]
 pub struct SharedLoan<'v, T>(ViewLoan<'v, T>);
 
 impl<T: PodElement> SharedLoan<'_, T> {
-    /// Returns a view for reading the elements.
+    /// Returns a device view for reading the elements.
     ///
     /// # Errors
     ///
-    /// This call should never fail, because the array lives as long as this value.
+    /// This method does not fail in practice, because the array lives as long as the loan.
     pub fn view(&self) -> Result<DeviceView<'_, T>, CaptureError> {
         self.0.view()
     }
@@ -187,7 +190,7 @@ impl<T> fmt::Debug for SharedLoan<'_, T> {
     }
 }
 
-/// A region that is lent until this guard is dropped.
+/// A guard that marks a region as lent. Dropping the guard ends the loan.
 struct LoanGuard<'v> {
     capture: &'v Capture<'v>,
     place: usize,

@@ -1,5 +1,5 @@
-//! The memory and the streams that a body uses: the arena and the streams of a capture, or only
-//! addresses in a dry run.
+//! The memory and the streams that a body uses. A capture uses an arena and the streams of the
+//! session, and a dry run uses only addresses.
 
 use std::sync::Arc;
 
@@ -9,32 +9,32 @@ use super::frontiers::Frontiers;
 use crate::arena::CudaArena;
 use crate::capture::error::CaptureError;
 
-/// The memory and the streams of a body.
+/// The source of a body's memory, and the state of its streams.
 pub(super) enum Medium {
-    /// A dry run, whose addresses have no memory behind them. The value is the address of the next
+    /// A dry run, whose addresses have no memory behind them. The number is the address of the next
     /// temporary.
     Dry(u64),
-    /// A capture in the driver.
+    /// A capture that is in progress in the driver.
     Live(LiveCapture),
-    /// The body has ended. Forgotten pools hold no memory.
+    /// The body has ended. Pools that the body has leaked cannot allocate memory any more.
     Over,
 }
 
-/// A capture in progress in the driver.
+/// The arena and the streams of a capture that is in progress in the driver.
 pub(crate) struct LiveCapture {
     pub(super) arena: CudaArena,
-    /// The event that orders streams of the capture.
+    /// The event with which one stream of the capture waits for another.
     pub(super) event: Arc<Event>,
-    /// The last nodes of the streams, as the body left them.
+    /// The last nodes of the streams after the capture's own work.
     pub(super) frontiers: Frontiers,
 }
 
-/// The address at which a dry run's temporaries begin. No device memory is at this address.
+/// The address of the first temporary in a dry run. No device memory exists at this address.
 const DRY_BASE: u64 = 1 << 62;
 
 impl LiveCapture {
-    /// Creates a capture in the arena of its session. `frontiers` contains the last nodes of the
-    /// streams.
+    /// Creates the state of a capture that allocates from the session's arena. `frontiers` contains
+    /// the last nodes of the streams.
     pub(crate) fn new(arena: &CudaArena, event: Arc<Event>, frontiers: Frontiers) -> Self {
         let arena = CudaArena::of_session(Arc::clone(arena.shared()));
         Self { arena, event, frontiers }
@@ -44,7 +44,8 @@ impl LiveCapture {
 impl Medium {
     pub(super) const DRY: Self = Self::Dry(DRY_BASE);
 
-    /// Allocates bytes. Returns their address and their offset in the arena.
+    /// Allocates `bytes` bytes. Returns the address of the allocated memory and its offset in the
+    /// arena.
     pub(super) fn take(&mut self, bytes: u64) -> Result<(u64, u64), CaptureError> {
         match self {
             Self::Dry(next) => {
@@ -64,7 +65,7 @@ impl Medium {
         }
     }
 
-    /// Returns the capture in the driver; `None` in a dry run.
+    /// Returns the capture that is in progress in the driver, or `None` in a dry run.
     pub(super) fn live(&mut self) -> Option<&mut LiveCapture> {
         match self {
             Self::Live(live) => Some(live),

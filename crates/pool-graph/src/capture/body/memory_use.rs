@@ -1,8 +1,8 @@
-//! Uses of memory by an operation of a body.
+//! A declaration of how an operation of a body uses memory.
 
 use std::marker::PhantomData;
 
-/// Declares how [enqueued](crate::Capture::enqueue) work uses a view.
+/// A declaration that [enqueued](crate::Capture::enqueue) work reads or writes a view.
 #[derive(Clone, Copy, Debug)]
 pub struct Use<'v> {
     pub(crate) capture: u64,

@@ -1,13 +1,14 @@
-//! The body of a capture or a dry run: its interface, and the account of its work.
+//! The body of a capture or a dry run. The body's interface is [`Capture`], and its account records
+//! the body's work.
 //!
-//! The account's lock is the only lock of the crate that is held during work, such as allocations,
-//! arena calls and driver calls. It is never locked recursively. Code reaches the account only
-//! through the body's [`Capture`], and through the scopes and lent views that borrow from the
-//! capture. A body receives each of these as a reference with an arbitrary lifetime, so it cannot
-//! store one where a hook or a subscriber could find it. The account stores no user values, and
-//! only one thread uses it. A hook that captures has its own account. The lock order is: first the
-//! account, then the arena's state or `SHARES`. No other lock is taken while one of those two is
-//! held.
+//! The account's lock is the only lock of this crate that is held during allocations, arena calls
+//! and driver calls. No thread ever locks an account recursively. Code can access the account only
+//! through the body's [`Capture`], and through scopes and lent views that borrow from the capture.
+//! A body receives these values as references with an arbitrary lifetime, so it cannot store them
+//! where an allocator hook or a subscriber could find them. The account stores no values of the
+//! user, and only one thread uses it. If a hook captures a graph itself, that capture has its own
+//! account. The account is always locked before the arena's state or `SHARES`. While the arena's
+//! state or `SHARES` is locked, no other lock is acquired.
 
 mod account;
 mod account_scopes;

@@ -1,33 +1,35 @@
-//! A model of the order in a capture, built from what the session knows without a driver:
-//! operations on streams, and waits between streams. A dry run has only this model. A capture uses
-//! it to find the waits that are still needed.
+//! A model of the order of operations in a capture. The model is built without the driver, from the
+//! session's operations and its waits between streams. A dry run uses only this model. A capture
+//! uses the model to find out which waits are still necessary.
 
 use std::collections::BTreeSet;
 
-/// The streams and the operations on them so far. The first stream is the one that is captured.
+/// The streams of a capture and the operations on them. The capture begins on the first stream.
 #[derive(Clone, Debug)]
 pub(crate) struct Model {
     lines: Vec<Line>,
     operations: usize,
     edges: Vec<(usize, usize)>,
-    /// The stream of each operation.
+    /// The number of the stream of each operation.
     #[cfg(feature = "record")]
     streams: Vec<u32>,
 }
 
-/// A stream in the model.
+/// A stream of the capture in the model.
 #[derive(Clone, Debug, Default)]
 struct Line {
-    /// `true` once the stream takes part in the capture.
+    /// `true` after the stream has become part of the capture.
     begun: bool,
-    /// The operations that the next operation on the stream depends on.
+    /// The numbers of the operations on which the stream's next operation depends.
     frontier: BTreeSet<usize>,
-    /// For each stream, how many of its operations precede the next operation on this stream.
+    /// For each stream, the number of its operations that precede the next operation on this
+    /// stream.
     seen: Vec<usize>,
 }
 
 impl Model {
-    /// Creates a model of at least one stream, without operations.
+    /// Creates a model that contains `streams` streams and no operations. There must be at least
+    /// one stream.
     pub(crate) fn new(streams: usize) -> Self {
         let line = |number| Line { begun: number == 0, seen: vec![0; streams], ..Line::default() };
         Self {
@@ -39,7 +41,7 @@ impl Model {
         }
     }
 
-    /// Adds an operation to a stream. Returns its number.
+    /// Adds an operation to a stream and returns the operation's number.
     pub(crate) fn operation(&mut self, stream: usize) -> usize {
         let operation = self.operations;
         self.operations += 1;
@@ -52,17 +54,17 @@ impl Model {
         operation
     }
 
-    /// Returns `true` if the stream `later` must wait so that its next operation follows all
-    /// operations of `earlier`.
+    /// Returns `true` if the stream `later` must wait for `earlier`, so that the next operation on
+    /// `later` follows all operations on `earlier`.
     pub(crate) fn must_wait(&self, later: usize, earlier: usize) -> bool {
         let (later_line, earlier_line) = (&self.lines[later], &self.lines[earlier]);
         let behind = later_line.seen.iter().zip(&earlier_line.seen).any(|(own, other)| own < other);
         later != earlier && earlier_line.begun && (behind || !later_line.begun)
     }
 
-    /// Records that a stream is planned to wait for another stream, which the driver may refuse. If
-    /// the stream already takes part, the model does not rely on this wait, and waits again when
-    /// the order matters.
+    /// Records that the stream `later` is about to wait for `earlier`, although the driver may
+    /// refuse the wait. If `later` is already part of the capture, the model does not rely on this
+    /// wait, and requires another wait when the order matters.
     pub(crate) fn is_to_wait(&mut self, later: usize, earlier: usize) {
         if self.lines[later].begun {
             self.come_behind(later, earlier);
@@ -71,7 +73,7 @@ impl Model {
         }
     }
 
-    /// Records that a stream has waited for another stream.
+    /// Records that the stream `later` has waited for the stream `earlier`.
     pub(crate) fn wait(&mut self, later: usize, earlier: usize) {
         self.come_behind(later, earlier);
         let seen = self.lines[earlier].seen.clone();
@@ -82,7 +84,8 @@ impl Model {
         }
     }
 
-    /// Orders the next operation on a stream after the operations of another stream.
+    /// Orders the next operation on the stream `later` after all operations on the stream
+    /// `earlier`.
     fn come_behind(&mut self, later: usize, earlier: usize) {
         let frontier = self.lines[earlier].frontier.clone();
         self.lines[later].frontier.extend(frontier);
@@ -96,7 +99,7 @@ impl Model {
         self.operations
     }
 
-    /// Returns the stream of each operation.
+    /// Returns the number of the stream of each operation.
     #[cfg(feature = "record")]
     pub(crate) fn streams(&self) -> &[u32] {
         &self.streams

@@ -1,11 +1,12 @@
-//! The names of streams and host arguments in a body.
+//! Identifiers for streams and host arguments in a body.
 
-/// The name of a session's stream in a body.
+/// An identifier for one of the session's streams.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct CaptureStream(pub(super) usize);
 
-/// Host memory that the graph copies from in each replay. See
-/// [`CapturedGraph::set_argument`](crate::CapturedGraph::set_argument).
+/// An identifier for host memory that the graph copies to the device in each replay.
+/// [`CapturedGraph::set_argument`](crate::CapturedGraph::set_argument) changes the contents of this
+/// memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct HostArgument {
     pub(crate) capture: u64,

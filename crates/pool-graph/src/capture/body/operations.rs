@@ -1,4 +1,5 @@
-//! The operations that a body puts on the session's streams: fills, copies, and work of the caller.
+//! The operations that a body can enqueue on the session's streams, which are fills, copies, and
+//! work of the caller.
 
 use std::sync::Arc;
 
@@ -20,7 +21,7 @@ impl Capture<'_> {
     ///
     /// # Errors
     ///
-    /// Returns the driver's error code.
+    /// Fails with the driver's error code.
     pub fn fill_bytes<T: PodElement>(
         &self,
         stream: CaptureStream,
@@ -34,18 +35,19 @@ impl Capture<'_> {
             if bytes == 0 {
                 return Ok(());
             }
-            // SAFETY: the view is memory of the arena or of a lease, which the graph will own.
+            // SAFETY: the view's memory belongs to the arena or to a leased block, and the graph
+            // will keep both of them alive.
             unsafe { calls::set_bytes(address, value, bytes, stream) }.map_err(Into::into)
         })
     }
 
-    /// Copies a view to another view of the same length.
+    /// Copies the elements of one view to another view of the same length.
     ///
     /// # Errors
     ///
     /// Fails with [`CaptureError::LengthMismatch`] if the lengths differ, with
-    /// [`CaptureError::SameMemory`] if both views have the same memory, or with the driver's error
-    /// code.
+    /// [`CaptureError::SameMemory`] if both views refer to the same memory, or with the driver's
+    /// error code.
     pub fn copy<T: Element>(
         &self,
         stream: CaptureStream,
@@ -65,19 +67,21 @@ impl Capture<'_> {
             if bytes == 0 {
                 return Ok(());
             }
-            // SAFETY: both views are memory of the arena or of a lease, which the graph will own.
-            // They are two regions, which are disjoint while both are in use.
+            // SAFETY: the memory of both views belongs to the arena or to leased blocks, and the
+            // graph will keep all of them alive. The views refer to two different regions, which do
+            // not overlap while both of them are in use.
             unsafe { calls::copy_on_device(target, source, bytes, stream) }.map_err(Into::into)
         })
     }
 
-    /// Copies from the host in each replay. The graph owns a copy of the elements, and
-    /// [`set_argument`](crate::CapturedGraph::set_argument) changes them.
+    /// Copies elements from the host to the device in each replay. The graph stores its own copy of
+    /// the elements, and [`set_argument`](crate::CapturedGraph::set_argument) replaces their
+    /// values.
     ///
     /// # Errors
     ///
-    /// Fails for the same reasons as [`copy`](Self::copy), or if no page-locked memory can be
-    /// allocated.
+    /// Returns the same errors as [`copy`](Self::copy). The call also fails if the host cannot
+    /// allocate page-locked memory.
     pub fn copy_from_host<T: Element>(
         &self,
         stream: CaptureStream,
@@ -98,36 +102,37 @@ impl Capture<'_> {
             let Some(buffer) = buffer else { return Ok(()) };
             let from = buffer.first();
             self.account.open().keep_argument(number, buffer);
-            // SAFETY: the view is memory of the arena or of a lease, which the graph will own. The
-            // graph will also own the buffer.
+            // SAFETY: the view's memory belongs to the arena or to a leased block, and the graph
+            // will keep both of them alive. The graph will also own the host buffer.
             unsafe { calls::copy_from_host(target, from, bytes, stream) }.map_err(Into::into)
         })?;
         Ok(HostArgument { capture, number })
     }
 
-    /// Puts work on a stream through cudarc, such as kernel launches and library calls. The closure
-    /// is not called in a dry run.
+    /// Enqueues work on a stream through cudarc, such as kernel launches and library calls. In a
+    /// dry run, the closure is not called.
     ///
     /// # Safety
     ///
-    /// All memory that the work accesses, in every replay, must meet one of two conditions. Either
-    /// it belongs to the views in `uses`, and is written only as declared there. Or it is memory of
-    /// the caller or of the graph's state that stays valid and has no other users. In the second
-    /// case, this must remain true for as long as the graph lives, or until an
-    /// [update](crate::CapturedGraph::update) has replaced the work. A *forgotten* graph lives
-    /// forever, and nothing waits for its runs. A state that borrows memory (`S` is not `'static`)
-    /// does not keep that memory alive, so a caller with such a state must ensure that the graph is
+    /// All memory that the work accesses in any replay must satisfy one of two conditions. The
+    /// first condition is that the memory belongs to the views in `uses`, and that the work writes
+    /// only to views that are declared as written. The second condition is that the memory belongs
+    /// to the caller or to the graph's state, stays valid, and is not used by any other code. The
+    /// second condition must hold for as long as the graph exists, or until an
+    /// [update](crate::CapturedGraph::update) has replaced the work. A graph that is *forgotten*
+    /// with `mem::forget` exists forever, and nothing waits for its runs. If the graph's state
+    /// borrows memory, so that `S` is not `'static`, the caller must also ensure that the graph is
     /// dropped.
     ///
-    /// The work must go to this stream, and must leave the capture as it is. No other code may use
-    /// the stream until the closure returns. The caller is responsible for all work that is put on
-    /// the stream during that time, including kernels launched by other threads. This also applies
-    /// to the nodes of work that fails halfway.
+    /// The work must be enqueued on the given stream and must not end the capture. No other code
+    /// may use the stream until the closure returns. The caller is responsible for all work that is
+    /// enqueued on the stream while the closure runs, including kernels that other threads launch.
+    /// The caller is also responsible for the nodes of work that fails halfway.
     ///
     /// # Errors
     ///
-    /// Fails with the work's own error, [`CaptureError::ForeignWork`],
-    /// [`CaptureError::SharedBlock`], or the driver's error code.
+    /// Fails with the error that `work` returned, with [`CaptureError::ForeignWork`] or
+    /// [`CaptureError::SharedBlock`], or with the driver's error code.
     pub unsafe fn enqueue(
         &self,
         stream: CaptureStream,
@@ -138,8 +143,8 @@ impl Capture<'_> {
         self.operation(&Operation { kind: "work", stream, uses, owner }, work)
     }
 
-    /// Returns the host buffer that a copy in the graph reads. Returns `None` for 0 bytes and in a
-    /// dry run.
+    /// Returns a host buffer with these bytes, which a copy in the graph can read. Returns `None`
+    /// for 0 bytes and in a dry run.
     fn host_buffer(&self, bytes: &[u8]) -> Result<Option<HostBuffer>, CaptureError> {
         if self.is_dry() || bytes.is_empty() {
             return Ok(None);

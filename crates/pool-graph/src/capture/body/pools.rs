@@ -1,4 +1,4 @@
-//! The pools of a body's scopes, and the stream of these pools in a dry run.
+//! The pools of a body's scopes, and the stream that these pools use in a dry run.
 
 use std::fmt;
 use std::sync::Arc;
@@ -15,18 +15,21 @@ use crate::capture::deferred_destruction::DeferredDestruction;
 use crate::capture::error::CaptureError;
 use crate::driver::{CaptureMode, StreamCapture};
 
-/// The pools of a body's scopes, one for each stream on which a scope was opened.
+/// The pools of a body's scopes, with one pool for each stream on which a scope has been opened.
 pub(crate) struct Pools {
-    // Dropped in this order: first the pools on the stream, then the stream.
+    // Rust drops fields in the order of their declaration. The pools must be dropped before the
+    // stream that they use.
     pub(super) scopes: Vec<Option<Pool<Cuda>>>,
     pub(super) dry: Option<DryStream>,
 }
 
-/// The stream of a dry run. It is captured, so that launches on it never run. User code cannot end
-/// the capture through this stream, because the capture began on another stream.
+/// The stream that pools use in a dry run. This stream is always being captured, so that launches
+/// on it never run. User code cannot end the capture through this stream, because the capture began
+/// on a different stream.
 pub(super) struct DryStream {
-    // The order matters: the capture is discarded, the stream is destroyed, eager pools may wait
-    // for the context again, and the objects that waited for the end of the capture are destroyed.
+    // Rust drops fields in the order of their declaration. First, the capture is discarded and the
+    // stream is destroyed. Eager pools may then wait for the context again, and objects whose
+    // destruction was deferred until the end of the capture are destroyed.
     _capture: StreamCapture,
     pub(super) stream: Arc<CudaStream>,
     _under_way: CaptureUnderWay,
@@ -36,14 +39,14 @@ pub(super) struct DryStream {
 impl DryStream {
     pub(super) fn new(context: &Arc<CudaContext>) -> Result<Self, CaptureError> {
         bind(context)?;
-        // The context may hold an error from an earlier call. It does not belong to this call, so
-        // it is put back into the context.
+        // The context may contain an error of an earlier call. The error of the earlier call does
+        // not belong to `new_stream`, so it is stored in the context again.
         let earlier = context.check_err();
         let made = with_relaxed_capture_mode(|| context.new_stream());
         context.record_err(earlier);
         let stream = made?;
         let event = Arc::new(Event::new(context)?);
-        // Waiting for the context would also invalidate this capture.
+        // A wait for the whole context would also invalidate this capture.
         let (deferred, under_way) = (DeferredDestruction, CaptureUnderWay::begin());
         let capture = StreamCapture::begin(&stream, CaptureMode::Relaxed, &event)?
             .ok_or_else(|| CaptureError::invalidated(context, CaptureMode::Relaxed))?;
@@ -57,8 +60,8 @@ impl Pools {
     }
 }
 
-/// Returns the configuration of pools for one capture. A block grows to exactly the requested size,
-/// because the body runs only once.
+/// Returns the configuration for the pools of a capture. A block is allocated with exactly the
+/// requested size, because the body runs only once.
 pub(crate) fn config() -> PoolConfig {
     PoolConfig::new().name("capture").growth_factor(1.0)
 }

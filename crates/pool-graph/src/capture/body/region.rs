@@ -1,5 +1,5 @@
-//! The memory of a body, with its last users: temporaries in the arena, and memory that the graph
-//! keeps.
+//! The memory regions that a body uses, and the last uses of each region. A region is a temporary
+//! in the arena, or memory that the graph keeps.
 
 use std::collections::BTreeMap;
 
@@ -8,63 +8,66 @@ use super::trace::Memory;
 use crate::base::block::GraphMemoryBlock;
 use crate::base::range::LeasedRange;
 
-/// Memory that operations of a body use.
+/// A range of memory that operations of a body use.
 #[derive(Clone, Debug)]
 pub(crate) struct Region {
-    /// The name of the region in the steps of a body.
+    /// The name that identifies the region in the body's steps.
     pub(crate) name: Memory,
     pub(crate) address: u64,
-    /// The size of the region in bytes. A temporary consists of whole granules.
+    /// The size of the region in bytes. The size of a temporary is a multiple of the granule.
     pub(crate) bytes: u64,
-    /// The offset of the region in the arena; `None` for other memory.
+    /// The offset of the region in the arena, or `None` if the region is not in the arena.
     pub(crate) offset: Option<u64>,
-    /// The number of the operation in the model that allocated the region.
+    /// The number of the model's operation that allocated the region.
     pub(crate) taken_by: usize,
-    /// The handles of the stream's last nodes when the region was allocated. Every use of the
-    /// region follows all of these nodes.
+    /// The handles of the stream's last nodes when the region was allocated. All uses of the region
+    /// follow these nodes.
     pub(crate) after: Vec<u64>,
-    /// The stream of the last write; initially the stream of the allocation.
+    /// The stream of the last write. Before the first write, this is the stream on which the region
+    /// was allocated.
     pub(crate) writer: usize,
-    /// The streams that have read the region since its last write.
+    /// The streams that have read the region since the last write.
     pub(crate) readers: Vec<usize>,
     /// The uses of the region on each stream.
     pub(crate) users: BTreeMap<usize, Uses>,
-    /// `true` for a block that the graph may write.
+    /// `true` for a block that the graph may write to.
     pub(crate) written: bool,
-    /// `true` for a block of a scope's pool, which stays in use until the capture ends.
+    /// `true` for memory that stays in use until the capture ends, such as a block of a scope's
+    /// pool.
     pub(crate) kept: bool,
-    /// `true` while the region is lent to a device view, whose uses are not recorded.
+    /// `true` while the region is lent to a device view. The uses of such a view are not recorded.
     pub(crate) lent: bool,
-    /// The call that requested the region.
+    /// The call that allocated the region.
     pub(crate) site: CallSite,
-    /// The uses that are recorded because the region is shared with other code.
+    /// The additional record of uses, which exists only for memory that the session owns.
     pub(crate) access: RegionAccess,
 }
 
 /// The additional record of a region's uses.
 #[derive(Clone, Debug)]
 pub(crate) enum RegionAccess {
-    /// No additional record.
+    /// The region has no additional record, because the session does not own it.
     Unlisted,
-    /// No record, because the session owns the region and nothing writes it. No use waits for
-    /// another use.
+    /// The region has no additional record, because the session owns it and no graph writes to it.
+    /// Uses of the region do not wait for each other.
     ReadOnly,
-    /// All uses, grouped into turns. The session owns the region, and the verifier checks that each
-    /// turn follows the previous one.
+    /// The list of all uses, grouped into turns. The session owns the region, and the verifier
+    /// checks that each turn follows the previous turn.
     Listed(Vec<Turn>),
 }
 
-/// Uses of a region that need no order among themselves: a single write, or any number of reads.
+/// A group of uses that may run in any order. A turn consists of a single write, or of any number
+/// of reads.
 #[derive(Clone, Debug)]
 pub(crate) struct Turn {
     pub(crate) writes: bool,
-    /// The handles of the nodes that use the region; empty if they are not known.
+    /// The handles of the nodes that use the region. The list is empty if these nodes are unknown.
     pub(crate) uses: Vec<u64>,
-    /// The handles of the nodes at which the uses end.
+    /// The handles of the nodes at which these uses end.
     pub(crate) until: Vec<u64>,
 }
 
-/// The address range of a temporary in the arena.
+/// The address range of a temporary, and its offset in the arena.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct ArenaRange {
     pub(crate) address: u64,
@@ -77,29 +80,31 @@ pub(crate) struct ArenaRange {
 pub(crate) struct Uses {
     /// The number of the last use in the model.
     pub(crate) operation: usize,
-    /// The handles of the nodes that use the region and that the capture added; empty in a dry run.
+    /// The handles of the nodes that use the region and that the capture itself added. The list is
+    /// empty in a dry run.
     pub(crate) known: Vec<u64>,
     /// The handles of the nodes at which the uses on this stream end. Each use is one of these
-    /// nodes or precedes one of them. For an operation, they are the operation's own nodes. For a
-    /// loan, they are the stream's last nodes after it was ordered after all users of the view.
+    /// nodes or precedes one of them. For an operation, the list contains the nodes of the
+    /// operation. For a loan, the list contains the last nodes of the stream, which has waited for
+    /// all users of the view.
     pub(crate) until: Vec<u64>,
 }
 
 impl Region {
-    /// Creates a temporary at a range of the arena. The stream uses the temporary after the nodes
-    /// `after`.
+    /// Creates a temporary with the given range of the arena. All uses of the temporary on `stream`
+    /// follow the nodes `after`.
     pub(crate) fn temporary(name: usize, stream: usize, at: ArenaRange, after: Vec<u64>) -> Self {
         let ArenaRange { address, bytes, offset } = at;
         let own = Self::new(Memory::Temporary(name), address, bytes);
         Self { offset: Some(offset), after, writer: stream, ..own }
     }
 
-    /// Creates the region of a block that the graph keeps.
+    /// Creates the region for a block that the graph keeps.
     pub(crate) fn block(block: &GraphMemoryBlock) -> Self {
         Self::new(Memory::Block(block.id()), block.address(), block.size())
     }
 
-    /// Creates the region of memory that the session owns.
+    /// Creates the region for memory that the session owns.
     pub(crate) fn owned(place: usize, range: LeasedRange, is_written: bool) -> Self {
         let access = match is_written {
             true => RegionAccess::Listed(Vec::new()),
@@ -112,7 +117,8 @@ impl Region {
         matches!(self.access, RegionAccess::ReadOnly)
     }
 
-    /// Returns the turns of owned memory that graphs write, or `None` for other memory.
+    /// Returns the turns of a region that the session owns and graphs may write to. Returns `None`
+    /// for all other regions.
     pub(crate) fn turns(&self) -> Option<&[Turn]> {
         match &self.access {
             RegionAccess::Listed(turns) => Some(turns),
@@ -143,13 +149,14 @@ impl Region {
         self.offset.is_some()
     }
 
-    /// Returns the streams that must precede a use of the region.
+    /// Returns the streams for which an operation must wait before it uses the region.
     pub(crate) fn waited_for(&self, writes: bool) -> Vec<usize> {
         let readers = self.readers.iter().copied().filter(|_| writes);
         std::iter::once(self.writer).chain(readers).collect()
     }
 
-    /// Records that an operation uses the region. `nodes` contains the operation's last nodes.
+    /// Records that an operation uses the region. `nodes` contains the handles of the operation's
+    /// last nodes.
     pub(crate) fn used(&mut self, stream: usize, writes: bool, operation: usize, nodes: &[u64]) {
         let on_stream = self.users.entry(stream).or_default();
         on_stream.operation = operation;
@@ -166,7 +173,8 @@ impl Region {
         }
     }
 
-    /// Records that unrecorded uses of the region have ended at a stream's last nodes.
+    /// Records that uses of the region that were not recorded individually end at the last nodes of
+    /// a stream.
     pub(crate) fn ended(&mut self, stream: usize, operation: usize, nodes: &[u64]) {
         self.used(stream, true, operation, &[]);
         self.users.entry(stream).or_default().end_at(nodes);
@@ -176,14 +184,14 @@ impl Region {
     }
 }
 
-/// Adds a use by these nodes to the turns.
+/// Adds the uses of the region by these nodes to the turns.
 fn list(turns: &mut Vec<Turn>, writes: bool, nodes: &[u64]) {
     if nodes.is_empty() {
         return;
     }
     let new = || Turn { writes, uses: nodes.to_vec(), until: nodes.to_vec() };
     match (turns.last_mut(), writes) {
-        // An operation that names the region twice is a single use.
+        // An operation that uses the region twice counts as a single use.
         (Some(last), _) if last.writes && last.uses == nodes => {}
         (Some(last), false) if !last.writes => {
             last.uses.extend_from_slice(nodes);
@@ -202,7 +210,7 @@ fn list(turns: &mut Vec<Turn>, writes: bool, nodes: &[u64]) {
 }
 
 impl Uses {
-    /// Sets the nodes at which the uses end. A use that added no node does not change these nodes.
+    /// Sets the nodes at which the uses end. If the use added no nodes, the method changes nothing.
     fn end_at(&mut self, nodes: &[u64]) {
         if !nodes.is_empty() {
             self.until = nodes.to_vec();

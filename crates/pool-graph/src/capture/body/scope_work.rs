@@ -1,20 +1,20 @@
-//! The work of scopes and lent views on one stream, as the account sees it while that work runs.
+//! The work of scopes and lent views on one stream. The account records this work only as a whole.
 
 use super::call_site::CallSite;
 
 /// The work of scopes and lent views on one stream.
 #[derive(Clone, Debug, Default)]
 pub(super) struct ScopeWork {
-    /// The number of open scopes and lent views.
+    /// The number of open scopes and lent views on the stream.
     pub(super) guards: usize,
-    /// The number of completed spans when the current span began, and the stream's last nodes at
-    /// that time.
+    /// The number of spans that were complete when the current span began, and the handles of the
+    /// stream's last nodes at that time.
     pub(super) begun: usize,
     pub(super) before: Vec<u64>,
-    /// `true` if one of the guards belongs to a scope.
+    /// `true` if a scope is open on the stream.
     pub(super) scope: bool,
-    /// The call that opened the last scope.
+    /// The call that opened the most recent scope on the stream.
     pub(super) site: CallSite,
-    /// The other streams that received memory from the scopes and views.
+    /// The other streams that use memory of these scopes and lent views.
     pub(super) touched: Vec<usize>,
 }

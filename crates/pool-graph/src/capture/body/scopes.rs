@@ -1,5 +1,5 @@
-//! Scopes in the body of a capture. They provide the same [`Scope`] and the same device views as
-//! outside a capture, from a pool whose blocks belong to the capture.
+//! Scopes in the body of a capture. Such a scope provides the same [`Scope`] and the same device
+//! views as eager code, but its pool allocates blocks from the capture.
 
 use std::sync::Arc;
 
@@ -17,8 +17,8 @@ use super::trace::BodyStep;
 use crate::capture::error::CaptureError;
 
 impl<'c> Capture<'c> {
-    /// Runs `body` with a scope of a pool on this stream. Code that takes a
-    /// [`Scope<'_, Cuda>`](Scope) can be captured unchanged.
+    /// Calls `body` with a scope of a pool on this stream. Functions that accept a [`Scope<'_,
+    /// Cuda>`](Scope) can be captured without changes.
     ///
     /// ```no_run
     /// use pool_core::{PoolError, Scope};
@@ -38,35 +38,38 @@ impl<'c> Capture<'c> {
     /// }
     /// ```
     ///
-    /// Each stream of the session has one pool. The capture creates the pool at the first call and
-    /// keeps it until the capture ends. Consecutive calls reuse its blocks, as they do outside a
-    /// capture. Each block is a region of the arena *for the rest of the capture*. Its uses by
-    /// kernels are not recorded, so its bytes are never shared with another temporary. If a block
-    /// is freed because a slot grows, or by `trim`, only the same pool reuses it. A
-    /// [probe](crate::CaptureSession::probe) reports the bytes that the scopes need. If a body has
-    /// many large temporaries, use [`acquire`](Self::acquire), which shares bytes between
-    /// temporaries according to the order of the graph.
+    /// Each stream of the session uses a single pool for its scopes. The capture creates this pool
+    /// when `scope` is first called, and keeps the pool until the capture ends. Consecutive scopes
+    /// reuse the blocks of the pool, as they do in eager code. Each block is a region of the arena
+    /// *for the rest of the capture*. No other temporary can use the bytes of a block, because the
+    /// capture does not record which kernels use the block. If the pool frees a block because a
+    /// slot grows, or because `trim` is called, only the same pool can reuse that block. A
+    /// [probe](crate::CaptureSession::probe) reports how many bytes the scopes need. For a body
+    /// with many large temporaries, [`acquire`](Self::acquire) needs less memory, because
+    /// temporaries can share bytes according to the order of the graph.
     ///
-    /// Use [`lend`](Self::lend) to pass blocks of the graph and temporaries of the capture to a
+    /// [`lend`](Self::lend) makes blocks of the graph and temporaries of the capture available to a
     /// scope.
     ///
-    /// Operations that wait for the device, or that copy host memory the graph does not own, fail
-    /// with [`CudaError::Capturing`]: `copy_to_vec`, `copy_to_host`, `copy_from_host` and
-    /// `acquire_from`. In place of the last two, use [`copy_from_host`](Self::copy_from_host) of
-    /// the capture.
+    /// The operations `copy_to_vec`, `copy_to_host`, `copy_from_host` and `acquire_from` of a scope
+    /// and its views fail with [`CudaError::Capturing`], because they wait for the device or copy
+    /// host memory that does not belong to the graph. The method
+    /// [`copy_from_host`](Self::copy_from_host) of the capture can replace `copy_from_host` and
+    /// `acquire_from`.
     ///
-    /// **Other streams.** A view may be used on another stream of the session with
-    /// `view.on(&stream)`. That stream joins the capture if necessary, and is joined with this
-    /// stream when the scope ends. A stream outside the session is refused. In a dry run, only the
-    /// streams of scopes are accepted: open a scope on the branch, and use
+    /// **Other streams.** A view can be used on another stream of the session with
+    /// `view.on(&stream)`. The other stream becomes part of the capture if necessary. When the
+    /// scope ends, the scope's stream waits for the other stream. Streams that do not belong to the
+    /// session are refused. In a dry run, only the streams of scopes are accepted. A body that
+    /// supports dry runs therefore opens a scope on the branch, and calls
     /// `view.on(inner.context().stream())`.
     ///
     /// **Dry runs.** In a [probe](crate::CaptureSession::probe), addresses have no memory behind
-    /// them, and the scope works on a separate stream whose capture is discarded. Launches must go
-    /// to `scope.context().stream()`, as `scope.launch` does. A kernel launched on the session's
-    /// stream would really run. A driver may refuse cudarc's own copies and fills of such
-    /// addresses, and the probe then returns the driver's error. Use the copies and fills of the
-    /// views instead.
+    /// them, and the scope uses a separate stream whose capture is discarded. Kernels must be
+    /// launched on `scope.context().stream()`, as `scope.launch` does. A kernel that is launched on
+    /// the session's stream would really run. A driver may refuse cudarc's own copies and fills of
+    /// such addresses, and the probe then returns the driver's error. The copies and fills of the
+    /// views avoid this error.
     ///
     /// ```compile_fail,E0521
     /// # use pool_cuda::{Cuda, DeviceViewMut};
@@ -95,15 +98,16 @@ impl<'c> Capture<'c> {
     ///
     /// # Errors
     ///
-    /// The body's own error takes precedence over any other error. If the capture refused a block
-    /// to the pool, the pool's error does not contain the reason. In that case the reason is
-    /// returned instead: [`CaptureError::Diverged`], or the arena's error. A call inside a scope on
-    /// the same stream fails with [`CaptureError::ScopeOpen`]. Any other error is the driver's
-    /// error code.
+    /// The error that `body` returns takes precedence over all other errors. If the capture has
+    /// refused a block to the pool, the pool's error does not contain the reason. In this case,
+    /// `scope` returns the original error, which is [`CaptureError::Diverged`] or an error from the
+    /// arena. If a scope is already open on the same stream, the call fails with
+    /// [`CaptureError::ScopeOpen`]. In all other cases, the call fails with the driver's error
+    /// code.
     ///
-    /// The end of a scope is also a step. It may differ from the step that the body must follow,
-    /// for example if the body ignores an error. The next step then fails with
-    /// [`CaptureError::Diverged`], or the capture fails at its end.
+    /// The end of a scope is also a step of the body. The end of a scope may differ from the
+    /// planned step, for example if the body ignores an error. In this case, the next step or the
+    /// end of the capture fails with [`CaptureError::Diverged`].
     #[track_caller]
     pub fn scope<R, E: From<CaptureError>>(
         &self,
@@ -112,7 +116,8 @@ impl<'c> Capture<'c> {
     ) -> Result<R, E> {
         let opened = OpenScopeGuard::new(self, self.check(stream)?, CallSite::of("scope"))?;
         let refused_before = self.account.open().has_refused();
-        // If the body unwinds, the pool is dropped before `opened`, and joins the streams.
+        // If the body panics, the pool is dropped before `opened`, and joins the other streams with
+        // the scope's stream.
         let mut pool = self.take_pool(opened.stream)?;
         let result = body(&mut pool.scope());
         let noted = self.account.open().check_noted();
@@ -120,18 +125,19 @@ impl<'c> Capture<'c> {
         self.pools.borrow_mut().scopes[opened.stream] = Some(pool);
         drop(opened);
         let Ok(result) = result else {
-            // The body's error is the one that its pool received in place of the original error.
+            // The body failed with an error from its pool, and this error does not contain the
+            // original reason.
             let refused = if refused_before { None } else { self.account.open().report_refused() };
             return refused.map_or(result, |refused| Err(refused.into()));
         };
-        // Errors are returned in the order in which they occurred.
+        // If several errors have occurred, the first one is returned.
         noted?;
         ended.map_err(CaptureError::from)?;
         self.account.open().check_noted()?;
         Ok(result)
     }
 
-    /// Returns the stream that the pools for a stream of the session work on.
+    /// Returns the stream that pools use for a stream of the session.
     pub(crate) fn pool_stream(&self, stream: usize) -> Result<Arc<CudaStream>, CaptureError> {
         let (streams, is_dry) = {
             let account = self.account.open();
@@ -161,8 +167,9 @@ impl<'c> Capture<'c> {
     }
 }
 
-/// Joins the other streams that used memory of a body's pool with the pool's stream. Returns the
-/// first error. If a stream could not be ordered earlier, a kernel may have received the address 0.
+/// Makes the pool's stream wait for the other streams that used the pool's memory. Returns the
+/// first error. If an earlier wait between streams has failed, a kernel may have received the
+/// address 0.
 pub(crate) fn end_uses(stream: &DeviceStream) -> Result<(), CudaError> {
     let unanswered = |stream: &DeviceStream| stream.take_unanswered().map_or(Ok(()), Err);
     let before = unanswered(stream);
@@ -170,7 +177,7 @@ pub(crate) fn end_uses(stream: &DeviceStream) -> Result<(), CudaError> {
     before.and(joined).and(unanswered(stream))
 }
 
-/// An open scope on a stream. Dropping this guard closes the scope, even if the body unwinds.
+/// A guard for an open scope. Dropping the guard closes the scope, even if the body panics.
 struct OpenScopeGuard<'a> {
     capture: &'a Capture<'a>,
     stream: usize,
@@ -179,7 +186,7 @@ struct OpenScopeGuard<'a> {
 impl<'a> OpenScopeGuard<'a> {
     fn new(capture: &'a Capture<'_>, stream: usize, site: CallSite) -> Result<Self, CaptureError> {
         capture.account.open().open_scope(stream, site)?;
-        // From here on, dropping the guard closes the scope.
+        // From here on, dropping `guard` closes the scope.
         let guard = Self { capture, stream };
         capture.account.open().step(&BodyStep::Scope { stream, opens: true })?;
         Ok(guard)

@@ -1,4 +1,4 @@
-//! An account that a capture and the pools of its body share.
+//! An account that a capture shares with the pools of its body.
 
 use std::sync::Arc;
 
@@ -6,19 +6,19 @@ use parking_lot::{Mutex, MutexGuard};
 
 use super::account::Account;
 
-/// An account that is shared by a [`Capture`](crate::Capture), the pools of its scopes and its lent
-/// views.
+/// An account that is shared by a [`Capture`](crate::Capture), the pools of its scopes, and its
+/// lent views.
 ///
-/// The account cannot be passed by `&mut`, because each scope's pool holds it as a
-/// [`BlockSource`](pool_cuda::BlockSource) while the body holds the `&Capture`. It cannot be in a
-/// `RefCell`, because `BlockSource` requires `Send`. All holders are on one thread, so no call ever
-/// waits for the lock.
+/// The account cannot be passed as `&mut Account`, because the pool of each scope stores it in a
+/// [`BlockSource`](pool_cuda::BlockSource) while the body uses a `&Capture`. A `RefCell` is not
+/// possible either, because `BlockSource` requires `Send`. All users of the account run on the same
+/// thread, so no call ever waits for the lock.
 ///
-/// **While the lock is held, no code of the body runs, and no pool is used, created or dropped.**
-/// Each of these may enter the account again, and would deadlock. Only code of this crate, the
-/// arena, the host's allocator and the driver runs while the lock is held. None of them can reach
-/// the account, because it is reachable only through its capture, and through the scopes and lent
-/// views that borrow from the capture.
+/// **While the account is locked, no code of the body runs, and no pool is used, created or
+/// dropped.** If such code locked the account again, it would deadlock. Only code of this crate,
+/// the arena, the host's allocator and the driver runs while the account is locked. The allocator
+/// and the driver cannot access the account, because it is accessible only through its capture, its
+/// scopes and its lent views.
 #[derive(Clone)]
 pub(super) struct SharedAccount(Arc<Mutex<Account>>);
 
@@ -27,7 +27,7 @@ impl SharedAccount {
         Self(Arc::new(Mutex::new(account)))
     }
 
-    /// Locks the account for one step of a body.
+    /// Locks the account during a single step of the body.
     pub(super) fn open(&self) -> MutexGuard<'_, Account> {
         self.0.lock()
     }

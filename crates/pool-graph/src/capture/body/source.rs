@@ -1,17 +1,18 @@
-//! The sources from which a body's pools receive their blocks: the arena of the capture, or memory
-//! that a view lends. This is the only module here that implements the unsafe trait `BlockSource`
-//! of `pool-cuda`.
+//! The block sources for the pools of a body. A pool receives its blocks from the capture's arena,
+//! or from a view that is lent. In this crate, only this module implements the unsafe trait
+//! `BlockSource` of `pool-cuda`.
 //!
-//! The proofs rely on three facts:
+//! The safety proofs in this module rely on three facts:
 //!
-//! 1. **The graph owns the arena** and holds the leased blocks, so their memory lives as long as
-//!    work of the capture may run. Work of a failed capture never runs.
-//! 2. **A region of a scope's pool is kept.** It is not returned to the arena, and the account
-//!    records it as in use until the end of the capture, so no later temporary shares its bytes.
-//!    All earlier uses of its bytes have ended when the stream reaches the region. The verifier
-//!    checks this in the graph.
-//! 3. **Work of a dry run never runs**, because its pools work on a stream whose capture is
-//!    discarded.
+//! - **The graph owns the arena** and keeps the leased blocks. The memory of the arena and the
+//!   blocks therefore stays valid as long as work of the capture may run. Work of a failed capture
+//!   never runs.
+//! - **A region of a scope's pool is kept** until the capture ends. The region is not returned to
+//!   the arena, and the account records that it is in use during this time. No later temporary
+//!   therefore uses the same bytes. All earlier uses of these bytes end before the stream uses the
+//!   region, and the verifier checks this order in the graph.
+//! - **Work that is recorded in a dry run never runs**, because the pools of a dry run use a stream
+//!   whose capture is discarded.
 
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
@@ -27,29 +28,29 @@ use super::shared_account::SharedAccount;
 use crate::base::error::GraphMemoryError;
 use crate::capture::error::CaptureError;
 
-/// The state that the pools on one stream of a body have in common.
+/// The account of the body and the number of a stream, for a pool on this stream.
 struct BodyStream {
     account: SharedAccount,
     stream: usize,
 }
 
-/// A source that allocates blocks from the arena, for the pool of one stream.
+/// A block source that allocates blocks from the arena, for the pool of one stream.
 pub(crate) struct FromArena {
     place: BodyStream,
     blocks: RefCell<Blocks>,
 }
 
-/// The blocks that one pool has allocated.
+/// The blocks that a pool has allocated from the arena.
 #[derive(Default)]
 struct Blocks {
-    /// The size in bytes of the block at each address.
+    /// The size of each block in bytes, by address.
     bytes: BTreeMap<u64, u64>,
-    /// The blocks that the pool has freed, by size and address. They are never used on another
-    /// stream, so the next user follows the previous ones.
+    /// The blocks that the pool has freed, sorted by size and address. All uses of these blocks are
+    /// ordered by the pool's stream, so a new use follows all earlier uses.
     idle: BTreeSet<(u64, u64)>,
 }
 
-/// A source of a single block, which consists of the bytes of a region that a view lends.
+/// A block source with a single block, which is the region of a lent view.
 pub(crate) struct FromView {
     place: BodyStream,
     address: u64,
@@ -80,16 +81,17 @@ impl FromArena {
 impl FromView {
     /// # Safety
     ///
-    /// The pool that uses this source must return a single view that is at most as long as the
-    /// region at the address. No other work may use the region's memory while that pool lives.
+    /// The pool that uses this source must return a single view, and this view must not be longer
+    /// than the region at `address`. No other work may use the region's memory while the pool
+    /// exists.
     pub(crate) unsafe fn new(account: &SharedAccount, stream: usize, address: u64) -> Self {
         Self { place: BodyStream { account: account.clone(), stream }, address }
     }
 }
 
 impl BodyStream {
-    /// Returns an error for the pool, and stores the cause for the end of the scope. A pool tries
-    /// again after a refusal, and knows nothing about plans.
+    /// Returns an error that the pool can return, and records the original error for the end of the
+    /// scope. A pool retries a refused request, and does not know whether the body has a plan.
     fn refusal(&self, requested: usize, error: CaptureError) -> CudaError {
         if let CaptureError::Memory(GraphMemoryError::ArenaExhausted { shortage, .. }) = error {
             return CudaError::NoBlock { requested, why: shortage.advice() };
@@ -114,7 +116,7 @@ impl BodyStream {
 
     /// # Safety
     ///
-    /// The same as for [`BlockSource::write`].
+    /// The caller must satisfy the safety requirements of [`BlockSource::write`].
     unsafe fn write(&self, to: u64, bytes: &[u8]) -> Result<(), CudaError> {
         let streams = {
             let account = self.account.open();
@@ -125,20 +127,21 @@ impl BodyStream {
         };
         let stream = &streams[self.stream];
         let buffer = HostBuffer::new(bytes, stream.context())?;
-        // SAFETY: the caller may write the range, which is memory that the graph owns. The graph
-        // will also own the buffer, so the buffer outlives the copy.
+        // SAFETY: the caller promises that the range may be written, and the graph owns the memory
+        // of the range. The graph will also own the host buffer, so the buffer outlives the copy.
         unsafe { calls::copy_from_host(to, buffer.first(), bytes.len(), stream) }?;
         self.account.open().keep_host(buffer);
         Ok(())
     }
 }
 
-// SAFETY: regions of the arena start at multiples of 256, and belong to this pool until the end of
-// the capture (2). The pool reuses a freed block only after all uses of that block, in the order of
-// the pool's one stream. The memory lives as long as the graph (1). It is in the context of the
-// session's streams, which was checked when the session took the arena. A dry run has no memory,
-// but its capture is discarded (3). The owner is the capture. The account's lock is held only while
-// the account is read or changed, and no method uses the pool.
+// SAFETY: regions of the arena start at multiples of 256 and belong to this pool until the capture
+// ends. The pool reuses a freed block only in the order of the pool's stream, after all earlier
+// uses of the block. The graph owns the arena, so the memory lives as long as the graph. The memory
+// belongs to the context of the session's streams, because the session checked this when it
+// received the arena. In a dry run, no memory exists, but the work of a dry run never runs. `owner`
+// returns the number of the capture. The account is locked only while it is read or changed, and no
+// method of this source uses the pool.
 unsafe impl BlockSource for FromArena {
     fn owner(&self) -> u64 {
         self.place.account.open().number()
@@ -152,8 +155,8 @@ unsafe impl BlockSource for FromArena {
         self.take(bytes).map_err(|error| self.place.refusal(bytes, error))
     }
 
-    /// Frees a block for reuse by this pool only. Blocks are not returned to the arena, because
-    /// their uses by kernels have not been recorded.
+    /// Makes a block available for reuse by this pool. Blocks are not returned to the arena,
+    /// because the capture does not record which kernels use them.
     unsafe fn free(&self, address: u64) {
         let mut blocks = self.blocks.borrow_mut();
         if let Some(&bytes) = blocks.bytes.get(&address) {
@@ -166,15 +169,15 @@ unsafe impl BlockSource for FromArena {
     }
 
     unsafe fn write(&self, to: u64, bytes: &[u8]) -> Result<(), CudaError> {
-        // SAFETY: the caller promises that the range may be written.
+        // SAFETY: the caller promises that this range may be written.
         unsafe { self.place.write(to, bytes) }
     }
 }
 
-// SAFETY: the memory lives as long as the graph (1), and work of a dry run never runs (3). The one
-// block is the region that the creator of this source passed, and only the view of this pool uses
-// the region. The pool requests one word more than the view needs. The block lacks that word, but
-// no work uses more than the view.
+// SAFETY: the graph keeps the memory alive, and work that is recorded in a dry run never runs. The
+// single block is the region that was passed to `FromView::new`, and only the view of this pool
+// uses this region. The pool requests one word more than its view needs. The region does not
+// contain this additional word, but no work accesses memory beyond the view.
 unsafe impl BlockSource for FromView {
     fn owner(&self) -> u64 {
         self.place.account.open().number()
@@ -195,7 +198,7 @@ unsafe impl BlockSource for FromView {
     }
 
     unsafe fn write(&self, to: u64, bytes: &[u8]) -> Result<(), CudaError> {
-        // SAFETY: the caller promises that the range may be written.
+        // SAFETY: the caller promises that this range may be written.
         unsafe { self.place.write(to, bytes) }
     }
 }

@@ -1,43 +1,46 @@
-//! The work of a capture on its streams, divided into spans. Each span stores the streams' last
-//! nodes before and after it, by handle, and the owner of the nodes in between.
+//! The work of a capture on its streams, divided into spans. Each span stores the handles of the
+//! streams' last nodes before and after the span, and the owner of the nodes in between.
 
 use crate::driver::NodeKind;
 
-/// A span of a capture's work.
+/// A part of a capture's work on its streams.
 #[derive(Debug)]
 pub(crate) struct Span {
-    /// The number of completed spans when this span began.
+    /// The number of spans that were complete when this span began.
     pub(crate) begun: usize,
     pub(crate) before: Vec<u64>,
     pub(crate) after: Vec<u64>,
-    /// The owner of the nodes that were added during the span.
+    /// The owner of the nodes that were added during this span.
     pub(crate) owner: NodeOwner,
 }
 
-/// The owner of a span's nodes, which is responsible for their memory.
+/// The owner of a span's nodes. The owner is responsible for the memory that the nodes access.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum NodeOwner {
-    /// The capture, which added exactly these nodes.
+    /// The capture itself owns the nodes of the span, and has added exactly these nodes.
     Put(Vec<PutNode>),
-    /// A scope or a lent view, which may own launches, and nodes that use only the graph's memory.
+    /// A scope or a lent view owns the nodes of the span. These nodes may be kernel launches, and
+    /// fills and copies that access only the graph's memory.
     Scope,
-    /// The caller of `enqueue`, who owns all of the nodes.
+    /// The caller of `enqueue` owns all nodes of the span.
     Caller,
 }
 
-/// A node that an operation added: its kind, and the memory in its parameters.
+/// A node that an operation has added, with its kind and the memory that its parameters refer to.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct PutNode {
     pub(crate) kind: NodeKind,
-    /// The address and the size of each memory range in the node, in sorted order.
+    /// The address and size of each memory range that the node's parameters refer to, in ascending
+    /// order.
     pub(crate) names: Vec<(u64, u64)>,
 }
 
 impl NodeOwner {
-    /// The owner for a wait, and for an operation that adds no node.
+    /// The owner of a span without nodes, such as a wait between streams.
     pub(crate) const NOTHING: Self = Self::Put(Vec::new());
 
-    /// Returns the owner for an operation that adds one node. An operation of 0 bytes adds no node.
+    /// Returns the owner for an operation that adds a single node. An operation on 0 bytes adds no
+    /// node.
     pub(crate) fn one(kind: NodeKind, addresses: &[u64], bytes: usize) -> Self {
         if bytes == 0 {
             return Self::NOTHING;

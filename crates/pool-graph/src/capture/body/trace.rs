@@ -1,40 +1,43 @@
-//! The steps of a body, stored as rolling hashes. They show where a capture diverges from the dry
-//! run of its plan.
+//! The steps of a body, stored as a sequence of hashes. The hashes show at which step a capture
+//! differs from the dry run of its plan.
 
 use std::collections::hash_map::DefaultHasher;
 use std::hash::{Hash, Hasher};
 
 use crate::base::block::BlockId;
 
-/// One step of a body.
+/// A single step of a body.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum BodyStep {
-    /// Memory was allocated.
+    /// The body allocated a temporary.
     Acquire { stream: usize, bytes: u64 },
     /// The pool of a scope allocated a block.
     Block { stream: usize, bytes: u64 },
-    /// A scope was opened or closed.
+    /// The body opened or closed a scope.
     Scope { stream: usize, opens: bool },
-    /// An operation of some kind on a stream, with the memory it uses and `true` for a write.
+    /// The body enqueued an operation on a stream. `uses` contains the memory that the operation
+    /// uses, and `true` for memory that it writes.
     Operation { kind: &'static str, stream: usize, uses: Vec<(Memory, bool)> },
-    /// A host argument received its number, counted from 0.
+    /// A host argument received its number. Arguments are numbered from 0.
     Argument { number: usize },
-    /// One stream waits for another.
+    /// One stream waits for another stream.
     Wait { later: usize, earlier: usize },
 }
 
-/// The name of memory in steps. It is unique, and the same in every run of the body.
+/// A name for memory that a step uses. The name is unique within the body, and is the same in every
+/// run of the body.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum Memory {
-    /// The n-th temporary that the body allocates, including blocks of scopes.
+    /// A temporary or a block of a scope. The number counts these allocations from 0.
     Temporary(usize),
-    /// A block of a pool. Using another block is another step, because graphs may share blocks.
+    /// A block of a graph memory pool. A step with a different block counts as a different step,
+    /// because graphs may share blocks.
     Block(BlockId),
-    /// The n-th memory range that the session owns.
+    /// Memory that the session owns. The number is an index into the session's list.
     Owned(usize),
 }
 
-/// The trace of a body: the hash after each step.
+/// The trace of a body, which contains a hash of all previous steps after each step.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Trace {
     after: Vec<u64>,
@@ -51,14 +54,15 @@ impl Trace {
         self.after.len()
     }
 
-    /// Returns the number, counted from 1, of the first step that differs between the two traces.
-    /// If one trace is shorter, the step after its end counts as different.
+    /// Returns the number of the first step that differs between two traces. Steps are numbered
+    /// from 1. If one trace is a prefix of the other, the first additional step counts as
+    /// different.
     pub(crate) fn leaves(&self, other: &Self) -> Option<usize> {
         let same = self.after.iter().zip(&other.after).take_while(|(own, other)| own == other);
         (self != other).then(|| same.count() + 1)
     }
 
-    /// Returns `true` if the other trace begins with all steps of this trace.
+    /// Returns `true` if the steps of this trace are a prefix of the other trace.
     pub(crate) fn begins(&self, other: &Self) -> bool {
         match self.after.len().checked_sub(1) {
             None => true,

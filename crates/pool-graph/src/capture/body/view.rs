@@ -1,5 +1,5 @@
-//! Views of a body's temporaries and of memory that the graph keeps. Views borrow the capture, so
-//! they cannot outlive the body.
+//! Views of a body's temporaries and of memory that the graph keeps. A view borrows the capture, so
+//! it cannot outlive the body.
 
 use std::fmt;
 use std::marker::PhantomData;
@@ -17,10 +17,10 @@ use crate::capture::error::CaptureError;
 use crate::capture::memory::check_block;
 use crate::capture::owned_memory::{OwnedName, OwnedSlice, OwnedSliceMut, find_owned};
 
-/// A view of elements in device memory, used in the body of a capture. It is either a temporary,
-/// whose bytes may be reused once the view is dropped, or a block that the graph keeps.
+/// A view of device memory in the body of a capture. The memory is either a temporary or a block
+/// that the graph keeps. The bytes of a temporary may be reused after the view is dropped.
 ///
-/// The view consists of an address and a length. Dropping the view ends the use of its memory.
+/// A view stores an address and a length. Dropping the view ends the use of its memory.
 #[must_use]
 pub struct CaptureView<'c, T> {
     pub(crate) capture: &'c Capture<'c>,
@@ -34,7 +34,7 @@ impl<'c, T> CaptureView<'c, T> {
         Self { capture, region, elements, element: PhantomData }
     }
 
-    /// Returns the number of elements.
+    /// Returns the number of elements in the view.
     #[must_use]
     pub fn len(&self) -> usize {
         self.elements
@@ -46,8 +46,8 @@ impl<'c, T> CaptureView<'c, T> {
         self.elements == 0
     }
 
-    /// Returns the view's address on the device, for kernel arguments. In a dry run, there is no
-    /// memory at this address.
+    /// Returns the view's address on the device, which can be passed to kernels. In a dry run, no
+    /// memory exists at this address.
     #[must_use]
     pub fn address(&self) -> u64 {
         self.capture.account.open().address(self.region)
@@ -66,7 +66,7 @@ impl<'c, T> CaptureView<'c, T> {
     }
 
     pub(crate) fn bytes(&self) -> usize {
-        // The multiplication was checked when the view was created.
+        // The multiplication cannot overflow, because it was checked when the view was created.
         self.elements * size_of::<T>()
     }
 
@@ -76,8 +76,9 @@ impl<'c, T> CaptureView<'c, T> {
     }
 }
 
-/// The size of a temporary: either the number of elements (`usize`), or the stream of the first use
-/// and the number of elements.
+/// The size of a temporary, which is a number of elements (`usize`), or a stream with a number of
+/// elements (`(CaptureStream, usize)`). If a stream is given, the temporary is first used on that
+/// stream.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not the size of a temporary",
     label = "not a size",
@@ -89,8 +90,8 @@ mod sealed {
     use super::CaptureStream;
 
     pub trait Temporary {
-        /// Returns the stream of the first use, unless it is the session's stream, and the number
-        /// of elements.
+        /// Returns the stream of the first use and the number of elements. The stream is `None` if
+        /// it is the session's first stream.
         fn stream_and_elements(self) -> (Option<CaptureStream>, usize);
     }
 }
@@ -112,14 +113,14 @@ impl sealed::Temporary for (CaptureStream, usize) {
 }
 
 impl<'c> Capture<'c> {
-    /// Acquires a temporary of `elements` elements that is first used on the session's stream, or
-    /// after its current work. Pass `(stream, elements)` if the temporary is first used on another
-    /// stream. The contents are unspecified.
+    /// Acquires a temporary with `elements` elements. The first use of the temporary must be on the
+    /// session's first stream, or must follow the current work of that stream. For a first use on
+    /// another stream, pass `(stream, elements)`. The contents of the temporary are unspecified.
     ///
     /// # Errors
     ///
-    /// Fails if the arena is full or follows another plan, if the stream belongs to another
-    /// session, or if the size exceeds the address space.
+    /// Returns an error if the arena is full or follows a different plan, if the stream belongs to
+    /// another session, or if the size exceeds the address space.
     #[track_caller]
     pub fn acquire<T: PodElement>(
         &'c self,
@@ -137,13 +138,13 @@ impl<'c> Capture<'c> {
         Ok(CaptureView::new(self, region, elements))
     }
 
-    /// Returns a view of a pool's block, through which the graph exchanges data with other code.
-    /// The view contains all whole elements that fit in the block.
+    /// Returns a view of a pool's block. The graph can use this block to exchange data with other
+    /// code. The view contains all elements that fit completely into the block.
     ///
     /// # Errors
     ///
-    /// Fails with [`CaptureError::NotLeased`] if no lease of the session holds the block, or with
-    /// [`CaptureError::WrongContext`] if the block belongs to another device.
+    /// Fails with [`CaptureError::NotLeased`] if no lease of the session contains the block, or
+    /// with [`CaptureError::WrongContext`] if the block belongs to another device.
     pub fn block<T: Element>(
         &'c self,
         block: &GraphMemoryBlock,
@@ -159,9 +160,10 @@ impl<'c> Capture<'c> {
     }
 }
 
-/// A view of memory that the session owns and only reads, used in the body of a capture.
+/// A read-only view of memory that the session owns, in the body of a capture.
 ///
-/// It can be used wherever a [`CaptureView`] is only read. Nothing can be written through it.
+/// A `SharedView` is accepted wherever a [`CaptureView`] is only read, but it provides no method
+/// for writing.
 ///
 /// ```compile_fail,E0596
 /// # fn f(view: pool_graph::SharedView<'_, f32>) {
@@ -187,14 +189,15 @@ impl<'c, T> Deref for SharedView<'c, T> {
     }
 }
 
-/// A view that work may read: a [`CaptureView`] or a [`SharedView`].
+/// A view that can be read, which is a [`CaptureView`] or a [`SharedView`].
 pub trait ReadView<T>: read_view::ReadView<T> {}
 
 mod read_view {
     use super::Use;
 
     pub trait ReadView<T> {
-        /// Returns the address, the number of elements, and a use that reads them.
+        /// Returns the view's address, its number of elements, and a declaration that the view is
+        /// read.
         fn parts(&self) -> (u64, usize, Use<'_>);
     }
 }
@@ -222,12 +225,12 @@ impl<T> fmt::Debug for SharedView<'_, T> {
 }
 
 impl<'c> Capture<'c> {
-    /// Returns a view of a slice that the session [owns](crate::CaptureSession::own), for reading.
-    /// Streams that read the slice are not ordered with each other.
+    /// Returns a view for reading a slice that the session [owns](crate::CaptureSession::own).
+    /// Streams that only read the slice do not wait for each other.
     ///
     /// # Errors
     ///
-    /// Fails with [`CaptureError::NotOwned`] if another session owns the slice.
+    /// Fails with [`CaptureError::NotOwned`] if the slice belongs to another session.
     pub fn owned<T: Element>(
         &'c self,
         slice: &OwnedSlice<T>,
@@ -235,15 +238,15 @@ impl<'c> Capture<'c> {
         self.view_of_owned(&slice.name).map(SharedView)
     }
 
-    /// Returns a view of a slice that the session [owns](crate::CaptureSession::own_mut), for
-    /// reading and writing.
+    /// Returns a view for reading and writing a slice that the session
+    /// [owns](crate::CaptureSession::own_mut).
     ///
-    /// The capture orders the uses of the slice, and the verifier checks that the graph contains
-    /// that order.
+    /// The capture orders all uses of the slice, and the verifier checks that the graph contains
+    /// this order.
     ///
     /// # Errors
     ///
-    /// Fails for the same reasons as [`owned`](Self::owned).
+    /// Returns the same errors as [`owned`](Self::owned).
     pub fn owned_mut<T: Element>(
         &'c self,
         slice: &OwnedSliceMut<T>,
@@ -259,8 +262,8 @@ impl<'c> Capture<'c> {
     }
 }
 
-/// Returns the size of the elements in bytes, rounded up to whole granules. It is at least one
-/// granule.
+/// Returns the size of the elements in bytes, rounded up to a multiple of the granule. The result
+/// is at least one granule.
 pub(super) fn rounded<T>(elements: usize) -> Result<u64, CaptureError> {
     let size = size_of::<T>();
     let overflow = CaptureError::SizeOverflow { elements, size };

@@ -1,4 +1,5 @@
-//! Workspaces: memory of the graph for a library that stores its address and uses it in each call.
+//! Workspaces for libraries. A library stores the address of its workspace, and uses this memory of
+//! the graph in each call.
 
 use std::fmt;
 use std::marker::PhantomData;
@@ -10,17 +11,18 @@ use super::names::CaptureStream;
 use super::view::rounded;
 use crate::capture::error::CaptureError;
 
-/// Memory of the graph that serves as a library's workspace, in the body of a capture.
+/// Memory of the graph that a library uses as its workspace in the body of a capture.
 ///
-/// If the user sets no workspace, a library allocates one during its calls. In a capture, that
-/// allocation becomes a memory node, which is refused ([`CaptureError::MemoryNodes`]). Set this
-/// workspace before the first call of the library. For cuBLAS, first call `cublasSetStream`, which
-/// removes the handle's workspace. Then call `cublasSetWorkspace` with [`address`](Self::address)
-/// and [`bytes`](Self::bytes). The handle stores the address, so the bytes are not reused until the
-/// end of the graph, even if this value is dropped earlier.
+/// A library allocates a workspace during its calls, unless the user has set one. In a capture,
+/// such an allocation would become a memory node, and graphs with memory nodes are refused
+/// ([`CaptureError::MemoryNodes`]). A body must therefore set this workspace before it first calls
+/// the library. For cuBLAS, the body must first call `cublasSetStream`, which removes the handle's
+/// workspace, and then `cublasSetWorkspace` with [`address`](Self::address) and
+/// [`bytes`](Self::bytes). The library's handle stores the address, so the bytes stay in use until
+/// the end of the graph, even if the `Workspace` is dropped earlier.
 ///
-/// Before you use the handle eagerly after the capture, set its stream again, which removes the
-/// workspace. The memory belongs to the graph.
+/// If the handle is used eagerly after the capture, its stream must be set again. Setting the
+/// stream removes the workspace from the handle, because this memory belongs to the graph.
 ///
 /// ```no_run
 /// use std::sync::Arc;
@@ -58,12 +60,12 @@ pub struct Workspace<'c> {
 }
 
 impl<'c> Capture<'c> {
-    /// Allocates a workspace for a library's handle on this stream. The workspace counts towards
+    /// Allocates a workspace for a library handle that uses this stream. The workspace is part of
     /// the footprint until the end of the graph.
     ///
     /// # Errors
     ///
-    /// Fails for the same reasons as [`acquire`](Self::acquire).
+    /// Returns the same errors as [`acquire`](Self::acquire).
     #[track_caller]
     pub fn workspace(
         &'c self,
@@ -81,8 +83,8 @@ impl<'c> Capture<'c> {
 }
 
 impl Workspace<'_> {
-    /// Returns the workspace's address on the device, which is a multiple of 256. In a dry run,
-    /// there is no memory at this address.
+    /// Returns the workspace's address on the device, which is a multiple of 256. In a dry run, no
+    /// memory exists at this address.
     #[must_use]
     pub fn address(&self) -> u64 {
         self.capture.account.open().address(self.region)
@@ -94,8 +96,8 @@ impl Workspace<'_> {
         self.bytes
     }
 
-    /// Declares that a library call uses the workspace. Calls on different streams are ordered one
-    /// after the other.
+    /// Declares that a library call uses the workspace. Calls that use the workspace on different
+    /// streams are executed one after the other.
     #[must_use]
     pub fn write(&mut self) -> Use<'_> {
         let capture = self.capture.account.open().number();

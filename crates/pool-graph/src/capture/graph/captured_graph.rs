@@ -1,4 +1,4 @@
-//! A captured graph that owns its memory.
+//! A captured graph that owns its memory and can be replayed.
 
 use std::fmt;
 use std::sync::Arc;
@@ -27,40 +27,44 @@ use crate::verify::Verification;
 ///
 /// # Why this is sound
 ///
-/// 1. *The graph owns the memory at every address in its nodes.* Safe code can only record views of
-///    two kinds: views of the arena, which only graphs on the same stream use, and views of blocks
-///    that a lease of the session keeps. A caller that enqueues other work promises the same, in
-///    `unsafe` code. Work that was put on a stream without using the capture is detected. The
-///    capture knows the last nodes of each stream, and each node of the graph must belong to one of
-///    its operations. No other code can end the capture and run its graph, because the capture
-///    begins on a private stream.
-/// 2. *That memory stays in place while the graph lives.* Leases keep it alive after the pool or
-///    arena has been dropped. A leased block can be neither returned nor allocated again. Resetting
-///    an arena changes its generation, and the graph then refuses to run.
-/// 3. *Memory is freed only after the last run that uses it.* The executable graph is never
-///    exposed, so only this value can launch it, always on one stream. Dropping the graph
-///    synchronizes that stream. It then drops the executable graph, the graph, the state and
-///    finally the leases. If another thread is capturing, the state and the leases are dropped, and
-///    the driver's objects are destroyed after that capture. If the stream cannot be synchronized,
-///    nothing is freed. This happens if the stream is being captured explicitly, or if the driver
-///    returns an error other than that of a destroyed context.
-/// 4. *Two runs never overlap.* All runs of a graph are on one stream, and graphs that
-///    [share](crate::CaptureSession::beside) an arena run on the same stream. Graphs on different
-///    streams may only read the blocks that they share. This is checked before an operation that
-///    writes is captured, including in an update.
-/// 5. *Within a run, bytes have one user at a time.* The verifier has read the graph back and found
-///    that full-completion edges order every two temporaries that share bytes.
-/// 6. *An update takes effect completely or not at all.* It is a separate capture into the graph's
-///    memory. Its body performs the same steps, and the result is verified like the first capture.
-///    The replaced nodes and their host memory are destroyed only when no run uses them: earlier
-///    runs have been synchronized, and later runs use the new nodes. If the driver does not report
-///    whether the update was performed, the host memory of both is kept.
-/// 7. *Between two runs, the arena's memory may be lent.* A [scope](Self::scope) works on the same
-///    stream, and ends before the next run begins. Graphs that share the arena also check this.
-/// 8. *Work that feeds the graph without waiting is also ordered by that stream.* The driver copies
-///    only from and to buffers of a [`StagingPool`](crate::StagingPool). Each buffer stays
-///    unchanged until an event after its copy has completed. Blocks and leases are kept as they are
-///    for a run (3). A forgotten ticket keeps its buffer.
+/// - *The graph owns the memory at every address in its nodes.* Safe code can only use two kinds of
+///   views in a capture. The first kind refers to the arena, which only graphs on the same stream
+///   use. The second kind refers to blocks that a lease of the session keeps. A caller that
+///   enqueues other work promises the same in `unsafe` code. Work that was enqueued on a stream
+///   without using the capture is detected. The capture knows the last nodes of each stream, and
+///   each node of the graph must belong to an operation of the capture. No other code can end the
+///   capture and run its graph, because the capture begins on a private stream.
+/// - *The graph's memory stays in place as long as the graph exists.* Leases keep the memory alive
+///   after the pool or arena has been dropped. A leased block can be neither returned nor allocated
+///   again. Resetting an arena changes its generation, and the graph then refuses to run.
+/// - *Memory is freed only after the last run that uses it.* Only this value can launch the
+///   executable graph, because its handle is never exposed, and all launches use the same stream.
+///   Dropping the graph first synchronizes this stream, and then drops the executable graph, the
+///   graph, the state and finally the leases. If another thread is capturing at this moment, the
+///   state and the leases are dropped immediately, and the driver's objects are destroyed after
+///   that capture. If the stream cannot be synchronized, nothing is freed. A stream cannot be
+///   synchronized while it is being captured explicitly, or if the driver returns an error although
+///   the context has not been destroyed.
+/// - *Two runs never overlap.* All runs of a graph use the same stream, and graphs that
+///   [share](crate::CaptureSession::beside) an arena also run on the same stream. Graphs on
+///   different streams may share a block only if all of them only read it. The capture checks this
+///   before each operation that writes, even in an update.
+/// - *Within a run, each byte has only one user at a time.* The verifier has read the graph back
+///   and has checked that full edges order every two temporaries that share bytes.
+/// - *An update takes effect completely or not at all.* An update is a separate capture that uses
+///   the graph's memory. The body of the update performs the same steps as before, and the result
+///   is verified like the first capture. The old nodes and their host memory are destroyed only
+///   when no run uses them, because all earlier runs have completed and all later runs use the new
+///   nodes. If the driver does not report whether it performed the update, the graph keeps the host
+///   memory of both the old and the new nodes.
+/// - *Between two runs, the arena's memory may be lent.* A [scope](Self::scope) uses the same
+///   stream as the graph, and ends before the next run begins. Graphs that share the arena also
+///   check that the arena is not lent.
+/// - *Work that feeds the graph without waiting is ordered by the same stream.* The driver only
+///   copies from and to buffers of a [`StagingPool`](crate::StagingPool). Each buffer stays
+///   unchanged until an event after its copy has completed. The graph keeps the copied blocks and
+///   their leases until this work has completed. If a ticket is forgotten, its buffer is never
+///   reused.
 ///
 /// | misuse | outcome |
 /// |---|---|
@@ -184,18 +188,18 @@ use crate::verify::Verification;
 /// ```
 #[must_use = "a dropped graph frees its memory"]
 pub struct CapturedGraph<S = ()> {
-    // Do not reorder: fields are dropped in this order. Once the last run has completed, the
-    // executable graph, the graph and the host arguments are dropped first. The state follows,
-    // because runs may have used it. The leases and the arena are dropped last. The stream and its
-    // context outlive them all.
+    // Rust drops fields in the order of their declaration, so this order matters. After the last
+    // run has completed, the executable graph, the graph and the host arguments are dropped first.
+    // The state is dropped next, because runs may have used it. The leases and the arena are
+    // dropped last. The stream and its context outlive all of these objects.
     pub(super) runs: Runs,
-    /// The caller's state; `None` once it has been taken.
+    /// The caller's state, or `None` after the state has been taken.
     pub(super) state: Option<S>,
     pub(super) setup: Arc<CaptureSetup>,
     pub(super) pattern: Pattern,
     pub(super) footprint: Footprint,
     pub(super) verified: Verification,
-    /// The record of the temporaries, without their offsets.
+    /// The record of the temporaries, which does not contain their offsets.
     #[cfg(feature = "record")]
     record: Option<GraphRecord>,
 }
@@ -227,8 +231,9 @@ impl<S> CapturedGraph<S> {
         }
     }
 
-    /// Enqueues a run on the session's stream, after all work that is already on that stream. This
-    /// method makes two driver calls: one sets the current context, and one launches the graph.
+    /// Enqueues a run of the graph on the session's stream. The run begins after all earlier work
+    /// on this stream. A replay makes two driver calls, which set the current context and launch
+    /// the graph.
     ///
     /// # Errors
     ///
@@ -242,11 +247,12 @@ impl<S> CapturedGraph<S> {
         Ok(self.runs.parts()?.executable.launch(stream)?)
     }
 
-    /// Uploads the launch data to the device before the first launch.
+    /// Uploads the graph's launch data to the device, so that the first launch does not have to
+    /// upload it.
     ///
     /// # Errors
     ///
-    /// Fails for the same reasons as [`replay`](Self::replay).
+    /// Returns the same errors as [`replay`](Self::replay).
     pub fn upload(&mut self) -> Result<(), CaptureError> {
         self.setup.resources().memory().check()?;
         let _in_use = self.check_stream("be uploaded")?;
@@ -254,33 +260,34 @@ impl<S> CapturedGraph<S> {
         Ok(self.runs.parts()?.executable.upload(stream)?)
     }
 
-    /// Blocks the host until all runs have completed.
+    /// Blocks the host until all runs of the graph have completed.
     ///
     /// # Errors
     ///
     /// Fails with [`CaptureError::Capturing`] if the stream is being captured, or with the error
-    /// code of failed work.
+    /// code of work that failed.
     pub fn synchronize(&mut self) -> Result<(), CaptureError> {
         let _in_use = self.check_stream("be waited for")?;
         Ok(synchronize(self.stream())?)
     }
 
-    /// Returns the graph's state once all runs have completed.
+    /// Waits until all runs of the graph have completed, and returns the graph's state.
     ///
     /// # Errors
     ///
-    /// Fails for the same reasons as [`synchronize`](Self::synchronize).
+    /// Returns the same errors as [`synchronize`](Self::synchronize).
     pub fn state(&mut self) -> Result<&mut S, CaptureError> {
         self.synchronize()?;
         state_of(&mut self.state)
     }
 
-    /// Waits for the graph's runs, frees its memory, and returns its state.
+    /// Waits until all runs of the graph have completed, frees the graph's memory, and returns the
+    /// graph's state.
     ///
     /// # Errors
     ///
-    /// Returns the graph unchanged if its runs cannot be synchronized, because its stream is being
-    /// captured explicitly or the driver refuses to wait.
+    /// Returns the graph unchanged if the host cannot wait for its runs, because the graph's stream
+    /// is being captured explicitly or the driver returns an error.
     #[expect(clippy::result_large_err, reason = "it is the caller's value")]
     pub fn into_state(mut self) -> Result<S, Self> {
         if self.setup.resources().come_to_rest().is_err() {
@@ -290,7 +297,7 @@ impl<S> CapturedGraph<S> {
         state.ok_or(self)
     }
 
-    /// Returns the stream that the graph runs on.
+    /// Returns the stream on which the graph runs.
     #[must_use]
     pub fn stream(&self) -> &Arc<CudaStream> {
         self.setup.resources().stream()
@@ -302,31 +309,33 @@ impl<S> CapturedGraph<S> {
         self.footprint
     }
 
-    /// Returns the graph's temporaries, their order, their offsets in the arena, and the calls that
-    /// requested them, as a file for `pool-plan`. Returns `None` if the graph has no temporaries. A
+    /// Returns a record that describes the graph's temporaries and can be written to a file for
+    /// `pool-plan`. The record contains the order of the temporaries, their offsets in the arena,
+    /// and the calls that allocated them. Returns `None` if the graph has no temporaries. A
     /// [probe](crate::Probe::record) returns the same record.
     ///
-    /// Blocks that a lease keeps are not included. The arena may be larger than the graph needs,
-    /// and may hold bytes of other owners before the temporaries. The record contains no offsets if
-    /// temporaries share bytes only because of an order that exists in the graph alone.
+    /// The record does not contain blocks that a lease keeps. The arena may be larger than the
+    /// graph requires, and may contain bytes of other owners before the temporaries. If temporaries
+    /// share bytes only because of an order that the capture does not know, the record contains no
+    /// offsets.
     #[cfg(feature = "record")]
     #[must_use]
     pub fn record(&self) -> Option<GraphRecord> {
         self.record.as_ref().map(|record| record::with_offsets(record, &self.pattern.offsets))
     }
 
-    /// Returns the counts from the verification of the graph.
+    /// Returns the number of checks that the verifier performed on the graph.
     #[must_use]
     pub fn verified(&self) -> Verification {
         self.verified
     }
 
-    /// Returns the arena, for graphs that share it.
+    /// Returns the graph's arena, so that other graphs can share it.
     pub(crate) fn arena(&self) -> &Arc<OwnArena> {
         &self.setup.resources().memory().arena
     }
 
-    /// Ensures that no session captures the stream while the returned value lives.
+    /// Ensures that no session captures the stream until the returned value is dropped.
     fn check_sessions(&self, operation: &'static str) -> Result<StreamUse, CaptureError> {
         let in_use = StreamUse::begin(self.setup.resources().runs_on())
             .ok_or(CaptureError::Capturing { operation })?;
@@ -334,8 +343,8 @@ impl<S> CapturedGraph<S> {
         Ok(in_use)
     }
 
-    /// Ensures that no session captures the stream while the returned value lives, and that the
-    /// stream is not being captured explicitly at present.
+    /// Checks that the stream is not currently being captured explicitly, and ensures that no
+    /// session captures it until the returned value is dropped.
     pub(super) fn check_stream(&self, operation: &'static str) -> Result<StreamUse, CaptureError> {
         let in_use = self.check_sessions(operation)?;
         match is_capturing(self.stream())? {
@@ -345,15 +354,16 @@ impl<S> CapturedGraph<S> {
     }
 }
 
-/// Returns the state of a graph. The state exists until the graph ends.
+/// Returns the state of a graph, which exists until the graph ends.
 pub(super) fn state_of<S>(state: &mut Option<S>) -> Result<&mut S, CaptureError> {
     state.as_mut().ok_or(CaptureError::Internal { found: "a graph without its state" })
 }
 
 impl<S> Drop for CapturedGraph<S> {
     fn drop(&mut self) {
-        // A run that cannot be waited for may use the state forever. The wait is attempted twice
-        // because a state, unlike a deferred free, cannot be kept for later.
+        // If the host cannot wait for a run, this run may use the state forever. The wait is
+        // attempted twice. If both attempts fail, the state is leaked, because the queue of
+        // deferred frees cannot store it.
         let resources = self.setup.resources();
         let rest = || resources.come_to_rest().or_else(|_| resources.come_to_rest());
         if self.state.is_some() && rest().is_err() {

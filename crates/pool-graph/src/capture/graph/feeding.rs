@@ -1,5 +1,5 @@
-//! Copies to and from a graph's blocks that do not wait for the device. They pass through the
-//! buffers of a staging pool, in the order of the stream that runs the graph.
+//! Copies to and from a graph's blocks that do not make the host wait for the device. These copies
+//! use the buffers of a staging pool, and run in stream order on the graph's stream.
 
 use std::sync::Arc;
 
@@ -12,13 +12,14 @@ use crate::base::block::GraphMemoryBlock;
 use crate::capture::error::CaptureError;
 
 impl<S> CapturedGraph<S> {
-    /// Enqueues a copy of elements to the start of a block that the graph keeps, after all earlier
-    /// runs and before later ones. Waits for nothing. When the call returns, the elements are in a
-    /// buffer of the staging pool, and the buffer is returned once they have been copied.
+    /// Enqueues a copy of `elements` to the start of a block that the graph keeps. The copy runs
+    /// after all earlier runs of the graph and before all later ones, and the call does not wait
+    /// for it. When the call returns, a buffer of the staging pool contains the elements. The
+    /// staging buffer becomes available again after the copy has completed.
     ///
-    /// From the first call on, the block counts as one that the graph writes, until an
-    /// [`update`](Self::update) or the end of the graph. The reason is that the copy may still be
-    /// pending when the call returns.
+    /// After the first call, the block is recorded as written by this graph, because a copy may
+    /// still be pending when the call returns. The block stays recorded until the next
+    /// [`update`](Self::update) or until the end of the graph.
     ///
     /// ```no_run
     /// # use pool_graph::{CaptureError, CapturedGraph, GraphMemoryBlock, StagingConfig, StagingPool};
@@ -41,11 +42,11 @@ impl<S> CapturedGraph<S> {
     /// # Errors
     ///
     /// Fails with [`CaptureError::StagingExhausted`] if all buffers are in use, with
-    /// [`CaptureError::StagingTooSmall`] if the elements do not fit in one buffer, or with
-    /// [`CaptureError::WrongContext`] if the staging pool belongs to another context. It also fails
-    /// for the same reasons as [`write`](Self::write). If the error comes from the driver, the copy
-    /// may have been enqueued and may write the block. After any other error, nothing has been
-    /// enqueued.
+    /// [`CaptureError::StagingTooSmall`] if the elements do not fit into one buffer, or with
+    /// [`CaptureError::WrongContext`] if the staging pool belongs to another context. The call also
+    /// returns the same errors as [`write`](Self::write). If the driver returned the error, the
+    /// copy may have been enqueued and may still write to the block. For all other errors, nothing
+    /// has been enqueued.
     pub fn enqueue_write<T: PodElement>(
         &mut self,
         staging: &mut StagingPool,
@@ -65,24 +66,23 @@ impl<S> CapturedGraph<S> {
         }
         self.keep_writing(block, operation)?;
         let _in_use = self.check_stream(operation)?;
-        // SAFETY: the graph holds a block of that many bytes at `address`. All readers and writers
-        // of the block are on this stream, and the graph holds the block until the stream's work is
-        // done.
+        // SAFETY: the graph keeps a block of at least this size at `address` until the stream's
+        // work has completed. All work that reads or writes the block is on this stream.
         Ok(unsafe { buffer.copy_to_device(address, bytes.len(), self.stream()) }?)
     }
 
-    /// Enqueues a copy of the first elements of a block that the graph keeps, after all earlier
-    /// runs and before later ones. Waits for nothing. When you need the elements, query the ticket
-    /// or wait for it.
+    /// Enqueues a copy of the first `elements` elements of a block that the graph keeps. The copy
+    /// runs after all earlier runs of the graph and before all later ones, and the call does not
+    /// wait for it. The returned ticket provides the elements after the copy has completed.
     ///
-    /// The element type must not be zero-sized, and its alignment must be at most 256. Otherwise
-    /// the call does not compile.
+    /// The element type must not be zero-sized, and its alignment must not exceed 256. The call
+    /// does not compile for other types.
     ///
     /// # Errors
     ///
-    /// Fails for the same reasons as [`enqueue_write`](Self::enqueue_write) and
-    /// [`read`](Self::read), or with [`CaptureError::SizeOverflow`]. After an error no ticket is
-    /// returned. If a copy may be pending, its buffer is not reused until that copy has completed.
+    /// Returns the same errors as [`enqueue_write`](Self::enqueue_write) and [`read`](Self::read),
+    /// or [`CaptureError::SizeOverflow`]. If a copy is still pending after an error, its buffer is
+    /// not reused until the copy has completed.
     pub fn enqueue_read<T: PodElement>(
         &mut self,
         staging: &mut StagingPool,
@@ -101,16 +101,16 @@ impl<S> CapturedGraph<S> {
         }
         let mut buffer = staging.take(bytes)?;
         let in_use = self.check_stream(operation)?;
-        // SAFETY: the graph holds a block of that many bytes at `address`, until the stream's work
-        // is done. All writers of the block are on this stream.
+        // SAFETY: the graph keeps a block of at least this size at `address` until the stream's
+        // work has completed. All work that writes to the block is on this stream.
         let copied = unsafe { buffer.copy_to_host(address, bytes, self.stream()) };
         drop(in_use);
         copied?;
         Ok(ReadTicket::new(buffer, bytes))
     }
 
-    /// Fails if the staging pool belongs to another context, because the events after its copies
-    /// belong to that context.
+    /// Fails if the staging pool belongs to another context. The events after the pool's copies
+    /// belong to the pool's context, so they cannot be recorded on a stream of another context.
     fn check_staging(&self, staging: &StagingPool) -> Result<(), CaptureError> {
         let (own, other) = (self.stream().context(), staging.context());
         if Arc::ptr_eq(own, other) || own.cu_ctx() == other.cu_ctx() {
@@ -119,8 +119,8 @@ impl<S> CapturedGraph<S> {
         Err(CaptureError::WrongContext { session: own.ordinal(), other: other.ordinal() })
     }
 
-    /// Records that this graph writes the block, so that no graph on another stream can use it from
-    /// then on.
+    /// Records that this graph writes to the block, so that no graph on another stream can use the
+    /// block from then on.
     fn keep_writing(
         &mut self,
         block: &GraphMemoryBlock,
@@ -129,7 +129,8 @@ impl<S> CapturedGraph<S> {
         if self.runs.parts()?.shares.writes(block.id()) {
             return Ok(());
         }
-        // This is only a check: an operation that is refused because of a capture writes nothing.
+        // The stream is only checked here. An operation that is refused because of a capture writes
+        // nothing, so the block must not be recorded as written.
         drop(self.check_stream(operation)?);
         let stream = Arc::clone(self.stream());
         self.runs.parts()?.shares.add(block.id(), &stream, true)

@@ -1,15 +1,16 @@
-//! A scope between two replays. It allocates its blocks from the graph's arena, whose temporaries
-//! are idle between replays.
+//! Scopes between two replays. Such a scope allocates its blocks from the graph's arena, because
+//! the graph's temporaries are not in use between replays.
 //!
-//! A scope is safe for three reasons:
+//! Such a scope is safe for three reasons:
 //!
-//! 1. The pool works on the graph's stream. All its work therefore runs after the earlier replays
-//!    and before the later ones. Other streams that used the pool's views are joined with that
-//!    stream before the loan ends, even if the body unwinds.
-//! 2. While the loan lasts, no graph on the arena runs, and none is captured into the arena. The
-//!    arena is marked as lent. Each graph checks that mark under a lock, and a launch holds the
-//!    lock until it has returned.
-//! 3. Views borrow the scope, and the scope ends with the closure. No view outlives the loan.
+//! - The scope's pool uses the graph's stream. All work of the pool therefore runs after the
+//!   earlier replays and before the later ones. Before the loan of the arena ends, the graph's
+//!   stream waits for other streams that used views of the pool, even if the body panics.
+//! - During the loan, no graph that uses the arena can run, and no graph can be captured into the
+//!   arena. The arena is marked as lent, and each graph checks this mark while it holds a lock. A
+//!   launch holds this lock until the driver call has returned.
+//! - Views borrow the scope, and the scope ends when the closure returns. No view can therefore
+//!   outlive the loan.
 
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
@@ -30,18 +31,20 @@ use crate::capture::error::CaptureError;
 use crate::capture::memory::ArenaLoan;
 
 impl<S> CapturedGraph<S> {
-    /// Runs a closure with a scope whose pool allocates from the memory of the graph's temporaries,
-    /// which are idle between replays. Use it for eager work that needs no memory beyond the
-    /// graph's own. The scope's memory is valid only until the closure ends. Memory that must last
-    /// longer is [leased](crate::CaptureSession::lease) or [owned](crate::CaptureSession::own_mut).
+    /// Calls a closure with a scope whose pool allocates from the memory of the graph's
+    /// temporaries, which are not in use between replays. Eager code in the scope therefore needs
+    /// no additional device memory. The scope's memory is valid only until the closure returns.
+    /// Data that must be kept longer belongs in [leased](crate::CaptureSession::lease) or
+    /// [owned](crate::CaptureSession::own_mut) memory.
     ///
-    /// The pool works on the graph's stream, after all earlier replays and before later ones. Views
-    /// may be used on other streams with [`on`](pool_cuda::DeviceView::on). Those streams are
-    /// joined with the graph's stream when the closure ends. Contents left by an earlier scope or a
-    /// replay are not preserved.
+    /// The scope's pool uses the graph's stream, so its work runs after all earlier replays and
+    /// before all later ones. Views can be used on other streams with
+    /// [`on`](pool_cuda::DeviceView::on). When the closure returns, the graph's stream waits for
+    /// these streams. A scope does not preserve the contents that an earlier scope or a replay has
+    /// left in the memory.
     ///
-    /// While the scope is open, no graph that shares the arena can be replayed or updated: the call
-    /// fails with [`CaptureError::Lent`].
+    /// While the scope is open, no graph that shares the arena can be replayed or updated. An
+    /// attempt fails with [`CaptureError::Lent`].
     ///
     /// ```no_run
     /// # use pool_core::PoolView;
@@ -60,11 +63,13 @@ impl<S> CapturedGraph<S> {
     ///
     /// # Errors
     ///
-    /// The body's own error takes precedence. An acquire fails with [`CudaError::NoBlock`] if the
-    /// arena has too few bytes; [`idle_bytes`](Self::idle_bytes) returns how many it has. A call
-    /// inside another such scope fails with [`CaptureError::Lent`]. A call while the stream is
-    /// being captured fails with [`CaptureError::Capturing`]. Any other error is the driver's error
-    /// code. If the streams cannot be joined, the graphs of the arena can no longer be replayed.
+    /// The error that `body` returns takes precedence over all other errors. Acquiring memory fails
+    /// with [`CudaError::NoBlock`] if the arena is too small, and [`idle_bytes`](Self::idle_bytes)
+    /// returns the available number of bytes. If another such scope is open, the call fails with
+    /// [`CaptureError::Lent`]. If the stream is being captured, the call fails with
+    /// [`CaptureError::Capturing`]. In all other cases, the call fails with the driver's error
+    /// code. If the graph's stream cannot wait for the other streams, the graphs of the arena can
+    /// no longer be replayed.
     pub fn scope<R, E: From<CaptureError>>(
         &mut self,
         body: impl FnOnce(&mut Scope<'_, Cuda>) -> Result<R, E>,
@@ -85,38 +90,39 @@ impl<S> CapturedGraph<S> {
         Ok(result)
     }
 
-    /// Returns the number of bytes that a [`scope`](Self::scope) may use: the bytes of the arena
-    /// that belong to its graphs.
+    /// Returns the number of bytes that a [`scope`](Self::scope) can use, which is the part of the
+    /// arena that belongs to its graphs.
     #[must_use]
     pub fn idle_bytes(&self) -> u64 {
         let (begin, end) = self.idle_range();
         end - begin
     }
 
-    /// Returns the part of the arena that belongs to its graphs, as start and end offsets.
+    /// Returns the start and the end of the part of the arena that belongs to its graphs, as
+    /// offsets.
     fn idle_range(&self) -> (u64, u64) {
         let capacity = self.arena().arena().capacity();
         (self.arena().used_before().min(capacity), capacity)
     }
 }
 
-/// The pool of a scope between replays, and the loan of the pool's memory.
+/// The pool of a scope between replays, and the loan of the memory from which it allocates.
 struct IdlePool {
     pool: Pool<Cuda>,
-    /// `None` once the loan is over.
+    /// The loan of the arena's memory, or `None` after the loan has ended.
     loan: Option<ArenaLoan>,
 }
 
 impl IdlePool {
-    /// Joins all streams that used the pool's memory with the pool's stream, and ends the loan.
+    /// Makes the pool's stream wait for all streams that used the pool's memory, and ends the loan.
     fn end(&mut self) -> Result<(), CudaError> {
         let Some(loan) = self.loan.take() else { return Ok(()) };
         let stream = self.pool.context();
         let ended = end_uses(stream);
-        // If the driver does not order the streams, the host waits for them.
+        // If the driver cannot make the stream wait, the host waits for the whole context.
         let is_over = ended.is_ok() || synchronize_context(stream.stream().context(), None).is_ok();
         if !is_over {
-            // The memory stays lent, because work may still use it.
+            // The memory stays lent forever, because pending work may still use it.
             mem::forget(loan);
         }
         ended
@@ -125,27 +131,27 @@ impl IdlePool {
 
 impl Drop for IdlePool {
     fn drop(&mut self) {
-        // A body that unwinds cannot receive the error. If work may still use the memory, `end` has
-        // kept the loan, so the graphs refuse to run.
+        // If the body panicked, no caller can receive the error. If pending work may still use the
+        // memory, `end` has leaked the loan, so that the graphs can never run again.
         let _unwinding = self.end();
     }
 }
 
-/// A source of blocks for a pool between replays.
+/// A block source for the pool of a scope between replays.
 struct IdleArena {
     /// The address at which the arena begins.
     address: u64,
     blocks: RefCell<Blocks>,
 }
 
-/// The pool's blocks, by their offsets in the arena.
+/// The blocks that the pool has allocated, identified by their offsets in the arena.
 struct Blocks {
     /// The offset at which the next new block begins.
     next: u64,
     end: u64,
-    /// The size of the block at each offset.
+    /// The size of each block in bytes, by offset.
     bytes: BTreeMap<u64, u64>,
-    /// The blocks that the pool has freed, by size and offset.
+    /// The blocks that the pool has freed, sorted by size and offset.
     idle: BTreeSet<(u64, u64)>,
 }
 
@@ -158,7 +164,8 @@ impl IdleArena {
 }
 
 impl Blocks {
-    /// Returns the offset of a block of at least this size, or `None` if there is no room.
+    /// Returns the offset of a block with at least `bytes` bytes, or `None` if the arena does not
+    /// have enough room.
     fn take(&mut self, bytes: u64) -> Option<u64> {
         let fits = self.idle.range((bytes, 0)..).next().copied();
         if let Some(block) = fits {
@@ -172,8 +179,7 @@ impl Blocks {
         Some(offset)
     }
 
-    /// Takes a block back. A run of idle blocks at the end is merged into the unused rest of the
-    /// arena.
+    /// Frees a block. Free blocks at the end are merged into the unused part of the arena.
     fn give_back(&mut self, offset: u64) {
         let Some(&bytes) = self.bytes.get(&offset) else { return };
         self.idle.insert((bytes, offset));
@@ -187,12 +193,12 @@ impl Blocks {
     }
 }
 
-// SAFETY: each block lies in the arena's buffer. The buffer begins at a multiple of 256, and so
-// does each block. The blocks belong to this pool alone: no graph on the arena runs while the loan
-// lasts, and no other pool uses the arena. The arena lives as long as the graph, which is borrowed.
-// The loan ends only when all work on the pool's views is ordered before later work on the graph's
-// stream. A block is handed out again only after all work that used it, in the order of the pool's
-// one stream. The source does not use the pool.
+// SAFETY: each block lies within the arena's buffer. The buffer starts at a multiple of 256, and so
+// does each block. Only this pool uses the blocks, because no graph of the arena runs during the
+// loan, and no other pool uses the arena. The arena lives as long as the graph, which is borrowed.
+// The loan ends only after all work on the pool's views has been ordered before later work on the
+// graph's stream. The pool reuses a block only in the order of its stream, after all work that used
+// the block. No method of this source uses the pool.
 unsafe impl BlockSource for IdleArena {
     fn owner(&self) -> u64 {
         self.address
@@ -224,7 +230,7 @@ unsafe impl BlockSource for IdleArena {
         Ok(())
     }
 
-    /// Never called, because the pool's stream is not captured.
+    /// The pool's stream is not captured, so this method is never called.
     unsafe fn write(&self, _: u64, _: &[u8]) -> Result<(), CudaError> {
         Err(CudaError::Capturing { operation: "write by a source of idle memory" })
     }
@@ -234,7 +240,7 @@ unsafe impl BlockSource for IdleArena {
 mod tests {
     use super::IdleArena;
 
-    /// Compares the blocks with a list of the bytes that are in use.
+    /// Compares the blocks with a list of the byte ranges that are in use.
     #[test]
     fn blocks_are_apart_and_come_back() {
         let arena = IdleArena::new(1 << 20, (100, 1 << 16));

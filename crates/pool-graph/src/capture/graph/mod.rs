@@ -1,4 +1,4 @@
-//! A captured graph that owns its memory.
+//! Captured graphs, which own the memory of their nodes.
 
 mod captured_graph;
 mod feeding;

@@ -11,12 +11,13 @@ use crate::capture::resources::SessionResources;
 use crate::capture::sharing::Shares;
 use crate::driver::{Executable, Graph};
 
-/// The executable graph and its graph, until they are dropped. Their memory is kept until the
-/// driver's objects have really been destroyed.
+/// The executable graph and the objects that belong to it. The memory of these objects is kept
+/// until the driver has destroyed its own objects.
 pub(super) struct Runs {
     pub(super) of: Option<Parts>,
     pub(super) resources: Arc<SessionResources>,
-    /// The queue entry reserved for objects that are left when the graph is dropped.
+    /// The queue entry that is reserved for objects that cannot be destroyed when the graph is
+    /// dropped.
     pub(super) place: Option<LeftoversPlace>,
 }
 
@@ -24,13 +25,13 @@ pub(super) struct Runs {
 pub(super) struct Parts {
     pub(super) executable: Executable,
     pub(super) graph: Graph,
-    /// The host memory that the copies in the graph read.
+    /// The host memory from which copies in the graph read.
     pub(super) host: Vec<Option<HostBuffer>>,
-    /// The index of each host argument in `host`. An argument of 0 bytes needs no memory.
+    /// The index of each host argument in `host`, or `None` for an argument of 0 bytes.
     pub(super) arguments: Vec<Option<usize>>,
-    /// Host buffers of updates whose outcome the driver did not report.
+    /// The host buffers of updates whose outcome the driver did not report.
     pub(super) doubtful: Vec<HostBuffer>,
-    /// The page-locked memory for copies to and from the graph's blocks.
+    /// The page-locked buffers for copies to and from the graph's blocks.
     pub(super) staged: CopyBuffers,
     /// The records of how the graph uses its blocks.
     pub(super) shares: Shares,
@@ -65,7 +66,8 @@ impl Runs {
         Self { of: Some(parts), resources, place: Some(place) }
     }
 
-    /// Returns the executable graph and its objects, which exist until the graph is dropped.
+    /// Returns the executable graph and the objects that belong to it, which exist until the graph
+    /// is dropped.
     pub(super) fn parts(&mut self) -> Result<&mut Parts, CaptureError> {
         self.of.as_mut().ok_or(CaptureError::Internal { found: "a graph without an executable" })
     }

@@ -1,13 +1,14 @@
-//! Page-locked buffers that feed replays. The pool creates a fixed number of buffers when it is
-//! created, and reuses them in the order in which they are returned. The buffers are [`PageLocked`]
-//! values from `pool-driver`, which also track when a copy has ended. The staged copies of
-//! `pool-cuda` use the same type. After creation, no method of the pool creates a buffer or waits
-//! for one.
+//! Page-locked buffers for copies that feed replays. A pool allocates a fixed number of buffers
+//! when it is created, and reuses them in the order in which they are returned. The buffers are
+//! [`PageLocked`] values of `pool-driver`, which detect when a copy has ended. The staged copies of
+//! `pool-cuda` use the same type. After the pool has been created, none of its methods allocates a
+//! buffer or waits for one.
 //!
-//! A buffer is reused once the event after its last copy has completed. The event is queried when a
-//! buffer is needed, so reuse does not depend on a destructor. Dropping the holder of a buffer
-//! returns the buffer, even if a copy is pending. A forgotten holder keeps the buffer. The lock on
-//! the returned buffers is held only while buffers are moved.
+//! A buffer is reused after the event that follows its last copy has completed. The pool queries
+//! this event when it needs a buffer, so reuse does not depend on a destructor. Dropping the owner
+//! of a buffer returns the buffer to the pool, even if a copy is still pending. If the owner is
+//! forgotten, the buffer is never reused. The lock on the list of returned buffers is held only
+//! while buffers are moved.
 
 use std::fmt;
 use std::mem;
@@ -21,7 +22,7 @@ use pool_driver::page_locked::PageLocked;
 
 use crate::capture::error::CaptureError;
 
-/// The size of a [`StagingPool`].
+/// The number and the size of a [`StagingPool`]'s buffers.
 ///
 /// ```
 /// use pool_graph::StagingConfig;
@@ -31,62 +32,65 @@ use crate::capture::error::CaptureError;
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct StagingConfig {
-    /// The number of buffers. Each write and each read that is in flight at the same time needs
-    /// one.
+    /// The number of buffers. Each write or read that is in progress uses one buffer.
     pub buffers: usize,
-    /// The size of each buffer in bytes. It must be that of the largest write or read.
+    /// The size of each buffer in bytes. A buffer must be large enough for the largest write or
+    /// read.
     pub bytes: usize,
 }
 
-/// A pool of page-locked buffers, through which
-/// [`enqueue_write`](crate::CapturedGraph::enqueue_write) and
-/// [`enqueue_read`](crate::CapturedGraph::enqueue_read) copy without waiting for the device.
+/// A pool of page-locked buffers. [`enqueue_write`](crate::CapturedGraph::enqueue_write) and
+/// [`enqueue_read`](crate::CapturedGraph::enqueue_read) use these buffers to copy data without
+/// waiting for the device.
 ///
-/// [`with_config`](Self::with_config) allocates all buffers. Each copy takes one of them, and
-/// neither waits for a buffer nor creates another. A buffer is in use until its copy has completed
-/// and, for a read, its [`ReadTicket`](crate::ReadTicket) has been dropped. A forgotten ticket
-/// keeps its buffer.
+/// [`with_config`](Self::with_config) allocates all buffers of the pool. Each copy uses one of
+/// these buffers, and never waits for a buffer or allocates another one. A buffer is in use until
+/// its copy has completed. For a read, the buffer is also in use until its
+/// [`ReadTicket`](crate::ReadTicket) has been dropped. If a ticket is forgotten, its buffer is
+/// never reused.
 ///
-/// One thread uses the pool at a time (`&mut`), for any number of graphs in the pool's context.
-/// Tickets may be sent to other threads, and may outlive the pool. Dropping the pool waits for the
-/// pending copies of its buffers. A ticket that is dropped later waits for its own copy.
+/// Only one thread can use the pool at a time (`&mut`), but the pool can serve any number of graphs
+/// in its context. Tickets can be sent to other threads and may outlive the pool. Dropping the pool
+/// waits for the pending copies of its available buffers. Dropping a ticket after its pool waits
+/// for the copy of that ticket.
 pub struct StagingPool {
     /// The available buffers, in the order in which they were returned. The copies of the first
-    /// ones complete first.
+    /// buffers complete first.
     idle: Vec<PageLocked>,
     returned: Arc<ReturnBox>,
     config: StagingConfig,
     context: Arc<CudaContext>,
 }
 
-/// The returned buffers, until the pool takes them back.
+/// The buffers that have been returned but that the pool has not collected yet.
 #[derive(Debug)]
 struct ReturnBox(Mutex<Inbox>);
 
-/// The list of returned buffers. Its capacity is enough for all buffers of the pool.
+/// The list of returned buffers, whose capacity is large enough for all buffers of the pool.
 #[derive(Debug)]
 struct Inbox {
     buffers: Vec<PageLocked>,
-    /// `true` once the pool has been dropped.
+    /// `true` after the pool has been dropped.
     is_closed: bool,
 }
 
-/// A buffer in use. Dropping this value returns the buffer.
+/// A buffer that is in use. Dropping this value returns the buffer to the pool.
 #[derive(Debug)]
 pub(super) struct TakenBuffer {
-    /// The page-locked memory; `None` while the buffer is being dropped.
+    /// The page-locked memory, or `None` while the buffer is being returned.
     buffer: Option<PageLocked>,
     returned: Arc<ReturnBox>,
 }
 
 impl StagingPool {
-    /// Allocates the buffers in a context. The pool can only feed graphs of the same context.
+    /// Allocates the buffers of a new pool in the given context. The pool can only feed graphs of
+    /// the same context.
     ///
     /// # Errors
     ///
-    /// Fails with the driver's error code, or if the host cannot allocate the records. The small
-    /// allocation of a reference-counted pointer is an exception: if it fails, the process aborts.
-    /// No later method of the pool allocates memory.
+    /// Fails with the driver's error code. The call also fails if the host cannot allocate the
+    /// pool's records. If the host cannot allocate the pool's `Arc`, the process aborts. No other
+    /// method of the pool allocates memory.
     pub fn with_config(
         context: &Arc<CudaContext>,
         config: StagingConfig,
@@ -100,19 +104,19 @@ impl StagingPool {
         Ok(Self { idle, returned, config, context: Arc::clone(context) })
     }
 
-    /// Returns the size that the pool was created with.
+    /// Returns the number and the size of the pool's buffers.
     #[must_use]
     pub fn config(&self) -> StagingConfig {
         self.config
     }
 
-    /// Returns the context of the pool's buffers.
+    /// Returns the CUDA context to which the buffers belong.
     #[must_use]
     pub fn context(&self) -> &Arc<CudaContext> {
         &self.context
     }
 
-    /// Takes a buffer whose copies have completed. Waits for nothing and allocates nothing.
+    /// Takes a buffer whose copies have completed, without waiting and without allocating memory.
     pub(super) fn take(&mut self, bytes: usize) -> Result<TakenBuffer, CaptureError> {
         let StagingConfig { buffers, bytes: capacity } = self.config;
         if bytes > capacity {
@@ -129,8 +133,8 @@ impl StagingPool {
                 Ok(false) => {}
                 Err(error) => {
                     lost += usize::from(self.idle[place].is_lost());
-                    // A lost buffer stays lost. This matters only if no other buffer can be
-                    // returned.
+                    // A lost buffer never becomes available again, so its error is returned only if
+                    // all buffers are lost.
                     if !self.idle[place].is_lost() || lost == buffers {
                         refused = Some(error);
                     }
@@ -145,8 +149,8 @@ impl StagingPool {
 }
 
 impl ReturnBox {
-    /// The only allocation of a pool that cannot report a failure. It has its own function, so that
-    /// a stack trace shows its name.
+    /// Allocates the `Arc` of a pool, which is an allocation that cannot report a failure. This
+    /// code has its own function so that its name appears in a stack trace.
     #[inline(never)]
     fn counted(inbox: Inbox) -> Arc<Self> {
         Arc::new(Self(Mutex::new(inbox)))
@@ -154,19 +158,19 @@ impl ReturnBox {
 }
 
 impl TakenBuffer {
-    /// Returns the buffer's bytes, or an empty slice while a copy may be pending.
+    /// Returns the buffer's bytes, or an empty slice if a copy may be pending.
     pub(super) fn bytes_mut(&mut self) -> &mut [u8] {
         let bytes = self.buffer.as_mut().and_then(PageLocked::bytes_mut);
         bytes.unwrap_or_default()
     }
 
-    /// Enqueues a copy of the buffer's first bytes to the device.
+    /// Enqueues a copy of the buffer's first `bytes` bytes to the device.
     ///
     /// # Safety
     ///
-    /// The device range must be allocated in the stream's context and have that length. The caller
-    /// must have the right to write the range in stream order. The buffer must have just been
-    /// taken, and must hold at least `bytes` bytes.
+    /// The range of `bytes` bytes at `to` must be allocated in the stream's context, and the caller
+    /// must have the right to write to it in stream order. The buffer must have just been taken
+    /// from the pool, and must contain at least `bytes` bytes.
     pub(super) unsafe fn copy_to_device(
         &mut self,
         to: u64,
@@ -175,16 +179,16 @@ impl TakenBuffer {
     ) -> Result<(), CudaError> {
         let Some(buffer) = &mut self.buffer else { return Ok(()) };
         // SAFETY: the caller promises that the device range is valid and may be written in stream
-        // order. The buffer was just taken, so no copy uses it.
+        // order. The buffer has just been taken from the pool, so no copy uses it.
         unsafe { buffer.copy_to_device(to, bytes, stream) }
     }
 
-    /// Enqueues a copy from the device to the buffer's first bytes.
+    /// Enqueues a copy of `bytes` bytes from the device to the start of the buffer.
     ///
     /// # Safety
     ///
-    /// The same as for [`copy_to_device`](Self::copy_to_device), except that the caller must have
-    /// the right to read the range.
+    /// The caller must satisfy the safety requirements of [`copy_to_device`](Self::copy_to_device),
+    /// but needs only the right to read the range.
     pub(super) unsafe fn copy_to_host(
         &mut self,
         from: u64,
@@ -193,23 +197,23 @@ impl TakenBuffer {
     ) -> Result<(), CudaError> {
         let Some(buffer) = &mut self.buffer else { return Ok(()) };
         // SAFETY: the caller promises that the device range is valid and may be read in stream
-        // order. The buffer was just taken, so no copy uses it.
+        // order. The buffer has just been taken from the pool, so no copy uses it.
         unsafe { buffer.copy_to_host(from, bytes, stream) }
     }
 
-    /// Returns `true` if the copies from and to the buffer have completed.
+    /// Returns `true` if all copies from and to the buffer have completed.
     pub(super) fn is_done(&mut self) -> Result<bool, CudaError> {
         self.buffer.as_mut().map_or(Ok(true), PageLocked::is_free)
     }
 
-    /// Waits for the copies from and to the buffer.
+    /// Waits until all copies from and to the buffer have completed.
     pub(super) fn wait(&mut self) -> Result<(), CudaError> {
         self.buffer.as_mut().map_or(Ok(()), PageLocked::wait)
     }
 }
 
-/// Returns the buffer to the pool, even if a copy is pending. If the pool has been dropped, waits
-/// for the copies and frees the buffer.
+/// Returns the buffer to the pool, even if a copy is pending. If the pool has been dropped, the
+/// destructor waits for the copies and frees the buffer.
 impl Drop for TakenBuffer {
     fn drop(&mut self) {
         let mut buffer = self.buffer.take();
@@ -217,7 +221,8 @@ impl Drop for TakenBuffer {
         if !inbox.is_closed {
             inbox.buffers.extend(buffer.take());
         }
-        // The order matters: the remaining parts are freed after the lock has been released.
+        // The lock is released before the buffer is freed, because freeing the buffer may wait for
+        // its copies.
         drop(inbox);
         drop(buffer);
     }

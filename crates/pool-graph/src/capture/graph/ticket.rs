@@ -1,4 +1,4 @@
-//! A ticket for a read in flight.
+//! Tickets for reads that are in progress.
 
 use std::fmt;
 use std::marker::PhantomData;
@@ -8,12 +8,13 @@ use pool_core::{PodElement, bytemuck};
 use super::staging_pool::TakenBuffer;
 use crate::capture::error::CaptureError;
 
-/// An enqueued read, which any thread can query or wait for later. Of the calls that feed a graph,
-/// only [`wait`](Self::wait) waits for the device.
+/// A ticket for an enqueued read. Any thread can check later whether the read has completed, or
+/// wait for it. Among the methods that feed a graph without waiting, only [`wait`](Self::wait)
+/// waits for the device.
 ///
-/// Dropping the ticket returns its buffer, which is reused once the copy has completed. A forgotten
-/// ticket keeps its buffer. A ticket may outlive the graph, its stream and the
-/// [`StagingPool`](crate::StagingPool).
+/// Dropping a ticket returns its buffer to the staging pool, which reuses the buffer after the copy
+/// has completed. If a ticket is forgotten, its buffer is never reused. A ticket may outlive the
+/// graph, the graph's stream and the [`StagingPool`](crate::StagingPool).
 ///
 /// ```compile_fail,E0505
 /// # use pool_graph::{CaptureError, ReadTicket};
@@ -26,38 +27,39 @@ use crate::capture::error::CaptureError;
 /// ```
 #[must_use = "a read without a wait has no effect"]
 pub struct ReadTicket<T> {
-    /// The buffer of the copy; `None` for a read of 0 bytes.
+    /// The buffer that receives the elements, or `None` for a read of 0 bytes.
     buffer: Option<TakenBuffer>,
     bytes: usize,
     element: PhantomData<T>,
 }
 
 impl<T: PodElement> ReadTicket<T> {
-    /// A read of 0 bytes.
+    /// The ticket for a read of 0 bytes.
     pub(super) const EMPTY: Self = Self { buffer: None, bytes: 0, element: PhantomData };
 
-    /// Creates the ticket of an enqueued copy to this buffer. `bytes` is a multiple of the element
-    /// size.
+    /// Creates the ticket for an enqueued copy to this buffer. `bytes` must be a multiple of the
+    /// element size.
     pub(super) fn new(buffer: TakenBuffer, bytes: usize) -> Self {
         Self { buffer: Some(buffer), bytes, element: PhantomData }
     }
 
-    /// Returns `true` if the elements have arrived, without waiting.
+    /// Returns `true` if the elements have arrived. This method does not wait.
     ///
     /// # Errors
     ///
-    /// Returns the error code of failed work.
+    /// Fails with the error code of work that failed.
     pub fn is_done(&mut self) -> Result<bool, CaptureError> {
         Ok(self.buffer.as_mut().map_or(Ok(true), TakenBuffer::is_done)?)
     }
 
-    /// Blocks the host until the elements have arrived, and returns them in the buffer of the copy.
-    /// Does not wait for later work. Once the elements have arrived, the method makes no driver
-    /// call.
+    /// Blocks the host until the elements have arrived, and returns a slice of the staging buffer.
+    /// `wait` does not wait for later work, and makes no driver call if the elements have already
+    /// arrived.
     ///
     /// # Errors
     ///
-    /// Returns the error code of failed work. You may call `wait` again.
+    /// Fails with the error code of work that failed. The caller may call `wait` again after an
+    /// error.
     pub fn wait(&mut self) -> Result<&[T], CaptureError> {
         let Some(buffer) = &mut self.buffer else { return Ok(&[]) };
         buffer.wait()?;

@@ -1,5 +1,5 @@
-//! Copies to and from a graph's blocks, and changes of its host arguments, that wait for the
-//! device.
+//! Copies to and from a graph's blocks that make the host wait for the device, and changes of the
+//! graph's host arguments.
 
 use pool_core::{PodElement, bytemuck};
 use pool_driver::error::CudaError;
@@ -13,20 +13,21 @@ use crate::capture::memory::{KeptMemory, KeptMemoryMut, KeptPlace};
 use crate::capture::sharing::Shares;
 
 impl<S> CapturedGraph<S> {
-    /// Copies the first elements of a block or slice that the graph keeps to the host, after all
-    /// earlier runs. The length of the destination is the number of elements.
+    /// Copies the first elements of a block or slice that the graph keeps to the host. The copy
+    /// runs after all earlier runs of the graph. The length of `elements` determines how many
+    /// elements are copied.
     ///
-    /// Waits for the copy; [`enqueue_read`](Self::enqueue_read) does not. The elements pass through
-    /// page-locked memory that the graph keeps, as large as its largest copy. After an error the
-    /// destination is unchanged.
+    /// The call blocks the host until the copy has completed. [`enqueue_read`](Self::enqueue_read)
+    /// copies without waiting. The elements are first copied to a page-locked buffer, which the
+    /// graph keeps for later copies. If the call fails, `elements` is unchanged.
     ///
     /// # Errors
     ///
     /// Fails with [`CaptureError::NotLeased`] if the graph does not keep the block, or if the block
-    /// is too small. In the same cases, a slice fails with [`CaptureError::NotOwned`]. Memory on
-    /// another device fails with [`CaptureError::WrongContext`]. The call also fails if no
-    /// page-locked memory can be allocated, and for the same reasons as
-    /// [`synchronize`](Self::synchronize).
+    /// is too small. Fails with [`CaptureError::NotOwned`] if the graph does not keep the slice, or
+    /// if the slice is too small. Fails with [`CaptureError::WrongContext`] if the memory is on
+    /// another device. The call also fails if the host cannot allocate page-locked memory, and
+    /// returns the same errors as [`synchronize`](Self::synchronize).
     pub fn read<T: PodElement>(
         &mut self,
         memory: &impl KeptMemory,
@@ -41,9 +42,9 @@ impl<S> CapturedGraph<S> {
         }
         let mut staged = self.stage(bytes)?;
         let in_use = self.check_stream(operation)?;
-        // SAFETY: the graph holds a block of that many bytes at `address`. The staging buffer is at
-        // least as long, and is kept whether the copy succeeds or fails. All runs of the graph are
-        // on this stream.
+        // SAFETY: the graph keeps memory of at least this size at `address`. The staging buffer is
+        // at least as long, and the graph keeps it even if the copy fails. All runs of the graph
+        // are on this stream.
         let copied = unsafe { staged.read(address, bytes.len(), self.stream()) };
         // From here on, an allocator hook or other code of the caller may capture the stream.
         drop(in_use);
@@ -54,14 +55,15 @@ impl<S> CapturedGraph<S> {
     }
 
     /// Copies elements from the host to the start of a block or slice that the graph keeps for
-    /// writing, after all earlier runs and before later ones. Waits for the copy;
-    /// [`enqueue_write`](Self::enqueue_write) does not.
+    /// writing. The copy runs after all earlier runs of the graph and before all later ones. The
+    /// call blocks the host until the copy has completed. [`enqueue_write`](Self::enqueue_write)
+    /// copies without waiting.
     ///
     /// # Errors
     ///
-    /// Fails for the same reasons as [`read`](Self::read), or with [`CaptureError::SharedBlock`] if
-    /// a graph on another stream also uses the block. If the driver fails, the copy may still write
-    /// the block later, so the block counts as one that the graph writes.
+    /// Returns the same errors as [`read`](Self::read), or [`CaptureError::SharedBlock`] if a graph
+    /// on another stream also uses the block. If the driver returned the error, the copy may still
+    /// write to the block later. The block is then recorded as written by this graph.
     pub fn write<T: PodElement>(
         &mut self,
         memory: &impl KeptMemoryMut,
@@ -70,7 +72,8 @@ impl<S> CapturedGraph<S> {
         let address = self.kept(memory, size_of_val(elements))?;
         let operation = "be written to";
         drop(self.check_stream(operation)?);
-        // A graph on another stream may read the block at any time.
+        // A graph on another stream may read the block at any time, so the block must not be shared
+        // with such a graph.
         let mut alone = Shares::default();
         if let KeptPlace::Block(block) = memory.place() {
             alone.add(block.id(), self.stream(), true)?;
@@ -82,26 +85,29 @@ impl<S> CapturedGraph<S> {
         let mut staged = self.stage(bytes)?;
         staged.bytes_mut()[..bytes.len()].copy_from_slice(bytes);
         let in_use = self.check_stream(operation)?;
-        // SAFETY: the graph holds a block of that many bytes at `address`. The staging buffer is at
-        // least as long, and is kept whether the copy succeeds or fails. All runs of the graph are
-        // on this stream.
+        // SAFETY: the graph keeps memory of at least this size at `address`. The staging buffer is
+        // at least as long, and the graph keeps it even if the copy fails. All runs of the graph
+        // are on this stream.
         let copied = unsafe { staged.write(address, bytes.len(), self.stream()) };
         drop(in_use);
         if copied.is_err() {
-            // The copy may still write the block later.
+            // The failed copy may still write to the block later, so the graph keeps the record of
+            // this write.
             self.runs.parts()?.shares.keep(alone);
         }
         self.unstage(staged, copied)
     }
 
-    /// Sets the source of a copy from the host, for later runs. Waits for the earlier runs, because
-    /// they read the old source. If a value changes with every run, keep it in a block, which
-    /// [`enqueue_write`](Self::enqueue_write) writes without waiting.
+    /// Sets the elements that a copy from the host reads in later runs. The call blocks the host
+    /// until all earlier runs have completed, because they read the old elements. For a value that
+    /// changes with every run, a block is faster, because [`enqueue_write`](Self::enqueue_write)
+    /// writes to it without waiting.
     ///
     /// # Errors
     ///
     /// Fails with [`CaptureError::NoSuchArgument`] if the argument belongs to another graph or has
-    /// another length. It also fails for the same reasons as [`synchronize`](Self::synchronize).
+    /// a different length. The call also returns the same errors as
+    /// [`synchronize`](Self::synchronize).
     pub fn set_argument<T: PodElement>(
         &mut self,
         argument: HostArgument,
@@ -124,19 +130,20 @@ impl<S> CapturedGraph<S> {
         }
     }
 
-    /// Returns the address of memory that the graph keeps. Fails if the memory has fewer than
+    /// Returns the address of memory that the graph keeps. Fails if the memory is smaller than
     /// `bytes` bytes.
     pub(super) fn kept(&self, memory: &impl KeptMemory, bytes: usize) -> Result<u64, CaptureError> {
         let own = self.stream().context();
         self.setup.resources().memory().address_of(memory.place(), bytes as u64, own)
     }
 
-    /// Returns page-locked memory that is large enough for these bytes. The context must be bound.
+    /// Returns a page-locked buffer that is at least as long as `bytes`. The caller must have bound
+    /// the context.
     fn stage(&mut self, bytes: &[u8]) -> Result<HostBuffer, CaptureError> {
         Ok(self.runs.parts()?.staged.take(bytes, self.setup.resources().stream().context())?)
     }
 
-    /// Keeps the memory of a copy, which has been waited for or may still be pending.
+    /// Keeps the buffer of a copy that has either completed or may still be pending.
     fn unstage(
         &mut self,
         buffer: HostBuffer,

@@ -1,5 +1,5 @@
-//! Updates of a captured graph. The body is captured again, and the executable graph takes over the
-//! new nodes.
+//! Updates of a captured graph. An update captures the body again and passes the new nodes to the
+//! executable graph.
 
 use std::mem;
 use std::sync::Arc;
@@ -17,22 +17,23 @@ use crate::capture::sharing::Shares;
 use crate::driver::Graph;
 
 impl<S> CapturedGraph<S> {
-    /// Runs a body again and copies the parameters of its nodes to the graph: kernel scalars, fill
-    /// values, and sources of copies from the host. Later runs use the new parameters; earlier runs
-    /// use the old ones.
+    /// Runs a body again and copies the parameters of its nodes to the graph, such as the scalar
+    /// arguments of kernels, the values of fills, and the sources of copies from the host. Later
+    /// runs use the new parameters, and earlier runs use the old ones.
     ///
-    /// The body must perform the same steps as the body of the graph's capture, with temporaries at
-    /// the same addresses. It may be the same closure with another state. It is captured again, on
-    /// the same streams and in the same memory, and the result is verified like the first capture.
-    /// The executable graph then takes over the new nodes (`cuGraphExecUpdate`), which is cheaper
-    /// than creating another executable graph. Host arguments keep their names and receive the
-    /// body's values.
+    /// The body must perform the same steps as the body that was captured, and its temporaries must
+    /// have the same addresses. The body may be the same closure with a different state. The update
+    /// captures the body on the same streams and in the same memory, and verifies the result like
+    /// the first capture. The executable graph then receives the new parameters
+    /// (`cuGraphExecUpdate`), which is faster than creating another executable graph. Host
+    /// arguments keep their identifiers and receive the new values.
     ///
-    /// Earlier runs are waited for first, because the body borrows the state.
+    /// The call first waits until all earlier runs have completed, because the body borrows the
+    /// graph's state.
     ///
-    /// **After an error or a panic of the body, the graph is unchanged**, except for its state,
-    /// which the body may have modified. State that the graph's own work uses must stay valid until
-    /// an update has replaced that work.
+    /// **If the body fails or panics, the graph is unchanged**, except that the body may have
+    /// modified the graph's state. If the graph's own work uses memory of the state, this memory
+    /// must stay valid until an update has replaced that work.
     ///
     /// ```no_run
     /// # use pool_graph::{Capture, CaptureError, GraphMemoryBlock, PreparedCapture};
@@ -51,17 +52,18 @@ impl<S> CapturedGraph<S> {
     ///
     /// # Errors
     ///
-    /// Fails with the body's own error, or with [`CaptureError::Diverged`] if the body performs
-    /// other steps than before. It fails with [`CaptureError::Moved`] if a temporary is at another
-    /// offset. It fails with [`CaptureError::Update`] if the new graph has other nodes, or nodes
-    /// that CUDA cannot update. It also fails with [`CaptureError::Capturing`] if the stream is
-    /// being captured, and for the same reasons as a [capture](crate::PreparedCapture::capture).
+    /// Fails with the error that `body` returned, or with [`CaptureError::Diverged`] if the body
+    /// performs different steps than before. Fails with [`CaptureError::Moved`] if a temporary is
+    /// at a different offset, and with [`CaptureError::Update`] if CUDA cannot replace the old
+    /// nodes with the new ones. The call also fails with [`CaptureError::Capturing`] if the stream
+    /// is being captured, and returns the same errors as a
+    /// [capture](crate::PreparedCapture::capture).
     pub fn update<E: From<CaptureError>>(
         &mut self,
         body: impl FnOnce(&Capture<'_>, &mut S) -> Result<(), E>,
     ) -> Result<(), E> {
         self.setup.resources().memory().check()?;
-        // This is only a check: the capture itself reserves the stream.
+        // The stream is only checked here, because the capture itself reserves the stream.
         drop(self.check_stream("be updated")?);
         let purpose = Purpose::Update(&self.pattern);
         let state = state_of(&mut self.state)?;
@@ -90,8 +92,8 @@ impl Runs {
             }
             Ok(Err(refused)) => Err(CaptureError::Update(refused)),
             Err(error) => {
-                // The executable graph may contain the old or the new nodes, so the host memory of
-                // the new nodes is kept as well.
+                // The executable graph may contain either the old or the new nodes, so the graph
+                // also keeps the host memory of the new nodes.
                 parts.doubtful.extend(host.into_iter().flatten());
                 parts.shares.keep(shares);
                 Err(error.into())
@@ -99,8 +101,8 @@ impl Runs {
         }
     }
 
-    /// Destroys the old nodes and their host memory. No later launch reads that memory, and the
-    /// earlier runs have been waited for.
+    /// Destroys the old nodes and their host memory. All earlier runs have completed, and no later
+    /// run reads this memory.
     fn end(
         &self,
         place: LeftoversPlace,
