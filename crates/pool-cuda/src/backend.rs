@@ -46,8 +46,7 @@ impl BlockGuard<'_> {
 impl Drop for BlockGuard<'_> {
     fn drop(&mut self) {
         // SAFETY: the guard owns a block of this context, so no other code frees the block. Every
-        // use of the block is either work on the pool's stream or recorded in a note of another
-        // stream.
+        // use of the block is enqueued on the pool's stream, or is a noted use on another stream.
         self.stream.keep_unanswered(unsafe { self.stream.free(self.address) });
         if let Some(holder) = self.stream.holder() {
             holder.freed(self.bytes);
@@ -132,8 +131,8 @@ unsafe impl PoolBackend for Cuda {
     ) -> Result<(), CudaError> {
         match why {
             Reuse::HandOut => stream.other_streams().settle(block.0, stream.stream()),
-            // In this case, the free itself waits for the block's users. If that wait fails, the
-            // pool retries the free later.
+            // When a block is freed, the free itself waits for the block's users on other streams.
+            // If this wait fails, the pool retries the free later.
             _ => Ok(()),
         }
     }
@@ -145,7 +144,7 @@ unsafe impl PoolBackend for Cuda {
         bytes: usize,
     ) -> Result<(), CudaError> {
         // SAFETY: the caller guarantees that the block contains at least `bytes` bytes and that no
-        // view of the block exists. All earlier uses of the block come before this work in the
+        // view of the block exists. All earlier uses of the block come before this fill in the
         // pool's stream.
         unsafe { transfer::set_bytes(stream, block.0, value, bytes) }
     }
@@ -157,7 +156,7 @@ unsafe impl PoolBackend for Cuda {
         length: usize,
     ) -> Result<(), CudaError> {
         // SAFETY: the caller guarantees that the block has room for `length` elements and that no
-        // view of the block exists. All earlier uses of the block come before this work in the
+        // view of the block exists. All earlier uses of the block come before this fill in the
         // pool's stream.
         unsafe { fill::fill(stream, block.0, bytemuck::bytes_of(&value), length) }
     }
@@ -168,7 +167,7 @@ unsafe impl PoolBackend for Cuda {
         source: &[T],
     ) -> Result<(), CudaError> {
         // SAFETY: the caller guarantees that the block has room for `source` and that no view of
-        // the block exists. All earlier uses of the block come before this work in the pool's
+        // the block exists. All earlier uses of the block come before this copy in the pool's
         // stream.
         unsafe { transfer::upload(stream, block.0, bytemuck::cast_slice(source)) }
     }

@@ -57,14 +57,15 @@ impl Cuda {
     /// freed. A free is deferred if the resource could not be freed when its owner was dropped.
     ///
     /// Frees are deferred for the blocks of pools that were dropped during a capture, and for all
-    /// resources that the driver refused to destroy. These resources are streams on which captures
-    /// began, events, graphs, executable graphs, page-locked memory and device memory. Streams of
-    /// pools and of probes are not included, because cudarc destroys these streams without
-    /// retrying.
+    /// resources that the driver refused to destroy. The driver can refuse to destroy streams on
+    /// which captures began, events, graphs, executable graphs, page-locked memory and device
+    /// memory. The streams of pools and probes are not included, because they belong to cudarc,
+    /// which does not retry.
     ///
     /// Deferred frees are also retried when a pool allocates memory or is dropped, and when a
-    /// capture by `pool-graph` ends. A program needs to call this function only if none of these
-    /// events will occur. [`leftovers`](Self::leftovers) counts the deferred frees by kind.
+    /// capture by `pool-graph` ends. Call this function if no pool will allocate memory or be
+    /// dropped, and no capture will end. [`leftovers`](Self::leftovers) counts the deferred frees
+    /// by kind.
     #[expect(clippy::must_use_candidate, reason = "it is called for what it does")]
     pub fn give_back_leftovers() -> usize {
         give_back_leftovers()

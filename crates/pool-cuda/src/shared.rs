@@ -24,7 +24,8 @@ pub struct SharedStream {
 
 /// A watch that observes the blocks of all arrays of a shared pool, one block at a time.
 ///
-/// A mutex is locked while the watch runs. Like every watch, this watch must not use the pool.
+/// A mutex is locked while the watch runs. Like every watch, the shared watch must not use the
+/// pool.
 #[derive(Clone)]
 struct SharedWatch(Arc<Mutex<Watch>>);
 

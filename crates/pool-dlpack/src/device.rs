@@ -28,14 +28,13 @@ use crate::layout::CheckedLayout;
 /// The consumer uses the tensor on `stream`, which is ordered after all work that has been enqueued
 /// so far on the array's stream. The consumer may drop the tensor while the consumer's work is
 /// still running. Before the memory is reused or freed, the pool's stream waits for all work that
-/// has been enqueued on `stream` by that time. As for [`record_use`], a stream that was created by
-/// another library must always be used through this `Arc`.
+/// has been enqueued on `stream` by that time. A stream that was created by another library must
+/// always be used through this `Arc`, as for [`record_use`].
 ///
 /// # Errors
 ///
 /// Returns [`TensorError::Shape`] if the axes describe a different number of elements, and
-/// [`TensorError::Order`] if the streams cannot be ordered. In both cases, the error contains the
-/// array.
+/// [`TensorError::Order`] if the streams cannot be ordered. The returned error contains the array.
 pub fn export_device<M, T>(
     array: Owned<Cuda, T>,
     shape: &[usize],
@@ -69,7 +68,7 @@ where
 /// The elements are ready on one stream, which is the tensor's stream. If the tensor is used on
 /// another stream, the use is ordered after the tensor's stream, and the host waits until the use
 /// has ended. When the tensor is dropped, the host waits for the tensor's stream, and the memory
-/// returns to the producer. If this wait fails, the memory is leaked.
+/// returns to the producer. If waiting for the tensor's stream fails, the memory is leaked.
 pub struct DeviceTensor<T> {
     address: u64,
     length: usize,
@@ -179,12 +178,12 @@ impl<T> DeviceSlice<T> for DeviceTensor<T> {
     }
 }
 
-/// Returns an address that work on `stream` may use. This work runs after all earlier work on the
-/// tensor's stream.
+/// Returns an address that work on `stream` may use. Work that uses the address runs after all
+/// earlier work on the tensor's stream.
 ///
-/// If `stream` is the tensor's own stream, no driver call is made. For any other stream, the host
-/// waits for `stream` when the guard is dropped. If the streams cannot be ordered, the returned
-/// address is 0, and cudarc's next call in the context returns the error.
+/// If `stream` is the tensor's own stream, no driver call is made. If `stream` is another stream,
+/// the host waits for `stream` when the guard is dropped. If the streams cannot be ordered, the
+/// returned address is 0, and cudarc's next call in the context returns the error.
 impl<T: PodElement> DevicePtr<T> for DeviceTensor<T> {
     fn device_ptr<'a>(&'a self, stream: &'a CudaStream) -> (CUdeviceptr, SyncOnDrop<'a>) {
         self.pointer_for(stream)

@@ -22,8 +22,8 @@ use crate::error::{Refused, TensorError};
 /// Creates a managed tensor from an array, in row-major order and without copying the elements.
 ///
 /// The consumer may write to the tensor. The consumer may drop the tensor on any thread, which
-/// returns the memory to its pool. Like an [`Owned`] array, a tensor keeps the pool's memory alive.
-/// If a tensor is forgotten, its block is leaked.
+/// returns the tensor's memory to its pool. Like an [`Owned`] array, a tensor keeps the pool's
+/// memory alive. If a tensor is forgotten, its block is leaked.
 ///
 /// `M` is [`DLManagedTensorVersioned`](dlpark::ffi::DLManagedTensorVersioned), or
 /// [`DLManagedTensor`](dlpark::ffi::DLManagedTensor) for consumers that do not support DLPack 1.0.
@@ -115,7 +115,7 @@ impl<M: ManagedTensorBase> Description<M> {
     fn keeps(&mut self, flags: DlpackFlags) -> bool {
         let tensor = dlpark::ffi::DLTensor::default();
         let mut probe = M::from_parts(tensor, ptr::null_mut(), None);
-        // SAFETY: the flags do not state that the tensor is a copy.
+        // SAFETY: the flags do not mark the tensor as a copy.
         unsafe { probe.set_flags_unchecked(flags) };
         probe.flags().contains(flags)
     }
@@ -126,7 +126,7 @@ impl<M: ManagedTensorBase> Description<M> {
     ///
     /// While the context is alive, `data` on `device` must contain the elements of the shape.
     /// Consumers may read the elements. If the flags do not include `READ_ONLY`, consumers may also
-    /// write the elements. The flags must not state that the tensor is a copy.
+    /// write the elements. The flags must not mark the tensor as a copy.
     pub(crate) unsafe fn finish<T: TensorElement>(
         self,
         context: impl OpaqueContext,
@@ -137,7 +137,7 @@ impl<M: ManagedTensorBase> Description<M> {
         let mut tensor = self.prepared.initialize(context);
         let data = if self.is_empty { ptr::null_mut() } else { data };
         tensor.set_data(data).set_device(device).set_dtype(T::DATA_TYPE);
-        // SAFETY: the caller guarantees that the flags do not state that the tensor is a copy.
+        // SAFETY: the caller guarantees that the flags do not mark the tensor as a copy.
         unsafe { tensor.set_flags_unchecked(flags) };
         // SAFETY: the caller guarantees that `data` contains the elements, and the tensor's
         // allocation contains the shape and the row-major strides.

@@ -67,8 +67,8 @@ impl<T: TensorElement + PodElement> HostTensor<T> {
     /// Returns [`TensorError::Malformed`] if DLPack does not allow the description,
     /// [`TensorError::DataType`] if the elements have another type, [`TensorError::Device`] if the
     /// tensor is in device memory, and [`TensorError::Strides`] if the elements are not contiguous
-    /// in row-major order. Can also return [`TensorError::Misaligned`], [`TensorError::NoMemory`]
-    /// and [`TensorError::TooLarge`].
+    /// in row-major order. Returns [`TensorError::Misaligned`], [`TensorError::NoMemory`] or
+    /// [`TensorError::TooLarge`] if the address or the size of the elements is invalid.
     ///
     /// # Safety
     ///

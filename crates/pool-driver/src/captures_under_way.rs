@@ -2,7 +2,7 @@
 //! a wait would invalidate a capture.
 //!
 //! In every capture mode, `cuCtxSynchronize` fails while any stream of the context is being
-//! captured, and invalidates the capture. Therefore a pool waits for a context only while no
+//! captured, and invalidates the capture. A pool therefore waits for a context only while no
 //! session is capturing. If a session begins a capture during such a wait, the session blocks until
 //! the wait has ended. This module does not know of captures without a session, because the driver
 //! can report the capture status only for one stream at a time.

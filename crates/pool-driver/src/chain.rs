@@ -1,11 +1,11 @@
 //! A linked list for values that are protected by a lock or a borrow. Links are allocated before
 //! the lock is acquired, and dropped after the lock has been released. Linking and unlinking never
-//! allocate, free or drop anything. Therefore no foreign code, such as a hook of the allocator, a
-//! destructor or the driver, runs while the lock is held. Foreign code might try to acquire the
-//! same lock.
+//! allocate, free or drop anything. No foreign code, such as a hook of the allocator, a destructor
+//! or the driver, runs while the lock is held. Foreign code might try to acquire the same lock,
+//! which would cause a deadlock.
 //!
-//! If no entry is removed before the end, a list does not need links, because `pool_core::reserve`
-//! can grow a `Vec` before the lock is acquired.
+//! If entries are never removed from a list, the list does not need links, because
+//! `pool_core::reserve` can grow a `Vec` before the lock is acquired.
 
 use std::fmt;
 use std::iter;

@@ -1,5 +1,5 @@
-//! Driver functions that are not linked. Each function is looked up by name and version when it is
-//! first called.
+//! Driver functions that are looked up at run time instead of being linked. Each function is looked
+//! up by name and version when it is first called.
 //!
 //! "`cuGetProcAddress` returns the address of the requested symbol which matches the CUDA version"
 //! (driver API, "Driver Entry Point Access"). Therefore a name that is looked up with a given

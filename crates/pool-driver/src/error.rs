@@ -29,8 +29,8 @@ pub enum CudaError {
         /// The newest version of CUDA that the driver supports. The version uses CUDA's numbering,
         /// in which 12040 is CUDA 12.4.
         driver: u32,
-        /// The oldest version of CUDA that provides the requested feature. This version is 12000,
-        /// or 12030 for captured graphs.
+        /// The oldest version of CUDA that provides the requested feature. The required version is
+        /// 12000, or 12030 for captured graphs.
         needed: u32,
     },
     /// The driver reports a sufficient version, but does not provide a function of that version.
@@ -125,8 +125,8 @@ pub enum CudaError {
         /// The handle of the stream, or `None` if the stream belongs to another device.
         stream: Option<u64>,
     },
-    /// The pool's source cannot provide a block of this size. Sources implement `BlockSource` of
-    /// `pool-cuda`.
+    /// The pool's source cannot provide a block of this size. Sources are implementations of
+    /// `BlockSource` in `pool-cuda`.
     #[error("cannot allocate a block of {requested} bytes: {why}")]
     NoBlock {
         /// The number of bytes that were requested.
@@ -199,8 +199,8 @@ impl CudaError {
         }
     }
 
-    /// Returns `true` if the operation failed because of a capture. Such an operation may succeed
-    /// after the capture has ended.
+    /// Returns `true` if the operation failed because of a capture. The operation may succeed after
+    /// the capture has ended.
     #[must_use]
     pub fn is_of_capture(&self) -> bool {
         matches!(self, Self::Capturing { .. } | Self::UnknownUse { .. })

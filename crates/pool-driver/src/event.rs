@@ -30,8 +30,8 @@ unsafe impl HandleKind for EventKind {
 
     const KIND: LeftoverKind = LeftoverKind::Event;
 
-    /// Destroys the event. Work in front of the event is not affected, and streams that are already
-    /// waiting for the event continue to wait.
+    /// Destroys the event. Work that was enqueued before the event is not affected, and streams
+    /// that are already waiting for the event continue to wait.
     unsafe fn destroy(event: sys::CUevent) -> Result<(), CudaError> {
         // SAFETY: the caller guarantees that the event is alive and that this is its last use.
         answer("cuEventDestroy", unsafe { result::event::destroy(event) })

@@ -1,18 +1,17 @@
-//! Detects contexts that are gone, which means that they have been destroyed or lost. Only calls on
-//! such contexts may fail without an error for the caller.
+//! Detects contexts that are gone, which means that they have been destroyed or lost. Only errors
+//! of calls on such contexts are ignored.
 //!
-//! Pools and graphs are correct because streams are ordered. Therefore one rule applies to every
-//! call that orders work: recording an event, waiting for an event, waiting on the host, querying
-//! the capture of a stream, and retaining a context. **If such a call fails, the use of memory that
-//! needs the call fails with the same error, regardless of the code.** A driver may return any code
-//! once, for reasons of its own, while the work is still running, so no code alone justifies
-//! ignoring an error.
+//! Pools and graphs are correct because streams are ordered. One rule therefore applies to every
+//! call that records an event, waits for an event, waits on the host, queries the capture of a
+//! stream, or retains a context. If such a call fails, the use of memory that needs the call fails
+//! with the same error, regardless of the code. A driver may return any code once, for reasons of
+//! its own, while the work is still running, so no code alone justifies ignoring an error.
 //!
 //! If the context of a resource is gone, a failure to free the resource is ignored, because there
 //! is nothing left to free. If a context is gone, a failure to wait for the context is also
-//! ignored, because the context runs no work. In both cases, [`is_gone`] makes a second,
-//! independent call to confirm that the context is gone. No function ignores an error only because
-//! of its code.
+//! ignored, because the context runs no work. Before an error is ignored, [`is_gone`] makes a
+//! second, independent call to confirm that the context is gone. No function ignores an error only
+//! because of its code.
 
 use cudarc::driver::{CudaContext, result};
 
@@ -21,8 +20,8 @@ use crate::code::DriverCode;
 use crate::context::{bind, is_active};
 use crate::error::CudaError;
 
-/// Returns `true` if the context that returned an error has been destroyed or lost. The code of the
-/// error must indicate this, and another call in the context must confirm it.
+/// Returns `true` if the context that returned an error has been destroyed or lost. The error's
+/// code must indicate that the context is gone, and another call in the context must confirm this.
 #[must_use]
 pub fn is_gone(context: &CudaContext, error: &CudaError) -> bool {
     error.code().is_some_and(says_gone) && is_confirmed_gone(context)
@@ -49,7 +48,7 @@ pub fn unless_gone(context: &CudaContext, result: Result<(), CudaError>) -> Resu
 }
 
 /// Returns `true` if a destroyed or lost context, or a driver that has shut down, can return the
-/// code. A working context can return the same code.
+/// code. A working context can return the same codes.
 fn says_gone(code: DriverCode) -> bool {
     code.is_sticky() || matches!(code.number(), 4 | 201 | 400)
 }

@@ -1,7 +1,7 @@
 //! The event that marks the end of a use of a pool's memory on a stream that the pool does not
 //! know. When the guard of the use is dropped, cudarc's `SyncOnDrop` records this event.
 //!
-//! Each use has a new event that has not been recorded before. Therefore the event later shows
+//! Each use has a new event that has not been recorded before. The event therefore shows later
 //! whether the guard was dropped, because the event of a forgotten guard is never recorded.
 
 use std::fmt;
@@ -40,8 +40,8 @@ impl GuardEvent {
         home.try_reserve_exact(1).map_err(|_| CudaError::Bookkeeping { requested })?;
         let place = Place::new()?;
         bind(context)?;
-        // If an earlier, unrelated call left an error in the context, cudarc would return that
-        // error here. Instead, the error is put back into the context.
+        // An error that an earlier, unrelated call left in the context is put back into the
+        // context, because cudarc would otherwise return this error.
         let earlier = context.check_err();
         let made = context.new_event(Some(sys::CUevent_flags_enum::CU_EVENT_DEFAULT));
         context.record_err(earlier);

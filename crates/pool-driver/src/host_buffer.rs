@@ -1,6 +1,6 @@
 //! Page-locked host memory, and blocking copies that use this memory. Each buffer is freed exactly
 //! once, either immediately or later. The owner of a buffer knows when no copy uses the buffer any
-//! longer. The owner is either a graph, which frees its buffers after its runs, or a
+//! longer. A buffer is owned either by a graph, which frees its buffers after its runs, or by a
 //! [`PageLocked`], which records an event after its copies.
 //!
 //! [`PageLocked`]: crate::page_locked::PageLocked

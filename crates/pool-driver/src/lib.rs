@@ -1,18 +1,18 @@
 //! The lowest layer over the CUDA driver. This crate provides the driver's library, its functions
 //! with typed errors, the owners of its resources, and the queue of deferred frees.
 //!
-//! **This crate is the internal foundation of `pool-cuda` and `pool-graph`, and has no stable
-//! API.** Each release may change this crate without notice. The crates `pool-cuda` and
-//! `pool-graph` re-export the types that users need.
+//! This crate is the internal foundation of `pool-cuda` and `pool-graph`, and has no stable API.
+//! Each release may change this crate without notice. The crates `pool-cuda` and `pool-graph`
+//! re-export the types that users need.
 //!
 //! The module [`gone`] documents the rule for failed calls: the error of a call that orders work is
 //! never ignored only because of its code.
 //!
 //! If the host runs out of memory, functions return an error. Records of blocks, streams and shapes
-//! are allocated fallibly ([`chain`]). Dropping a value never allocates, because the memory that
-//! the drop needs was allocated together with the resource. This memory is either an entry in the
-//! queue of [`leftovers`] or a spare link. Two kinds of allocations abort the process if they fail:
-//! the allocations inside cudarc, and the `Arc`s of devices, contexts of pools, and staging pools.
+//! are allocated fallibly ([`chain`]). Dropping a value never allocates, because each resource is
+//! allocated together with an entry in the queue of [`leftovers`] or with a spare link. Two kinds
+//! of allocations abort the process if they fail: the allocations inside cudarc, and the `Arc`s of
+//! devices, contexts of pools, and staging pools.
 //!
 //! ```
 //! use pool_driver::error::CudaError;

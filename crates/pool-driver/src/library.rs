@@ -12,8 +12,8 @@ use crate::answer::answer;
 use crate::code::DriverCode;
 use crate::error::CudaError;
 
-/// The oldest supported version of CUDA, in CUDA's numbering. This is the first version in which
-/// `cuGetProcAddress` has its current signature.
+/// The oldest supported version of CUDA, in CUDA's numbering. CUDA 12.0 is the first version in
+/// which `cuGetProcAddress` has its current signature.
 const OLDEST: u32 = 12_000;
 
 /// The file names under which the driver's library is installed. These names are a subset of the
@@ -45,8 +45,8 @@ fn try_start() -> Result<(), CudaError> {
 }
 
 fn is_present() -> bool {
-    // SAFETY: these are the library names of NVIDIA's driver. The library's initialisers run in
-    // every program that uses CUDA.
+    // SAFETY: only NVIDIA's driver is installed under these library names, and its initialisers run
+    // in every program that uses CUDA.
     LIBRARIES.iter().any(|name| unsafe { Library::new(*name) }.is_ok())
 }
 

@@ -35,8 +35,7 @@ impl PageLocked {
     ///
     /// # Errors
     ///
-    /// Returns [`CudaError::Bookkeeping`] if the host is out of memory. Also returns the driver's
-    /// errors.
+    /// Returns [`CudaError::Bookkeeping`] if the host is out of memory, or the driver's error.
     pub fn new(bytes: usize, context: &Arc<CudaContext>) -> Result<Self, CudaError> {
         let place = Place::new()?;
         Ok(Self(place.own(Buffer::new(bytes, context)?)))
@@ -67,7 +66,7 @@ impl PageLocked {
         bytes: usize,
         stream: &Arc<CudaStream>,
     ) -> Result<(), CudaError> {
-        // SAFETY: the caller upholds the contract of this method, which is the same contract.
+        // SAFETY: the caller upholds the same safety contract.
         unsafe { self.0.copy_to_device(to, bytes, stream) }
     }
 
@@ -88,7 +87,7 @@ impl PageLocked {
         bytes: usize,
         stream: &Arc<CudaStream>,
     ) -> Result<(), CudaError> {
-        // SAFETY: the caller upholds the contract of this method, which is the same contract.
+        // SAFETY: the caller upholds the same safety contract.
         unsafe { self.0.copy_to_host(from, bytes, stream) }
     }
 
@@ -106,9 +105,9 @@ impl PageLocked {
     }
 
     /// Returns `true` if a graph that other code captured contains a copy that uses this buffer.
-    /// The graph may run this copy at any time. Therefore the buffer never becomes free again, and
-    /// [`is_free`](Self::is_free) and [`wait`](Self::wait) return the driver's error. This method
-    /// can return `true` only after one of these two methods has been called.
+    /// The graph may run this copy at any time. The buffer therefore never becomes free again, and
+    /// [`is_free`](Self::is_free) and [`wait`](Self::wait) return the driver's error. The loss of a
+    /// copy is detected only by these two methods.
     #[must_use]
     pub fn is_lost(&self) -> bool {
         self.0.is_lost()
@@ -212,8 +211,8 @@ impl Resource for Buffer {
         Some(self.memory.context())
     }
 
-    /// Waits for the copies that use the buffer. Dropping the buffer later drops its memory, which
-    /// is then freed or whose free is then deferred.
+    /// Waits for the copies that use the buffer. The memory is dropped separately, which frees the
+    /// memory or defers the free.
     unsafe fn give_back(&mut self) -> Result<(), CudaError> {
         self.wait()
     }

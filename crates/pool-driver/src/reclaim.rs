@@ -1,5 +1,6 @@
-//! Describes an attempt to release device memory outside a pool. A pool makes this attempt before
-//! one of its allocations fails. The error of the allocation contains the description.
+//! Describes a pool's attempt to release device memory that other pools hold. A pool makes this
+//! attempt before one of its allocations fails, and the error of the allocation contains the
+//! description.
 
 use std::fmt;
 
@@ -36,9 +37,9 @@ impl Reclaim {
     }
 
     /// Adds the result of waiting for streams. `waits` contains the number of streams that the host
-    /// waited for, and the number of streams that the host did not wait for, because they were
-    /// being captured or the driver refused. `waits` is `None` if the host did not wait because a
-    /// session was capturing a graph.
+    /// waited for and the number of streams that it skipped. A stream is skipped if it is being
+    /// captured, or if the driver refuses the wait. `waits` is `None` if the host did not wait
+    /// because a session was capturing a graph.
     #[must_use]
     pub fn after_waits(mut self, waits: Option<[usize; 2]>) -> Self {
         self.during_capture = waits.is_none();

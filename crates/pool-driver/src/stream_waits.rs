@@ -9,12 +9,12 @@ use crate::capture::is_capturing;
 use crate::captures_under_way::ContextWait;
 
 /// Blocks the host until all work on these streams has completed. Returns the number of streams
-/// that the host waited for, and the number of streams that the host did not wait for, because they
-/// are being captured or the driver refused. If a session of this process is capturing, this
-/// function returns `None` without waiting.
+/// that the host waited for and the number of streams that it skipped. A stream is skipped if it is
+/// being captured, or if the driver refuses the wait. If a session of this process is capturing,
+/// this function returns `None` without waiting.
 ///
-/// No session can begin a capture during this call, so a stream that is not being captured stays
-/// uncaptured. Captures without a session are not prevented.
+/// No session can begin a capture during this call, so no session captures a stream between the
+/// check and the wait. Captures without a session are not prevented.
 #[must_use]
 pub fn wait_for_streams<'a>(
     streams: impl Iterator<Item = &'a Arc<CudaStream>>,

@@ -42,8 +42,8 @@ unsafe impl PoolBackend for Wgpu {
         // SAFETY: `allocate` returned the block, and the caller guarantees that the block is freed
         // only once.
         let Some(allocation) = (unsafe { block.take() }) else { return };
-        // The code of wgpu's log subscribers and of a watch is foreign code, which may panic. The
-        // panic is discarded here, because the panic hook has already printed the message.
+        // A log subscriber or a watch may panic. The panic is discarded here, because the panic
+        // hook has already printed the message.
         let _ = catch_unwind(AssertUnwindSafe(|| stream.free(allocation, bytes)));
     }
 
@@ -71,8 +71,7 @@ unsafe impl PoolBackend for Wgpu {
         unsafe { BufferView::new(block, slot, length) }
     }
 
-    /// Does nothing, because all work on a view runs in stream order. Therefore no slot is ever
-    /// armed.
+    /// Does nothing, because all work on a view runs in stream order and no slot is ever armed.
     unsafe fn reuse(_: &Stream, _: WgpuBlock, _: Reuse) -> Result<(), WgpuError> {
         Ok(())
     }

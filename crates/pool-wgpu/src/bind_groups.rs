@@ -11,7 +11,7 @@ use std::hash::{BuildHasherDefault, Hasher};
 /// The maximum number of bind groups in the cache. Each group occupies about 4.5 KiB, so a full
 /// cache occupies 18 MiB.
 const KEPT: usize = 4_096;
-/// The maximum number of kernels for which a group records that wgpu has accepted the combination.
+/// The maximum number of kernels that a group remembers as accepted by wgpu.
 const TRIED: usize = 16;
 /// The sentinel index that means "no entry".
 const NONE: usize = usize::MAX;
@@ -19,7 +19,7 @@ const NONE: usize = usize::MAX;
 /// A range of a buffer, given by the buffer's identity and the range's offset and length in bytes.
 pub(crate) type Place = (u64, u64, u64);
 
-/// The bind groups of a stream that the cache contains.
+/// A cache of a stream's bind groups.
 #[derive(Debug)]
 pub(crate) struct BindGroups<G = wgpu::BindGroup> {
     entries: Vec<Entry<G>>,
@@ -28,7 +28,7 @@ pub(crate) struct BindGroups<G = wgpu::BindGroup> {
     /// The index of the entry for each [hash](hash_of) of a layout and its ranges. If two hashes
     /// collide, the older entry is removed.
     by_hash: Map<usize>,
-    /// The uses of each buffer, identified by the buffer's identity.
+    /// The list of uses of each buffer. The key is the buffer's identity.
     by_buffer: Map<Vec<Use>>,
     /// `newest` and `oldest` are the indices of the most recently used entry and the least recently
     /// used entry.
@@ -41,7 +41,7 @@ pub(crate) struct BindGroups<G = wgpu::BindGroup> {
 
 type Map<V> = HashMap<u64, V, BuildHasherDefault<AsIs>>;
 
-/// A binding of an entry that refers to a buffer.
+/// A use of a buffer by one binding of an entry.
 #[derive(Clone, Copy, Debug)]
 struct Use {
     entry: usize,

@@ -29,11 +29,11 @@ pub struct Binding<'a> {
 impl<'a> Binding<'a> {
     /// Returns the range as a resource for a bind group that you create yourself.
     ///
-    /// Use the bind group only while the view exists. Record its work on the view's stream with
-    /// [`Stream::record`](crate::Stream::record), or submit the stream's commands with
-    /// [`Stream::submit`](crate::Stream::submit) before you submit your own work. After the view
-    /// has been dropped, the pool may reuse the block for another array, and your bind group would
-    /// then read and write the bytes of that array.
+    /// Use the bind group only while the view exists. Record the work that uses the bind group on
+    /// the view's stream with [`Stream::record`](crate::Stream::record), or submit the stream's
+    /// commands with [`Stream::submit`](crate::Stream::submit) before you submit your own work.
+    /// After the view has been dropped, the pool may reuse the block for another array, and your
+    /// bind group would then read and write the bytes of that array.
     #[must_use]
     pub fn resource(&self) -> wgpu::BindingResource<'a> {
         wgpu::BindingResource::Buffer(wgpu::BufferBinding {

@@ -2,8 +2,8 @@
 //! queried for its loss.
 //!
 //! Outside a browser, wgpu reports the loss of a device only to a single callback, which belongs to
-//! the user. The calls on a lost device return no error that names the loss. Therefore this module
-//! queries the device itself.
+//! the user. Calls on a lost device return no error that names the loss, so this module queries the
+//! device to detect its loss.
 //!
 //! In a browser, each device has a promise that resolves when the device is lost. Several callbacks
 //! can wait for this promise, and the event loop runs them.
@@ -42,7 +42,7 @@ impl Calls {
         let probe = device.create_buffer(&descriptor);
         let is_lost = Arc::new(AtomicBool::new(false));
         if cfg!(target_arch = "wasm32") {
-            // The callback stores only a weak reference, because it lives as long as the device.
+            // The callback lives as long as the device, so it stores only a weak reference.
             let noted = Arc::downgrade(&is_lost);
             device.set_device_lost_callback(move |_, _| {
                 if let Some(is_lost) = noted.upgrade() {
@@ -98,8 +98,8 @@ impl Calls {
         let internal = self.device.push_error_scope(wgpu::ErrorFilter::Internal);
         let validation = self.device.push_error_scope(wgpu::ErrorFilter::Validation);
         let answer = calls();
-        // Scopes must be popped in reverse order. Out-of-memory errors take precedence, because a
-        // buffer without memory also causes a validation error.
+        // Error scopes must be popped in reverse order. Out-of-memory errors take precedence,
+        // because a buffer without memory also causes a validation error.
         let validation = ready(validation.pop());
         let internal = ready(internal.pop());
         let error = ready(out_of_memory.pop()).or(internal).or(validation);
@@ -120,8 +120,8 @@ impl Calls {
     }
 
     /// Checks that the queue belongs to the device. The API of wgpu has no function for this check.
-    /// However, the thread that polls a device also runs the callbacks of that device's queue, so a
-    /// callback that does not run shows that the queue belongs to another device.
+    /// The thread that polls a device also runs the callbacks of the device's queue. If a callback
+    /// of the queue does not run during a poll, the queue belongs to another device.
     ///
     /// # Errors
     ///

@@ -24,7 +24,8 @@ pub struct Counts {
     pub submissions: u64,
 }
 
-/// The counters from which [`Counts`] is created. They can be read without locking the stream.
+/// The counters from which [`Counts`] is created. The counters can be read without locking the
+/// stream.
 #[derive(Debug, Default)]
 pub(crate) struct Counters {
     pub(crate) buffers_created: Counter,

@@ -1,8 +1,8 @@
 //! Support for threads that are ending.
 //!
 //! In debug builds, wgpu tracks its locks in a thread-local variable, and panics if it is called
-//! after this variable has been dropped. Such calls occur in the destructors of other thread-local
-//! variables, for example when a thread's pools are dropped. On a thread that is ending, this crate
+//! after this variable has been dropped. Destructors of other thread-local variables can make such
+//! calls, for example when a thread's pools are dropped. On a thread that is ending, this crate
 //! therefore refuses calls, and leaves buffers and streams for another thread to drop. In a
 //! browser, there are no other threads.
 
@@ -20,7 +20,7 @@ mod threads {
     type Orphan = Box<dyn Any + Send>;
 
     static ORPHANS: Mutex<Vec<Orphan>> = Mutex::new(Vec::new());
-    /// `true` if orphans may exist. The mutex is locked only in this case.
+    /// A flag that is set while orphans may exist, so that the mutex is locked only if necessary.
     static ARE_THERE: AtomicBool = AtomicBool::new(false);
 
     #[derive(Clone, Copy, PartialEq, Eq)]
@@ -78,8 +78,7 @@ mod threads {
 
     #[cold]
     fn watch(call_wgpu: impl FnOnce()) -> Result<(), WgpuError> {
-        // If the user called wgpu earlier and the thread is ending, wgpu's variables may have been
-        // dropped. The call then panics.
+        // If the thread is ending and wgpu's variables have been dropped, the call panics.
         let called = catch_unwind(AssertUnwindSafe(call_wgpu));
         if called.is_err() || SENTINEL.try_with(|_| ()).is_err() {
             return Err(WgpuError::ThreadEnding);

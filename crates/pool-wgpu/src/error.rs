@@ -29,7 +29,7 @@ pub enum WgpuError {
     },
     /// A stream is already in use on this thread. The call was made in the closure of
     /// [`Stream::record`](crate::Stream::record), or in code that wgpu runs during a call of a
-    /// stream. Such code is an error handler, a callback, or a log subscriber.
+    /// stream. During a call, wgpu can run error handlers, callbacks and log subscribers.
     #[error(
         "a stream is in use on this thread: make this call after the closure of `record`, or after the callback, \
          has returned"
@@ -123,7 +123,7 @@ pub enum WgpuError {
     ReadOnlyBinding {
         /// The name of the kernel's entry point.
         kernel: String,
-        /// The index of the binding, which starts at 0.
+        /// The zero-based index of the binding.
         binding: usize,
     },
     /// Two bindings of one dispatch refer to the same buffer and cannot be used together. Either
@@ -135,13 +135,13 @@ pub enum WgpuError {
     SharedBuffer {
         /// The name of the kernel's entry point.
         kernel: String,
-        /// The index of the first binding, which starts at 0.
+        /// The zero-based index of the first binding.
         first: usize,
-        /// The index of the second binding, which starts at 0.
+        /// The zero-based index of the second binding.
         second: usize,
     },
-    /// A binding refers to memory of another stream. The order of commands on this stream does not
-    /// include the commands of the other stream.
+    /// A binding refers to memory of another stream. Commands of two different streams are not
+    /// ordered with each other.
     #[error(
         "memory of another stream cannot be bound here: make both pools on one stream, or copy with `copy_from`"
     )]
@@ -168,7 +168,7 @@ pub enum WgpuError {
          elements, or use another axis"
     )]
     TooManyGroups {
-        /// The index of the axis, which starts at 0.
+        /// The zero-based index of the axis.
         axis: usize,
         /// The number of workgroups that were requested.
         groups: u32,
@@ -235,8 +235,8 @@ pub enum WgpuError {
          scope and call `trim` on the pool, which then allocates another one"
     )]
     BufferDestroyed {
-        /// The number that identifies the block.
-        /// [`BufferView::address`](crate::BufferView::address) returns numbers of the same kind.
+        /// The number that identifies the block. For a view that starts at the beginning of a
+        /// block, [`BufferView::address`](crate::BufferView::address) returns this number.
         identity: u64,
         /// The size of the buffer in bytes.
         bytes: u64,

@@ -32,8 +32,8 @@ pub enum Flaw {
     UploadsShort,
     /// A copy between two buffers does not write the last word.
     CopiesShort,
-    /// Watches are not notified when a buffer is freed. The probe makes this mistake, and the
-    /// stream does not.
+    /// Watches are not notified when a buffer is freed. This mistake is made by the probe, not by
+    /// the stream.
     Unreported,
 }
 
@@ -220,8 +220,7 @@ mod tests {
         ended.err().map(|payload| text(payload.as_ref()).to_owned())
     }
 
-    /// Returns a probe that makes the given mistake, if the probe and not the stream makes this
-    /// mistake.
+    /// Returns a probe, which makes the given mistake if it is a mistake of the probe.
     fn mistaken(flaw: Flaw, mut probe: WgpuProbe) -> WgpuProbe {
         probe.reports_frees = flaw != Flaw::Unreported;
         probe
@@ -259,8 +258,8 @@ mod tests {
             let Some((stream, _quiet)) = own_stream(wgpu::Limits::default()) else { return };
             let said = failure(name, flaw, WgpuProbe::new(stream));
             println!("{flaw:?} | {name} | {said:.100?}");
-            // The case itself must detect the mistake. It is not enough that the checks after the
-            // case detect the mistake.
+            // The case itself must detect the mistake. Detection by the checks that run after the
+            // case is not sufficient.
             let is_named = said.as_ref().is_some_and(|said| !said.contains("afterwards: "));
             assert!(is_named, "{flaw:?}: {said:?}");
         }

@@ -1,5 +1,5 @@
-//! Compute kernels. Their storage bindings are in group 0, and a uniform in group 1 contains their
-//! parameters.
+//! Compute kernels, which have storage bindings in group 0 and a uniform with parameters in group
+//! 1.
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -61,8 +61,8 @@ impl Kernel {
         &self.0.entry
     }
 
-    /// Returns `true` if the kernel is one of the stream's own kernels. These kernels accept every
-    /// bind group of their layout.
+    /// Returns `true` if the kernel is one of the stream's own kernels. The stream's own kernels
+    /// accept every bind group of their layout.
     #[inline]
     pub(crate) fn is_own(&self) -> bool {
         self.0.is_own
@@ -126,8 +126,8 @@ impl Kernel {
     }
 }
 
-/// Returns `true` if one dispatch cannot use both bindings. This is the case if both bindings refer
-/// to the same buffer, and either one is read and the other is written, or both are written and
+/// Returns `true` if one dispatch cannot use both bindings. Two bindings conflict if they refer to
+/// the same buffer, and either one is read and the other is written, or both are written and
 /// overlap.
 #[inline]
 fn clashes(first: (&Binding<'_>, Access), second: (&Binding<'_>, Access)) -> bool {
@@ -168,7 +168,7 @@ impl Compiler {
             ty: wgpu::BindingType::Buffer {
                 ty: wgpu::BufferBindingType::Uniform,
                 has_dynamic_offset: true,
-                // This minimum size makes the compilation fail for kernels with larger parameters.
+                // Because of this minimum size, kernels with larger parameters do not compile.
                 min_binding_size: wgpu::BufferSize::new(PARAMETER_BYTES as u64),
             },
             count: None,

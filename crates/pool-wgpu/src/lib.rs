@@ -34,7 +34,7 @@
 //! ```
 //!
 //! A kernel accesses views through bindings, which borrow the views. You can create your own bind
-//! groups from [`Binding::resource`]. Record the commands that use these bind groups with
+//! groups from [`Binding::resource`]. Record the commands that use your own bind groups with
 //! [`Stream::record`], or submit them after the stream's commands. A part of a view can be bound
 //! only if it starts at a multiple of the device's alignment. Fills, copies and reads can start at
 //! any byte.

@@ -1,5 +1,5 @@
-//! Blocks, which are records that describe buffers, and the numbers that identify the bytes of
-//! these buffers.
+//! The records that describe the buffers of blocks, and the numbers that identify each byte of a
+//! buffer.
 
 use std::ptr::NonNull;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -75,7 +75,7 @@ impl WgpuBlock {
     /// The record must not have been taken before, and no code may use the block after this call.
     pub(crate) unsafe fn take(self) -> Option<Box<Allocation>> {
         // SAFETY: `of` leaked the record from a box, and the caller guarantees that no other code
-        // uses it.
+        // uses the record.
         self.0.map(|allocation| unsafe { Box::from_raw(allocation.as_ptr()) })
     }
 

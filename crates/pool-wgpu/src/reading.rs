@@ -18,12 +18,12 @@ use crate::suspend;
 /// A copy of a view's elements to the host, which [`read`](crate::BufferView::read) has started.
 ///
 /// A `Reading` borrows neither the view nor the pool. Because the copy has already been submitted,
-/// later commands do not change the elements that it returns. [`wait`](Self::wait) blocks the
-/// thread, and may be called in a callback of wgpu. In a browser, threads cannot block, so the
-/// `Reading` must be awaited.
+/// later commands do not change the elements that the `Reading` returns. [`wait`](Self::wait)
+/// blocks the thread, and may be called in a callback of wgpu. In a browser, threads cannot block,
+/// so the `Reading` must be awaited.
 ///
-/// Outside a browser, no other code polls the device. Therefore each poll of the future also polls
-/// the device, and then requests another poll. Dropping a `Reading` returns its staging buffer for
+/// Outside a browser, no other code polls the device. Each poll of the future therefore also polls
+/// the device, and requests another poll. Dropping a `Reading` returns its staging buffer for
 /// reuse.
 #[must_use = "dropping this value drops the elements"]
 pub struct Reading<T> {
@@ -243,7 +243,8 @@ impl<T> Reading<T> {
 
 impl<T: PodElement> Reading<T> {
     /// Blocks until the elements have arrived, and returns them. In a browser, no code may block,
-    /// so the elements must already have arrived. Await the reading if they may not have arrived.
+    /// so the elements must already have arrived. If the elements may not have arrived, await the
+    /// reading.
     ///
     /// # Errors
     ///
@@ -336,8 +337,8 @@ mod tests {
     use crate::error::WgpuError;
     use crate::flaw::support::own_stream;
 
-    /// This error occurs in wgpu if a user destroys a buffer or maps it twice, which is impossible
-    /// for users of this crate. Therefore the test sets the error before the result of the device
+    /// A user of wgpu can cause this error by destroying a buffer or mapping it twice, but a user
+    /// of this crate cannot. The test therefore sets the error before the result of the device
     /// arrives.
     #[test]
     fn contents_that_wgpu_does_not_map_are_an_error_and_the_next_are_read() {

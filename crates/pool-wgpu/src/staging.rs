@@ -106,7 +106,7 @@ pub(crate) struct Uploads {
     pool: Arc<IdleBuffers>,
 }
 
-/// The bytes from the host that one batch uploads.
+/// The bytes that one batch uploads from the host.
 #[derive(Debug, Default)]
 pub(crate) struct Staged {
     /// The buffers that contain the batch's bytes. Bytes are added only to the last buffer.

@@ -29,10 +29,10 @@ use crate::turn::Turns;
 /// recorded in call order. A stream is the context of a `Pool<Wgpu>`.
 ///
 /// Clones refer to the same stream, and pools of the same stream can use each other's memory.
-/// Recorded commands are submitted when there are 512 of them, when a view is read, and when
+/// Recorded commands are submitted when their number reaches 512, when a view is read, and when
 /// [`submit`](Self::submit) is called. If the last clone and the last pool are dropped, commands
 /// that have not been submitted are never executed. A thread that is ending cannot free buffers.
-/// The buffers of its pools are freed when any stream next allocates a buffer.
+/// The buffers of an ending thread's pools are freed when any stream next allocates a buffer.
 ///
 /// # Other encoders
 ///
@@ -47,12 +47,13 @@ use crate::turn::Turns;
 ///
 /// # Device errors and callbacks
 ///
-/// A stream does not replace any of the device's callbacks. It uses error scopes to return an error
-/// of wgpu from the call that caused the error. A lost device is detected at the next submission,
-/// allocation or read. In a browser, errors are reported later, to the device's own handler.
+/// A stream does not replace any of the device's callbacks. Instead, a stream uses error scopes to
+/// return an error of wgpu from the call that caused the error. A lost device is detected at the
+/// next submission, allocation or read. In a browser, errors are reported later, to the device's
+/// own handler.
 ///
-/// While a call of the stream runs, foreign code may run on the same thread. Such code is the
-/// closure of [`record`](Self::record), an error handler, a mapping callback, or a log subscriber.
+/// While a call of the stream runs, foreign code may run on the same thread. Foreign code includes
+/// the closure of [`record`](Self::record), error handlers, mapping callbacks and log subscribers.
 /// If foreign code calls the stream, the call fails with [`WgpuError::Reentered`]. If foreign code
 /// other than the closure of `record` calls a second stream while another thread is using that
 /// stream, the call also fails. Foreign code may acquire arrays, so pools may grow and free blocks
@@ -61,8 +62,8 @@ use crate::turn::Turns;
 /// # Several threads
 ///
 /// If wgpu rejects a call, only this call fails. Some mistakes affect a whole batch, and are found
-/// when a thread submits the batch. In this case, every other thread that recorded commands in the
-/// batch receives the error from its next call.
+/// when a thread submits the batch. If wgpu rejects a batch, every other thread that recorded
+/// commands in the batch receives the error from its next call.
 #[derive(Clone)]
 pub struct Stream {
     shared: Arc<Shared>,
@@ -73,8 +74,8 @@ pub struct Stream {
 struct Shared {
     setup: Arc<Setup>,
     downloads: Arc<IdleBuffers>,
-    /// The recorded commands, which one thread at a time uses. The notes are the identities of
-    /// freed buffers.
+    /// The recorded commands, which are used by one thread at a time. The notes are the identities
+    /// of freed buffers.
     recording: Turns<Recording>,
 }
 
@@ -101,8 +102,8 @@ impl Stream {
     ///
     /// # Errors
     ///
-    /// - Returns [`WgpuError::OtherQueue`] if the queue belongs to another device. To check this,
-    ///   the function waits for the queue's earlier work.
+    /// - Returns [`WgpuError::OtherQueue`] if the queue belongs to another device. To determine the
+    ///   queue's device, the function waits for the queue's earlier work.
     /// - Returns [`WgpuError::Refused`] if the device does not support compute shaders.
     /// - Returns [`WgpuError::DeviceLost`] if the device is lost, and [`WgpuError::OutOfMemory`] if
     ///   it is out of memory.
@@ -185,7 +186,7 @@ impl Stream {
         &self.shared.setup.calls.queue
     }
 
-    /// Returns the numbers of calls to wgpu that all clones of the stream have made so far.
+    /// Returns counts of the calls to wgpu that all clones of the stream have made so far.
     #[must_use]
     pub fn counts(&self) -> Counts {
         self.shared.setup.counters.get()
@@ -200,9 +201,9 @@ impl Stream {
 
     /// Checks that kernels on this device can compute with elements of type `T`.
     ///
-    /// Elements of any type can be acquired, filled, copied and read. However, WGSL supports `f16`,
-    /// `f64`, `i16`, `u16`, `i64` and `u64` only if the device was opened with the corresponding
-    /// feature.
+    /// Elements of any type can be acquired, filled, copied and read. Kernels in WGSL support
+    /// `f16`, `f64`, `i16`, `u16`, `i64` and `u64` only if the device was opened with the
+    /// corresponding feature.
     ///
     /// # Errors
     ///
@@ -266,11 +267,11 @@ impl Stream {
     /// Runs your closure with a separate encoder. The closure's commands run after all commands
     /// that were recorded before the closure returned.
     ///
-    /// The closure must end the passes that it begins. It may acquire arrays from the stream's
-    /// pools, and the slots of these pools may grow. Inside the closure, all calls that record
-    /// commands fail with [`WgpuError::Reentered`]. These calls are fills, copies, dispatches and
-    /// nested calls of `record`. Other threads may use the stream while the closure runs, and their
-    /// commands run before the closure's commands.
+    /// The closure must end the passes that it begins. The closure may acquire arrays from the
+    /// stream's pools, and the slots of these pools may grow. Inside the closure, fills, copies,
+    /// dispatches and nested calls of `record` fail with [`WgpuError::Reentered`]. Other threads
+    /// may use the stream while the closure runs, and their commands run before the closure's
+    /// commands.
     ///
     /// If the closure panics or wgpu rejects its commands, none of its commands are recorded, and
     /// earlier commands stay recorded. If the commands are rejected, the closure's return value is
@@ -322,7 +323,7 @@ impl Stream {
     }
 
     /// Submits all recorded commands, and then your command buffers, which may use memory of the
-    /// pools. No other commands run in between.
+    /// pools. No other commands run between the recorded commands and your command buffers.
     ///
     /// # Errors
     ///
@@ -334,8 +335,8 @@ impl Stream {
         &self,
         buffers: impl IntoIterator<Item = wgpu::CommandBuffer>,
     ) -> Result<(), WgpuError> {
-        // An iterator is foreign code that may use the stream. Therefore the iterator runs before
-        // the stream is locked.
+        // The iterator runs before the stream is locked, because an iterator is foreign code that
+        // may use the stream.
         let buffers: Vec<_> = buffers.into_iter().collect();
         self.with(|recorder| recorder.submit(buffers))
     }
@@ -431,8 +432,9 @@ impl Stream {
         Ok(allocation)
     }
 
-    /// Removes a freed buffer from the stream's records. The buffer's bind groups are dropped
-    /// immediately, or by the next call that uses the recording if another call is using it now.
+    /// Removes a freed buffer from the stream's records. If another call is using the recording,
+    /// the next call drops the buffer's bind groups. If no call is using the recording, this method
+    /// drops the bind groups immediately.
     fn forget(&self, identity: u64) {
         let shared = &*self.shared;
         shared.setup.counters.buffers_freed.step();

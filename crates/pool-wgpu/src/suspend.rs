@@ -2,7 +2,7 @@
 //!
 //! The browser tests are built with `--cfg pool_browser_tests`. During these tests, the page can
 //! suspend the WebAssembly stack until the event loop has run (JavaScript Promise Integration).
-//! Therefore tests that block on other platforms can also block in a browser.
+//! Tests that block on other platforms can therefore also block in a browser.
 
 /// Lets the event loop run once, and returns `true`. Returns `false` if the event loop cannot run.
 #[cfg(not(pool_browser_tests))]

@@ -67,7 +67,7 @@ fn of_process() -> Result<Stream, WgpuError> {
     let known = DEVICE.lock().unwrap_or_else(PoisonError::into_inner).clone();
     if let Some((device, queue)) = known {
         match Stream::new(device, queue) {
-            // The shared device is lost, so this function opens another device below.
+            // The shared device is lost, so another device is opened.
             Err(WgpuError::DeviceLost) => {}
             answer => return answer,
         }

@@ -5,8 +5,8 @@
 //! The code that uses the state also runs foreign code, such as wgpu's callbacks, error handlers
 //! and log subscribers. Foreign code may call this stream or another stream, so no mutex may be
 //! locked while foreign code runs. A thread that is using the state of one stream never waits for
-//! the state of any stream. If threads could wait in this case, two threads could wait for each
-//! other forever.
+//! the state of any stream. If such a thread could wait, two threads could wait for each other
+//! forever.
 
 use std::cell::Cell;
 use std::sync::atomic::{AtomicU64, Ordering};

@@ -68,8 +68,8 @@ impl<'s, T> BufferViewMut<'s, T> {
     #[inline(always)]
     pub(crate) unsafe fn new(block: WgpuBlock, slot: SlotRef<Wgpu>, length: usize) -> Self {
         // SAFETY: the caller guarantees that `slot` holds `block` during `'s`, so the block stays
-        // allocated while a copy of the part is borrowed. Only this view and its parts use the
-        // part, and they end with `'s` at the latest. They stay on the pool's thread, because a
+        // allocated while a copy of the part is borrowed. This view and its parts end with `'s` at
+        // the latest, and no other code uses the part. Views stay on the pool's thread, because a
         // slot reference is not `Send`.
         let part = unsafe { Part::new(block, slot) };
         Self { part, length, elements: PhantomData }
@@ -79,9 +79,9 @@ impl<'s, T> BufferViewMut<'s, T> {
     ///
     /// # Errors
     ///
-    /// Returns the errors of [`binding`](Self::binding). Also returns [`WgpuError::UnevenEnd`] if
-    /// the view ends within a word of 4 bytes and is not the last view of its block, because
-    /// kernels write whole words.
+    /// Returns the errors of [`binding`](Self::binding). Returns [`WgpuError::UnevenEnd`] if the
+    /// view ends within a word of 4 bytes and is not the last view of its block, because kernels
+    /// write whole words.
     pub fn binding_mut(&mut self) -> Result<Binding<'_>, WgpuError> {
         let end = self.part.offset + self.bytes();
         if !end.is_multiple_of(4) && !self.part.is_last {
@@ -116,9 +116,9 @@ impl<'s, T> BufferView<'s, T> {
     #[inline(always)]
     pub(crate) unsafe fn new(block: WgpuBlock, slot: SlotRef<Wgpu>, length: usize) -> Self {
         // SAFETY: the caller guarantees that `slot` holds `block` during `'s`, so the block stays
-        // allocated while a copy of the part is borrowed. Only shared views and their parts use the
-        // part, and they end with `'s` at the latest. They stay on the pool's thread, because a
-        // slot reference is not `Send`.
+        // allocated while a copy of the part is borrowed. Shared views and their parts end with
+        // `'s` at the latest, and no other code uses the part. Views stay on the pool's thread,
+        // because a slot reference is not `Send`.
         let part = unsafe { Part::new(block, slot) };
         Self { part, length, elements: PhantomData }
     }

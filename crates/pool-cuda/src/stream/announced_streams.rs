@@ -1,4 +1,5 @@
-//! The streams that a pool can keep alive even if the pool receives only a reference to the stream.
+//! The list of streams that a pool can keep alive even if the pool receives only a reference
+//! (`&CudaStream`).
 
 use std::mem;
 use std::ptr;
@@ -27,16 +28,17 @@ fn is_of(entry: &Weak<CudaStream>, stream: &CudaStream) -> bool {
 /// long as the pool may have to wait for it. Pools announce their own streams, and the streams
 /// passed to [`DeviceView::on`](crate::DeviceView::on) and [`record_use`](crate::record_use).
 ///
-/// Each use on a stream that was not announced costs one event. After the use, cudarc records this
-/// event, and the pool's stream waits for the event. No event is recorded in three cases:
+/// Each use of memory on a stream that was not announced costs one event. After the use, cudarc
+/// records an event, and the pool's stream waits for this event. No event is recorded in three
+/// cases:
 ///
 /// - The guard that was returned with the pointer was forgotten.
 /// - The event tracking of cudarc is disabled.
 /// - The use is a launch on a per-thread default stream, through [`on`](crate::DeviceView::on).
 ///
-/// In these three cases, the host waits for all work in the stream's context before the memory is
-/// used again. Because such a wait would invalidate a capture in this context, the pool does not
-/// wait while a `pool-graph` session is capturing. The use of the memory then fails with
+/// If no event was recorded, the host waits for all work in the stream's context before the memory
+/// is used again. Waiting for a whole context would invalidate captures in this context. Therefore,
+/// while a `pool-graph` session is capturing, the next use of the memory fails with
 /// [`CudaError::UnknownUse`](crate::CudaError::UnknownUse), which names the stream that must be
 /// announced. A pool cannot detect captures that were started without a session.
 ///
@@ -60,9 +62,9 @@ pub fn announce(stream: &Arc<CudaStream>) {
 
 /// Returns the announced stream with the same address as the given reference.
 ///
-/// An entry with the reference's address always belongs to the same stream. While the entry's weak
-/// reference exists, no other stream can be allocated at this address. If a stream is moved out of
-/// its `Arc`, the stream's address changes.
+/// An entry with the reference's address always refers to the referenced stream. While an entry's
+/// weak reference exists, no other stream can be allocated at the same address. If a stream is
+/// moved out of its `Arc`, the stream's address changes.
 pub(crate) fn find_announced(stream: &CudaStream) -> Option<Arc<CudaStream>> {
     announced().iter().find(|entry| is_of(entry, stream)).and_then(Weak::upgrade)
 }
@@ -80,7 +82,7 @@ pub(crate) fn announced_streams() -> Vec<Arc<CudaStream>> {
 pub(crate) struct Withdrawal(Chain<Weak<CudaStream>>);
 
 /// Unlinks the entry of a stream, and drops the entry's reference to the stream. Pools cannot find
-/// this stream by its address until the entry has been [put back](Withdrawal::put_back).
+/// a withdrawn stream by its address until the entry has been [put back](Withdrawal::put_back).
 pub(crate) fn withdraw(stream: *const CudaStream) -> Withdrawal {
     let mut links = announced().unlink(|entry| entry.as_ptr() == stream);
     links.iter_mut().for_each(|entry| *entry = Weak::new());

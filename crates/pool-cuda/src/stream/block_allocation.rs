@@ -90,8 +90,8 @@ impl DeviceStream {
     ///
     /// # Safety
     ///
-    /// The safety contract is the same as for [`free`](Self::free). In addition, the stream must
-    /// not be captured.
+    /// The safety contract is the same as for [`free`](Self::free), and the stream must also not be
+    /// captured.
     unsafe fn free_now(&self, address: Address) -> Result<(), CudaError> {
         // SAFETY: the caller upholds this method's safety contract.
         unsafe { free_block(address, self.other_streams(), self.stream(), self.device()) }

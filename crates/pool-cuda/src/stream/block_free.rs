@@ -39,18 +39,19 @@ pub(crate) unsafe fn free_block(
         return unsafe { calls::free_in_order(address, stream) };
     }
     calls::synchronize(stream)?;
-    // SAFETY: the block was allocated without a memory pool, in the stream's context. This function
-    // has waited for all uses of the block.
+    // SAFETY: the block was allocated without a memory pool, in the stream's context. `settle` and
+    // `synchronize` have waited for all uses of the block.
     unsafe { calls::free(address, stream.context()) }
 }
 
 /// The deferred frees of a pool's blocks. A free is deferred if the driver refuses it, or if the
 /// stream is being captured, because the free would become a node of the graph.
 ///
-/// The blocks stay with their pool instead of joining the process's list of deferred frees, because
-/// each free depends on the pool's notes of other streams, which no other thread may access. The
-/// pool retries deferred frees whenever it allocates, frees or trims memory, and stores the errors.
-/// When the pool is dropped, its remaining blocks join the process's list as [`OrphanBlocks`].
+/// The blocks stay with their pool and do not join the process's list of deferred frees. Each free
+/// depends on the pool's notes of other streams, and no other thread may access these notes. The
+/// pool retries deferred frees whenever it allocates, frees or trims memory, and stores their
+/// errors. When the pool is dropped, its remaining blocks join the process's list as
+/// [`OrphanBlocks`].
 #[derive(Default)]
 pub(crate) struct DeferredFrees {
     waiting: Cell<Chain<Address>>,
@@ -149,7 +150,7 @@ impl Resource for OrphanBlocks {
             return Err(CudaError::Capturing { operation: "free memory" });
         }
         // SAFETY: the block's pool has been dropped, so all views of the block have ended. Every
-        // use of the block is enqueued on the stream, or noted.
+        // use of the block is enqueued on the pool's stream, or is a noted use on another stream.
         let free = |address| unsafe { free_block(address, other_streams, stream, device) };
         let context = device.context();
         let freed = free_links(addresses, |address| unless_gone(context, free(*address)));

@@ -1,5 +1,5 @@
-//! Sources of a pool's blocks other than the device. With a source, a pool on a captured stream can
-//! acquire memory that the graph will own.
+//! Sources that provide a pool's blocks in place of the device. With a source, a pool on a captured
+//! stream can acquire memory that the graph will own.
 
 use cudarc::driver::CudaStream;
 use pool_driver::error::CudaError;
@@ -18,24 +18,24 @@ use pool_driver::error::CudaError;
 ///   the bytes of the pool's views. The memory stays valid for as long as any work that was
 ///   enqueued on the stream before the free may still run. If the stream is captured, the memory
 ///   stays valid for as long as the graph exists.
-/// - If [`is_dry`](Self::is_dry) returns `true`, the previous requirements do not apply. The
-///   addresses then refer to no memory, and work that is enqueued on the stream is never executed.
+/// - If [`is_dry`](Self::is_dry) returns `true`, the addresses need not refer to any memory, and
+///   work that is enqueued on the stream is never executed.
 /// - Sources with the same [`owner`](Self::owner) provide memory that belongs to the same capture
 ///   and is freed at the same time.
-/// - No method unwinds or uses the pool.
+/// - No method of this trait unwinds or uses the pool.
 pub unsafe trait BlockSource: Send + 'static {
     /// Returns the owner of the source's memory. Elements can be copied between the views of two
     /// pools only if both pools have the same owner.
     fn owner(&self) -> u64;
 
     /// Returns `true` if the returned addresses refer to no memory because the enqueued work is
-    /// never executed. In this case, the pool omits fills and copies, and returns pointers only for
-    /// its own stream.
+    /// never executed. If the source is dry, the pool omits fills and copies, and returns pointers
+    /// only for its own stream.
     fn is_dry(&self) -> bool;
 
     /// Returns `true` if the pool's stream is being captured during the whole lifetime of the pool.
-    /// The pool then refuses operations that wait on the host, and copies from host memory that has
-    /// no owner. A source that provides memory for eager work returns `false`.
+    /// A pool with a captured source refuses operations that wait on the host, and refuses to copy
+    /// host memory that has no owner. A source that provides memory for eager work returns `false`.
     fn is_captured(&self) -> bool {
         true
     }
@@ -56,9 +56,9 @@ pub unsafe trait BlockSource: Send + 'static {
     unsafe fn free(&self, address: u64);
 
     /// Checks that another stream belongs to the capture or may join the capture. The pool calls
-    /// this method before it lets another stream use the pool's memory, because it then orders that
-    /// stream after its own stream. If the source is dry or not captured, the pool does not call
-    /// this method.
+    /// this method before it orders another stream after its own stream so that the other stream
+    /// can use the pool's memory. If the source is dry or not captured, the pool does not call this
+    /// method.
     ///
     /// # Errors
     ///
@@ -67,7 +67,8 @@ pub unsafe trait BlockSource: Send + 'static {
 
     /// Enqueues a copy of the given bytes on the pool's stream. The bytes are a shape, or the
     /// elements of a fill. Every launch of a graph that was captured from the stream repeats the
-    /// copy, so the source must keep the bytes alive. A dry source does nothing in this method.
+    /// copy, so the source must keep the bytes alive. If the source is dry, this method does
+    /// nothing.
     ///
     /// # Errors
     ///

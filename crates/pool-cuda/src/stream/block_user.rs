@@ -1,5 +1,5 @@
 //! The users of a block on streams other than the pool's. Each user stores the data that the pool
-//! needs to wait for the user later.
+//! needs in order to wait for this user later.
 
 use std::sync::Arc;
 
@@ -16,8 +16,8 @@ pub(crate) enum BlockUser {
     Stream(Arc<CudaStream>),
     /// A stream that the pool cannot keep alive.
     UnknownStream(UnknownStream),
-    /// An unknown stream of an unknown other device. To wait for this user, the host waits for all
-    /// other devices.
+    /// An unknown stream of another device that the pool does not know. To wait for an unknown
+    /// device, the host waits for all devices except the pool's own device.
     UnknownDevice,
 }
 
@@ -66,9 +66,9 @@ impl BlockUser {
         matches!((self, other), (Self::Stream(one), Self::Stream(two)) if one == two)
     }
 
-    /// Returns `true` if waiting for one user also waits for the other user. Two unknown streams of
-    /// one context may be different streams. The host waits for both streams together, but their
-    /// work is not ordered with each other.
+    /// Returns `true` if a wait for one of the two users also covers the other user. Two unknown
+    /// streams of one context may be different streams. The host waits for both streams together,
+    /// but their work is not ordered with each other.
     pub(crate) fn is_waited_for_with(&self, other: &Self) -> bool {
         match (self, other) {
             (Self::UnknownStream(one), Self::UnknownStream(two)) => {
@@ -85,13 +85,13 @@ impl BlockUser {
     /// the stream. The check is approximate.
     ///
     /// A pool assumes that a stream has ended if the pool holds the only strong reference to the
-    /// stream and no weak reference can be upgraded. This check must run *before* the pool waits
-    /// for the stream. Another thread may launch work on the stream and drop its reference at any
-    /// time. The launch and the drop can interleave in two ways with the pool's check and with the
-    /// event that the pool records on the stream:
+    /// stream and no weak reference can be upgraded. The pool must count the references *before* it
+    /// waits for the stream. Another thread may launch work on the stream and drop its reference at
+    /// any time. The launch and the drop can interleave in two ways with the pool's check and with
+    /// the event that the pool records on the stream:
     ///
     /// - *The check runs before the drop:* the pool keeps the stream, and waits for the stream
-    ///   again when the block is next used. The order of the launch and the event is irrelevant.
+    ///   again when the block is next used.
     /// - *The check runs after the drop:* the launch came before the check. The event is recorded
     ///   after the check, so the launch also came before the event.
     ///

@@ -1,7 +1,7 @@
-//! The uses of a pool's blocks on other streams, in the order in which these uses were noted. Notes
-//! are read one at a time, and each note is identified by a number. No note is borrowed while the
-//! pool processes it, because a wait calls the driver and dropping a stream runs foreign code, and
-//! both may add notes.
+//! The notes that record which other streams use the blocks of a pool, in the order in which the
+//! notes were added. Notes are read one at a time, and each note is identified by a number. No note
+//! is borrowed while the pool processes it, because a call of the driver or the destructor of a
+//! stream may run code that adds notes.
 
 use std::cell::{Cell, RefCell};
 use std::sync::Arc;
@@ -15,7 +15,7 @@ use crate::stream::announced_streams::{Withdrawal, withdraw};
 use crate::stream::block_user::BlockUser;
 use crate::stream::guard_events::Bytes;
 
-/// A note which records that a user is using a block.
+/// A note which states that another stream or device is using a block.
 #[derive(Clone, Debug)]
 pub(crate) struct BlockUse {
     pub(crate) bytes: Bytes,
@@ -72,13 +72,13 @@ impl BlockUses {
     }
 
     /// Removes a note's stream from the announced streams if the pool holds the only reference to
-    /// the stream. If this method returns `true`, no other reference can be created, and no further
-    /// work can be enqueued on the stream.
+    /// the stream. If this method returns `true`, no other reference to the stream can be created,
+    /// and no further work can be enqueued on the stream.
     ///
     /// Call this method before you copy the note, because each copy holds another reference to the
-    /// stream. The list of announced streams also holds a weak reference. Therefore the stream's
-    /// entry is unlinked before the references are counted, and is put back if the stream has other
-    /// owners.
+    /// stream. The list of announced streams holds a weak reference to each stream, so the stream's
+    /// entry is unlinked before the references are counted. If the stream has other owners, the
+    /// entry is put back.
     pub(crate) fn withdraw_if_ended(&self, number: u64) -> bool {
         let Some(stream) = self.seems_alone(number) else { return false };
         let withdrawal = withdraw(stream);

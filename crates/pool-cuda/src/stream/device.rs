@@ -27,11 +27,12 @@ struct Inner {
     context: Arc<CudaContext>,
 }
 
-/// The first stream of a context. This stream is created before any other code can access the
+/// The first stream of a context. The first stream is created before any other code can access the
 /// context, and lives as long as the context.
 ///
 /// Before cudarc creates the first stream of a context, cudarc waits for all work in the context.
-/// If a thread is capturing in the context, this wait fails and invalidates the capture.
+/// If a thread is capturing in the context, waiting for the context fails and invalidates the
+/// capture.
 #[derive(Clone)]
 struct FirstStream {
     stream: Arc<CudaStream>,
@@ -104,10 +105,9 @@ impl CudaDevice {
         Self(Arc::new(Inner { memory: None, first: None, peers: Peers::default(), context }))
     }
 
-    /// Returns the same device, but without its memory pool. Blocks are then allocated with plain
-    /// allocations instead of stream-ordered allocations, as on a device that does not support
-    /// memory pools. This is useful for comparisons, and for tools that do not support memory
-    /// pools.
+    /// Returns the same device, but without its memory pool. On the returned device, blocks are
+    /// allocated with plain allocations instead of stream-ordered allocations. A device without a
+    /// memory pool is useful for comparisons, and for tools that do not support memory pools.
     #[must_use]
     pub fn without_memory_pool(self) -> Self {
         let (first, context) = (self.0.first.clone(), Arc::clone(&self.0.context));

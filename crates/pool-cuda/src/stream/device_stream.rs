@@ -128,9 +128,9 @@ impl DeviceStream {
     ///
     /// If the source is [captured](BlockSource::is_captured), an operation fails with
     /// [`CudaError::Capturing`] if it would wait on the host, or would copy host memory that has no
-    /// owner. These operations are [`synchronize`](Self::synchronize), copies to the host, and
-    /// copies of slices from the host. They fail without calling the driver. Fills, copies on the
-    /// device, shapes and launches are allowed.
+    /// owner. The refused operations are [`synchronize`](Self::synchronize), copies to the host,
+    /// and copies of slices from the host. A refused operation does not call the driver. Fills,
+    /// copies on the device, shapes and launches are allowed.
     ///
     /// # Errors
     ///
@@ -246,7 +246,7 @@ impl DeviceStream {
 
     /// Removes and returns the stored error of a call that could not return its error, such as a
     /// free, a trim, or a request for a pointer through cudarc's traits. If several errors have
-    /// occurred since the last call of this method, it returns the first error. Later calls do not
+    /// occurred since the last call of this method, the first error is returned. Later calls do not
     /// return the same error again.
     #[must_use]
     pub fn take_unanswered(&self) -> Option<CudaError> {
@@ -267,9 +267,9 @@ impl DeviceStream {
     /// Orders the pool's stream after all current work on the other streams that use the pool's
     /// memory.
     ///
-    /// The pool does this automatically for each block that it reuses. Call this method at the end
-    /// of a capture, or at the end of a section of a capture, because all streams must have been
-    /// joined at that point.
+    /// When the pool reuses a block, it automatically waits for the other streams that use this
+    /// block. Call this method at the end of a capture, or at the end of a section of a capture,
+    /// because a capture can end only after all its streams have been joined.
     ///
     /// # Errors
     ///
@@ -375,9 +375,9 @@ impl DeviceStream {
 /// Frees the pool's remaining blocks, and the blocks that contain the pool's shapes. If the stream
 /// is captured or the driver refuses a free, the blocks are freed later.
 ///
-/// Blocks of a [source](BlockSource) are not returned to the driver. These blocks are part of the
-/// source's memory, such as a graph's arena, which may still be in use after the pool has been
-/// dropped. The memory is freed with the source.
+/// Blocks of a [source](BlockSource) are not returned to the driver, because they are part of the
+/// source's memory, such as a graph's arena. The source's memory may still be in use after the pool
+/// has been dropped, and is freed together with the source.
 impl Drop for DeviceStream {
     fn drop(&mut self) {
         give_back_leftovers();

@@ -17,8 +17,8 @@ use pool_driver::chain::Chain;
 use pool_driver::error::CudaError;
 use pool_driver::guard_event::{GuardEvent, UseEnd};
 
-/// The maximum number of events for one block. Further uses have no event, and the pool waits for
-/// these uses in the same way as for uses whose guard was forgotten.
+/// The maximum number of events for one block. If a block has more uses, the additional uses have
+/// no event, and the pool waits for them as if their guards had been forgotten.
 const MOST: usize = 32;
 
 /// The range of bytes for which a view returned a pointer.

@@ -1,7 +1,6 @@
 //! The pools of this process that hold device memory. Before an allocation fails, a pool releases
-//! the memory of other pools that can be released without their owners. This memory consists of
-//! blocks whose frees are pending, and of the blocks of the thread's idle pools. The error of a
-//! failed allocation lists the memory that the pools hold.
+//! blocks of other pools if their frees are pending, or if they belong to the thread's idle pools.
+//! The error of a failed allocation lists the memory that the pools hold.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
@@ -86,9 +85,9 @@ fn registered() -> Vec<Arc<Holder>> {
     all
 }
 
-/// Releases memory on a context's device that does not belong to the pool with the stream `own`.
-/// This function trims the idle pools of this thread, and blocks until the pending frees on other
-/// streams have been performed. Driver errors are ignored.
+/// Releases memory of a context's device that belongs to pools other than the pool with the stream
+/// `own`. This function trims the idle pools of the calling thread, and blocks the host until the
+/// pending frees on other streams have been performed. Driver errors are ignored.
 pub(crate) fn reclaim(context: &CudaContext, own: &CudaStream) -> Reclaim {
     let trimmed = TRIM_IDLE_POOLS.get().map_or(0, |trim| trim());
     let streams = announced_streams();

@@ -49,7 +49,7 @@ pub(crate) struct OtherStreams {
     event: OnceCell<Event>,
     /// `true` if the pool orders the other streams that use its memory.
     on: Cell<bool>,
-    /// The queries of cudarc that come before it requests a pointer.
+    /// The queries that cudarc makes before it requests a pointer.
     questions: StreamQuestions,
 }
 
@@ -80,8 +80,8 @@ impl OtherStreams {
         self.on.set(on);
     }
 
-    /// Returns `true` if no other stream uses any block. In this usual case, the pool does nothing
-    /// else to order streams.
+    /// Returns `true` if no other stream uses any block. In most pools, no other stream uses any
+    /// block, and ordering the streams costs only this check.
     #[inline]
     pub(crate) fn is_empty(&self) -> bool {
         self.uses.is_empty()
@@ -106,7 +106,7 @@ impl OtherStreams {
 
     /// Orders the borrower's stream after all work on the pool's stream `own`, and after all other
     /// streams that use the block. Notes the borrower as a user of the block. The borrower's stream
-    /// must not be `own`.
+    /// must not be the pool's own stream.
     pub(crate) fn lend(
         &self,
         bytes: Bytes,
@@ -159,7 +159,7 @@ impl OtherStreams {
     /// # Errors
     ///
     /// Returns [`CudaError::Capturing`] if one of the streams is captured, because a wait would
-    /// invalidate the capture. Also returns the error of a failed wait.
+    /// invalidate the capture. If waiting for a stream fails, returns the error of the wait.
     pub(crate) fn lend_by_waiting(
         &self,
         bytes: Bytes,
@@ -306,8 +306,8 @@ impl OtherStreams {
             }
             from = number + 1;
         }
-        // The loop may have waited for a stream of another context, or may have dropped such a
-        // stream. Therefore the context of the pool's stream is made current again.
+        // The context of the pool's stream is made current again, because the loop may have waited
+        // for a stream of another context, or may have dropped such a stream.
         bind(own.context())
     }
 
@@ -373,7 +373,7 @@ impl OtherStreams {
 enum Joined {
     /// All work that was enqueued before the wait.
     UntilNow,
-    /// All work of the use, which has ended.
+    /// All work of the use, because the use has ended.
     End,
 }
 
@@ -404,17 +404,18 @@ fn wait_outside_capture(stream: &CudaStream) -> Result<(), CudaError> {
     }
 }
 
-/// Makes the context of a stream current again after the stream has been ordered. This is necessary
-/// because cudarc made the context current before it requested the pointer, and will continue with
-/// the stream's raw handle.
+/// Makes the context of a stream current again after the stream has been ordered. When cudarc has
+/// received a pointer, it continues with the stream's raw handle, and relies on the stream's
+/// context being current.
 fn keep_current(stream: &CudaStream) -> Result<(), CudaError> {
     bind(stream.context())
 }
 
 /// Blocks the host until all work on a pool's stream has completed. The pool calls this function
 /// before its memory is used on the per-thread default stream, because the pointer may be moved to
-/// another thread, which has a different default stream. After this wait, work on the default
-/// stream of every thread runs after the work on the pool's stream.
+/// another thread, which has a different default stream. After the pool's stream has been
+/// synchronized, work on the default stream of every thread runs after the work on the pool's
+/// stream.
 fn wait_for_every_thread(own: &CudaStream, capture: Capture) -> Result<Capture, CudaError> {
     if capture.is_some() {
         return Err(CudaError::Capturing { operation: "wait for its stream" });
@@ -422,9 +423,9 @@ fn wait_for_every_thread(own: &CudaStream, capture: Capture) -> Result<Capture, 
     calls::synchronize(own).map(|()| capture)
 }
 
-/// Orders the stream `own` after a stream of another context. The event is created in the other
-/// context, because an event can be recorded only on streams of its own context, whereas any stream
-/// can wait for the event.
+/// Orders the stream `own` after a stream of another context. The event is created in the context
+/// of `stream`, because an event can be recorded only on streams of its own context. Streams of any
+/// context can wait for the event.
 fn wait_across_contexts(stream: &CudaStream, own: &CudaStream) -> Result<(), CudaError> {
     let event = Event::new(stream.context())?;
     event.record(stream)?;

@@ -26,9 +26,9 @@ impl CudaDevice {
     ///
     /// If the device has [no memory pool](Self::without_memory_pool), this call enables access to
     /// all ordinary memory of the device's context, including memory that other code has allocated.
-    /// The access then stays enabled for as long as both contexts exist, and this `CudaDevice`
-    /// keeps the other context alive. Blocks of `MemoryInfo` in `pool-graph` are ordinary memory.
-    /// To enable access to these blocks, call this method on
+    /// Without a memory pool, the access stays enabled for as long as both contexts exist, and this
+    /// `CudaDevice` keeps the other context alive. Blocks of `MemoryInfo` in `pool-graph` are
+    /// ordinary memory. To enable access to these blocks, call this method on
     /// `device.clone().without_memory_pool()`.
     ///
     /// ```no_run

@@ -18,8 +18,8 @@ use pool_driver::versioned::open_memory_pool;
 pub(crate) struct Peers {
     /// One bit for each ordinal. No machine has more devices than there are bits.
     let_in: [AtomicU64; 4],
-    /// The contexts that can access ordinary memory of the device. These contexts are kept alive,
-    /// because a context that was destroyed and created again would not have the access.
+    /// The contexts that can access ordinary memory of the device. The contexts are kept alive,
+    /// because a context that was destroyed and created again would no longer have access.
     kept: Mutex<Chain<Arc<CudaContext>>>,
 }
 

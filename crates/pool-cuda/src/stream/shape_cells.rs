@@ -18,7 +18,7 @@ pub(crate) const NUMBERS: usize = 2 + 2 * MOST_AXES;
 /// The size of one shape in bytes.
 const CELL_BYTES: usize = NUMBERS * 8;
 
-/// The number of cells in a slab. The number is limited by the bits of the slab's mask.
+/// The number of cells in a slab. A slab cannot have more cells than its mask has bits.
 const CELLS: usize = u64::BITS as usize;
 
 /// The slabs of one pool. The lock is never held during a driver call, but only while cells are

@@ -6,11 +6,12 @@
 //!
 //! Each buffer is a [`PageLocked`], which also tracks whether copies that use the buffer are still
 //! pending. The `StagingPool` of `pool-graph` uses the same type. This module only selects a buffer
-//! for each copy. A small number of buffers is created on demand; if all buffers are busy, a copy
+//! for each copy. A small number of buffers is created on demand. If all buffers are busy, a copy
 //! waits for one of them.
 //!
 //! A copy moves its buffer out of the array while it uses the buffer. If foreign code, such as a
-//! hook of the allocator, starts another copy during this time, that copy uses another buffer.
+//! hook of the allocator, starts another copy while a buffer is in use, the other copy uses a
+//! different buffer.
 
 use std::cell::Cell;
 use std::fmt;
@@ -89,7 +90,7 @@ impl Staging {
     ) -> Result<usize, CudaError> {
         let count = (BUFFER_BYTES / element.len()).min(length);
         if count == 0 {
-            // The element is longer than a buffer, so it is copied only once. SAFETY: the caller
+            // An element that is longer than a buffer is copied only once. SAFETY: the caller
             // upholds the safety contract for the whole range, which includes the first element.
             return unsafe { self.upload(to, element, stream) }.map(|()| 1);
         }
@@ -136,8 +137,8 @@ impl Staging {
     }
 
     /// Returns a free buffer. If no existing buffer is free, this method creates a buffer. If the
-    /// maximum number of buffers exists, it waits for the copies that use the next buffer in the
-    /// rotation.
+    /// maximum number of buffers exists, this method waits for the copies that use the next buffer
+    /// in the rotation.
     fn turn(&self, context: &Arc<CudaContext>) -> Result<BufferLease<'_>, CudaError> {
         let taken = self.choose(context)?;
         self.next.set((taken.index + 1) % BUFFERS);
@@ -209,7 +210,7 @@ impl Staging {
     }
 
     /// Stores a buffer in the cell at its index, or in another empty cell. If foreign code has
-    /// filled all cells with other buffers, this buffer is freed.
+    /// filled all cells, the buffer is freed.
     fn put(&self, index: usize, buffer: PageLocked) {
         let Some(empty) = (index..BUFFERS).chain(0..index).find(|index| self.is_empty(*index))
         else {

@@ -3,10 +3,10 @@
 //!
 //! For every copy, `memcpy_dtod` queries the source's stream. If the target is in another context,
 //! `memcpy_dtod` queries the source's stream a second time, requests the pointer for the source's
-//! stream, and makes the target's stream wait for it. The target's stream also uses the memory, but
-//! is never passed to the pool. Therefore, if a pointer is requested after two consecutive queries,
-//! another device may use the pointer. If the pointer is actually used on the pool's own device,
-//! the pool waits once without need.
+//! stream, and makes the target's stream wait for the source's stream. The target's stream also
+//! uses the memory, but is never passed to the pool. If a pointer is requested after two
+//! consecutive queries, another device may therefore use the pointer. If the pointer is in fact
+//! used on the pool's own device, the pool performs one unnecessary wait.
 
 use std::cell::Cell;
 

@@ -39,8 +39,9 @@ fn find(streams: &Chain<ThreadStream>, ordinal: u32) -> Option<ThreadStream> {
     streams.iter().find(|(device, _)| device.ordinal() == ordinal).cloned()
 }
 
-/// Returns the selected device, and the thread's stream on this device. The first call creates
-/// both. If the thread is ending, each call creates both for its caller.
+/// Returns the selected device, and the thread's stream on this device. The first call opens the
+/// device and creates the stream. If the thread is ending, each call opens the device and creates a
+/// stream only for its caller.
 pub(crate) fn device_and_stream() -> Result<ThreadStream, CudaError> {
     let ordinal = ordinal();
     let known = STREAMS.try_with(|streams| find(&streams.borrow(), ordinal));

@@ -1,6 +1,6 @@
 //! The operations that read and write the contents of views: copies to and from the host, copies
 //! between views on any devices, and fills. All operations are enqueued on the pool's stream. Only
-//! reads by the host block until the device has finished.
+//! copies to the host block until the device has finished.
 
 use pool_core::{Element, PodElement, PoolView, PoolViewMut, ShapeError};
 use pool_driver::calls;
@@ -65,13 +65,13 @@ impl<T> PoolViewMut for DeviceViewMut<'_, T> {
         let (to, from) = (self.address(), source.address());
         if own.cu_ctx() == other.cu_ctx() {
             // SAFETY: both ranges belong to views, and the target view is exclusive, so the ranges
-            // are disjoint. This stream comes after all earlier uses of both ranges, and later uses
-            // of both ranges come after this stream.
+            // are disjoint. The copy is ordered after all earlier uses of both ranges, and before
+            // all later uses of both ranges.
             return unsafe { transfer::copy(stream, to, from, bytes) };
         }
         // SAFETY: both ranges belong to views, and the target view is exclusive, so the ranges are
-        // disjoint. This stream comes after all earlier uses of both ranges, and later uses of both
-        // ranges come after this stream.
+        // disjoint. The copy is ordered after all earlier uses of both ranges, and before all later
+        // uses of both ranges.
         unsafe { calls::copy_between_devices((to, own), (from, other), bytes, stream.stream()) }
     }
 
@@ -80,8 +80,9 @@ impl<T> PoolViewMut for DeviceViewMut<'_, T> {
     /// During a capture, a fill adds nodes to the graph. The number and kind of these nodes depend
     /// on the element type and the length, but never on the value, so an update of the graph can
     /// use a different value. If elements are 1, 2 or 4 bytes in size, a fill consists of one
-    /// memset node. For any other size, the fill writes the first element and then copies the
-    /// written elements, which doubles their number with each copy.
+    /// memset node. For elements of any other size, the fill writes the first element and then
+    /// copies the elements that have been written. Each copy doubles the number of written
+    /// elements.
     ///
     /// If the graph is captured without a session, the first element is written with one memset for
     /// every 4 bytes. If the element size is not divisible by 4, the fill uses one memset for every

@@ -1,5 +1,5 @@
-//! Implementations of cudarc's memory traits for views. Because of these traits, cudarc's functions
-//! accept views on any stream of the device.
+//! Implementations of cudarc's memory traits for views, so that cudarc's functions accept views on
+//! any stream of the device.
 
 use std::sync::Arc;
 
@@ -16,8 +16,8 @@ use crate::view::region::ViewAccess;
 /// the pool. The pool recognises such a copy by the order in which cudarc queries the stream and
 /// requests a pointer. If a copy to another device may be pending, the host waits for the primary
 /// contexts of all other devices before the memory is used again. While a `pool-graph` session is
-/// capturing, this use of the memory fails with
-/// [`CudaError::UnknownUse`](crate::CudaError::UnknownUse) because a wait is not possible. Prefer
+/// capturing, the host cannot wait, and the next use of the memory fails with
+/// [`CudaError::UnknownUse`](crate::CudaError::UnknownUse). Prefer
 /// [`copy_from`](pool_core::PoolViewMut::copy_from), which orders copies between devices without
 /// blocking the host.
 impl<T> DeviceSlice<T> for DeviceView<'_, T> {
@@ -43,23 +43,23 @@ impl<T> DeviceSlice<T> for DeviceViewMut<'_, T> {
     }
 }
 
-/// Returns an address that work on `stream` may use. This work runs after all earlier work on the
-/// pool's stream. Before the memory is used again, the pool's stream waits for `stream`. If
-/// `stream` is the pool's own stream, the pool makes no driver call.
+/// Returns an address that work on `stream` may use. Work that uses the address runs after all
+/// earlier work on the pool's stream. Before the memory is used again, the pool's stream waits for
+/// `stream`. If `stream` is the pool's own stream, the pool makes no driver call.
 ///
 /// Drop the returned guard after the work has been enqueued, as cudarc's own functions do. If the
 /// stream is [announced](crate::announce), the guard does nothing. If the stream is not announced,
-/// dropping the guard records an event, and the pool's stream waits for this event. If such a guard
-/// is forgotten, or if cudarc's event tracking is disabled, the host waits for all work in the
+/// dropping the guard records an event, and the pool's stream waits for this event. If the guard is
+/// forgotten, or if cudarc's event tracking is disabled, the host waits for all work in the
 /// stream's context. While a `pool-graph` session is capturing, the pool cannot wait, and the next
 /// use of the memory fails with [`CudaError::UnknownUse`](crate::CudaError::UnknownUse).
 ///
 /// If the streams cannot be ordered, the returned address is 0, and
 /// [`DeviceStream::take_unanswered`](crate::DeviceStream::take_unanswered) returns the reason. The
 /// driver refuses copies and fills at address 0, so cudarc's methods return an error. Libraries
-/// that launch kernels with the address, such as cuBLAS, do not receive an error. Their kernels
-/// fault when they access the memory, and the CUDA context becomes unusable. For such libraries,
-/// use [`on`](DeviceView::on) or [`record_use`](crate::record_use), which return the error
+/// that launch kernels with the address, such as cuBLAS, do not receive an error. A kernel that
+/// accesses address 0 faults, and the CUDA context becomes unusable. With libraries that launch
+/// kernels, use [`on`](DeviceView::on) or [`record_use`](crate::record_use), which return the error
 /// directly.
 ///
 /// The elements must implement [`PodElement`], as for

@@ -1,5 +1,4 @@
-//! The trait of the backends whose pools return device views, which are [`Cuda`] and its stacked
-//! layout.
+//! The trait of the backends whose pools return device views.
 
 use pool_core::{PoolBackend, SlotRef, Stacked};
 use pool_driver::error::CudaError;

@@ -19,9 +19,9 @@ use crate::view::region::Region;
 /// device. A view can be passed directly to a kernel on the pool's stream
 /// ([`Launch`](crate::Launch)), and with [`on`](Self::on) to a kernel on another stream. A graph
 /// that cudarc captures does not keep the memory of its nodes alive, and cudarc's `launch` does not
-/// check whether that memory still exists. This applies to views and to cudarc's own slices. Launch
-/// such a graph only while its views are alive, or capture with `pool-graph`, whose graphs own
-/// their memory. To pass a view to a type of another crate, use the raw address:
+/// check whether that memory still exists. The same is true for the memory of cudarc's own slices.
+/// Launch a graph that uses views only while the views are alive, or capture with `pool-graph`,
+/// whose graphs own their memory. To pass a view to a type of another crate, use the raw address:
 ///
 /// ```no_run
 /// use pool_core::Pool;
@@ -250,10 +250,11 @@ mod sealed {
 ///
 /// This function orders the stream after all earlier work on the pool's stream. Before the memory
 /// is used on the pool's stream, reused or freed, the pool's stream waits for all work that has
-/// been enqueued on `stream` by that time. This order does not depend on a destructor.
+/// been enqueued on `stream` by that time. The order of the streams does not depend on a
+/// destructor.
 ///
-/// As for [`DeviceView::on`], a stream that was created by another library must always be used
-/// through this `Arc`. If the stream is the per-thread default stream, this function blocks the
+/// A stream that was created by another library must always be used through this `Arc`; see
+/// [`DeviceView::on`]. If the stream is the per-thread default stream, this function blocks the
 /// host.
 ///
 /// # Errors
@@ -261,9 +262,9 @@ mod sealed {
 /// Returns [`CudaError::WrongDevice`] or [`CudaError::WrongContext`] if the stream belongs to
 /// another device or context, unless that device has been granted
 /// [access](crate::CudaDevice::let_peer). Returns [`CudaError::Capturing`] if exactly one of the
-/// two streams is being captured. Also returns [`CudaError::Capturing`] if both streams are being
-/// captured and another stream used the memory before the capture began. Returns
-/// [`CudaError::Call`] if the driver fails to order the streams.
+/// two streams is being captured, or if both streams are being captured and another stream used the
+/// memory before the capture began. Returns [`CudaError::Call`] if the driver fails to order the
+/// streams.
 pub fn record_use(view: &impl OnDevice, stream: &Arc<CudaStream>) -> Result<(), CudaError> {
     view.lend(stream)
 }

@@ -13,9 +13,9 @@
 //!
 //! Each copy on the device doubles the number of elements that have been written. A unit is 4, 2 or
 //! 1 bytes wide, whichever is the largest width that divides the element size. If a graph is
-//! captured without a session, the fill uses one memset per unit, for two reasons: such a graph
-//! cannot keep host memory alive, and two-dimensional memsets cannot be updated ("for 2d memsets,
-//! all dimension changes are rejected").
+//! captured without a session, the fill uses one memset per unit, because such a graph cannot keep
+//! host memory alive. A fill never uses two-dimensional memsets, because they cannot be updated
+//! ("for 2d memsets, all dimension changes are rejected").
 
 use cudarc::driver::CudaStream;
 use pool_driver::calls::{self, Address};
@@ -93,8 +93,7 @@ impl Repetition<'_> {
         (first.bytes() == self.element.len()).then_some(first)
     }
 
-    /// Returns the unit that fills the element when it is repeated, or `None` if the element's
-    /// units differ.
+    /// Returns the first unit if all units of the element are equal, or `None` if the units differ.
     fn equal_unit(&self) -> Option<Unit> {
         let first = self.units().next()?;
         self.units().all(|unit| unit == first).then_some(first)
@@ -139,8 +138,8 @@ impl Repetition<'_> {
     ///
     /// # Safety
     ///
-    /// The safety contract is the same as for [`fill`]. In addition, `elements` must be at least 1,
-    /// and this number of elements must have been written earlier in the stream.
+    /// The safety contract is the same as for [`fill`]. The first `elements` elements must have
+    /// been written earlier in the stream, and `elements` must be at least 1.
     unsafe fn double(&self, elements: usize) -> Result<(), CudaError> {
         let bytes = self.element.len() * self.length;
         let mut done = elements * self.element.len();

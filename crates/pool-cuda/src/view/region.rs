@@ -24,8 +24,8 @@ const NOTHING_TO_DO: SyncOnDrop<'static> = SyncOnDrop::Sync(None);
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum ViewAccess {
     Shared,
-    /// Access through a view that is the only view of its bytes. No guard of another view of these
-    /// bytes is in use.
+    /// Access through a view while no other view of the same bytes, and no guard of another view of
+    /// these bytes, is in use.
     Exclusive,
 }
 
@@ -70,8 +70,8 @@ impl Region {
         unsafe { self.slot.pool_context() }
     }
 
-    /// Returns the bytes that are ordered together with the region. In a slot, these are the bytes
-    /// of the whole block; in a stack, they are only the region's own bytes.
+    /// Returns the bytes that are ordered together with the region. In a slot, the whole block is
+    /// ordered together. In a stack, only the region's own bytes are ordered together.
     fn ordered(&self) -> Bytes {
         if self.bytes == 0 {
             return self.bytes_of(0);
@@ -125,8 +125,8 @@ impl Region {
         self.lend_to(stream, BlockUser::of_shared(stream))
     }
 
-    /// Does the same as [`lend`](Self::lend), but also accepts streams of other devices. Copies
-    /// between devices use this method.
+    /// Does the same as [`lend`](Self::lend), but also accepts streams of other devices, which
+    /// copies between devices require.
     pub(crate) fn lend_anywhere(&self, stream: &Arc<CudaStream>) -> Result<(), CudaError> {
         if self.is_own(stream) {
             self.join()

@@ -1,6 +1,6 @@
-//! A batch, which consists of the commands that have been recorded but not submitted. A batch
-//! contains the commands, their parameters, the bytes to upload, and the threads that recorded the
-//! commands. A batch is submitted or dropped as a whole.
+//! The batch of commands that have been recorded but not submitted. A batch contains the commands,
+//! their parameters, the bytes to upload, and the threads that recorded the commands. A batch is
+//! submitted or dropped as a whole.
 
 use crate::calls::Calls;
 use crate::error::WgpuError;
@@ -32,9 +32,10 @@ pub(super) struct Batch {
 /// such closures.
 ///
 /// Each part is submitted separately, which takes 12 to 14 µs on lavapipe. If all parts were
-/// submitted in a single list, each part would take only 1 µs. However, if wgpu 30 rejects one part
-/// of a list, it rejects the whole list after it has recorded the earlier parts as executed. Later
-/// commands would then lack barriers, and memory with old contents would count as cleared.
+/// submitted in a single list, each part would take only 1 µs. If wgpu 30 rejects one part of a
+/// list, however, it rejects the whole list after it has recorded the earlier parts as executed.
+/// After such a rejection, later commands would lack barriers, and memory with old contents would
+/// count as cleared.
 #[derive(Debug)]
 pub(super) struct Part {
     pub(super) commands: wgpu::CommandBuffer,
@@ -54,7 +55,7 @@ pub(super) struct OpenPass {
     pub(super) parameters: u32,
 }
 
-/// Errors of batches that are stored for threads which recorded commands in a batch that another
+/// Errors of batches, which are stored for threads that recorded commands in a batch that another
 /// thread submitted.
 #[derive(Debug, Default)]
 pub(super) struct Owed(Vec<(u64, WgpuError)>);

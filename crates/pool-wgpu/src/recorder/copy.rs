@@ -87,8 +87,8 @@ impl Recorder<'_> {
         self.dispatch(&kernel, &[binding], &words([from, to, bytes, 0]), groups)
     }
 
-    /// Copies bytes within a buffer through a scratch buffer. This method is used if one binding
-    /// cannot cover both ranges.
+    /// Copies bytes within a buffer through a scratch buffer, because one binding cannot cover both
+    /// ranges.
     fn copy_through_scratch(
         &mut self,
         allocation: &Allocation,

@@ -82,8 +82,8 @@ impl Recorder<'_> {
 }
 
 /// Lets wgpu validate a kernel and a bind group in a separate encoder when the two are first used
-/// together. If they were validated in the batch's encoder, wgpu would report a mistake only when
-/// the batch is submitted, and would reject the whole batch.
+/// together. If the kernel and the bind group were validated in the batch's encoder, wgpu would
+/// report a mistake only when the batch is submitted, and would reject the whole batch.
 #[inline]
 fn try_together(
     setup: &Setup,

@@ -72,8 +72,8 @@ impl Recorder<'_> {
         Ok(())
     }
 
-    /// Writes a small number of bytes. The bytes, together with the bytes before them in their
-    /// first word, must not be longer than [`PATTERN_BYTES`].
+    /// Writes a small number of bytes. The number of bytes, plus the offset of the first byte
+    /// within its word, must not exceed [`PATTERN_BYTES`].
     pub(super) fn write_few(
         &mut self,
         allocation: &Allocation,

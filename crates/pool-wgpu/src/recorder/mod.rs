@@ -111,8 +111,8 @@ impl<'a> Recorder<'a> {
     }
 
     /// Checks that the user has not destroyed a block's buffer. A destroyed buffer makes wgpu
-    /// reject a whole batch, without naming the buffer. Therefore, after a batch has been rejected,
-    /// each block is checked when it is next used.
+    /// reject a whole batch, without naming the buffer. After a batch has been rejected, each block
+    /// is therefore checked when it is next used.
     ///
     /// # Errors
     ///

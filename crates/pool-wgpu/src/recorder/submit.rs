@@ -14,7 +14,7 @@ impl Recorder<'_> {
     ///
     /// # Errors
     ///
-    /// Returns [`WgpuError::SubmissionRefused`] if wgpu rejected these commands.
+    /// Returns [`WgpuError::SubmissionRefused`] if wgpu rejected the commands of this thread.
     #[inline]
     pub(crate) fn pay(&mut self) -> Result<(), WgpuError> {
         self.recording.owed.take()
@@ -55,8 +55,8 @@ impl Recorder<'_> {
     /// # Errors
     ///
     /// - Returns [`WgpuError::SubmissionRefused`] if wgpu rejects a part in which this thread has
-    ///   recorded commands. The other threads that recorded commands in this part receive the error
-    ///   from their next call. All other parts are executed.
+    ///   recorded commands. Other threads that recorded commands in the rejected part receive the
+    ///   error from their next call. Parts that are not rejected are executed.
     /// - Returns [`WgpuError::Refused`] if wgpu rejects a command buffer of the user. The rejected
     ///   buffer and all later buffers are not submitted.
     /// - Returns [`WgpuError::DeviceLost`] if the device is lost.
@@ -152,8 +152,8 @@ impl Recorder<'_> {
     }
 
     /// Reports that wgpu rejected a part. If the calling thread recorded commands in the part, this
-    /// method returns the error. All other threads that did so receive the error from their next
-    /// call.
+    /// method returns the error. All other threads that recorded commands in the part receive the
+    /// error from their next call.
     fn refuse(&mut self, threads: &[u64], message: String) -> Result<(), WgpuError> {
         self.setup.calls.find_loss()?;
         self.recording.refusals += 1;
