@@ -65,9 +65,9 @@ where
 
 /// A foreign tensor in the memory of a CUDA device, which cudarc accepts as a slice.
 ///
-/// The elements are ready on one stream, which is the tensor's stream. If the tensor is used on
-/// another stream, the use is ordered after the tensor's stream, and the host waits until the use
-/// has ended. When the tensor is dropped, the host waits for the tensor's stream, and the memory
+/// The elements are ready on one stream, which is the tensor's stream. If work on another stream
+/// uses the tensor, this work is ordered after the tensor's stream, and the host waits for the work
+/// to complete. When the tensor is dropped, the host waits for the tensor's stream, and the memory
 /// returns to the producer. If waiting for the tensor's stream fails, the memory is leaked.
 pub struct DeviceTensor<T> {
     address: u64,
@@ -214,14 +214,15 @@ impl<T> DeviceSlice<T> for DeviceTensorMut<'_, T> {
     }
 }
 
-/// Returns an address for reading, in the same way as for [`DeviceTensor`].
+/// Returns an address for reading, with the same guarantees as for [`DeviceTensor`].
 impl<T: PodElement> DevicePtr<T> for DeviceTensorMut<'_, T> {
     fn device_ptr<'a>(&'a self, stream: &'a CudaStream) -> (CUdeviceptr, SyncOnDrop<'a>) {
         self.0.pointer_for(stream)
     }
 }
 
-/// Returns an address for writing, in the same way as [`DevicePtr`] returns one for reading.
+/// Returns an address for writing, with the same guarantees as the address that [`DevicePtr`]
+/// returns.
 impl<T: PodElement> DevicePtrMut<T> for DeviceTensorMut<'_, T> {
     fn device_ptr_mut<'a>(&'a mut self, stream: &'a CudaStream) -> (CUdeviceptr, SyncOnDrop<'a>) {
         self.0.pointer_for(stream)

@@ -3,9 +3,11 @@
 //!
 //! # Invariants
 //!
-//! 1. A tensor's context is its array, so the array's memory is alive until the deleter has run.
-//! 2. The array is `Send`, so the deleter may run on any thread. Dropping an array does not unwind.
-//! 3. If a tensor is not read-only, it is the only owner of its array.
+//! - Invariant 1: a tensor's context is its array, so the array's memory is alive until the deleter
+//!   has run.
+//! - Invariant 2: the array is `Send`, so the deleter may run on any thread. Dropping an array does
+//!   not unwind.
+//! - Invariant 3: if a tensor is not read-only, it is the only owner of its array.
 
 use std::ffi::c_void;
 use std::ptr;

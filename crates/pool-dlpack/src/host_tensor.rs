@@ -2,9 +2,9 @@
 //!
 //! # Invariants
 //!
-//! 1. `start` is the address of `length` elements of `T`. The address is aligned for `T`, and the
-//!    elements can be read until `owner` is dropped.
-//! 2. `owner` is dropped together with the tensor, after all uses of the tensor.
+//! - Invariant 1: `start` is the address of `length` elements of `T`. The address is aligned for
+//!   `T`, and the elements can be read until `owner` is dropped.
+//! - Invariant 2: `owner` is dropped together with the tensor, after all uses of the tensor.
 
 use std::fmt;
 use std::ops::Deref;

@@ -13,7 +13,7 @@ pub(crate) struct CheckedLayout {
     pub(crate) elements: usize,
     /// The address of the memory, or null if there are no elements.
     pub(crate) data: *mut u8,
-    /// The offset of the first element from `data`, in bytes.
+    /// The distance from `data` to the first element, in bytes.
     pub(crate) byte_offset: usize,
 }
 

@@ -1,11 +1,11 @@
-//! Coordinates the captures of this process's sessions with waits for a whole context, because such
-//! a wait would invalidate a capture.
+//! Coordinates the captures of this process's sessions with waits for a whole context, because
+//! waiting for a context would invalidate a capture in this context.
 //!
 //! In every capture mode, `cuCtxSynchronize` fails while any stream of the context is being
 //! captured, and invalidates the capture. A pool therefore waits for a context only while no
-//! session is capturing. If a session begins a capture during such a wait, the session blocks until
-//! the wait has ended. This module does not know of captures without a session, because the driver
-//! can report the capture status only for one stream at a time.
+//! session is capturing. If a session begins a capture while a pool is waiting for a context, the
+//! session blocks until the wait has ended. This module does not know of captures without a
+//! session, because the driver can report the capture status only for one stream at a time.
 
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 

@@ -1,4 +1,4 @@
-//! Contexts of devices and streams, and the current context of the calling thread.
+//! Functions that check contexts, or make a context current on the calling thread.
 //!
 //! The handle of a default stream refers to a different stream in each context, and some driver
 //! calls use the current context. Therefore each function makes its context current immediately

@@ -25,7 +25,7 @@ pub(crate) struct CopyCompletion {
     /// this copy.
     unmarked_on: Option<Arc<CudaStream>>,
     /// `true` if a copy has become a node of a graph, because other code was capturing the stream.
-    /// The time at which such a copy runs is unknown.
+    /// The time at which a captured copy runs is unknown.
     is_lost: bool,
 }
 
@@ -41,7 +41,7 @@ impl CopyCompletion {
         self.is_pending
     }
 
-    /// Returns `true` if a capture may contain one of the copies. The time at which such a copy
+    /// Returns `true` if a capture may contain one of the copies. The time at which a captured copy
     /// runs is unknown.
     pub(crate) fn is_lost(&self) -> bool {
         self.is_lost

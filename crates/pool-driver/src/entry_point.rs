@@ -17,7 +17,7 @@ use crate::answer::answer;
 use crate::error::CudaError;
 use crate::library;
 
-/// A driver function with the signature that it has had since a given version. The function is
+/// A driver function whose signature has not changed since a given version of CUDA. The function is
 /// looked up when it is first called.
 pub(crate) struct EntryPoint<F> {
     name: &'static CStr,

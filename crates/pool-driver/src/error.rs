@@ -213,7 +213,7 @@ impl CudaError {
     }
 }
 
-/// Prints the use that the pool cannot wait for, and the wait that would be necessary.
+/// Prints how the memory was used, and which wait would be necessary.
 struct UnknownUse(Option<u64>);
 
 impl fmt::Display for UnknownUse {
@@ -230,7 +230,7 @@ impl fmt::Display for UnknownUse {
     }
 }
 
-/// Returns advice about a use of the pool's memory on an unknown stream.
+/// Returns advice for memory that was used on an unknown stream.
 fn advice(stream: Option<u64>) -> &'static str {
     match stream {
         Some(_) => {

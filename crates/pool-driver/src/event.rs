@@ -1,6 +1,6 @@
 //! The events of this crate, which replace cudarc's events. A call on an event of cudarc may return
 //! an error that an earlier, unrelated call left in the context. A call on an [`Event`] never
-//! returns such an error.
+//! returns the error of an earlier call.
 
 use std::fmt;
 use std::sync::Arc;

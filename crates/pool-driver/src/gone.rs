@@ -1,11 +1,12 @@
-//! Detects contexts that are gone, which means that they have been destroyed or lost. Only errors
-//! of calls on such contexts are ignored.
+//! Detects contexts that are gone, which means that they have been destroyed or lost. Errors are
+//! ignored only for calls on contexts that are gone.
 //!
 //! Pools and graphs are correct because streams are ordered. One rule therefore applies to every
 //! call that records an event, waits for an event, waits on the host, queries the capture of a
-//! stream, or retains a context. If such a call fails, the use of memory that needs the call fails
-//! with the same error, regardless of the code. A driver may return any code once, for reasons of
-//! its own, while the work is still running, so no code alone justifies ignoring an error.
+//! stream, or retains a context. If a call that orders work fails, the operation that needs the
+//! call fails with the same error, regardless of the code. A driver may return any code once, for
+//! reasons of its own, while the work is still running, so no code alone justifies ignoring an
+//! error.
 //!
 //! If the context of a resource is gone, a failure to free the resource is ignored, because there
 //! is nothing left to free. If a context is gone, a failure to wait for the context is also

@@ -1,7 +1,8 @@
-//! The event that marks the end of a use of a pool's memory on a stream that the pool does not
-//! know. When the guard of the use is dropped, cudarc's `SyncOnDrop` records this event.
+//! An event that is recorded after work on a stream that the pool does not know, so that the pool's
+//! stream can wait for this work. When a guard of cudarc (`SyncOnDrop`) is dropped, it records this
+//! event.
 //!
-//! Each use has a new event that has not been recorded before. The event therefore shows later
+//! Each guard has a new event that has never been recorded before. The event therefore shows later
 //! whether the guard was dropped, because the event of a forgotten guard is never recorded.
 
 use std::fmt;

@@ -14,7 +14,7 @@ use crate::leftovers::{LeftoverKind, Resource};
 ///
 /// # Safety
 ///
-/// It must be sound to call the driver's functions for such a handle from any thread.
+/// It must be sound to call the driver's functions for handles of this kind from any thread.
 pub unsafe trait HandleKind: 'static {
     /// The driver's type of the handle.
     type Handle: Copy + fmt::Debug;

@@ -52,7 +52,7 @@ pub struct ResourceOwner<T: Resource> {
 
 /// An entry that is reserved in the queue for a resource that does not exist yet.
 ///
-/// The link is stored in a boxed array of length 1, because such an array can be created from a
+/// The link is stored in a boxed array of length 1, because a boxed array can be created from a
 /// `Vec`. Unlike `Box::new`, a `Vec` can request memory without aborting the process if the host is
 /// out of memory.
 pub struct Place<T>(Box<[Link<T>; 1]>);
@@ -166,7 +166,7 @@ impl<T: Resource> ResourceOwner<T> {
 impl<T: Resource> Drop for ResourceOwner<T> {
     fn drop(&mut self) {
         // SAFETY: the owner is being dropped, so it is not used again. If the resource could not be
-        // freed, it is now in the queue, which also counts it.
+        // freed, the queue now contains and counts it.
         let _left_over = unsafe { self.end() };
     }
 }

@@ -192,8 +192,8 @@ impl Buffer {
         self.copies.is_done()
     }
 
-    /// Returns `true` if a capture may contain a copy that uses the buffer. The time at which such
-    /// a copy runs is unknown.
+    /// Returns `true` if a capture may contain a copy that uses the buffer. The time at which a
+    /// captured copy runs is unknown.
     fn is_lost(&self) -> bool {
         self.copies.is_lost()
     }
@@ -211,8 +211,8 @@ impl Resource for Buffer {
         Some(self.memory.context())
     }
 
-    /// Waits for the copies that use the buffer. The memory is dropped separately, which frees the
-    /// memory or defers the free.
+    /// Waits for the copies that use the buffer. The buffer's memory has its own owner, which frees
+    /// the memory or defers the free.
     unsafe fn give_back(&mut self) -> Result<(), CudaError> {
         self.wait()
     }

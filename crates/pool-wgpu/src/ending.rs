@@ -1,10 +1,10 @@
 //! Support for threads that are ending.
 //!
 //! In debug builds, wgpu tracks its locks in a thread-local variable, and panics if it is called
-//! after this variable has been dropped. Destructors of other thread-local variables can make such
-//! calls, for example when a thread's pools are dropped. On a thread that is ending, this crate
-//! therefore refuses calls, and leaves buffers and streams for another thread to drop. In a
-//! browser, there are no other threads.
+//! after this variable has been dropped. Destructors of other thread-local variables may call wgpu
+//! after this variable has been dropped, for example when a thread's pools are dropped. On a thread
+//! that is ending, this crate therefore refuses calls, and leaves buffers and streams for another
+//! thread to drop. In a browser, there are no other threads.
 
 #[cfg(not(target_arch = "wasm32"))]
 mod threads {

@@ -54,10 +54,11 @@ use crate::turn::Turns;
 ///
 /// While a call of the stream runs, foreign code may run on the same thread. Foreign code includes
 /// the closure of [`record`](Self::record), error handlers, mapping callbacks and log subscribers.
-/// If foreign code calls the stream, the call fails with [`WgpuError::Reentered`]. If foreign code
-/// other than the closure of `record` calls a second stream while another thread is using that
-/// stream, the call also fails. Foreign code may acquire arrays, so pools may grow and free blocks
-/// during a call. Other threads that call the stream block until the running call has returned.
+/// If foreign code calls the stream, the call fails with [`WgpuError::Reentered`]. If foreign code,
+/// except for the closure of `record`, calls a second stream while another thread is using the
+/// second stream, the call fails with the same error. Foreign code may acquire arrays, so pools may
+/// grow and free blocks during a call. Other threads that call the stream block until the running
+/// call has returned.
 ///
 /// # Several threads
 ///

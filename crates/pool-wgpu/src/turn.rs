@@ -4,9 +4,8 @@
 //!
 //! The code that uses the state also runs foreign code, such as wgpu's callbacks, error handlers
 //! and log subscribers. Foreign code may call this stream or another stream, so no mutex may be
-//! locked while foreign code runs. A thread that is using the state of one stream never waits for
-//! the state of any stream. If such a thread could wait, two threads could wait for each other
-//! forever.
+//! locked while foreign code runs. While a thread is using the state of one stream, it never waits
+//! for the state of another stream. Otherwise, two threads could wait for each other forever.
 
 use std::cell::Cell;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -14,8 +13,8 @@ use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 
 use crate::error::WgpuError;
 
-/// State that one thread at a time uses, and notes that any thread may leave for the next thread
-/// that uses the state.
+/// State that threads use one at a time, with notes from any thread to the next thread that uses
+/// the state.
 #[derive(Debug)]
 pub(crate) struct Turns<S> {
     place: Mutex<Place<S>>,
@@ -126,7 +125,7 @@ impl<S> Turns<S> {
     }
 }
 
-/// The state while a thread is using it. Dropping this value puts the state back, even if the
+/// The state that the current thread is using. Dropping this value puts the state back, even if the
 /// thread's code panics.
 struct Turn<'a, S> {
     turns: &'a Turns<S>,

@@ -28,9 +28,8 @@ fn is_of(entry: &Weak<CudaStream>, stream: &CudaStream) -> bool {
 /// long as the pool may have to wait for it. Pools announce their own streams, and the streams
 /// passed to [`DeviceView::on`](crate::DeviceView::on) and [`record_use`](crate::record_use).
 ///
-/// Each use of memory on a stream that was not announced costs one event. After the use, cudarc
-/// records an event, and the pool's stream waits for this event. No event is recorded in three
-/// cases:
+/// Each time a stream that was not announced uses memory of a pool, cudarc records an event after
+/// the work, and the pool's stream waits for this event. No event is recorded in three cases:
 ///
 /// - The guard that was returned with the pointer was forgotten.
 /// - The event tracking of cudarc is disabled.

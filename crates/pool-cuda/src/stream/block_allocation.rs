@@ -122,8 +122,7 @@ fn is_out_of_memory(allocated: &Result<Address, CudaError>) -> bool {
     matches!(allocated, Err(CudaError::Call { code: DriverCode::OUT_OF_MEMORY, .. }))
 }
 
-/// Converts the result of a free to `Ok` if a capture deferred the free, because such a deferral is
-/// not an error.
+/// Treats a free that a capture deferred as a success, and returns all other results unchanged.
 fn unless_of_capture(freed: Result<(), CudaError>) -> Result<(), CudaError> {
     if freed.is_err_and(|error| error.is_of_capture()) { Ok(()) } else { freed }
 }

@@ -28,8 +28,9 @@ pub(crate) struct UnknownStream {
     /// The stream's handle, which appears only in error messages. The stream may already have been
     /// destroyed.
     pub(crate) handle: u64,
-    /// The event that marks the end of the use. If there is no event, or if the event was never
-    /// recorded because the guard was forgotten, the host waits for the whole context.
+    /// The event that is recorded after the stream's work, or `None` if there is no event. If the
+    /// event is `None`, or was never recorded because the guard was forgotten, the host waits for
+    /// the whole context.
     pub(crate) end: Option<UseEnd>,
 }
 

@@ -65,7 +65,7 @@ impl CudaDevice {
     pub(crate) fn open(ordinal: u32) -> Result<Self, CudaError> {
         let number = i32::try_from(ordinal).unwrap_or(i32::MAX);
         let device = answer("cuDeviceGet", result::device::get(number))?;
-        // If cudarc fails after it has retained a context, it leaks the context. To prevent this
+        // If cudarc fails after it has retained a context, the context is leaked. To prevent this
         // leak, the attributes that cudarc will query are queried here first. SAFETY: the driver
         // returned this device.
         answer("cuDeviceGetAttribute", unsafe {

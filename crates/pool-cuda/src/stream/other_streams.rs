@@ -3,9 +3,9 @@
 //! When a pool returns a pointer for another stream, the pool makes that stream wait for the pool's
 //! own stream, notes the stream as a user of the block, and arms the block's slot. When the block
 //! is later reused, freed, or used on the pool's stream, the pool records an event on the noted
-//! stream and makes its own stream wait for the event. Because this event comes after all work that
-//! has been enqueued on the noted stream, the pool need not know when the work was enqueued, or
-//! whether a guard or a view was dropped or forgotten.
+//! stream and makes its own stream wait for the event. The event comes after all work that has been
+//! enqueued on the noted stream, no matter when the work was enqueued. Whether a guard or a view
+//! was dropped or forgotten is irrelevant.
 //!
 //! If the pool cannot keep a stream alive, cudarc's guard records an event after the use
 //! ([`GuardEvents`]). If the guard was forgotten, the host waits for the whole context.
@@ -43,7 +43,7 @@ use crate::stream::stream_questions::StreamQuestions;
 #[derive(Debug)]
 pub(crate) struct OtherStreams {
     uses: BlockUses,
-    /// The events that mark the ends of uses on unknown streams.
+    /// The events that are recorded after work on unknown streams.
     guards: GuardEvents,
     /// An event in the pool's own context, which is created when it is first needed.
     event: OnceCell<Event>,
@@ -152,9 +152,9 @@ impl OtherStreams {
         Ok(event)
     }
 
-    /// Notes that a stream uses a block, although the stream could not be ordered with an event.
-    /// Before the note is added, the host waits for the pool's stream and for all other streams
-    /// that use the block.
+    /// Notes that a stream uses a block, after an attempt to order the stream with an event has
+    /// failed. Before the note is added, the host waits for the pool's stream and for all other
+    /// streams that use the block.
     ///
     /// # Errors
     ///
@@ -306,8 +306,8 @@ impl OtherStreams {
             }
             from = number + 1;
         }
-        // The context of the pool's stream is made current again, because the loop may have waited
-        // for a stream of another context, or may have dropped such a stream.
+        // The context of the pool's stream is made current again, because waiting for a stream of
+        // another context, or dropping one, may have changed the current context.
         bind(own.context())
     }
 
@@ -371,14 +371,14 @@ impl OtherStreams {
 /// The part of a user's work that a wait has covered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Joined {
-    /// All work that was enqueued before the wait.
+    /// The user's work that was enqueued before the wait.
     UntilNow,
-    /// All work of the use, because the use has ended.
+    /// All of the user's work that uses the block.
     End,
 }
 
-/// Orders the stream `own` after a use on an unknown stream, with the event that marks the end of
-/// the use. If no such event exists, or if its guard was forgotten, the host waits for the whole
+/// Orders the stream `own` after work on an unknown stream, with the event that was recorded after
+/// this work. If there is no event, or if the guard was forgotten, the host waits for the whole
 /// context.
 fn join_unknown(user: &UnknownStream, own: &CudaStream) -> Result<Joined, CudaError> {
     if let Some(end) = user.end {

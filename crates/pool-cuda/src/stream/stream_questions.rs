@@ -1,5 +1,6 @@
 //! Detects copies to another device. In cudarc's `memcpy_dtod`, no trait method receives the
-//! target's stream, so such a copy can be detected only by the order of cudarc's calls.
+//! target's stream, so a copy to another device can be detected only by the order of cudarc's
+//! calls.
 //!
 //! For every copy, `memcpy_dtod` queries the source's stream. If the target is in another context,
 //! `memcpy_dtod` queries the source's stream a second time, requests the pointer for the source's

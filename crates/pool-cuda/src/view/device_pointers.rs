@@ -13,10 +13,10 @@ use crate::view::region::ViewAccess;
 /// Returns the length and the pool's stream to cudarc.
 ///
 /// When cudarc's `memcpy_dtod` copies to another device, it does not pass that device's stream to
-/// the pool. The pool recognises such a copy by the order in which cudarc queries the stream and
-/// requests a pointer. If a copy to another device may be pending, the host waits for the primary
-/// contexts of all other devices before the memory is used again. While a `pool-graph` session is
-/// capturing, the host cannot wait, and the next use of the memory fails with
+/// the pool. The pool recognises a copy to another device by the order in which cudarc queries the
+/// stream and requests a pointer. If a copy to another device may be pending, the host waits for
+/// the primary contexts of all other devices before the memory is used again. While a `pool-graph`
+/// session is capturing, the host cannot wait, and the next use of the memory fails with
 /// [`CudaError::UnknownUse`](crate::CudaError::UnknownUse). Prefer
 /// [`copy_from`](pool_core::PoolViewMut::copy_from), which orders copies between devices without
 /// blocking the host.
@@ -31,7 +31,7 @@ impl<T> DeviceSlice<T> for DeviceView<'_, T> {
     }
 }
 
-/// Returns the length and the pool's stream, in the same way as for [`DeviceView`].
+/// Returns the length and the pool's stream, as for [`DeviceView`].
 impl<T> DeviceSlice<T> for DeviceViewMut<'_, T> {
     fn len(&self) -> usize {
         self.len()
@@ -81,14 +81,15 @@ impl<T: PodElement> DevicePtr<T> for DeviceView<'_, T> {
     }
 }
 
-/// Returns an address for reading, in the same way as for [`DeviceView`].
+/// Returns an address for reading, with the same guarantees as for [`DeviceView`].
 impl<T: PodElement> DevicePtr<T> for DeviceViewMut<'_, T> {
     fn device_ptr<'a>(&'a self, stream: &'a CudaStream) -> (CUdeviceptr, SyncOnDrop<'a>) {
         self.region().pointer_for(stream, ViewAccess::Shared)
     }
 }
 
-/// Returns an address for writing, in the same way as [`DevicePtr`] returns one for reading.
+/// Returns an address for writing, with the same guarantees as the address that [`DevicePtr`]
+/// returns.
 impl<T> DevicePtrMut<T> for DeviceViewMut<'_, T> {
     fn device_ptr_mut<'a>(&'a mut self, stream: &'a CudaStream) -> (CUdeviceptr, SyncOnDrop<'a>) {
         self.region().pointer_for(stream, ViewAccess::Exclusive)

@@ -191,7 +191,7 @@ impl Region {
             Ok(None) => (self.address, NOTHING_TO_DO),
             Ok(Some(event)) => {
                 // SAFETY: the event is alive until all views of these bytes have ended, and the
-                // guard borrows from such a view.
+                // guard borrows from a view of these bytes.
                 let event = unsafe { event.as_ref() };
                 (self.address, SyncOnDrop::Record(Some((event, stream))))
             }
@@ -237,8 +237,8 @@ impl Region {
         self.address_if(joined.and(noted).and(self.stream().bind()))
     }
 
-    /// Notes that cudarc queried the pool's stream. A copy to another device begins with such a
-    /// query.
+    /// Notes that cudarc queried the pool's stream. A copy to another device begins with a query of
+    /// the pool's stream.
     pub(crate) fn asked_for_stream(&self) {
         self.stream().other_streams().note_question(self.address);
     }

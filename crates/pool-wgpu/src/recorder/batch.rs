@@ -28,14 +28,14 @@ pub(super) struct Batch {
     pub(super) staged: Staged,
 }
 
-/// The commands of one closure that was passed to `record`, or the stream's commands between two
-/// such closures.
+/// The commands of one closure that was passed to `record`, or the stream's commands between two of
+/// these closures.
 ///
 /// Each part is submitted separately, which takes 12 to 14 µs on lavapipe. If all parts were
 /// submitted in a single list, each part would take only 1 µs. If wgpu 30 rejects one part of a
 /// list, however, it rejects the whole list after it has recorded the earlier parts as executed.
-/// After such a rejection, later commands would lack barriers, and memory with old contents would
-/// count as cleared.
+/// After the rejection of a list, later commands would lack barriers, and memory with old contents
+/// would count as cleared.
 #[derive(Debug)]
 pub(super) struct Part {
     pub(super) commands: wgpu::CommandBuffer,

@@ -24,7 +24,7 @@ const FILL: &str = include_str!("fill.wgsl");
 pub(super) struct Window {
     /// The offset at which the range starts within the buffer, in bytes.
     pub(super) base: u64,
-    /// The offset at which the range ends within the buffer, in bytes (exclusive).
+    /// The offset of the range's exclusive end within the buffer, in bytes.
     pub(super) end: u64,
 }
 

@@ -82,8 +82,8 @@ impl Recorder<'_> {
         panicked.map_or(answer, |payload| resume_unwind(payload))
     }
 
-    /// Submits one command buffer of the user separately, like each [`Part`]. If this method
-    /// returns a panic, a callback panicked after the commands had been submitted.
+    /// Submits one of the user's command buffers with a separate call, as for each [`Part`]. If
+    /// this method returns a panic, a callback panicked after the commands had been submitted.
     fn submit_alone(&self, commands: wgpu::CommandBuffer) -> thread::Result<Result<(), WgpuError>> {
         let calls = &self.setup.calls;
         let submit = || calls.scoped(|| calls.queue.submit([commands]));
