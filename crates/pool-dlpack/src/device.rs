@@ -34,7 +34,7 @@ use crate::layout::CheckedLayout;
 /// # Errors
 ///
 /// Returns [`TensorError::Shape`] if the axes describe a different number of elements, and
-/// [`TensorError::Order`] if the streams cannot be ordered. The returned error contains the array.
+/// [`TensorError::Order`] if the streams cannot be ordered. The error contains the array.
 pub fn export_device<M, T>(
     array: Owned<Cuda, T>,
     shape: &[usize],

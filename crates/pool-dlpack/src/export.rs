@@ -65,7 +65,7 @@ where
 /// Creates a read-only tensor from a shared array, without copying the elements. Other code may
 /// read the array at the same time.
 ///
-/// This function can be called several times to create a tensor for each consumer. The memory
+/// To create a separate tensor for each consumer, call this function several times. The memory
 /// returns to the pool when the last tensor and the last [`Arc`] have been dropped.
 ///
 /// # Errors

@@ -43,7 +43,8 @@ pub trait Resource: Send + 'static {
     unsafe fn give_back(&mut self) -> Result<(), CudaError>;
 }
 
-/// Owns a resource. Dropping the owner frees the resource, or defers the free.
+/// Owns a resource. Dropping the owner frees the resource immediately or, if this is not possible,
+/// later.
 #[must_use = "the resource is given back when its owner is dropped"]
 pub struct ResourceOwner<T: Resource> {
     resource: ManuallyDrop<T>,
@@ -139,8 +140,8 @@ impl<T: Resource> Place<T> {
 }
 
 impl<T: Resource> ResourceOwner<T> {
-    /// Frees the resource now. If the free fails, this method defers the free and returns the
-    /// error.
+    /// Frees the resource now. If the resource cannot be freed now, it is stored in the queue of
+    /// deferred frees, and the error is returned.
     ///
     /// # Errors
     ///

@@ -18,7 +18,7 @@ use crate::leftovers::{LeftoverKind, Place, Resource, ResourceOwner};
 const ALIGNMENT: usize = 256;
 
 /// A buffer of page-locked memory. Dropping the buffer waits for its copies and frees the memory.
-/// If the driver refuses the free, the free is deferred.
+/// If the driver refuses to free the memory, the free is retried later.
 pub struct PageLocked(ResourceOwner<Buffer>);
 
 /// The memory of a [`PageLocked`], and the progress of the copies that use this memory.
@@ -146,8 +146,8 @@ impl Buffer {
 
     /// Returns a pointer to the first aligned byte of the buffer.
     fn first(&self) -> NonNull<u8> {
-        // SAFETY: the offset is less than the number of bytes that were allocated in addition to
-        // the length.
+        // SAFETY: the offset is less than `ALIGNMENT`, and `ALIGNMENT - 1` bytes were allocated in
+        // addition to the length. Therefore the result is within the allocation.
         unsafe { self.memory.first().add(self.offset) }
     }
 

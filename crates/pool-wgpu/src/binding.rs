@@ -56,7 +56,8 @@ impl<'a> Binding<'a> {
         self.bytes
     }
 
-    /// Returns the identity, the offset and the length that identify the bound bytes.
+    /// Returns a key that identifies the bound bytes: the buffer's identity, the offset and the
+    /// length.
     #[inline]
     pub(crate) fn place(&self) -> (u64, u64, u64) {
         (self.allocation.identity, self.offset, self.bytes)

@@ -47,19 +47,19 @@ impl StreamConfig {
         self
     }
 
-    /// Requires that the device supports these features, if the stream opens the device.
+    /// Requires these features of the device that the stream opens.
     pub fn with_features(mut self, features: wgpu::Features) -> Self {
         self.features |= features;
         self
     }
 
-    /// Sets which of several adapters is preferred, if the stream opens an adapter.
+    /// Sets which kind of adapter the stream prefers when it opens an adapter.
     pub fn with_power_preference(mut self, power: wgpu::PowerPreference) -> Self {
         self.power = power;
         self
     }
 
-    /// Selects an adapter that computes on the CPU, if the stream opens an adapter.
+    /// Makes the stream open an adapter that computes on the CPU.
     pub fn with_fallback_adapter(mut self) -> Self {
         self.wants_fallback = true;
         self

@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 pub struct Counts {
     /// The number of buffers that were created for blocks.
     pub buffers_created: u64,
-    /// The number of buffers of blocks that were freed.
+    /// The number of buffers that were freed together with their blocks.
     pub buffers_freed: u64,
     /// The number of bind groups that were created.
     pub bind_groups_created: u64,

@@ -16,7 +16,7 @@ mod threads {
 
     use crate::error::WgpuError;
 
-    /// A value of wgpu that only needs to be dropped.
+    /// A value of wgpu that is kept only until another thread drops it.
     type Orphan = Box<dyn Any + Send>;
 
     static ORPHANS: Mutex<Vec<Orphan>> = Mutex::new(Vec::new());

@@ -1,5 +1,5 @@
-//! The records that describe the buffers of blocks, and the numbers that identify each byte of a
-//! buffer.
+//! Records that describe the buffers of blocks, and the numbers by which the bytes of these buffers
+//! are identified.
 
 use std::ptr::NonNull;
 use std::sync::atomic::{AtomicU64, Ordering};

@@ -131,13 +131,13 @@ impl Mapping {
 }
 
 impl<T> Reading<T> {
-    /// Creates a reading of no elements, or of zero-sized elements.
+    /// Creates a `Reading` without any bytes, for an empty view or for zero-sized elements.
     pub(crate) fn of_nothing(setup: Arc<Setup>, length: usize) -> Self {
         Self { setup, mapping: None, length, shift: 0, elements: PhantomData }
     }
 
-    /// Creates a reading of a staging buffer to which a copy has been submitted. The elements start
-    /// at byte `shift` of the buffer.
+    /// Creates a `Reading` for a staging buffer to which a copy has been submitted. The elements
+    /// start at byte `shift` of the buffer.
     pub(crate) fn new(
         setup: Arc<Setup>,
         pool: Arc<IdleBuffers>,
@@ -244,7 +244,7 @@ impl<T> Reading<T> {
 impl<T: PodElement> Reading<T> {
     /// Blocks until the elements have arrived, and returns them. In a browser, no code may block,
     /// so the elements must already have arrived. If the elements may not have arrived, await the
-    /// reading.
+    /// `Reading`.
     ///
     /// # Errors
     ///

@@ -399,7 +399,7 @@ impl Stream {
         Reading::new(setup, pool, staging, offset % 4, length)
     }
 
-    /// Creates a reading that contains no bytes.
+    /// Creates a `Reading` that contains no bytes.
     pub(crate) fn read_nothing<T>(&self, length: usize) -> Reading<T> {
         Reading::of_nothing(Arc::clone(&self.shared.setup), length)
     }

@@ -36,8 +36,8 @@ fn is_of(entry: &Weak<CudaStream>, stream: &CudaStream) -> bool {
 /// - The use is a launch on a per-thread default stream, through [`on`](crate::DeviceView::on).
 ///
 /// If no event was recorded, the host waits for all work in the stream's context before the memory
-/// is used again. Waiting for a whole context would invalidate captures in this context. Therefore,
-/// while a `pool-graph` session is capturing, the next use of the memory fails with
+/// is used again. Waiting for a whole context would invalidate all captures in that context.
+/// Therefore, while a `pool-graph` session is capturing, the next use of the memory fails with
 /// [`CudaError::UnknownUse`](crate::CudaError::UnknownUse), which names the stream that must be
 /// announced. A pool cannot detect captures that were started without a session.
 ///

@@ -50,7 +50,7 @@ impl DeviceStream {
     }
 
     /// Frees memory in stream order, after all work that is currently enqueued on the stream. If a
-    /// capture is active or the driver refuses the free, the free is deferred.
+    /// capture is active, or if the driver refuses to free the memory, the free is retried later.
     ///
     /// # Errors
     ///
@@ -86,7 +86,7 @@ impl DeviceStream {
         unless_of_capture(freed)
     }
 
-    /// Frees memory in stream order, without deferring the free.
+    /// Frees memory in stream order, or returns an error if the memory cannot be freed now.
     ///
     /// # Safety
     ///

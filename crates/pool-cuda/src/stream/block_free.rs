@@ -1,5 +1,5 @@
-//! Frees blocks of a pool after all their uses. If a capture or the driver prevents a free, the
-//! block is freed later, or when the pool is dropped.
+//! Frees blocks of a pool after all their uses. If a capture is active, or if the driver refuses to
+//! free a block, the block is freed later.
 
 use std::cell::Cell;
 use std::sync::Arc;

@@ -56,7 +56,7 @@ pub struct DeviceStream {
     /// the pool leaves behind. The entry is `None` only while the stream is being dropped.
     place: Option<Place<OrphanBlocks>>,
     shapes: Arc<ShapeCells>,
-    /// The first error of a call that could not return its error.
+    /// The error of the first failed call that could not return its error.
     unanswered: Cell<Option<CudaError>>,
     /// The source that provides blocks in place of the device.
     source: Option<Box<dyn BlockSource>>,

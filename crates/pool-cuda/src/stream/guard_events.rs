@@ -35,7 +35,7 @@ pub(crate) struct Bytes {
 pub(crate) struct GuardEvents(Cell<Chain<Given>>);
 
 struct Given {
-    /// The bytes that are ordered together with the bytes of the view.
+    /// The bytes that the pool orders as a unit when the view is used.
     ordered: Bytes,
     bytes: Bytes,
     event: GuardEvent,
@@ -64,8 +64,8 @@ impl Bytes {
 
 impl GuardEvents {
     /// Creates an event for the guard of a view of these bytes. Returns `None` if too many events
-    /// exist for the bytes that are ordered together with the view, or if cudarc does not record
-    /// the events of its guards.
+    /// exist for the bytes that are ordered as a unit, or if cudarc does not record the events of
+    /// its guards.
     pub(crate) fn give(
         &self,
         (ordered, bytes): (Bytes, Bytes),

@@ -411,8 +411,8 @@ fn keep_current(stream: &CudaStream) -> Result<(), CudaError> {
     bind(stream.context())
 }
 
-/// Blocks the host until all work on a pool's stream has completed. The pool calls this function
-/// before its memory is used on the per-thread default stream, because the pointer may be moved to
+/// Blocks the host until all work on a pool's stream has completed. This function is called before
+/// the pool's memory is used on the per-thread default stream, because the pointer may be moved to
 /// another thread, which has a different default stream. After the pool's stream has been
 /// synchronized, work on the default stream of every thread runs after the work on the pool's
 /// stream.

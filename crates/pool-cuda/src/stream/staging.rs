@@ -73,9 +73,9 @@ impl Staging {
         Ok(())
     }
 
-    /// Writes an element repeatedly to the device. The element is given as bytes. The number of
-    /// elements written is the number that fits in one buffer, but at most `length`. Returns the
-    /// number of elements written.
+    /// Writes an element repeatedly to the device. The element is given as bytes. This method
+    /// writes as many elements as fit in one buffer, but at most `length`, and returns the number
+    /// of elements written.
     ///
     /// # Safety
     ///

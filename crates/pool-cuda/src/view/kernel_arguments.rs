@@ -1,5 +1,5 @@
-//! Views as kernel arguments. On the pool's own stream, a view can be passed directly. On another
-//! stream, a view is passed as an [`OnStream`].
+//! Views as kernel arguments. A view can be passed directly to a kernel on the pool's own stream. A
+//! kernel on another stream receives the view as an [`OnStream`].
 
 use std::marker::PhantomData;
 use std::sync::Arc;

@@ -70,8 +70,8 @@ impl Region {
         unsafe { self.slot.pool_context() }
     }
 
-    /// Returns the bytes that are ordered together with the region. In a slot, the whole block is
-    /// ordered together. In a stack, only the region's own bytes are ordered together.
+    /// Returns the bytes that the pool orders as a unit when the region is used. In a slot, this
+    /// unit is the whole block. In a stack, the unit consists only of the region's own bytes.
     fn ordered(&self) -> Bytes {
         if self.bytes == 0 {
             return self.bytes_of(0);
