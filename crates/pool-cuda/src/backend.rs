@@ -19,8 +19,8 @@ use crate::view::fill;
 use crate::view::shape_descriptor::ShapeDescriptor;
 use crate::view::transfer;
 
-/// A block that does not belong to its pool yet, because the pool's watch is still running. A watch
-/// is foreign code and may panic, so dropping the guard frees the block.
+/// A block that no pool owns while the pool's watch is running. A watch is foreign code and may
+/// panic, so dropping the guard frees the block.
 struct BlockGuard<'a> {
     stream: &'a DeviceStream,
     address: Address,

@@ -41,8 +41,8 @@
 
 #![cfg_attr(docsrs, feature(doc_cfg))]
 
-// Layering: each module may import only the modules listed after its colon. `cargo xtask imports`
-// checks this, and `cargo xtask imports --list` prints the list.
+// Layering: the following list states which other modules each module may import. The command
+// `cargo xtask imports` checks the list, and `cargo xtask imports --list` prints the list.
 //
 // element: nothing
 // error: element

@@ -10,7 +10,8 @@ use crate::context::bind;
 use crate::error::CudaError;
 use crate::leftovers::{LeftoverKind, Resource};
 
-/// A kind of handle, with the driver's type of the handle and the function that destroys it.
+/// Defines the driver's type for a kind of handle, and the function that destroys handles of this
+/// kind.
 ///
 /// # Safety
 ///

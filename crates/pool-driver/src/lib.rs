@@ -38,8 +38,8 @@
     reason = "a function returns the error of the driver's call that its text names; a section lists other errors"
 )]
 
-// Layering: each module may import only the modules listed after its colon. `cargo xtask imports`
-// checks this, and `cargo xtask imports --list` prints the list.
+// Layering: the following list states which other modules each module may import. The command
+// `cargo xtask imports` checks the list, and `cargo xtask imports --list` prints the list.
 //
 // capture_mode: nothing
 // captures_under_way: nothing

@@ -56,8 +56,8 @@
 #[cfg(test)]
 extern crate self as pool_wgpu;
 
-// Layering: each module may import only the modules after its colon. `cargo xtask imports` checks
-// this, and `--list` prints the list.
+// Layering: the following list states which other modules each module may import. The command
+// `cargo xtask imports` checks the list, and `cargo xtask imports --list` prints the list.
 //
 // bind_groups, config, counts, error, memory, suspend: nothing
 // binding: memory

@@ -49,8 +49,8 @@ pub(crate) unsafe fn free_block(
 ///
 /// The blocks stay with their pool and do not join the process's list of deferred frees. Each free
 /// depends on the pool's notes of other streams, and no other thread may access these notes. The
-/// pool retries deferred frees whenever it allocates, frees or trims memory, and stores their
-/// errors. When the pool is dropped, its remaining blocks join the process's list as
+/// pool retries deferred frees whenever it allocates, frees or trims memory, and stores the errors
+/// of failed frees. When the pool is dropped, its remaining blocks join the process's list as
 /// [`OrphanBlocks`].
 #[derive(Default)]
 pub(crate) struct DeferredFrees {

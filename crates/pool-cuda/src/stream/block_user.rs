@@ -16,8 +16,8 @@ pub(crate) enum BlockUser {
     Stream(Arc<CudaStream>),
     /// A stream that the pool cannot keep alive.
     UnknownStream(UnknownStream),
-    /// An unknown stream of another device that the pool does not know. To wait for an unknown
-    /// device, the host waits for all devices except the pool's own device.
+    /// A stream of another device. The pool knows neither the stream nor the device, so the host
+    /// waits for all devices except the pool's own device.
     UnknownDevice,
 }
 

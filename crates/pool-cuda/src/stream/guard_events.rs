@@ -88,8 +88,8 @@ impl GuardEvents {
         drop(self.look(|all| all.unlink(|given| has_ended(&given.ordered))));
     }
 
-    /// Destroys the events for bytes that a view now covers exclusively, because the guards of
-    /// these events have been dropped. Events that a stream still has to wait for are kept.
+    /// Destroys the events of dropped guards, for bytes that a view now covers exclusively. Events
+    /// that a stream still has to wait for are kept.
     pub(crate) fn end_overlapping(&self, bytes: &Bytes, is_awaited: impl Fn(UseEnd) -> bool) {
         let has_ended =
             |given: &Given| given.bytes.overlap(bytes) && !is_awaited(given.event.name());

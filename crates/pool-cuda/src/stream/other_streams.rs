@@ -377,9 +377,9 @@ enum Joined {
     End,
 }
 
-/// Orders the stream `own` after work on an unknown stream, with the event that was recorded after
-/// this work. If there is no event, or if the guard was forgotten, the host waits for the whole
-/// context.
+/// Orders the stream `own` after work on an unknown stream, by waiting for the event that was
+/// recorded after this work. If there is no event, or if the guard was forgotten, the host waits
+/// for the whole context.
 fn join_unknown(user: &UnknownStream, own: &CudaStream) -> Result<Joined, CudaError> {
     if let Some(end) = user.end {
         // SAFETY: the event is alive until the notes of its block are removed, and this note has

@@ -74,8 +74,8 @@ impl Staging {
     }
 
     /// Writes an element repeatedly to the device. The element is given as bytes. This method
-    /// writes as many elements as fit in one buffer, but at most `length`, and returns the number
-    /// of elements written.
+    /// writes no more elements than fit in one buffer, and at most `length`. Returns the number of
+    /// elements written.
     ///
     /// # Safety
     ///

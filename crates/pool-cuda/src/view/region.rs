@@ -1,5 +1,5 @@
-//! The part that all view types share: an address in a slot's block, and a reference to the slot.
-//! Through the slot, a view can access the pool's stream and the notes of other streams.
+//! The part that all view types share: an address in a slot's block, and a reference to the slot. A
+//! view uses the slot to access the pool's stream, and the pool's notes of other streams.
 
 use std::ptr::NonNull;
 use std::sync::Arc;

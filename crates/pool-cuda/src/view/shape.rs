@@ -56,8 +56,8 @@ pub trait AcquireShaped<'s> {
     ///
     /// Returns [`CudaError::RankTooLarge`] if the array has more than 15 axes. Returns
     /// [`CudaError::Capturing`] for a new shape during a capture, if the pool has no
-    /// [source](crate::BlockSource). Returns the errors of [`Scope::try_acquire`] if the acquire
-    /// fails. After an error, the scope's next acquire uses the same slot.
+    /// [source](crate::BlockSource). Returns the errors of [`Scope::try_acquire`] if the array
+    /// cannot be acquired. After an error, the scope's next acquire uses the same slot.
     fn try_acquire_shaped<T: PodElement>(
         &self,
         dims: &[usize],
