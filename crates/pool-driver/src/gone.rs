@@ -35,8 +35,8 @@ pub(crate) fn is_current_gone(error: &CudaError) -> bool {
         && asked().is_err_and(|error| error.code().is_some_and(says_gone))
 }
 
-/// Converts the result of freeing a context's resource, or of waiting for a context. If the context
-/// has been destroyed or lost, the result becomes `Ok`.
+/// Returns `Ok` if the context has been destroyed or lost, and the given result otherwise. The
+/// result comes from freeing a resource of the context, or from waiting for the context.
 ///
 /// # Errors
 ///

@@ -78,8 +78,8 @@ impl Reclaim {
         self.streams_waited.into()
     }
 
-    /// Returns the number of streams that the host did not wait for, because they were being
-    /// captured or the driver refused.
+    /// Returns the number of streams that the host skipped, because they were being captured or
+    /// because the driver refused the wait.
     #[must_use]
     pub fn streams_captured(&self) -> usize {
         self.streams_captured.into()

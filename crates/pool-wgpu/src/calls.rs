@@ -65,7 +65,7 @@ impl Calls {
         ending::check_thread(|| drop(self.probe.get_mapped_range(..)))
     }
 
-    /// Checks that the device is not known to be lost, without calling wgpu.
+    /// Returns an error if the device is already known to be lost. This method does not call wgpu.
     ///
     /// # Errors
     ///

@@ -67,7 +67,8 @@ mod threads {
         }
     }
 
-    /// Checks that this thread is not known to be ending, without calling wgpu.
+    /// Returns an error if this thread is already known to be ending. This function does not call
+    /// wgpu.
     ///
     /// # Errors
     ///

@@ -44,8 +44,8 @@ pub(crate) unsafe fn free_block(
     unsafe { calls::free(address, stream.context()) }
 }
 
-/// The deferred frees of a pool's blocks. A free is deferred if the driver refuses it, or if the
-/// stream is being captured, because the free would become a node of the graph.
+/// The deferred frees of a pool's blocks. A free is deferred if the driver refuses it. It is also
+/// deferred if the stream is being captured, because the free would become a node of the graph.
 ///
 /// The blocks stay with their pool and do not join the process's list of deferred frees. Each free
 /// depends on the pool's notes of other streams, and no other thread may access these notes. The

@@ -190,8 +190,7 @@ impl OtherStreams {
         wait_outside_capture(own)
     }
 
-    /// Destroys the events of guards that have ended, because a view now covers these bytes
-    /// exclusively.
+    /// Destroys the events of dropped guards, for bytes that a view now covers exclusively.
     pub(crate) fn end_guards(&self, bytes: &Bytes) {
         self.guards.end_overlapping(bytes, |end| {
             self.uses.any(
