@@ -45,8 +45,9 @@ impl BlockGuard<'_> {
 
 impl Drop for BlockGuard<'_> {
     fn drop(&mut self) {
-        // SAFETY: the guard owns a block of this context, so no other code frees the block. Every
-        // use of the block is enqueued on the pool's stream, or is a noted use on another stream.
+        // SAFETY: the guard owns a block of this context, so no other code frees the block. All
+        // work that uses the block is enqueued on the pool's stream, or on a stream that the pool
+        // has noted.
         self.stream.keep_unanswered(unsafe { self.stream.free(self.address) });
         if let Some(holder) = self.stream.holder() {
             holder.freed(self.bytes);
@@ -132,7 +133,7 @@ unsafe impl PoolBackend for Cuda {
         match why {
             Reuse::HandOut => stream.other_streams().settle(block.0, stream.stream()),
             // When a block is freed, the free itself waits for the block's users on other streams.
-            // If this wait fails, the pool retries the free later.
+            // If waiting for the users fails, the pool retries the free later.
             _ => Ok(()),
         }
     }

@@ -120,8 +120,9 @@ impl Calls {
     }
 
     /// Checks that the queue belongs to the device. The API of wgpu has no function for this check.
-    /// The thread that polls a device also runs the callbacks of the device's queue. If a callback
-    /// of the queue does not run during a poll, the queue belongs to another device.
+    /// The thread that polls a device also runs the callbacks of the device's queue. If no callback
+    /// of the queue runs on this thread in any of several polls, the queue belongs to another
+    /// device.
     ///
     /// # Errors
     ///

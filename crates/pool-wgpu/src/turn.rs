@@ -5,7 +5,8 @@
 //! The code that uses the state also runs foreign code, such as wgpu's callbacks, error handlers
 //! and log subscribers. Foreign code may call this stream or another stream, so no mutex may be
 //! locked while foreign code runs. While a thread is using the state of one stream, it never waits
-//! for the state of another stream. Otherwise, two threads could wait for each other forever.
+//! for the state of another stream. If a thread could wait for a second state, two threads could
+//! wait for each other forever.
 
 use std::cell::Cell;
 use std::sync::atomic::{AtomicU64, Ordering};

@@ -149,8 +149,9 @@ impl Resource for OrphanBlocks {
         if is_capturing(stream)? {
             return Err(CudaError::Capturing { operation: "free memory" });
         }
-        // SAFETY: the block's pool has been dropped, so all views of the block have ended. Every
-        // use of the block is enqueued on the pool's stream, or is a noted use on another stream.
+        // SAFETY: the block's pool has been dropped, so all views of the block have ended. All work
+        // that uses the block is enqueued on the pool's stream, or on a stream that the pool has
+        // noted.
         let free = |address| unsafe { free_block(address, other_streams, stream, device) };
         let context = device.context();
         let freed = free_links(addresses, |address| unless_gone(context, free(*address)));
