@@ -49,7 +49,7 @@ pub fn unless_gone(context: &CudaContext, result: Result<(), CudaError>) -> Resu
 }
 
 /// Returns `true` if a destroyed or lost context, or a driver that has shut down, can return the
-/// code. A working context can return the same codes.
+/// code. A working context can also return such a code.
 fn says_gone(code: DriverCode) -> bool {
     code.is_sticky() || matches!(code.number(), 4 | 201 | 400)
 }

@@ -82,8 +82,8 @@ impl Recorder<'_> {
         panicked.map_or(answer, |payload| resume_unwind(payload))
     }
 
-    /// Submits one of the user's command buffers with a separate call, as for each [`Part`]. If
-    /// this method returns a panic, a callback panicked after the commands had been submitted.
+    /// Submits one of the user's command buffers with a separate call, as for each [`Part`]. If a
+    /// callback panics after the commands have been submitted, this method returns the panic.
     fn submit_alone(&self, commands: wgpu::CommandBuffer) -> thread::Result<Result<(), WgpuError>> {
         let calls = &self.setup.calls;
         let submit = || calls.scoped(|| calls.queue.submit([commands]));
