@@ -1,4 +1,4 @@
-//! The backend, which allocates, frees, writes and views device memory for a pool.
+//! The backend, which allocates, frees, writes and views device memory on behalf of a pool.
 
 use std::mem::ManuallyDrop;
 use std::panic::{self, AssertUnwindSafe};
@@ -19,15 +19,15 @@ use crate::view::fill;
 use crate::view::shape_descriptor::ShapeDescriptor;
 use crate::view::transfer;
 
-/// A block that its pool does not own yet, while the watch is called. The guard frees the block on
-/// drop, because a watch is foreign code and may panic.
+/// A block that no pool owns while the pool's watch is running. A watch is foreign code and may
+/// panic, so dropping the guard frees the block.
 struct BlockGuard<'a> {
     stream: &'a DeviceStream,
     address: Address,
     bytes: usize,
 }
 
-/// Allocates a block and counts its bytes.
+/// Allocates a block, and adds the block's size to the byte count of the pool.
 fn allocate(stream: &DeviceStream, bytes: usize) -> Result<BlockGuard<'_>, CudaError> {
     let address = stream.allocate(bytes)?;
     if let Some(holder) = stream.holder() {
@@ -37,7 +37,7 @@ fn allocate(stream: &DeviceStream, bytes: usize) -> Result<BlockGuard<'_>, CudaE
 }
 
 impl BlockGuard<'_> {
-    /// Passes the block to the pool without freeing it.
+    /// Transfers ownership of the block to the pool, without freeing the block.
     fn keep(self) -> DeviceBlock {
         DeviceBlock(ManuallyDrop::new(self).address)
     }
@@ -45,9 +45,9 @@ impl BlockGuard<'_> {
 
 impl Drop for BlockGuard<'_> {
     fn drop(&mut self) {
-        // SAFETY: the guard holds a block of this context, either newly allocated or given up by
-        // its owner, so no other code frees the block.
-        // All work that uses the block is in the pool's stream, or noted.
+        // SAFETY: the guard owns a block of this context, so no other code frees the block. All
+        // work that uses the block is enqueued on the pool's stream, or on a stream that the pool
+        // has noted.
         self.stream.keep_unanswered(unsafe { self.stream.free(self.address) });
         if let Some(holder) = self.stream.holder() {
             holder.freed(self.bytes);
@@ -55,12 +55,12 @@ impl Drop for BlockGuard<'_> {
     }
 }
 
-// SAFETY: `DeviceStream::allocate` returns new device memory, which CUDA aligns to 256 bytes or
-// more for every allocation. The host cannot access the memory, and no thread owns it.
-// `free` enqueues the free after all work of the pool's stream and after other streams' uses of the
-// block, or waits for them. It stores errors for `take_unanswered`, retries later, and never
-// unwinds.
-// A view is an address and a length. No method keeps the context or re-enters the pool.
+// SAFETY: `DeviceStream::allocate` returns new device memory, which CUDA aligns to at least 256
+// bytes. The host cannot access this memory, and no thread owns it. `free` enqueues the free after
+// all work on the pool's stream and after all uses of the block on other streams, or waits for
+// these uses. `free` stores its errors for `take_unanswered`, retries a failed free later, and
+// never unwinds. A view consists only of an address and a length. No method of this implementation
+// stores the context or calls back into the pool.
 unsafe impl PoolBackend for Cuda {
     type Layout = Slots;
     type Context = DeviceStream;
@@ -94,7 +94,8 @@ unsafe impl PoolBackend for Cuda {
     unsafe fn free(stream: &DeviceStream, block: DeviceBlock, bytes: usize) {
         let block = BlockGuard { stream, address: block.0, bytes };
         if let Some(watch) = stream.watch() {
-            // The panic's message has already been printed, and a free cannot unwind.
+            // If the watch panics, the panic is discarded here, because a free must not unwind. The
+            // panic hook has already printed the message.
             let call = AssertUnwindSafe(|| watch.freed(block.address, bytes));
             let _ = panic::catch_unwind(call);
         }
@@ -110,7 +111,7 @@ unsafe impl PoolBackend for Cuda {
         slot: SlotRef<Self>,
         length: usize,
     ) -> DeviceViewMut<'s, T> {
-        // SAFETY: the caller upholds the contract.
+        // SAFETY: the caller upholds the same safety contract.
         unsafe { DeviceViewMut::new(block, slot, length) }
     }
 
@@ -120,7 +121,7 @@ unsafe impl PoolBackend for Cuda {
         slot: SlotRef<Self>,
         length: usize,
     ) -> DeviceView<'s, T> {
-        // SAFETY: the caller upholds the contract.
+        // SAFETY: the caller upholds the same safety contract.
         unsafe { DeviceView::new(block, slot, length) }
     }
 
@@ -131,8 +132,8 @@ unsafe impl PoolBackend for Cuda {
     ) -> Result<(), CudaError> {
         match why {
             Reuse::HandOut => stream.other_streams().settle(block.0, stream.stream()),
-            // The free itself waits for the block's users, and the pool retries it later if that
-            // wait fails.
+            // When a block is freed, the free itself waits for the block's users on other streams.
+            // If waiting for the users fails, the pool retries the free later.
             _ => Ok(()),
         }
     }
@@ -143,8 +144,9 @@ unsafe impl PoolBackend for Cuda {
         value: u8,
         bytes: usize,
     ) -> Result<(), CudaError> {
-        // SAFETY: the block holds this number of bytes and no view uses it (caller); the work of
-        // its former users comes earlier in the pool's stream.
+        // SAFETY: the caller guarantees that the block contains at least `bytes` bytes and that no
+        // view of the block exists. All earlier uses of the block come before this fill in the
+        // pool's stream.
         unsafe { transfer::set_bytes(stream, block.0, value, bytes) }
     }
 
@@ -154,7 +156,9 @@ unsafe impl PoolBackend for Cuda {
         value: T,
         length: usize,
     ) -> Result<(), CudaError> {
-        // SAFETY: as in `set_bytes`.
+        // SAFETY: the caller guarantees that the block has room for `length` elements and that no
+        // view of the block exists. All earlier uses of the block come before this fill in the
+        // pool's stream.
         unsafe { fill::fill(stream, block.0, bytemuck::bytes_of(&value), length) }
     }
 
@@ -163,17 +167,19 @@ unsafe impl PoolBackend for Cuda {
         block: DeviceBlock,
         source: &[T],
     ) -> Result<(), CudaError> {
-        // SAFETY: as in `set_bytes`.
+        // SAFETY: the caller guarantees that the block has room for `source` and that no view of
+        // the block exists. All earlier uses of the block come before this copy in the pool's
+        // stream.
         unsafe { transfer::upload(stream, block.0, bytemuck::cast_slice(source)) }
     }
 }
 
-// SAFETY: CUDA aligns each allocation to 256 bytes or more. A block is only an address, so an
-// address within an allocation is itself a block that ends with the allocation, and every method
-// but `free` accepts it.
-// Contexts of cudarc use unified addressing (guide, "Unified Virtual Address Space"): device and
-// host share one range of addresses, and the host's user space is the lower half of it.
-// Views use their reference through `pool_context`, `block_of` and `arm_bytes`.
+// SAFETY: CUDA aligns each allocation to at least 256 bytes. A `DeviceBlock` is only an address. An
+// address within an allocation is therefore a valid block that ends where the allocation ends, and
+// every method except `free` accepts such a block. All contexts of cudarc use unified addressing
+// (CUDA guide, "Unified Virtual Address Space"). Device and host memory therefore share one address
+// range, and the host's user space is the lower half of this range. Views access their slot only
+// through `pool_context`, `block_of` and `arm_bytes`.
 unsafe impl StackedBackend for Cuda {
     #[inline]
     fn address(block: DeviceBlock) -> NonNull<u8> {

@@ -1,4 +1,4 @@
-//! The marker type of the backend, and queries that need no pool.
+//! The marker type of the CUDA backend, and the queries that need no pool.
 
 use pool_driver::error::CudaError;
 use pool_driver::leftovers::{Leftovers, give_back_leftovers, leftovers};
@@ -7,10 +7,10 @@ use pool_driver::library;
 use crate::stream::device::CudaDevice;
 use crate::stream::thread;
 
-/// Memory of NVIDIA devices. This zero-sized marker names the backend of a pool.
+/// A zero-sized marker type that selects memory of NVIDIA devices as a pool's backend.
 ///
-/// Every function here can be called without a driver and without a device. It then returns an
-/// error that names the missing component, and never panics.
+/// Every function of `Cuda` can be called without a driver and without a device. If a component is
+/// missing, the function returns an error that names the component. These functions never panic.
 ///
 /// ```
 /// use pool_cuda::{Cuda, CudaError};
@@ -26,13 +26,13 @@ use crate::stream::thread;
 pub struct Cuda;
 
 impl Cuda {
-    /// Returns `true` if a sufficiently new driver and a device are present.
+    /// Returns `true` if a device and a sufficiently new driver are present.
     #[must_use]
     pub fn is_available() -> bool {
         Self::device_count().is_ok()
     }
 
-    /// Returns the number of devices that the driver reports; never 0.
+    /// Returns the number of devices that the driver reports, which is never 0.
     ///
     /// # Errors
     ///
@@ -42,7 +42,7 @@ impl Cuda {
         library::device_count()
     }
 
-    /// Opens the device with this ordinal, counted from 0.
+    /// Opens the device with the given ordinal. Ordinals start at 0.
     ///
     /// # Errors
     ///
@@ -53,39 +53,43 @@ impl Cuda {
         CudaDevice::open(ordinal)
     }
 
-    /// Retries the frees of objects that could not be freed when their owner was dropped, and
-    /// returns the number of objects that remain. [`leftovers`](Self::leftovers) counts them by
-    /// kind. They are the blocks of pools that ended during a capture, and all resources that the
-    /// driver refused to destroy: streams on which captures began, events, graphs, executable
-    /// graphs, page-locked memory and device memory. The streams of pools and of probes belong to
-    /// cudarc, whose destructor does not retry.
+    /// Retries all deferred frees, and returns the number of resources that still could not be
+    /// freed. A free is deferred if the resource could not be freed when its owner was dropped.
     ///
-    /// The frees are also retried when a pool allocates or is dropped, and when a capture by
-    /// `pool-graph` ends. Call this function if none of these will happen.
+    /// Frees are deferred for the blocks of pools that were dropped during a capture, and for all
+    /// resources that the driver refused to destroy. The driver can refuse to destroy streams on
+    /// which captures began, events, graphs, executable graphs, page-locked memory and device
+    /// memory. The streams of pools and probes are not included, because they belong to cudarc,
+    /// which does not retry.
+    ///
+    /// Deferred frees are also retried when a pool allocates memory or is dropped, and when a
+    /// capture by `pool-graph` ends. Call this function if no pool will allocate memory or be
+    /// dropped, and no capture will end. [`leftovers`](Self::leftovers) counts the deferred frees
+    /// by kind.
     #[expect(clippy::must_use_candidate, reason = "it is called for what it does")]
     pub fn give_back_leftovers() -> usize {
         give_back_leftovers()
     }
 
-    /// Counts the deferred frees by kind, without calling the driver.
+    /// Returns the number of deferred frees of each kind, without calling the driver.
     #[must_use]
     pub fn leftovers() -> Leftovers {
         leftovers()
     }
 
-    /// Chooses the device for this thread's new pools. The default is device 0.
+    /// Selects the device that this thread's new pools use. Device 0 is the default.
     ///
     /// # Errors
     ///
     /// Returns [`CudaError::NoSuchDevice`] or any error of [`device_count`](Self::device_count).
-    /// The choice is then unchanged.
+    /// After an error, the thread's selected device is unchanged.
     pub fn set_device(ordinal: u32) -> Result<(), CudaError> {
         library::check_ordinal(ordinal)?;
         thread::set_ordinal(ordinal);
         Ok(())
     }
 
-    /// Returns the ordinal of the device that this thread has chosen.
+    /// Returns the ordinal of the device that this thread has selected.
     #[must_use]
     pub fn current_device() -> u32 {
         thread::ordinal()

@@ -1,9 +1,10 @@
-//! The CUDA backend of `pool`. It provides the same pools, scopes and acquires for device memory.
+//! The CUDA backend of `pool`, which provides pools and scopes for device memory.
 //!
-//! A pool belongs to one device and one stream, a [`DeviceStream`]. It returns [`DeviceViewMut`]s,
-//! which cudarc accepts in place of its own slices. The pool enqueues all its work on its stream.
-//! Therefore reusing memory requires no event and no wait, and in steady state no driver calls. If
-//! memory is used on another stream, the pool orders the two streams; see [`record_use`].
+//! A pool belongs to one device and one stream, which are represented by a [`DeviceStream`].
+//! Acquiring an array returns a [`DeviceViewMut`], which cudarc accepts in place of its own slices.
+//! The pool enqueues all its work on its own stream. Because the pool's stream orders every reuse
+//! of memory, a loop in steady state needs no events, no waits and no driver calls. If another
+//! stream uses the pool's memory, the pool orders the two streams; see [`record_use`].
 //!
 //! ```no_run
 //! use pool_core::{Pool, PoolError, PoolView, PoolViewMut, Scope};
@@ -26,16 +27,22 @@
 //! ```
 //!
 //! [`Stacked<Cuda>`](pool_core::Stacked) divides one block among all arrays of a pass, and
-//! therefore holds less device memory. The views are the same.
+//! therefore holds less device memory than a pool with slots. Slots and stacks return the same
+//! types of views.
 //!
-//! The crate builds without CUDA. Without a driver, every function returns a typed error and never
-//! panics; [`Cuda::is_available`] checks for the driver. `trim`, `compact` and `clear` wait for the
-//! pool's stream and have released the memory to the device when they return. Otherwise the host
-//! waits in only three cases: for reads; if the pool cannot know when a use on another stream ends
-//! ([`announce`]); and before an allocation fails. In the last case it waits for the other streams
-//! of the device and trims the thread's idle pools ([`Reclaim`]).
+//! The crate builds on machines without CUDA. If the driver is missing, every function returns a
+//! typed error and never panics. [`Cuda::is_available`] checks for the driver.
 //!
-//! One build supports every driver for CUDA 12.0 or newer.
+//! `trim`, `compact` and `clear` wait for the pool's stream, and return after the freed memory has
+//! been released to the device. Apart from `trim`, `compact` and `clear`, a pool blocks the host in
+//! three cases:
+//!
+//! - The host reads a view.
+//! - The pool cannot determine when a use on another stream ends; see [`announce`].
+//! - An allocation is about to fail. Before the allocation fails, the pool waits for the other
+//!   streams of the device, and trims the thread's idle pools; see [`Reclaim`].
+//!
+//! One build of this crate supports every driver for CUDA 12.0 or newer.
 //!
 //! # Features
 //!
@@ -48,8 +55,8 @@
 
 #![cfg_attr(docsrs, feature(doc_cfg))]
 
-// Layering: each module may import only the modules listed after its colon. `cargo xtask imports`
-// checks this, and `cargo xtask imports --list` prints the list.
+// Layering: the following list states which other modules each module may import. The command
+// `cargo xtask imports` checks the list, and `cargo xtask imports --list` prints the list.
 //
 // stream: nothing
 // cuda: stream

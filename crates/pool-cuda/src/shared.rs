@@ -1,4 +1,4 @@
-//! Owned arrays of device memory, each with its own context on the stream of its pool.
+//! Owned arrays of device memory. Each array has its own context on the stream of its pool.
 
 use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -11,19 +11,21 @@ use crate::cuda::Cuda;
 use crate::stream::device::CudaDevice;
 use crate::stream::device_stream::DeviceStream;
 
-/// A watch of the pool of a stream.
+/// A watch that observes the blocks of a stream's pool.
 pub(crate) type Watch = Box<dyn BlockWatch + Send>;
 
-/// The device and the stream of a shared pool, from which it creates the contexts of its arrays.
+/// The device and the stream of a shared pool. A `SharedStream` creates the contexts of the pool's
+/// arrays.
 pub struct SharedStream {
     device: CudaDevice,
     stream: Arc<CudaStream>,
     watch: Option<SharedWatch>,
 }
 
-/// A watch of the blocks of all arrays, which is called for one block at a time.
+/// A watch that observes the blocks of all arrays of a shared pool, one block at a time.
 ///
-/// The watch is called while a lock is held. Like every watch, it must not use the pool.
+/// A mutex is locked while the watch runs. Like every watch, the shared watch must not use the
+/// pool.
 #[derive(Clone)]
 struct SharedWatch(Arc<Mutex<Watch>>);
 
@@ -61,7 +63,7 @@ impl ContextSource<Cuda> for SharedStream {
     }
 }
 
-// SAFETY: the backend uses no barrier.
+// SAFETY: the CUDA backend does not rely on a barrier.
 unsafe impl SharedBackend for Cuda {
     type Memory = PooledMemory<Self>;
     type Origin = SharedStream;

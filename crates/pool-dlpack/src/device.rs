@@ -1,8 +1,8 @@
 //! Exports and imports of tensors in the memory of a CUDA device.
 //!
-//! DLPack has no field for a stream, so both sides must agree on one. An export orders the
-//! consumer's stream after the array's stream, and an import names the stream on which the elements
-//! are ready.
+//! DLPack has no field for a stream, so the producer and the consumer must agree on a stream. An
+//! export orders the consumer's stream after the array's stream. An import receives the stream on
+//! which the elements are ready.
 
 use std::fmt;
 use std::marker::PhantomData;
@@ -22,18 +22,19 @@ use crate::error::{Refused, TensorError};
 use crate::export::Description;
 use crate::layout::CheckedLayout;
 
-/// Creates a managed tensor from an array of device memory, in row-major order and without a copy.
+/// Creates a managed tensor from an array of device memory, in row-major order and without copying
+/// the elements.
 ///
-/// The consumer uses the tensor on `stream`, which is ordered after the work enqueued so far on the
-/// array's stream. The consumer may drop the tensor while its work is still running: before the
-/// memory is used again or freed, the pool's stream waits for all work that has been enqueued on
-/// `stream` by then. As with [`record_use`], a stream of another library must be used through this
-/// `Arc`.
+/// The consumer uses the tensor on `stream`, which is ordered after all work that has been enqueued
+/// so far on the array's stream. The consumer may drop the tensor while the consumer's work is
+/// still running. Before the memory is reused or freed, the pool's stream waits for all work that
+/// has been enqueued on `stream` by that time. A stream that was created by another library must
+/// always be used through this `Arc`, as for [`record_use`].
 ///
 /// # Errors
 ///
-/// Returns [`TensorError::Shape`] like [`export`](crate::export()), and [`TensorError::Order`] if
-/// the streams cannot be ordered. In both cases the array is returned with the error.
+/// Returns [`TensorError::Shape`] if the axes describe a different number of elements, and
+/// [`TensorError::Order`] if the streams cannot be ordered. The error contains the array.
 pub fn export_device<M, T>(
     array: Owned<Cuda, T>,
     shape: &[usize],
@@ -53,21 +54,21 @@ where
         return Err(Refused { array, error: TensorError::Order(source) });
     }
     let device = DLDevice::cuda(i32::try_from(ordinal).unwrap_or(i32::MAX));
-    // Device addresses are as wide as host addresses, because CUDA has unified addresses only on 64
-    // bits.
+    // Device addresses are as wide as host addresses, because CUDA supports unified addressing only
+    // on 64-bit systems.
     let data = ptr::without_provenance_mut(usize::try_from(address).unwrap_or(0));
-    // SAFETY: the context is the array, which is at `data` and contains the elements of the shape.
-    // The array is exclusive, so the consumer may write to it; its pool orders the work of the
-    // consumer's stream.
+    // SAFETY: the context is the array, which starts at `data` and contains the elements of the
+    // shape. The array is exclusive, so the consumer may write to the elements. The array's pool
+    // orders the work on the consumer's stream.
     Ok(unsafe { described.finish::<T>(Box::new(array), data, device, DlpackFlags::empty()) })
 }
 
 /// A foreign tensor in the memory of a CUDA device, which cudarc accepts as a slice.
 ///
-/// The tensor is ready on one stream. A use on another stream is ordered after that stream, and the
-/// host waits until the use has ended. When the tensor is dropped, the host waits for the tensor's
-/// stream, and the memory returns to the producer. If that wait fails, the memory is leaked
-/// instead.
+/// The elements are ready on one stream, which is the tensor's stream. If work on another stream
+/// uses the tensor, this work is ordered after the tensor's stream, and the host waits for the work
+/// to complete. When the tensor is dropped, the host waits for the tensor's stream, and the memory
+/// returns to the producer. If waiting for the tensor's stream fails, the memory is leaked.
 pub struct DeviceTensor<T> {
     address: u64,
     length: usize,
@@ -79,18 +80,19 @@ pub struct DeviceTensor<T> {
 }
 
 impl<T: TensorElement + PodElement> DeviceTensor<T> {
-    /// Checks a tensor and takes ownership of it. A tensor that fails the checks is dropped.
+    /// Checks a tensor and takes ownership of it. If a check fails, the tensor is dropped.
     ///
     /// # Errors
     ///
     /// Returns the errors of [`HostTensor::import`](crate::HostTensor::import), and
-    /// [`TensorError::Device`] if the tensor is on the host or on a device other than the stream's.
+    /// [`TensorError::Device`] if the tensor is on the host or on a device other than the stream's
+    /// device.
     ///
     /// # Safety
     ///
     /// Until the deleter is called, the tensor's memory must contain the elements that the tensor
-    /// describes. They must be ready on `stream`. Until this value is dropped, they may be written
-    /// only through [`as_mut`](Self::as_mut).
+    /// describes. The elements must be ready on `stream`. Until this value is dropped, the elements
+    /// may be written only through [`as_mut`](Self::as_mut).
     pub unsafe fn import<M: ManagedTensorBase>(
         tensor: Managed<M>,
         stream: &Arc<CudaStream>,
@@ -108,41 +110,41 @@ impl<T: TensorElement + PodElement> DeviceTensor<T> {
         })
     }
 
-    /// Lends the elements for writing.
+    /// Borrows the elements so that work on the device can write to them.
     ///
     /// # Errors
     ///
-    /// Returns [`TensorError::ReadOnly`] if the producer forbids writes.
+    /// Returns [`TensorError::ReadOnly`] if the producer does not allow writes.
     ///
     /// # Safety
     ///
-    /// Until the work that is enqueued with the loan has ended, no other code may read or write the
-    /// elements.
+    /// Until all work that is enqueued with the returned value has ended, no other code may read or
+    /// write the elements.
     pub unsafe fn as_mut(&mut self) -> Result<DeviceTensorMut<'_, T>, TensorError> {
         if self.is_read_only { Err(TensorError::ReadOnly) } else { Ok(DeviceTensorMut(self)) }
     }
 }
 
 impl<T> DeviceTensor<T> {
-    /// Returns the lengths of the axes. For a scalar, the slice is empty.
+    /// Returns the lengths of the tensor's axes. The slice is empty if the tensor is a scalar.
     #[must_use]
     pub fn shape(&self) -> &[usize] {
         &self.shape
     }
 
-    /// Returns the address of the elements on the device, or 0 if there are none.
+    /// Returns the device address of the elements, or 0 if there are none.
     #[must_use]
     pub fn address(&self) -> u64 {
         self.address
     }
 
-    /// Returns `true` if the producer forbids writes.
+    /// Returns `true` if the producer does not allow writes to the tensor.
     #[must_use]
     pub fn is_read_only(&self) -> bool {
         self.is_read_only
     }
 
-    /// Returns the address for work on `stream`, or 0 if the streams cannot be ordered.
+    /// Returns the address that work on `stream` may use, or 0 if the streams cannot be ordered.
     fn pointer_for<'a>(&'a self, stream: &'a CudaStream) -> (CUdeviceptr, SyncOnDrop<'a>) {
         if stream.cu_stream() == self.stream.cu_stream() {
             return (self.address, SyncOnDrop::Record(None));
@@ -160,7 +162,7 @@ impl<T> DeviceTensor<T> {
 impl<T> Drop for DeviceTensor<T> {
     fn drop(&mut self) {
         if self.stream.synchronize().is_ok() {
-            // SAFETY: the owner is dropped only here, and the work that used the memory has ended.
+            // SAFETY: the owner is dropped only here, and all work that used the memory has ended.
             unsafe { ManuallyDrop::drop(&mut self.owner) };
         }
     }
@@ -176,11 +178,12 @@ impl<T> DeviceSlice<T> for DeviceTensor<T> {
     }
 }
 
-/// Returns the address for work on `stream`, which is ordered after the tensor's stream.
+/// Returns an address that work on `stream` may use. Work that uses the address runs after all
+/// earlier work on the tensor's stream.
 ///
-/// On the tensor's own stream, no driver call is made. On any other stream, the host waits when the
-/// guard is dropped. If the streams cannot be ordered, the address is 0, and cudarc's next call in
-/// the context returns the error.
+/// If `stream` is the tensor's own stream, no driver call is made. If `stream` is another stream,
+/// the host waits for `stream` when the guard is dropped. If the streams cannot be ordered, the
+/// returned address is 0, and cudarc's next call in the context returns the error.
 impl<T: PodElement> DevicePtr<T> for DeviceTensor<T> {
     fn device_ptr<'a>(&'a self, stream: &'a CudaStream) -> (CUdeviceptr, SyncOnDrop<'a>) {
         self.pointer_for(stream)
@@ -197,7 +200,7 @@ impl<T> fmt::Debug for DeviceTensor<T> {
     }
 }
 
-/// A loan of a [`DeviceTensor`], to which cudarc's functions can write.
+/// An exclusive borrow of a [`DeviceTensor`], to which cudarc's functions can write.
 #[derive(Debug)]
 pub struct DeviceTensorMut<'a, T>(&'a mut DeviceTensor<T>);
 
@@ -211,14 +214,15 @@ impl<T> DeviceSlice<T> for DeviceTensorMut<'_, T> {
     }
 }
 
-/// The same as for [`DeviceTensor`].
+/// Returns an address for reading, with the same guarantees as for [`DeviceTensor`].
 impl<T: PodElement> DevicePtr<T> for DeviceTensorMut<'_, T> {
     fn device_ptr<'a>(&'a self, stream: &'a CudaStream) -> (CUdeviceptr, SyncOnDrop<'a>) {
         self.0.pointer_for(stream)
     }
 }
 
-/// The same as for [`DeviceTensor`].
+/// Returns an address for writing, with the same guarantees as the address that [`DevicePtr`]
+/// returns.
 impl<T: PodElement> DevicePtrMut<T> for DeviceTensorMut<'_, T> {
     fn device_ptr_mut<'a>(&'a mut self, stream: &'a CudaStream) -> (CUdeviceptr, SyncOnDrop<'a>) {
         self.0.pointer_for(stream)

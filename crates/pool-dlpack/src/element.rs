@@ -1,15 +1,15 @@
-//! Elements of tensors: the Rust types, and the DLPack data types that describe them.
+//! The element types of tensors, and the DLPack data types that describe them.
 
 use dlpark::ffi::{DLDataType, DLDataTypeCode};
 use pool_core::Element;
 
 /// An element type for which DLPack has a data type. This trait is sealed.
 ///
-/// The trait is implemented for integers and floats of 8 to 64 bits and for `bool`. The feature
+/// The trait is implemented for `bool`, and for integers and floats of 8 to 64 bits. The feature
 /// `half` adds `f16` and `bf16`, and the feature `complex` adds complex numbers. A foreign tensor
 /// of `bool` cannot be imported, because its bytes may have values other than 0 and 1.
 pub trait TensorElement: Element + sealed::Sealed {
-    /// The DLPack data type, in native byte order and with one lane.
+    /// The DLPack data type of the element, in native byte order and with one lane.
     const DATA_TYPE: DLDataType;
 }
 
@@ -27,7 +27,7 @@ macro_rules! elements {
     )*};
 }
 
-/// Returns the data type with one lane and the size of `T`.
+/// Returns the data type that has one lane and the size of `T`.
 const fn data_type<T>(code: DLDataTypeCode) -> DLDataType {
     assert!(size_of::<T>() <= 16);
     #[expect(clippy::cast_possible_truncation, reason = "at most 128")]
@@ -60,7 +60,8 @@ elements! {
     pool_core::num_complex::Complex<f64>: COMPLEX;
 }
 
-/// Returns the name of a data type. The name is that of `numpy`, if `numpy` has this type.
+/// Returns the name of a data type. If `numpy` has the same type, the name is the one that `numpy`
+/// uses.
 pub(crate) fn name_of(data_type: DLDataType) -> String {
     let DLDataType { code, bits, lanes } = data_type;
     let kind = match code {

@@ -1,4 +1,4 @@
-//! Errors of exports and imports.
+//! The errors that exports and imports return.
 
 use std::fmt;
 
@@ -11,52 +11,52 @@ use crate::element::name_of;
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum TensorError {
-    /// The number of elements in the shape differs from the number in the array.
+    /// The number of elements in the shape differs from the number of elements in the array.
     #[error("a tensor of shape {shape:?} does not have the {elements} elements of the array")]
     Shape {
-        /// The requested lengths of the axes.
+        /// The lengths of the axes that were requested.
         shape: Vec<usize>,
         /// The number of elements in the array.
         elements: usize,
     },
 
-    /// The tensor must be read-only, but DLPack's legacy tensors have no flag for this.
+    /// The tensor must be read-only, but DLPack's legacy tensors cannot be marked as read-only.
     #[error(
         "a shared array is read-only, which a legacy tensor cannot express: export a versioned one"
     )]
     LegacyIsWritable,
 
-    /// The tensor has another element type.
+    /// The tensor has a different element type.
     #[error("the tensor has elements of {}, not of {}", name_of(*found), name_of(*expected))]
     DataType {
-        /// The requested data type.
+        /// The data type that was requested.
         expected: DLDataType,
-        /// The tensor's data type.
+        /// The data type of the tensor.
         found: DLDataType,
     },
 
-    /// The tensor is in another kind of memory or on another device.
+    /// The tensor is in a different kind of memory or on a different device.
     #[error(
         "the tensor is on device {} of type {}, not on device {} of type {} (1 is the host, 2 is CUDA)",
         found.device_id, found.device_type.0, expected.device_id, expected.device_type.0
     )]
     Device {
-        /// The requested device.
+        /// The device that was requested.
         expected: DLDevice,
-        /// The tensor's device.
+        /// The device of the tensor.
         found: DLDevice,
     },
 
-    /// The elements are not contiguous in row-major order.
+    /// The elements of the tensor are not contiguous in row-major order.
     #[error(
         "axis {axis} of the tensor has stride {found} instead of {expected}: copy it into row-major order first"
     )]
     Strides {
-        /// The last axis with a wrong stride.
+        /// The index of the last axis whose stride is wrong.
         axis: usize,
-        /// The stride in row-major order, in elements.
+        /// The stride that the axis would have in row-major order, in elements.
         expected: usize,
-        /// The tensor's stride, in elements.
+        /// The stride of the axis in the tensor, in elements.
         found: i64,
     },
 
@@ -65,20 +65,20 @@ pub enum TensorError {
         "the elements start at {address:#x}, which is not a multiple of their alignment of {align} bytes"
     )]
     Misaligned {
-        /// The address of the first element, in bytes.
+        /// The address of the first element.
         address: u64,
         /// The alignment of an element, in bytes.
         align: usize,
     },
 
-    /// The tensor has elements but no memory.
+    /// The tensor has elements, but its memory address is null.
     #[error("the tensor has {elements} elements and no memory")]
     NoMemory {
         /// The number of elements in the tensor.
         elements: usize,
     },
 
-    /// The tensor is larger than the address space, or its offset points outside of it.
+    /// The tensor's elements extend past the end of the address space.
     #[error(
         "the tensor has {elements} elements at byte offset {byte_offset}, beyond the address space"
     )]
@@ -89,7 +89,7 @@ pub enum TensorError {
         byte_offset: u64,
     },
 
-    /// The tensor is read-only.
+    /// The tensor is read-only and cannot be borrowed for writing.
     #[error("the tensor is read-only: read it, or copy it")]
     ReadOnly,
 
@@ -97,7 +97,7 @@ pub enum TensorError {
     #[error("the tensor's description is not valid")]
     Malformed(#[source] dlpark::tensor::Error),
 
-    /// A tensor of this shape cannot be described.
+    /// A tensor of this shape cannot be described in DLPack.
     #[error("the tensor cannot be described")]
     Metadata(#[source] dlpark::metadata::Error),
 
@@ -107,9 +107,9 @@ pub enum TensorError {
     Order(#[source] pool_cuda::CudaError),
 }
 
-/// An array that was not exported, with the reason.
+/// An array that could not be exported, and the reason.
 pub struct Refused<A> {
-    /// The unchanged array.
+    /// The array, which is unchanged.
     pub array: A,
     /// The reason why the export was refused.
     pub error: TensorError,

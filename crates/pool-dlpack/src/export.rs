@@ -1,11 +1,13 @@
-//! Exports owned arrays as managed tensors. The tensor owns the array, and its deleter drops the
-//! array.
+//! Exports owned arrays as managed tensors. A tensor owns its array, and the tensor's deleter drops
+//! the array.
 //!
 //! # Invariants
 //!
-//! 1. A tensor's context is the array, so the array's memory lives until the deleter has run.
-//! 2. The array is `Send`, so the deleter may run on any thread. Dropping an array does not unwind.
-//! 3. A tensor that is not read-only is the only owner of its array.
+//! - Invariant 1: a tensor's context is its array, so the array's memory is alive until the deleter
+//!   has run.
+//! - Invariant 2: the array is `Send`, so the deleter may run on any thread. Dropping an array does
+//!   not unwind.
+//! - Invariant 3: if a tensor is not read-only, it is the only owner of its array.
 
 use std::ffi::c_void;
 use std::ptr;
@@ -19,26 +21,26 @@ use pool_core::{Owned, SharedHostBackend};
 use crate::element::TensorElement;
 use crate::error::{Refused, TensorError};
 
-/// Creates a managed tensor from an array, in row-major order and without a copy.
+/// Creates a managed tensor from an array, in row-major order and without copying the elements.
 ///
-/// The consumer may write to the tensor. When the consumer drops the tensor, on any thread, the
-/// memory returns to its pool. Like an [`Owned`], a tensor keeps the pool's memory alive.
-/// Forgetting a tensor leaks its block.
+/// The consumer may write to the tensor. The consumer may drop the tensor on any thread, which
+/// returns the tensor's memory to its pool. Like an [`Owned`] array, a tensor keeps the pool's
+/// memory alive. If a tensor is forgotten, its block is leaked.
 ///
 /// `M` is [`DLManagedTensorVersioned`](dlpark::ffi::DLManagedTensorVersioned), or
-/// [`DLManagedTensor`](dlpark::ffi::DLManagedTensor) for consumers older than DLPack 1.0. The
-/// description takes two small allocations. The memory has the alignment of the backend's blocks,
-/// which is 64 bytes on the host, as JAX requires.
+/// [`DLManagedTensor`](dlpark::ffi::DLManagedTensor) for consumers that do not support DLPack 1.0.
+/// The description of the tensor requires two small allocations. The elements have the alignment of
+/// the backend's blocks, which is 64 bytes on the host, as JAX requires.
 ///
 /// # Errors
 ///
-/// Returns [`TensorError::Shape`] if the axes describe a different number of elements. The array is
-/// returned with the error.
+/// Returns [`TensorError::Shape`] if the axes describe a different number of elements. The error
+/// contains the array.
 ///
 /// # Panics
 ///
-/// Never panics. If the host is out of memory for the description, the process aborts, as for every
-/// [`Box`].
+/// This function never panics. If the host does not have enough memory for the description, the
+/// process aborts, as it does when a [`Box`] cannot be allocated.
 pub fn export<M, B, T>(
     mut array: Owned<B, T>,
     shape: &[usize],
@@ -53,23 +55,23 @@ where
         Err(error) => return Err(Refused { array, error }),
     };
     let data = array.as_mut_ptr();
-    // SAFETY: the context is the array, which is at `data` and contains the elements of the shape.
-    // The array is exclusive, so the consumer may write to it.
+    // SAFETY: the context is the array, which starts at `data` and contains the elements of the
+    // shape. The array is exclusive, so the consumer may write to the elements.
     Ok(unsafe {
         described.finish::<T>(Box::new(array), data.cast(), DLDevice::CPU, DlpackFlags::empty())
     })
 }
 
-/// Creates a read-only tensor from an array that other code may read at the same time, without a
-/// copy.
+/// Creates a read-only tensor from a shared array, without copying the elements. Other code may
+/// read the array at the same time.
 ///
-/// It can be called repeatedly, once for each consumer. The memory returns to the pool when the
-/// last tensor and the last [`Arc`] have been dropped.
+/// To create a separate tensor for each consumer, call this function several times. The memory
+/// returns to the pool when the last tensor and the last [`Arc`] have been dropped.
 ///
 /// # Errors
 ///
-/// Returns [`TensorError::Shape`] like [`export()`], and [`TensorError::LegacyIsWritable`] for a
-/// legacy tensor.
+/// Returns [`TensorError::Shape`] if the axes describe a different number of elements, and
+/// [`TensorError::LegacyIsWritable`] if `M` is a legacy tensor.
 pub fn export_shared<M, B, T>(
     array: &Arc<Owned<B, T>>,
     shape: &[usize],
@@ -84,13 +86,14 @@ where
         return Err(TensorError::LegacyIsWritable);
     }
     let data = array.as_ptr().cast_mut();
-    // SAFETY: as in `export`, but the flag forbids the consumer to write.
+    // SAFETY: the context owns the array, which starts at `data` and contains the elements of the
+    // shape. The flag `READ_ONLY` prevents the consumer from writing to the elements.
     Ok(unsafe {
         described.finish::<T>(Arc::clone(array), data.cast(), DLDevice::CPU, DlpackFlags::READ_ONLY)
     })
 }
 
-/// A tensor's axes, with allocated memory for its description.
+/// The axes of a tensor, and the allocated memory for its description.
 pub(crate) struct Description<M: ManagedTensorBase> {
     prepared: dlpark::metadata::PreparedDynamic<M>,
     is_empty: bool,
@@ -110,22 +113,22 @@ impl<M: ManagedTensorBase> Description<M> {
         Ok(Self { prepared, is_empty: elements == 0 })
     }
 
-    /// Returns `true` if this kind of tensor can store flags.
+    /// Returns `true` if tensors of type `M` can store these flags.
     fn keeps(&mut self, flags: DlpackFlags) -> bool {
         let tensor = dlpark::ffi::DLTensor::default();
         let mut probe = M::from_parts(tensor, ptr::null_mut(), None);
-        // SAFETY: the flags do not claim a copy.
+        // SAFETY: the flags do not mark the tensor as a copy.
         unsafe { probe.set_flags_unchecked(flags) };
         probe.flags().contains(flags)
     }
 
-    /// Creates the tensor.
+    /// Creates the tensor for a context, which owns the elements at `data`.
     ///
     /// # Safety
     ///
-    /// While the context lives, `data` on `device` must contain the elements of the shape.
-    /// Consumers may read them, and may also write them unless the flags include `READ_ONLY`. The
-    /// flags must not claim a copy.
+    /// While the context is alive, `data` on `device` must contain the elements of the shape.
+    /// Consumers may read the elements. If the flags do not include `READ_ONLY`, consumers may also
+    /// write the elements. The flags must not mark the tensor as a copy.
     pub(crate) unsafe fn finish<T: TensorElement>(
         self,
         context: impl OpaqueContext,
@@ -136,10 +139,10 @@ impl<M: ManagedTensorBase> Description<M> {
         let mut tensor = self.prepared.initialize(context);
         let data = if self.is_empty { ptr::null_mut() } else { data };
         tensor.set_data(data).set_device(device).set_dtype(T::DATA_TYPE);
-        // SAFETY: the caller guarantees that the flags do not claim a copy.
+        // SAFETY: the caller guarantees that the flags do not mark the tensor as a copy.
         unsafe { tensor.set_flags_unchecked(flags) };
-        // SAFETY: the memory is the caller's, and the shape and the row-major strides are stored in
-        // the tensor's allocation.
+        // SAFETY: the caller guarantees that `data` contains the elements, and the tensor's
+        // allocation contains the shape and the row-major strides.
         unsafe { tensor.finish() }
     }
 }

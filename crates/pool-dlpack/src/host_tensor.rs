@@ -1,10 +1,10 @@
-//! Foreign tensors in host memory, viewed as slices.
+//! Foreign tensors in host memory, which can be used as slices.
 //!
 //! # Invariants
 //!
-//! 1. `start` is the address of `length` elements of `T`. It is aligned for `T`, and readable until
-//!    `owner` is dropped.
-//! 2. `owner` is dropped together with the tensor, after its last use.
+//! - Invariant 1: `start` is the address of `length` elements of `T`. The address is aligned for
+//!   `T`, and the elements can be read until `owner` is dropped.
+//! - Invariant 2: `owner` is dropped together with the tensor, after all uses of the tensor.
 
 use std::fmt;
 use std::ops::Deref;
@@ -21,8 +21,8 @@ use crate::layout::CheckedLayout;
 
 /// A foreign tensor in host memory, which dereferences to a slice of its elements.
 ///
-/// The memory belongs to the producer. It is returned to the producer when this value is dropped,
-/// on any thread. Tensors must be row-major; an axis of length 1 may have any stride.
+/// The memory belongs to the producer. Dropping this value on any thread returns the memory to the
+/// producer. The elements must be in row-major order, but an axis of length 1 may have any stride.
 ///
 /// ```
 /// # use pool_core::SharedPool;
@@ -37,7 +37,7 @@ use crate::layout::CheckedLayout;
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 ///
-/// Element types that have invalid byte patterns cannot be imported.
+/// Element types for which some byte patterns are invalid cannot be imported.
 ///
 /// ```compile_fail,E0599
 /// # fn bools(tensor: pool_dlpack::dlpark::versioned::Dlpack) {
@@ -52,35 +52,36 @@ pub struct HostTensor<T> {
     _owner: AllocationDeleter,
 }
 
-// SAFETY: the memory belongs to the tensor (`import`), its elements are `Send`, and DLPack's
-// deleters may run on any thread.
+// SAFETY: `import` requires that the memory belongs to the tensor. The elements are `Send`, and
+// DLPack's deleters may run on any thread.
 unsafe impl<T: Send> Send for HostTensor<T> {}
 
-// SAFETY: a shared tensor provides only shared access to its elements.
+// SAFETY: a shared reference to a tensor gives only shared access to the tensor's elements.
 unsafe impl<T: Sync> Sync for HostTensor<T> {}
 
 impl<T: TensorElement + PodElement> HostTensor<T> {
-    /// Checks a tensor and takes ownership of it. A tensor that fails the checks is dropped.
+    /// Checks a tensor and takes ownership of it. If a check fails, the tensor is dropped.
     ///
     /// # Errors
     ///
-    /// Returns [`TensorError::Malformed`] for a description that DLPack does not allow,
-    /// [`TensorError::DataType`] for other elements, [`TensorError::Device`] for device memory, and
-    /// [`TensorError::Strides`] if the elements are not contiguous in row-major order. It can also
-    /// return [`TensorError::Misaligned`], [`TensorError::NoMemory`] and [`TensorError::TooLarge`].
+    /// Returns [`TensorError::Malformed`] if DLPack does not allow the description,
+    /// [`TensorError::DataType`] if the elements have another type, [`TensorError::Device`] if the
+    /// tensor is in device memory, and [`TensorError::Strides`] if the elements are not contiguous
+    /// in row-major order. Returns [`TensorError::Misaligned`], [`TensorError::NoMemory`] or
+    /// [`TensorError::TooLarge`] if the address or the size of the elements is invalid.
     ///
     /// # Safety
     ///
     /// Until the deleter is called, the tensor's memory must contain the elements that the tensor
-    /// describes, and they must be initialised. Until this value is dropped, they may be written
-    /// only through [`as_mut_slice`](Self::as_mut_slice).
+    /// describes, and the elements must be initialised. Until this value is dropped, the elements
+    /// may be written only through [`as_mut_slice`](Self::as_mut_slice).
     pub unsafe fn import<M: ManagedTensorBase>(tensor: Managed<M>) -> Result<Self, TensorError> {
         let layout = CheckedLayout::of::<T, M>(&tensor, DLDevice::CPU)?;
         let start = if layout.elements == 0 {
             NonNull::dangling()
         } else {
-            // This address is in the producer's memory: `CheckedLayout` has added both numbers
-            // without overflow.
+            // The first element is in the producer's memory, because `CheckedLayout` has verified
+            // that adding the offset to the address does not overflow.
             let first = layout.data.wrapping_add(layout.byte_offset).cast::<T>();
             NonNull::new(first).ok_or(TensorError::NoMemory { elements: layout.elements })?
         };
@@ -89,33 +90,34 @@ impl<T: TensorElement + PodElement> HostTensor<T> {
         Ok(Self { start, length, shape, is_read_only, _owner: tensor.into_deleter() })
     }
 
-    /// Lends the elements for writing.
+    /// Borrows the elements for writing.
     ///
     /// # Errors
     ///
-    /// Returns [`TensorError::ReadOnly`] if the producer forbids writes.
+    /// Returns [`TensorError::ReadOnly`] if the producer does not allow writes.
     ///
     /// # Safety
     ///
-    /// No other code may read or write the elements while they are borrowed. Note that producers in
-    /// Python keep their own reference.
+    /// No other code may read or write the elements during the borrow. Producers in Python keep
+    /// their own references to the elements.
     pub unsafe fn as_mut_slice(&mut self) -> Result<&mut [T], TensorError> {
         if self.is_read_only {
             return Err(TensorError::ReadOnly);
         }
-        // SAFETY: invariant 1; the caller guarantees exclusive access.
+        // SAFETY: `start` is the aligned address of `length` elements (invariant 1), and the caller
+        // guarantees exclusive access to the elements.
         Ok(unsafe { slice::from_raw_parts_mut(self.start.as_ptr(), self.length) })
     }
 }
 
 impl<T> HostTensor<T> {
-    /// Returns the lengths of the axes. For a scalar, the slice is empty.
+    /// Returns the lengths of the tensor's axes. The slice is empty if the tensor is a scalar.
     #[must_use]
     pub fn shape(&self) -> &[usize] {
         &self.shape
     }
 
-    /// Returns `true` if the producer forbids writes.
+    /// Returns `true` if the producer does not allow writes to the tensor.
     #[must_use]
     pub fn is_read_only(&self) -> bool {
         self.is_read_only
@@ -126,7 +128,8 @@ impl<T> Deref for HostTensor<T> {
     type Target = [T];
 
     fn deref(&self) -> &[T] {
-        // SAFETY: invariant 1; no code writes to the elements during the borrow (`import`).
+        // SAFETY: `start` is the aligned address of `length` elements (invariant 1), and `import`
+        // requires that no code writes to the elements during the borrow.
         unsafe { slice::from_raw_parts(self.start.as_ptr(), self.length) }
     }
 }

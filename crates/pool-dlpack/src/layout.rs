@@ -1,4 +1,4 @@
-//! Checks a foreign tensor's description before a view of its memory is created.
+//! Checks the description of a foreign tensor before a view of its memory is created.
 
 use dlpark::ffi::DLDevice;
 use dlpark::{Managed, ManagedTensorBase};
@@ -6,14 +6,14 @@ use dlpark::{Managed, ManagedTensorBase};
 use crate::element::TensorElement;
 use crate::error::TensorError;
 
-/// The axes of a tensor and the address of its first element, after the checks.
+/// The axes of a tensor that has passed all checks, and the address of its first element.
 #[derive(Debug)]
 pub(crate) struct CheckedLayout {
     pub(crate) shape: Box<[usize]>,
     pub(crate) elements: usize,
-    /// The address of the memory; null if there are no elements.
+    /// The address of the memory, or null if there are no elements.
     pub(crate) data: *mut u8,
-    /// The offset of the first element from `data`, in bytes.
+    /// The distance from `data` to the first element, in bytes.
     pub(crate) byte_offset: usize,
 }
 
@@ -66,15 +66,16 @@ impl CheckedLayout {
     }
 }
 
-/// Compares strides with the strides in row-major order. An axis of length 1 may have any stride,
-/// because its stride is never used.
+/// Checks that the strides are the strides of an array in row-major order. An axis of length 1 may
+/// have any stride, because its stride is never used.
 fn check_strides(shape: &[usize], strides: &[i64]) -> Result<(), TensorError> {
     let mut expected = 1_usize;
     for (axis, (&length, &found)) in shape.iter().zip(strides).enumerate().rev() {
         if length != 1 && usize::try_from(found) != Ok(expected) {
             return Err(TensorError::Strides { axis, expected, found });
         }
-        // This cannot overflow, because the product of all lengths is the number of elements.
+        // This multiplication cannot overflow, because the product of all lengths is the number of
+        // elements.
         expected = expected.saturating_mul(length);
     }
     Ok(())

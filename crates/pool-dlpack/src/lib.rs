@@ -1,13 +1,13 @@
-//! DLPack for owned arrays: exports them as tensors for other frameworks, and imports foreign
-//! tensors as slices, without a copy.
+//! DLPack for owned arrays. This crate exports owned arrays as tensors for other frameworks, and
+//! imports foreign tensors as slices. Neither exports nor imports copy the elements.
 //!
 //! [`export()`] creates a managed tensor from an [`Owned`](pool_core::Owned) array. The consumer
-//! can drop the tensor on any thread. The memory then returns to its pool, even if the pool's last
-//! handle has been dropped. [`export_shared`] lends an array that Rust code continues to read; its
-//! tensors are read-only.
+//! may drop the tensor on any thread, which returns the tensor's memory to its pool. The memory
+//! stays valid even if the pool's last handle has been dropped. [`export_shared`] creates read-only
+//! tensors from an array that Rust code continues to read.
 //!
-//! [`HostTensor`] imports a foreign tensor. It checks the element type, device, strides, alignment
-//! and flags, and dereferences to a slice.
+//! [`HostTensor`] imports a foreign tensor, and dereferences to a slice of its elements. The import
+//! checks the tensor's element type, device, strides, alignment and flags.
 //!
 //! ```
 //! use pool_core::SharedPool;
@@ -41,8 +41,8 @@
 
 #![cfg_attr(docsrs, feature(doc_cfg))]
 
-// Layering: each module may import only the modules listed after its colon. `cargo xtask imports`
-// checks this, and `cargo xtask imports --list` prints the list.
+// Layering: the following list states which other modules each module may import. The command
+// `cargo xtask imports` checks the list, and `cargo xtask imports --list` prints the list.
 //
 // element: nothing
 // error: element
@@ -67,7 +67,7 @@ pub use error::{Refused, TensorError};
 pub use export::{export, export_shared};
 pub use host_tensor::HostTensor;
 
-/// Compiles the code of the crate's README.
+/// Compiles the code blocks of the crate's README.
 #[cfg(doctest)]
 #[doc = include_str!("../README.md")]
 struct CrateReadme;

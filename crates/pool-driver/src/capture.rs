@@ -1,4 +1,4 @@
-//! Queries the capture of a stream.
+//! Queries whether a stream is being captured, and by which capture.
 
 use cudarc::driver::{CudaStream, result, sys};
 
@@ -7,28 +7,28 @@ use crate::context::bound_handle;
 use crate::error::CudaError;
 use crate::versioned::capture_info;
 
-/// The driver's ID of the capture that a stream is part of, or `None` if the stream is not
+/// The driver's ID of the capture that a stream belongs to, or `None` if the stream is not being
 /// captured. The ID of an invalidated capture is 0.
 pub type Capture = Option<u64>;
 
-/// Returns `true` if a stream is being captured into a graph, by any code. Makes the stream's
+/// Returns `true` if any code is capturing a stream into a graph. This function makes the stream's
 /// context current.
 ///
 /// # Errors
 ///
-/// Returns [`CudaError::Call`] if the driver cannot report the status.
+/// Returns [`CudaError::Call`] if the driver cannot report the stream's capture status.
 pub fn is_capturing(stream: &CudaStream) -> Result<bool, CudaError> {
     let handle = bound_handle(stream)?;
-    // SAFETY: the stream is live while its owner is borrowed.
+    // SAFETY: the stream is alive while its owner is borrowed.
     let status = unsafe { result::stream::is_capturing(handle) };
     let none = sys::CUstreamCaptureStatus_enum::CU_STREAM_CAPTURE_STATUS_NONE;
     Ok(answer("cuStreamIsCapturing", status)? != none)
 }
 
-/// Returns the capture that a stream is part of. Makes the stream's context current.
+/// Returns the capture that a stream belongs to. This function makes the stream's context current.
 pub fn capture_of(stream: &CudaStream) -> Result<Capture, CudaError> {
     let handle = bound_handle(stream)?;
-    // SAFETY: the stream is live while its owner is borrowed. The returned array of nodes is not
+    // SAFETY: the stream is alive while its owner is borrowed. The returned array of nodes is not
     // read.
     let info = unsafe { capture_info(handle) }?;
     let none = sys::CUstreamCaptureStatus_enum::CU_STREAM_CAPTURE_STATUS_NONE;

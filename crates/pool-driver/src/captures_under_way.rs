@@ -1,19 +1,19 @@
-//! Coordinates the captures of this process's sessions with waits for a whole context, which would
-//! invalidate them.
+//! Coordinates the captures of this process's sessions with waits for a whole context, because
+//! waiting for a context would invalidate a capture in this context.
 //!
-//! `cuCtxSynchronize` fails while any stream of the context is captured, and invalidates that
-//! capture, in every capture mode. Therefore a pool waits for a context only while no session
-//! captures. A session that begins during such a wait blocks until the wait has ended. Captures
-//! that are made without a session are not known here, because the driver reports only one stream
-//! at a time.
+//! In every capture mode, `cuCtxSynchronize` fails while any stream of the context is being
+//! captured, and invalidates the capture. A pool therefore waits for a context only while no
+//! session is capturing. If a session begins a capture while a pool is waiting for a context, the
+//! session blocks until the wait has ended. This module does not know of captures without a
+//! session, because the driver can report the capture status only for one stream at a time.
 
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 
-/// The number of captures in progress, and the number of threads that wait for a context. No
+/// The number of captures in progress, and the number of threads that are waiting for a context. No
 /// foreign code runs while the lock is held.
 static UNDER_WAY: Mutex<UnderWay> = Mutex::new(UnderWay { captures: 0, waits: 0 });
 
-/// Notifies sessions that a wait for a context has ended.
+/// Notifies sessions when a wait for a context has ended.
 static WAIT_OVER: Condvar = Condvar::new();
 
 struct UnderWay {
@@ -25,14 +25,13 @@ fn under_way() -> MutexGuard<'static, UnderWay> {
     UNDER_WAY.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Represents a capture of a session. Until this value is dropped, no pool waits for a whole
-/// context.
+/// Represents a capture of a session. While this value exists, no pool waits for a whole context.
 #[derive(Debug)]
 #[must_use = "a pool may wait for a whole context as soon as this is dropped"]
 pub struct CaptureUnderWay(());
 
 impl CaptureUnderWay {
-    /// Begins a capture, after all current waits for a context have ended.
+    /// Begins a capture after all current waits for a context have ended.
     pub fn begin() -> Self {
         let mut under_way = under_way();
         while under_way.waits > 0 {
@@ -55,12 +54,12 @@ pub fn is_capture_under_way() -> bool {
     under_way().captures > 0
 }
 
-/// Represents a wait for a whole context. Until this value is dropped, no session begins a capture.
+/// Represents a wait for a whole context. While this value exists, no session begins a capture.
 #[derive(Debug)]
 pub(crate) struct ContextWait(());
 
 impl ContextWait {
-    /// Begins a wait, or returns `None` if a session is capturing.
+    /// Begins a wait for a context, or returns `None` if a session is capturing.
     pub(crate) fn begin() -> Option<Self> {
         let mut under_way = under_way();
         if under_way.captures > 0 {

@@ -1,10 +1,11 @@
-//! A linked list for values behind a lock or a borrow. Its links are created before the lock is
-//! taken and dropped after it is released. Linking and unlinking allocate nothing, free nothing,
-//! and drop nothing. Therefore no foreign code (a hook of the allocator, a destructor, the driver),
-//! which might try to take the same lock, runs while the lock is held.
+//! A linked list for values that are protected by a lock or a borrow. Links are allocated before
+//! the lock is acquired, and dropped after the lock has been released. Linking and unlinking never
+//! allocate, free or drop anything. No foreign code, such as a hook of the allocator, a destructor
+//! or the driver, runs while the lock is held. Foreign code might try to acquire the same lock,
+//! which would cause a deadlock.
 //!
-//! A list whose entries all stay until the end does not need links: `pool_core::reserve` grows such
-//! a list outside its lock.
+//! If entries are never removed from a list, the list does not need links, because
+//! `pool_core::reserve` can grow a `Vec` before the lock is acquired.
 
 use std::fmt;
 use std::iter;
@@ -14,11 +15,11 @@ use pool_core::reserve;
 
 use crate::error::CudaError;
 
-/// A list of links in unspecified order.
+/// A linked list whose links are in no particular order.
 pub struct Chain<T>(Vec<Link<T>>);
 
-/// A link, stored as the only entry of its `Vec`. Unlike a `Box`, a `Vec` can request memory
-/// without aborting the process when the host is out of memory.
+/// A link, which is stored as the only element of a `Vec`. A `Vec` is used because it can request
+/// memory without aborting the process if the host is out of memory, unlike a `Box`.
 struct Link<T> {
     value: T,
     next: Chain<T>,
@@ -31,7 +32,7 @@ impl<T> Chain<T> {
         Self(Vec::new())
     }
 
-    /// Creates a chain of one link. This is the only function here that allocates.
+    /// Creates a chain that contains one link. No other method of this type allocates.
     ///
     /// # Errors
     ///
@@ -42,7 +43,7 @@ impl<T> Chain<T> {
         Ok(Self(link))
     }
 
-    /// Returns `true` if the chain has no links.
+    /// Returns `true` if the chain contains no links.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
@@ -58,7 +59,7 @@ impl<T> Chain<T> {
         })
     }
 
-    /// Returns a mutable iterator over the values of all links.
+    /// Returns an iterator over mutable references to the values of all links.
     pub fn iter_mut(&mut self) -> impl Iterator<Item = &mut T> {
         let mut rest = Some(self);
         iter::from_fn(move || {
@@ -68,7 +69,7 @@ impl<T> Chain<T> {
         })
     }
 
-    /// Adds the links of another chain.
+    /// Moves all links of another chain into this chain.
     pub fn add(&mut self, mut other: Self) {
         while let Some(mut link) = other.pop() {
             if let Some(first) = link.0.first_mut() {
@@ -78,13 +79,13 @@ impl<T> Chain<T> {
         }
     }
 
-    /// Unlinks one link, or returns `None` if there is none.
+    /// Removes one link and returns it as a chain, or returns `None` if this chain is empty.
     pub fn pop(&mut self) -> Option<Self> {
         let rest = mem::take(&mut self.0.first_mut()?.next);
         Some(mem::replace(self, rest))
     }
 
-    /// Unlinks all links for which `is_wanted` returns `true`.
+    /// Removes all links for which `is_wanted` returns `true`, and returns these links as a chain.
     #[must_use]
     pub fn unlink(&mut self, is_wanted: impl Fn(&T) -> bool) -> Self {
         let (mut kept, mut unlinked) = (Self::new(), Self::new());
@@ -103,8 +104,8 @@ impl<T> Default for Chain<T> {
     }
 }
 
-/// Drops the links one after another, so that a long chain uses no more stack space than a short
-/// one.
+/// Drops the links one after another, without recursion, so that dropping a long chain does not
+/// overflow the stack.
 impl<T> Drop for Chain<T> {
     fn drop(&mut self) {
         let mut rest = mem::take(&mut self.0);

@@ -1,5 +1,6 @@
-//! The driver's return codes with their numbers and names, from this crate's own table. The
-//! driver's call for names requires a driver, but an error must be printable without one.
+//! The driver's return codes, with their numbers and names. The names are stored in a table in this
+//! crate, because an error must be printable even if no driver is present to report the name of its
+//! code.
 
 use std::fmt;
 
@@ -11,7 +12,7 @@ use cudarc::driver::sys::CUresult;
 pub struct DriverCode(u32);
 
 impl DriverCode {
-    /// The device cannot allocate the memory.
+    /// The code for a device that is out of memory.
     pub const OUT_OF_MEMORY: Self = Self(2);
     pub(crate) const NO_DEVICE: Self = Self(100);
     pub(crate) const NOT_READY: Self = Self(600);
@@ -23,16 +24,16 @@ impl DriverCode {
         self.0
     }
 
-    /// Returns the name of the code without `CUDA_ERROR_`, or `None` for a number that this release
-    /// does not know.
+    /// Returns the name of the code without the prefix `CUDA_ERROR_`, or `None` if this release
+    /// does not know the number.
     #[must_use]
     pub fn name(self) -> Option<&'static str> {
         let index = NAMES.binary_search_by_key(&self.0, |(number, _)| *number).ok()?;
         Some(NAMES[index].1)
     }
 
-    /// Returns the usual cause and the remedy of a code that is caused by a capture, or `None` for
-    /// all other codes.
+    /// Returns the usual cause and the remedy if the code is caused by a capture, or `None` for all
+    /// other codes.
     #[must_use]
     pub const fn capture_advice(self) -> Option<&'static str> {
         Some(match self.0 {
@@ -65,8 +66,8 @@ impl DriverCode {
         })
     }
 
-    /// Returns `true` if the code means that the device's context is lost. Every later call on that
-    /// context returns this code again, and only a new process can create a working context.
+    /// Returns `true` if the code means that the device's context is lost. Every later call in this
+    /// context returns the same code, and a working context can be created only in a new process.
     #[must_use]
     pub const fn is_sticky(self) -> bool {
         matches!(self.0, 214 | 220 | 700 | 702 | 709 | 710 | 714..=719 | 721)
@@ -85,7 +86,7 @@ impl From<DriverError> for DriverCode {
     }
 }
 
-/// Prints the number and the name, such as `2 OUT_OF_MEMORY`.
+/// Prints the number and the name of the code, for example `2 OUT_OF_MEMORY`.
 impl fmt::Display for DriverCode {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{} {}", self.0, self.name().unwrap_or("of no known name"))
@@ -98,7 +99,7 @@ impl fmt::Debug for DriverCode {
     }
 }
 
-/// The codes and their names, sorted by number.
+/// The numbers and names of the codes, sorted by number.
 const NAMES: &[(u32, &str)] = &[
     (0, "SUCCESS"),
     (1, "INVALID_VALUE"),
@@ -226,7 +227,7 @@ mod tests {
             CUresult::CUDA_ERROR_STREAM_CAPTURE_WRONG_THREAD,
             CUresult::CUDA_ERROR_UNKNOWN,
         ] {
-            // The `Debug` implementation of the bindings for the raw code needs no driver.
+            // The bindings implement `Debug` for the raw code without calling the driver.
             let theirs = format!("{known:?}");
             let theirs = theirs.trim_start_matches("CUDA_").trim_start_matches("ERROR_");
             assert_eq!(DriverCode::from(known).name(), Some(theirs));

@@ -1,10 +1,9 @@
-//! Contexts: the device of a context, the context of a stream, and the calling thread's current
-//! context.
+//! Functions that check contexts, or make a context current on the calling thread.
 //!
-//! The handle of a default stream refers to a different stream in each context, and some calls use
-//! the current context. Therefore each function that calls the driver makes its context current
-//! immediately before its call. Code that runs in between (the drop of a stream, a hook of the
-//! allocator) may have made another context current.
+//! The handle of a default stream refers to a different stream in each context, and some driver
+//! calls use the current context. Therefore each function makes its context current immediately
+//! before it calls the driver. Any code that runs earlier, such as the destructor of a stream or a
+//! hook of the allocator, may have made another context current.
 
 use cudarc::driver::{CudaContext, CudaStream, result, sys};
 
@@ -13,22 +12,22 @@ use crate::error::CudaError;
 
 /// Makes a context current on the calling thread.
 pub fn bind(context: &CudaContext) -> Result<(), CudaError> {
-    // If the driver cannot report the current context, the context is set.
+    // If the driver cannot report which context is current, the context is always set.
     if result::ctx::get_current().is_ok_and(|current| current == Some(context.cu_ctx())) {
         return Ok(());
     }
-    // SAFETY: the context is live while its owner is borrowed.
+    // SAFETY: the context is alive while its owner is borrowed.
     answer("cuCtxSetCurrent", unsafe { result::ctx::set_current(context.cu_ctx()) })
 }
 
-/// Returns the handle of a stream and makes the stream's context current. The handle refers to that
-/// stream until another context becomes current.
+/// Returns the handle of a stream, and makes the stream's context current. The handle refers to
+/// this stream until another context becomes current.
 pub(crate) fn bound_handle(stream: &CudaStream) -> Result<sys::CUstream, CudaError> {
     bind(stream.context())?;
     Ok(stream.cu_stream())
 }
 
-/// Returns `true` if a device has a primary context.
+/// Returns `true` if a device has an active primary context.
 pub(crate) fn is_active(device: sys::CUdevice) -> Result<bool, CudaError> {
     let (mut flags, mut active) = (0, 0);
     // SAFETY: both output variables outlive the call.
@@ -37,18 +36,18 @@ pub(crate) fn is_active(device: sys::CUdevice) -> Result<bool, CudaError> {
     Ok(active != 0)
 }
 
-/// Returns the ordinal of a context's device.
+/// Returns the ordinal of the device to which a context belongs.
 pub fn ordinal(context: &CudaContext) -> u32 {
-    // cudarc received the ordinal as a 32-bit number.
+    // The conversion cannot fail, because the context was created from a 32-bit ordinal.
     u32::try_from(context.ordinal()).unwrap_or(u32::MAX)
 }
 
-/// Checks that a stream belongs to a context.
+/// Checks that a stream belongs to the given context.
 ///
 /// # Errors
 ///
-/// Returns [`CudaError::WrongDevice`] for a stream of another device, and
-/// [`CudaError::WrongContext`] for a stream of another context of the same device.
+/// Returns [`CudaError::WrongDevice`] if the stream belongs to another device, and
+/// [`CudaError::WrongContext`] if the stream belongs to another context of the same device.
 pub fn check_context(context: &CudaContext, stream: &CudaStream) -> Result<(), CudaError> {
     let (own, other) = (ordinal(context), ordinal(stream.context()));
     if own != other {

@@ -1,5 +1,6 @@
-//! Tracks the completion of copies through a buffer, with an event after the last copy. The owner
-//! of the buffer queries the event or waits for it, so the ordering never depends on a destructor.
+//! Tracks whether the copies that use a buffer have completed, with an event that is recorded after
+//! the last copy. The owner of the buffer queries this event, or waits for it. Correct ordering
+//! therefore never depends on a destructor.
 
 use std::sync::Arc;
 
@@ -10,57 +11,59 @@ use crate::code::DriverCode;
 use crate::error::CudaError;
 use crate::event::Event;
 
-/// The driver's error for an event that was recorded in a capture, which is how copies are usually
-/// lost.
+/// The error that the driver returns for an event that was recorded in a capture. In most cases, a
+/// copy is lost because its event was recorded in a capture.
 const LOST: CudaError = CudaError::Call { call: "cuEventQuery", code: DriverCode::CAPTURED_EVENT };
 
-/// The progress of the copies through one buffer.
+/// The progress of the copies that use one buffer.
 pub(crate) struct CopyCompletion {
     /// The event that is recorded after the last copy.
     last_copy: Event,
-    /// `true` if a copy may be pending.
+    /// `true` if a copy may still be pending.
     is_pending: bool,
-    /// The stream of a copy that may be pending, if the event after that copy could not be
-    /// recorded.
+    /// The stream of a copy that may be pending, if the driver could not record the event after
+    /// this copy.
     unmarked_on: Option<Arc<CudaStream>>,
-    /// `true` if a copy became a node of a graph because other code was capturing the stream. It is
-    /// then unknown when the copy runs.
+    /// `true` if a copy has become a node of a graph, because other code was capturing the stream.
+    /// The time at which a captured copy runs is unknown.
     is_lost: bool,
 }
 
 impl CopyCompletion {
-    /// Creates the value for a buffer without copies.
+    /// Creates the progress of a buffer that no copy has used.
     pub(crate) fn new(context: &Arc<CudaContext>) -> Result<Self, CudaError> {
         let last_copy = Event::new(context)?;
         Ok(Self { last_copy, is_pending: false, unmarked_on: None, is_lost: false })
     }
 
-    /// Returns `true` if a copy may be pending, without calling the driver.
+    /// Returns `true` if a copy may be pending. This method does not call the driver.
     pub(crate) fn is_pending(&self) -> bool {
         self.is_pending
     }
 
-    /// Returns `true` if a capture may contain a copy, because it is then unknown when the copy
-    /// runs.
+    /// Returns `true` if a capture may contain one of the copies. The time at which a captured copy
+    /// runs is unknown.
     pub(crate) fn is_lost(&self) -> bool {
         self.is_lost
     }
 
-    /// Records a copy as the last one on its stream. The copy is pending until the event after it
-    /// is complete.
+    /// Marks the last copy that was enqueued on the stream. The copy counts as pending until the
+    /// event that is recorded after it has completed.
     pub(crate) fn mark(&mut self, stream: &Arc<CudaStream>) -> Result<(), CudaError> {
         self.is_pending = true;
         let marked = self.last_copy.record(stream);
         if marked.is_err() {
-            // A capture that other code has just begun may contain the copy.
+            // Other code may have begun a capture, and the copy may have become part of this
+            // capture.
             self.is_lost |= is_capturing(stream) == Ok(true);
             self.unmarked_on = Some(Arc::clone(stream));
         }
         marked
     }
 
-    /// Records the event after a copy, if this failed before. Without the event, the host would
-    /// have to wait for the whole context, which invalidates other captures.
+    /// Records the event after a copy if an earlier attempt to record it failed. Without this
+    /// event, the host would have to wait for the whole context, which would invalidate captures of
+    /// other streams.
     fn mark_again(&mut self) -> Result<(), CudaError> {
         if self.is_lost {
             return Err(LOST);
@@ -75,11 +78,12 @@ impl CopyCompletion {
         }
     }
 
-    /// Returns `true` if all copies are done. Queries the driver without waiting.
+    /// Returns `true` if all copies have completed. This method queries the driver, but does not
+    /// wait.
     ///
     /// # Errors
     ///
-    /// Returns the driver's error for failed work.
+    /// Returns the driver's error if the copies or earlier work failed.
     pub(crate) fn is_done(&mut self) -> Result<bool, CudaError> {
         match self.mark_again() {
             Ok(()) => {}
@@ -93,12 +97,13 @@ impl CopyCompletion {
         Ok(!self.is_pending)
     }
 
-    /// Blocks the host until all copies are done.
+    /// Blocks the host until all copies have completed.
     ///
     /// # Errors
     ///
-    /// Returns the driver's error for failed work, or [`CudaError::Capturing`] if the event could
-    /// not be recorded before and the stream of the copy is now captured.
+    /// Returns the driver's error if the copies or earlier work failed. Returns
+    /// [`CudaError::Capturing`] if the event could not be recorded after the copy and the copy's
+    /// stream is now being captured.
     pub(crate) fn wait(&mut self) -> Result<(), CudaError> {
         if !self.is_pending {
             return Ok(());
@@ -110,7 +115,8 @@ impl CopyCompletion {
         Ok(())
     }
 
-    /// Records that a copy is lost, if the driver's error indicates this.
+    /// Marks the copies as lost if the driver's error shows that the event was recorded in a
+    /// capture.
     fn note_lost<T>(&mut self, answer: Result<T, CudaError>) -> Result<T, CudaError> {
         let code = answer.as_ref().err().and_then(CudaError::code);
         self.is_lost |= code == Some(DriverCode::CAPTURED_EVENT);

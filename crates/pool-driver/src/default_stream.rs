@@ -1,4 +1,4 @@
-//! Default streams: the legacy default stream of a context, and the per-thread one.
+//! The legacy default stream of a context, and the per-thread default stream.
 
 use cudarc::driver::CudaStream;
 
@@ -9,7 +9,8 @@ use crate::error::CudaError;
 /// the legacy default stream.
 const PER_THREAD: usize = 2;
 
-/// Returns `true` if a stream is a default stream, to which any code can obtain another reference.
+/// Returns `true` if a stream is a default stream. Any code can obtain another reference to a
+/// default stream.
 #[must_use]
 pub fn is_default(stream: &CudaStream) -> bool {
     stream.cu_stream().addr() <= PER_THREAD
@@ -21,11 +22,11 @@ pub fn is_per_thread(stream: &CudaStream) -> bool {
     stream.cu_stream().addr() == PER_THREAD
 }
 
-/// Checks that a stream is the same stream on every thread, as required for the stream of a pool.
+/// Checks that a stream is the same stream on every thread, as a pool requires of its stream.
 ///
 /// # Errors
 ///
-/// Returns [`CudaError::WrongContext`] for the per-thread default stream.
+/// Returns [`CudaError::WrongContext`] if the stream is the per-thread default stream.
 pub fn refuse_per_thread(stream: &CudaStream) -> Result<(), CudaError> {
     if is_per_thread(stream) {
         return Err(CudaError::WrongContext { ordinal: ordinal(stream.context()) });

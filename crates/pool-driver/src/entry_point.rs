@@ -1,8 +1,9 @@
-//! Driver calls that are not linked, but looked up by name and version at their first use.
+//! Driver functions that are looked up at run time instead of being linked. Each function is looked
+//! up by name and version when it is first called.
 //!
 //! "`cuGetProcAddress` returns the address of the requested symbol which matches the CUDA version"
-//! (driver API, "Driver Entry Point Access"). The meaning of a name in a given version is therefore
-//! the same in every newer driver.
+//! (driver API, "Driver Entry Point Access"). Therefore a name that is looked up with a given
+//! version means the same function in every newer driver.
 
 use std::ffi::{CStr, c_int, c_void};
 use std::marker::PhantomData;
@@ -16,10 +17,12 @@ use crate::answer::answer;
 use crate::error::CudaError;
 use crate::library;
 
-/// A driver call with the signature that it has since one version, looked up at the first call.
+/// A driver function whose signature has not changed since a given version of CUDA. The function is
+/// looked up when it is first called.
 pub(crate) struct EntryPoint<F> {
     name: &'static CStr,
-    /// The first version of CUDA with this signature, in CUDA's numbering: 12030 is 12.3.
+    /// The first version of CUDA in which the function has this signature. The version uses CUDA's
+    /// numbering, in which 12030 is CUDA 12.3.
     since: u32,
     found: AtomicPtr<c_void>,
     form: PhantomData<F>,
@@ -28,12 +31,12 @@ pub(crate) struct EntryPoint<F> {
 impl<F: Copy> EntryPoint<F> {
     const SIZE: () = assert!(size_of::<F>() == size_of::<*mut c_void>(), "a pointer to a function");
 
-    /// Creates a call that has not been looked up yet.
+    /// Creates an entry point whose function has not been looked up yet.
     ///
     /// # Safety
     ///
-    /// `F` must be a pointer to a C function with the arguments that CUDA's headers declare for the
-    /// name in that version.
+    /// `F` must be a pointer to a C function whose signature matches the one that CUDA's headers
+    /// declare for `name` in version `since`.
     pub(crate) const unsafe fn new(name: &'static CStr, since: u32) -> Self {
         let () = Self::SIZE;
         Self { name, since, found: AtomicPtr::new(ptr::null_mut()), form: PhantomData }
@@ -43,15 +46,15 @@ impl<F: Copy> EntryPoint<F> {
     ///
     /// # Errors
     ///
-    /// Returns [`CudaError::DriverTooOld`] if the driver's version is older.
+    /// Returns [`CudaError::DriverTooOld`] if the driver's version is older than `since`.
     pub(crate) fn function(&self) -> Result<F, CudaError> {
         let found = match NonNull::new(self.found.load(Ordering::Relaxed)) {
             Some(found) => found,
             None => self.find()?,
         };
-        // SAFETY: the driver returned the address of the function with this name and version. Its
-        // type is `F` (`new`), which is as large as a pointer (`SIZE`). cudarc never unloads
-        // libraries.
+        // SAFETY: the driver returned the address of the function with this name and version. `new`
+        // requires that `F` is the function's type, and `SIZE` checks that `F` is as large as a
+        // pointer. The function stays loaded, because cudarc never unloads libraries.
         Ok(unsafe { mem::transmute_copy::<NonNull<c_void>, F>(&found) })
     }
 
@@ -61,8 +64,8 @@ impl<F: Copy> EntryPoint<F> {
         let (mut place, mut status) = (ptr::null_mut(), 0_u32);
         let version = c_int::try_from(self.since).unwrap_or(c_int::MAX);
         let status = (&raw mut status).cast();
-        // SAFETY: the name ends with 0, and both variables outlive the call. The second one is as
-        // large as the 32-bit enum that the driver writes to it, and is not read.
+        // SAFETY: the name ends with 0, and both variables outlive the call. `status` is as large
+        // as the 32-bit enum that the driver writes to it, and is not read.
         let asked = unsafe {
             sys::cuGetProcAddress_v2(self.name.as_ptr(), &raw mut place, version, 0, status)
         };

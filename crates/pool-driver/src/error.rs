@@ -1,4 +1,4 @@
-//! The error type of the crate, which contains the request, the device, the driver's code, and
+//! The error type of this crate. An error contains the request, the device, the driver's code, and
 //! advice.
 
 use std::fmt;
@@ -14,27 +14,29 @@ use crate::reclaim::Reclaim;
 #[derive(Clone, Copy, Debug, Error, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum CudaError {
-    /// No library of the NVIDIA driver can be loaded.
+    /// The library of the NVIDIA driver cannot be loaded.
     #[error(
         "no NVIDIA driver can be loaded (libcuda.so, or nvcuda.dll): install the driver, or use the host backend"
     )]
     NoLibrary,
-    /// The driver supports only an older version of CUDA than required.
+    /// The driver supports only versions of CUDA that are older than the required version.
     #[error(
         "the NVIDIA driver is for CUDA {}, and this needs {}: update the driver",
         Version(*driver),
         Version(*needed)
     )]
     DriverTooOld {
-        /// The driver's version in CUDA's numbering: 12040 is 12.4.
+        /// The newest version of CUDA that the driver supports. The version uses CUDA's numbering,
+        /// in which 12040 is CUDA 12.4.
         driver: u32,
-        /// The oldest version with the requested feature: 12000, or 12030 for captured graphs.
+        /// The oldest version of CUDA that provides the requested feature. The required version is
+        /// 12000, or 12030 for captured graphs.
         needed: u32,
     },
-    /// The driver reports a sufficient version, but lacks a call of that version.
+    /// The driver reports a sufficient version, but does not provide a function of that version.
     #[error("the NVIDIA driver lacks {call}, which its version should have: reinstall it")]
     MissingCall {
-        /// The name of the call.
+        /// The name of the missing function.
         call: &'static str,
     },
     /// The driver failed to start.
@@ -46,35 +48,36 @@ pub enum CudaError {
         /// The code that `cuInit` returned.
         code: DriverCode,
     },
-    /// There is a driver, but no device.
+    /// The driver is present, but reports no device.
     #[error(
         "the NVIDIA driver finds no device: check it with nvidia-smi, and the variable CUDA_VISIBLE_DEVICES"
     )]
     NoDevice,
-    /// There is no device with the requested ordinal.
+    /// No device has the requested ordinal.
     #[error(
         "there is no device {asked}: the driver sees {count}, counted from 0 (the variable CUDA_VISIBLE_DEVICES \
          hides others)"
     )]
     NoSuchDevice {
-        /// The requested ordinal.
+        /// The ordinal that was requested.
         asked: u32,
-        /// The number of devices.
+        /// The number of devices that the driver reports.
         count: u32,
     },
-    /// The device cannot allocate the block.
+    /// The device does not have enough memory for a block.
     #[error("the device cannot allocate {requested} bytes{}{reclaim}", Free(*memory))]
     OutOfMemory {
-        /// The number of bytes requested.
+        /// The number of bytes that were requested.
         requested: usize,
-        /// The memory that the device reports; `None` if the device does not respond.
+        /// The sizes of free and total memory that the device reports, or `None` if the device does
+        /// not respond.
         memory: Option<MemoryInfo>,
-        /// The attempts to free memory before the failure, and the bytes that this process's pools
-        /// hold on the device.
+        /// The attempts to free memory before the allocation failed, and the number of bytes that
+        /// this process's pools hold on the device.
         reclaim: Reclaim,
     },
-    /// A stream or view of one device was used with memory of another device, and access has not
-    /// been enabled (`CudaDevice::let_peer` of `pool-cuda`).
+    /// Memory of one device was used with a stream or a view of another device, and access has not
+    /// been enabled with `CudaDevice::let_peer` of `pool-cuda`.
     #[error(
         "memory of device {memory} cannot be used on a stream of device {stream}: use a pool of device {stream}, \
          copy with `copy_from`, or let its kernels use the memory (`CudaDevice::let_peer`)"
@@ -85,8 +88,8 @@ pub enum CudaError {
         /// The ordinal of the stream's device.
         stream: u32,
     },
-    /// Kernels of one device cannot access memory of another device, so the access cannot be
-    /// enabled (`CudaDevice::let_peer` of `pool-cuda`).
+    /// `CudaDevice::let_peer` of `pool-cuda` cannot enable the access, because kernels of one
+    /// device cannot access memory of the other device.
     #[error(
         "kernels of device {reader} cannot reach memory of device {memory}, because there is no peer link: copy \
          with `copy_from`"
@@ -97,13 +100,13 @@ pub enum CudaError {
         /// The ordinal of the device whose kernels would use the memory.
         reader: u32,
     },
-    /// The stream belongs to another CUDA context of the same device, with which events cannot be
-    /// shared.
+    /// The stream belongs to another CUDA context of the same device. Two contexts cannot share
+    /// events.
     #[error(
         "the stream belongs to another context of device {ordinal}: use streams of the pool's own context"
     )]
     WrongContext {
-        /// The ordinal of the device.
+        /// The ordinal of the device to which both contexts belong.
         ordinal: u32,
     },
     /// A stream is being captured into a graph, and the operation cannot become part of a graph.
@@ -114,53 +117,55 @@ pub enum CudaError {
         /// The operation that was refused.
         operation: &'static str,
     },
-    /// Memory of the pool was used on a stream that the pool does not know, without an event after
-    /// the use, and a session is capturing a graph. Waiting for all work of the context would
-    /// invalidate that capture.
+    /// The pool's memory was used on a stream that the pool does not know, no event was recorded
+    /// after the use, and a session is capturing a graph. The pool would have to wait for all work
+    /// in the context, which would invalidate the capture.
     #[error("memory of the pool {}, which it cannot do while a graph is being captured: {}", UnknownUse(*stream), advice(*stream))]
     UnknownUse {
-        /// The handle of the stream; `None` for a stream of another device.
+        /// The handle of the stream, or `None` if the stream belongs to another device.
         stream: Option<u64>,
     },
-    /// The pool's source (`BlockSource` of `pool-cuda`) has no block of this size.
+    /// The pool's source cannot provide a block of this size. Sources are implementations of
+    /// `BlockSource` in `pool-cuda`.
     #[error("cannot allocate a block of {requested} bytes: {why}")]
     NoBlock {
-        /// The number of bytes requested.
+        /// The number of bytes that were requested.
         requested: usize,
-        /// The reason, with advice.
+        /// The reason why no block is available, and advice.
         why: &'static str,
     },
-    /// The host is out of memory for the pool's records of its blocks, streams and shapes.
+    /// The host does not have enough memory for the pool's records of its blocks, streams and
+    /// shapes.
     #[error(
         "cannot allocate {requested} bytes of host memory for the pool's bookkeeping: free host memory"
     )]
     Bookkeeping {
-        /// The number of bytes requested.
+        /// The number of bytes that were requested.
         requested: usize,
     },
-    /// The two ranges of a copy differ in length.
+    /// The source and the target of a copy differ in length.
     #[error("{from} elements cannot be copied to {to}: the lengths must agree")]
     LengthMismatch {
-        /// The number of elements of the source.
+        /// The number of elements in the source.
         from: usize,
-        /// The number of elements of the destination.
+        /// The number of elements in the target.
         to: usize,
     },
-    /// A part or a split is not within the view.
+    /// A range or a split position is outside the view.
     #[error(transparent)]
     Shape(#[from] ShapeError),
-    /// The shape has more axes than a descriptor on the device can hold.
+    /// The shape has more axes than a shape on the device can have.
     #[error("a shape on the device has at most {most} axes, not {rank}")]
     RankTooLarge {
-        /// The number of axes.
+        /// The number of axes of the shape.
         rank: usize,
         /// The maximum number of axes.
         most: usize,
     },
-    /// The driver refused a call.
+    /// A call of a driver function failed.
     #[error("{call} failed: {code}{}", CodeAdvice(*code))]
     Call {
-        /// The name of the call.
+        /// The name of the driver function.
         call: &'static str,
         /// The code that the driver returned.
         code: DriverCode,
@@ -173,17 +178,18 @@ impl From<NoHostMemory> for CudaError {
     }
 }
 
-/// The memory of a device, as reported by the driver.
+/// The sizes of a device's memory, as reported by the driver.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct MemoryInfo {
-    /// The number of bytes that any process can still allocate.
+    /// The number of bytes that processes can still allocate on the device.
     pub free: usize,
-    /// The total number of bytes of the device.
+    /// The total number of bytes of the device's memory.
     pub total: usize,
 }
 
 impl CudaError {
-    /// Returns the driver's code, if the driver refused a call.
+    /// Returns the driver's code if the error comes from a driver call, or `None` for all other
+    /// errors.
     #[must_use]
     pub fn code(&self) -> Option<DriverCode> {
         match *self {
@@ -193,21 +199,21 @@ impl CudaError {
         }
     }
 
-    /// Returns `true` if the operation failed because of a capture: it may succeed after the
-    /// capture has ended.
+    /// Returns `true` if the operation failed because of a capture. The operation may succeed after
+    /// the capture has ended.
     #[must_use]
     pub fn is_of_capture(&self) -> bool {
         matches!(self, Self::Capturing { .. } | Self::UnknownUse { .. })
     }
 
-    /// Returns `true` if the device's context is lost; see [`DriverCode::is_sticky`].
+    /// Returns `true` if the device's context is lost, as described at [`DriverCode::is_sticky`].
     #[must_use]
     pub fn is_sticky(&self) -> bool {
         self.code().is_some_and(DriverCode::is_sticky)
     }
 }
 
-/// The action that an unknown use of the pool's memory would require.
+/// Prints how the memory was used, and which wait would be necessary.
 struct UnknownUse(Option<u64>);
 
 impl fmt::Display for UnknownUse {
@@ -224,7 +230,7 @@ impl fmt::Display for UnknownUse {
     }
 }
 
-/// Returns the advice for an unknown use.
+/// Returns advice for memory that was used on an unknown stream.
 fn advice(stream: Option<u64>) -> &'static str {
     match stream {
         Some(_) => {
@@ -235,7 +241,7 @@ fn advice(stream: Option<u64>) -> &'static str {
     }
 }
 
-/// A version in CUDA's numbering, printed in the usual form.
+/// A version in CUDA's numbering, which is printed in the usual form, such as `12.4`.
 struct Version(u32);
 
 impl fmt::Display for Version {
@@ -244,7 +250,7 @@ impl fmt::Display for Version {
     }
 }
 
-/// The memory that the device reports, printed after the number of requested bytes.
+/// The memory that the device reports, which is printed after the number of requested bytes.
 struct Free(Option<MemoryInfo>);
 
 impl fmt::Display for Free {
@@ -258,7 +264,7 @@ impl fmt::Display for Free {
     }
 }
 
-/// The cause of a code and the advice, if they depend only on the code.
+/// The cause of a code and the remedy, which are printed if they depend only on the code.
 struct CodeAdvice(DriverCode);
 
 impl fmt::Display for CodeAdvice {

@@ -1,5 +1,6 @@
-//! This crate's own events. A call on one of cudarc's events may return an error that an earlier,
-//! unrelated call left in the context; a call on an [`Event`] does not.
+//! The events of this crate, which replace cudarc's events. A call on an event of cudarc may return
+//! an error that an earlier, unrelated call left in the context. A call on an [`Event`] never
+//! returns the error of an earlier call.
 
 use std::fmt;
 use std::sync::Arc;
@@ -14,102 +15,110 @@ use crate::error::CudaError;
 use crate::handle::{ContextHandle, HandleKind};
 use crate::leftovers::{LeftoverKind, Place, ResourceOwner};
 
-/// A point in stream order that other streams, or the host, can wait for.
+/// A point in a stream's work that other streams or the host can wait for.
 pub struct Event(ResourceOwner<ContextHandle<EventKind>>);
 
-// SAFETY: the driver's calls on an event may be made from any thread, and the value itself never
-// changes.
+// SAFETY: the driver's functions for events may be called from any thread, and the value itself
+// never changes.
 unsafe impl Sync for Event {}
 
 enum EventKind {}
 
-// SAFETY: as above.
+// SAFETY: the driver's functions for events may be called from any thread.
 unsafe impl HandleKind for EventKind {
     type Handle = sys::CUevent;
 
     const KIND: LeftoverKind = LeftoverKind::Event;
 
-    /// Destroys the event. Work that was recorded with it stays in its stream, and streams that
-    /// wait for it continue to do so.
+    /// Destroys the event. Work that was enqueued before the event is not affected, and streams
+    /// that are already waiting for the event continue to wait.
     unsafe fn destroy(event: sys::CUevent) -> Result<(), CudaError> {
-        // SAFETY: the event is live, and this is its last use (caller).
+        // SAFETY: the caller guarantees that the event is alive and that this is its last use.
         answer("cuEventDestroy", unsafe { result::event::destroy(event) })
     }
 }
 
 impl Event {
-    /// Creates an event of a context, and makes the context current.
+    /// Creates an event in a context, and makes the context current.
     pub fn new(context: &Arc<CudaContext>) -> Result<Self, CudaError> {
         let place = Place::new()?;
         bind(context)?;
         let without_time = sys::CUevent_flags_enum::CU_EVENT_DISABLE_TIMING;
         let handle = answer("cuEventCreate", result::event::create(without_time))?;
-        // SAFETY: the event was created above, in this context.
+        // SAFETY: the event has just been created in this context.
         Ok(Self(place.own(unsafe { ContextHandle::new(handle, context) })))
     }
 
-    /// Records the event at the current end of a stream of the event's context. Streams that wait
-    /// for an earlier record of this event still wait for that record. Makes the context current.
+    /// Records the event after all work that is currently enqueued on a stream of the event's
+    /// context. If a stream waits for an earlier recording of this event, it still waits for that
+    /// earlier recording. This method makes the stream's context current.
     pub fn record(&self, stream: &CudaStream) -> Result<(), CudaError> {
         let stream = bound_handle(stream)?;
-        // SAFETY: the stream is live while its owner is borrowed, and its context is current.
+        // SAFETY: the stream is alive while its owner is borrowed, and the stream's context is
+        // current.
         unsafe { self.record_handle(stream) }
     }
 
-    /// Makes a stream of any context wait for the recorded point. Makes the stream's context
-    /// current.
+    /// Makes a stream of any context wait for the recorded point. This method makes the stream's
+    /// context current.
     pub fn hold_back(&self, stream: &CudaStream) -> Result<(), CudaError> {
         let stream = bound_handle(stream)?;
-        // SAFETY: as in `record`.
+        // SAFETY: the stream is alive while its owner is borrowed, and the stream's context is
+        // current.
         unsafe { self.hold_back_handle(stream) }
     }
 
-    /// Makes `later` wait for all current work of `earlier`, which must be a stream of the event's
-    /// context. Makes the context of `later` current. One event is enough for any number of
-    /// streams, because each wait refers to the record before it.
+    /// Makes the stream `later` wait for all current work on the stream `earlier`, which must
+    /// belong to the event's context. This method makes the context of `later` current. The same
+    /// event can order any number of streams, because each wait refers to the most recent recording
+    /// before the wait.
     pub fn order(&self, later: &CudaStream, earlier: &CudaStream) -> Result<(), CudaError> {
         self.record(earlier)?;
         self.hold_back(later)
     }
 
-    /// Does the same as [`order`](Self::order), for streams given by their handles.
+    /// Does the same as [`order`](Self::order), for streams that are given by their handles.
     ///
     /// # Safety
     ///
-    /// Both streams must be live. If a handle refers to a default stream, its context must be
-    /// current.
+    /// Both streams must be alive. If a handle refers to a default stream, the stream's context
+    /// must be current.
     pub unsafe fn order_handles(
         &self,
         later: sys::CUstream,
         earlier: sys::CUstream,
     ) -> Result<(), CudaError> {
-        // SAFETY: the event is live until `self` is dropped; the caller guarantees the stream.
+        // SAFETY: the event is alive until `self` is dropped, and the caller guarantees that the
+        // stream is alive.
         unsafe { self.record_handle(earlier) }?;
-        // SAFETY: as above.
+        // SAFETY: the event is alive until `self` is dropped, and the caller guarantees that the
+        // stream is alive.
         unsafe { self.hold_back_handle(later) }
     }
 
     /// # Safety
     ///
-    /// The same contract as [`order_handles`](Self::order_handles).
+    /// The safety contract is the same as for [`order_handles`](Self::order_handles).
     unsafe fn record_handle(&self, stream: sys::CUstream) -> Result<(), CudaError> {
-        // SAFETY: the event is live until `self` is dropped; the caller guarantees the stream.
+        // SAFETY: the event is alive until `self` is dropped, and the caller guarantees that the
+        // stream is alive.
         answer("cuEventRecord", unsafe { result::event::record(self.0.get(), stream) })
     }
 
     /// # Safety
     ///
-    /// The same contract as [`order_handles`](Self::order_handles).
+    /// The safety contract is the same as for [`order_handles`](Self::order_handles).
     unsafe fn hold_back_handle(&self, stream: sys::CUstream) -> Result<(), CudaError> {
         let flags = sys::CUevent_wait_flags_enum::CU_EVENT_WAIT_DEFAULT;
-        // SAFETY: as in `record_handle`.
+        // SAFETY: the event is alive until `self` is dropped, and the caller guarantees that the
+        // stream is alive.
         let waits = unsafe { result::stream::wait_event(stream, self.0.get(), flags) };
         answer("cuStreamWaitEvent", waits)
     }
 
-    /// Returns `true` if all work before the recorded point is done.
+    /// Returns `true` if all work before the recorded point has completed.
     pub fn is_done(&self) -> Result<bool, CudaError> {
-        // SAFETY: the event is live until `self` is dropped.
+        // SAFETY: the event is alive until `self` is dropped.
         match with_relaxed_capture_mode(|| unsafe { result::event::query(self.0.get()) }) {
             Ok(()) => Ok(true),
             Err(error) if DriverCode::from(error) == DriverCode::NOT_READY => Ok(false),
@@ -117,9 +126,9 @@ impl Event {
         }
     }
 
-    /// Blocks the host until all work before the recorded point is done.
+    /// Blocks the host until all work before the recorded point has completed.
     pub fn synchronize(&self) -> Result<(), CudaError> {
-        // SAFETY: as in `is_done`.
+        // SAFETY: the event is alive until `self` is dropped.
         let waited =
             with_relaxed_capture_mode(|| unsafe { result::event::synchronize(self.0.get()) });
         answer("cuEventSynchronize", waited)

@@ -1,15 +1,18 @@
-//! Detects contexts that are gone, which is the only case in which a failed call is excused.
+//! Detects contexts that are gone, which means that they have been destroyed or lost. Errors are
+//! ignored only for calls on contexts that are gone.
 //!
-//! A pool and a graph are correct because streams are ordered. Therefore one rule applies to every
-//! ordering call: recording an event, waiting for one, waiting on the host, querying the capture of
-//! a stream, retaining a context. **If such a call fails, the use that needed it fails with the
-//! error, whatever the code is.** No code is a sufficient excuse, because a driver may return any
-//! code once, for its own reasons, while the work in question still runs.
+//! Pools and graphs are correct because streams are ordered. One rule therefore applies to every
+//! call that records an event, waits for an event, waits on the host, queries the capture of a
+//! stream, or retains a context. If a call that orders work fails, the operation that needs the
+//! call fails with the same error, regardless of the code. A driver may return any code once, for
+//! reasons of its own, while the work is still running, so no code alone justifies ignoring an
+//! error.
 //!
-//! A failure to free a resource is excused if the resource's context is gone, because nothing is
-//! left to free. A failure to wait for a context that is gone is also excused, because no work runs
-//! on it. In both cases a second, independent call must confirm that the context is gone
-//! ([`is_gone`]). No function excuses an error based on its code.
+//! If the context of a resource is gone, a failure to free the resource is ignored, because there
+//! is nothing left to free. If a context is gone, a failure to wait for the context is also
+//! ignored, because the context runs no work. Before an error is ignored, [`is_gone`] makes a
+//! second, independent call to confirm that the context is gone. No function ignores an error only
+//! because of its code.
 
 use cudarc::driver::{CudaContext, result};
 
@@ -18,26 +21,26 @@ use crate::code::DriverCode;
 use crate::context::{bind, is_active};
 use crate::error::CudaError;
 
-/// Returns `true` if an error comes from a context that is gone. Both the error's code and another
-/// call on that context must show this.
+/// Returns `true` if the context that returned an error has been destroyed or lost. The error's
+/// code must indicate that the context is gone, and another call in the context must confirm this.
 #[must_use]
 pub fn is_gone(context: &CudaContext, error: &CudaError) -> bool {
     error.code().is_some_and(says_gone) && is_confirmed_gone(context)
 }
 
-/// Does the same as [`is_gone`], for the calling thread's current context.
+/// Does the same as [`is_gone`], for the current context of the calling thread.
 pub(crate) fn is_current_gone(error: &CudaError) -> bool {
     let asked = || answer("cuMemGetInfo", result::mem_get_info());
     error.code().is_some_and(says_gone)
         && asked().is_err_and(|error| error.code().is_some_and(says_gone))
 }
 
-/// Converts the result of freeing a resource of a context, or of waiting for a context. If the
-/// context is gone, the result is a success.
+/// Returns `Ok` if the context has been destroyed or lost, and the given result otherwise. The
+/// result comes from freeing a resource of the context, or from waiting for the context.
 ///
 /// # Errors
 ///
-/// Returns the error if a second call does not confirm that the context is gone.
+/// Returns the error if a second call does not confirm that the context has been destroyed or lost.
 pub fn unless_gone(context: &CudaContext, result: Result<(), CudaError>) -> Result<(), CudaError> {
     match result {
         Err(error) if is_gone(context, &error) => Ok(()),
@@ -45,15 +48,15 @@ pub fn unless_gone(context: &CudaContext, result: Result<(), CudaError>) -> Resu
     }
 }
 
-/// Returns `true` if the code can come from a context or driver that is gone. Such a code can also
-/// come from a context that is not gone.
+/// Returns `true` if a destroyed or lost context, or a driver that has shut down, can return the
+/// code. A working context can also return such a code.
 fn says_gone(code: DriverCode) -> bool {
     code.is_sticky() || matches!(code.number(), 4 | 201 | 400)
 }
 
-/// Queries the context's memory, which is legal in every capture. A lost context returns its sticky
-/// error. If the context cannot be made current, this function checks if the device has a primary
-/// context.
+/// Queries the context's memory, because this query is allowed during every capture. A lost context
+/// returns its sticky error. If the context cannot be made current, this function checks whether
+/// the device has an active primary context.
 fn is_confirmed_gone(context: &CudaContext) -> bool {
     let asked = match bind(context) {
         Ok(()) => answer("cuMemGetInfo", result::mem_get_info()).map(|_| true),

@@ -1,8 +1,9 @@
-//! The event that marks the end of a use of a pool's memory on a stream that the pool does not
-//! know. cudarc's `SyncOnDrop` records the event after the use, when the guard is dropped.
+//! An event that is recorded after work on a stream that the pool does not know, so that the pool's
+//! stream can wait for this work. When a guard of cudarc (`SyncOnDrop`) is dropped, it records this
+//! event.
 //!
-//! Each use receives a new event that has never been recorded. The event therefore shows later if
-//! the guard was dropped, because the event of a forgotten guard is never recorded.
+//! Each guard has a new event that has never been recorded before. The event therefore shows later
+//! whether the guard was dropped, because the event of a forgotten guard is never recorded.
 
 use std::fmt;
 use std::mem::ManuallyDrop;
@@ -17,31 +18,31 @@ use crate::error::CudaError;
 use crate::leftovers::{LeftoverKind, Place, Resource, ResourceOwner};
 use crate::versioned::is_recorded;
 
-/// An event for one cudarc guard.
+/// An event for one guard of cudarc.
 pub struct GuardEvent(ResourceOwner<Handle>);
 
-/// cudarc's event, stored at a fixed address so that references to it stay valid when this value
-/// moves. The `Vec` always contains one event. cudarc's destructor never runs, because it leaks an
-/// event that it cannot destroy.
+/// An event of cudarc, which is stored at a fixed address so that references to the event stay
+/// valid when the `Handle` is moved. The `Vec` always contains one event. The event's destructor
+/// never runs, because it leaks an event that it cannot destroy.
 struct Handle(Vec<ManuallyDrop<CudaEvent>>);
 
-/// Identifies a [`GuardEvent`] for as long as that event lives.
+/// Identifies a [`GuardEvent`] for as long as the event is alive.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct UseEnd(sys::CUevent);
 
-// SAFETY: the driver's calls on an event may be made from any thread.
+// SAFETY: the driver's functions for events may be called from any thread.
 unsafe impl Send for UseEnd {}
 
 impl GuardEvent {
-    /// Creates an event of a context, and makes the context current.
+    /// Creates an event in a context, and makes the context current.
     pub fn new(context: &Arc<CudaContext>) -> Result<Self, CudaError> {
         let mut home = Vec::new();
         let requested = size_of::<CudaEvent>();
         home.try_reserve_exact(1).map_err(|_| CudaError::Bookkeeping { requested })?;
         let place = Place::new()?;
         bind(context)?;
-        // cudarc would return an error that an earlier, unrelated call left in the context. The
-        // error stays in the context.
+        // An error that an earlier, unrelated call left in the context is put back into the
+        // context, because cudarc would otherwise return this error.
         let earlier = context.check_err();
         let made = context.new_event(Some(sys::CUevent_flags_enum::CU_EVENT_DEFAULT));
         context.record_err(earlier);
@@ -49,13 +50,15 @@ impl GuardEvent {
         Ok(Self(place.own(Handle(home))))
     }
 
-    /// Returns the address of cudarc's event, which is valid while this value lives.
+    /// Returns the address of cudarc's event. The address is valid until the `GuardEvent` is
+    /// dropped.
     #[must_use]
     pub fn place(&self) -> NonNull<CudaEvent> {
         NonNull::from(self.0.event()).cast()
     }
 
-    /// Returns the event's identifier, which is valid while this value lives.
+    /// Returns the identifier of the event. The identifier is valid until the `GuardEvent` is
+    /// dropped.
     #[must_use]
     pub fn name(&self) -> UseEnd {
         UseEnd(self.0.event().cu_event())
@@ -75,10 +78,10 @@ impl Resource for Handle {
         Some(self.event().context())
     }
 
-    /// Destroys the event. Streams that wait for it continue to do so.
+    /// Destroys the event. Streams that are already waiting for the event continue to wait.
     unsafe fn give_back(&mut self) -> Result<(), CudaError> {
         bind(self.event().context())?;
-        // SAFETY: the event is live, and no other code uses it (caller).
+        // SAFETY: the event is alive, and the caller guarantees that no other code uses it.
         answer("cuEventDestroy", unsafe { result::event::destroy(self.event().cu_event()) })
     }
 }
@@ -86,8 +89,8 @@ impl Resource for Handle {
 impl Drop for Handle {
     fn drop(&mut self) {
         let context: *const Arc<CudaContext> = self.event().context();
-        // SAFETY: the event's destructor never runs, so its reference to the context is dropped
-        // only here.
+        // SAFETY: the event's destructor never runs, so the event's reference to the context is
+        // dropped only here.
         drop(unsafe { ptr::read(context) });
     }
 }
@@ -97,9 +100,10 @@ impl UseEnd {
     ///
     /// # Safety
     ///
-    /// The event must still be live.
+    /// The event must be alive.
     pub unsafe fn is_recorded(self) -> Result<bool, CudaError> {
-        // SAFETY: the event is live (caller), and was created with timing enabled.
+        // SAFETY: the caller guarantees that the event is alive, and the event was created with
+        // timing enabled.
         unsafe { is_recorded(self.0) }
     }
 
@@ -107,11 +111,12 @@ impl UseEnd {
     ///
     /// # Safety
     ///
-    /// The same contract as [`is_recorded`](Self::is_recorded).
+    /// The safety contract is the same as for [`is_recorded`](Self::is_recorded).
     pub unsafe fn hold_back(self, stream: &CudaStream) -> Result<(), CudaError> {
         let flags = sys::CUevent_wait_flags_enum::CU_EVENT_WAIT_DEFAULT;
         let stream = bound_handle(stream)?;
-        // SAFETY: the event is live (caller), and the stream is live while its owner is borrowed.
+        // SAFETY: the caller guarantees that the event is alive, and the stream is alive while its
+        // owner is borrowed.
         let waits = unsafe { result::stream::wait_event(stream, self.0, flags) };
         answer("cuStreamWaitEvent", waits)
     }

@@ -1,5 +1,5 @@
-//! Driver handles that end with a context. This code is shared by events, streams, memory pools and
-//! graphs.
+//! Handles of driver objects that belong to a context. Events, streams, memory pools and graphs use
+//! this module.
 
 use std::fmt;
 use std::sync::Arc;
@@ -10,13 +10,14 @@ use crate::context::bind;
 use crate::error::CudaError;
 use crate::leftovers::{LeftoverKind, Resource};
 
-/// A kind of handle: the driver's type, and the call that destroys a handle.
+/// Defines the driver's type for a kind of handle, and the function that destroys handles of this
+/// kind.
 ///
 /// # Safety
 ///
-/// It must be sound to make the driver's calls on such a handle from any thread.
+/// It must be sound to call the driver's functions for handles of this kind from any thread.
 pub unsafe trait HandleKind: 'static {
-    /// The driver's type.
+    /// The driver's type of the handle.
     type Handle: Copy + fmt::Debug;
 
     /// The kind under which [`Leftovers`](crate::leftovers::Leftovers) counts the handle.
@@ -27,41 +28,42 @@ pub unsafe trait HandleKind: 'static {
         Ok(())
     }
 
-    /// Destroys a handle. The handle's context is current.
+    /// Destroys a handle. The caller must have made the handle's context current.
     ///
     /// # Safety
     ///
-    /// The handle must be live. If the call succeeds, or fails because the context is gone, the
-    /// handle must not be used again.
+    /// The handle must be alive. If the call succeeds, or if it fails because the context has been
+    /// destroyed or lost, the handle must not be used again.
     unsafe fn destroy(handle: Self::Handle) -> Result<(), CudaError>;
 }
 
-/// A handle, and the context with which it ends.
+/// A handle, and the context to which the handle belongs.
 pub struct ContextHandle<K: HandleKind> {
     handle: K::Handle,
     context: Arc<CudaContext>,
 }
 
-// SAFETY: the driver's calls on the handle may be made from any thread (trait), and the value
-// itself never changes.
+// SAFETY: the trait guarantees that the driver's functions for the handle may be called from any
+// thread, and the value itself never changes.
 unsafe impl<K: HandleKind> Send for ContextHandle<K> {}
 
 impl<K: HandleKind> ContextHandle<K> {
-    /// Takes ownership of a handle.
+    /// Creates an owner for a handle.
     ///
     /// # Safety
     ///
-    /// The handle must be live and belong to this context, and no other code may destroy it.
+    /// The handle must be alive and belong to this context, and no other code may destroy the
+    /// handle.
     pub unsafe fn new(handle: K::Handle, context: &Arc<CudaContext>) -> Self {
         Self { handle, context: Arc::clone(context) }
     }
 
-    /// Returns the handle, which is live while `self` has an owner.
+    /// Returns the handle, which is alive while `self` has an owner.
     pub fn get(&self) -> K::Handle {
         self.handle
     }
 
-    /// Returns the context with which the handle ends.
+    /// Returns the context to which the handle belongs.
     pub fn context(&self) -> &Arc<CudaContext> {
         &self.context
     }
@@ -77,7 +79,8 @@ impl<K: HandleKind> Resource for ContextHandle<K> {
     unsafe fn give_back(&mut self) -> Result<(), CudaError> {
         K::check()?;
         bind(&self.context)?;
-        // SAFETY: the handle is live (`new`), and no other code uses it (caller).
+        // SAFETY: `new` requires that the handle is alive, and the caller guarantees that no other
+        // code uses it.
         unsafe { K::destroy(self.handle) }
     }
 }

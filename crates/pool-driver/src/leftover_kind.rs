@@ -3,35 +3,35 @@
 
 use std::fmt;
 
-/// The kind of a deferred free.
+/// The kind of a resource whose free is deferred.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum LeftoverKind {
-    /// The blocks of a dropped pool, counted together.
+    /// The blocks of a dropped pool, which are counted together as one resource.
     PoolBlocks,
-    /// An event.
+    /// An event of the driver.
     Event,
-    /// A memory pool owned by the driver.
+    /// A memory pool of the driver.
     MemoryPool,
     /// Page-locked host memory.
     HostMemory,
-    /// Plain device memory: a chunk of a graph pool, or an arena.
+    /// Plain device memory, which is either a chunk of a graph pool or an arena.
     DeviceMemory,
     /// A stream on which a capture began.
     Stream,
-    /// A graph.
+    /// A graph of the driver.
     Graph,
-    /// An executable graph.
+    /// An executable graph of the driver.
     Executable,
-    /// The resources that a graph or an update left behind because a capture was in progress, or
-    /// because the graph's runs could not be waited for.
+    /// The resources that a graph or an update left behind, because a capture was in progress or
+    /// because waiting for the graph's runs failed.
     GraphRuns,
-    /// Memory that was allocated elsewhere and passed to a session.
+    /// Memory that other code allocated and passed to a session.
     OwnedMemory,
 }
 
 impl LeftoverKind {
-    /// Every kind.
+    /// All kinds of resources whose frees can be deferred.
     pub const ALL: [Self; 10] = [
         Self::PoolBlocks,
         Self::Event,
@@ -61,12 +61,12 @@ impl LeftoverKind {
     }
 }
 
-/// The number of deferred frees of each kind. Prints as `2 events, 1 graphs`.
+/// The number of deferred frees of each kind, which is printed in the form `2 events, 1 graphs`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Leftovers(pub [usize; LeftoverKind::ALL.len()]);
 
 impl Leftovers {
-    /// Returns the number of deferred frees of one kind.
+    /// Returns the number of deferred frees of the given kind.
     #[must_use]
     pub fn of(&self, kind: LeftoverKind) -> usize {
         self.0[kind as usize]

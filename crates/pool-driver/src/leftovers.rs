@@ -1,11 +1,11 @@
-//! The deferred frees of the process. They are driver resources that could not be freed when their
-//! owners were dropped, because a capture was in progress or because the driver refused. They wait
-//! in one queue. The frees are retried whenever a pool allocates or is dropped, and when a capture
-//! of `pool-graph` ends.
+//! The queue of the process's deferred frees. The queue contains driver resources that could not be
+//! freed when their owners were dropped, because a capture was in progress or because the driver
+//! refused. The frees are retried whenever a pool allocates or is dropped, and when a capture of
+//! `pool-graph` ends.
 //!
-//! A drop cannot allocate, because the host may be out of memory at that time. A resource's place
-//! in the queue is therefore reserved before the resource is created ([`Place::new`]), and the
-//! resource's owner stores the two together.
+//! Dropping an owner must not allocate, because the host may be out of memory at that time.
+//! Therefore an entry of the queue is reserved before the resource is created ([`Place::new`]), and
+//! the owner stores the entry together with the resource.
 
 use std::fmt;
 use std::mem::{self, ManuallyDrop};
@@ -19,62 +19,65 @@ use crate::error::CudaError;
 use crate::gone::unless_gone;
 pub use crate::leftover_kind::{LeftoverKind, Leftovers};
 
-/// A driver resource that is freed when its owner is dropped, or later.
+/// A driver resource that is freed when its owner is dropped, or later if this is not possible.
 pub trait Resource: Send + 'static {
     /// The kind under which [`Leftovers`] counts the resource.
     const KIND: LeftoverKind;
 
-    /// Returns the context with which the resource ends, or `None` if its components have their own
-    /// contexts.
+    /// Returns the context to which the resource belongs, or `None` if the parts of the resource
+    /// belong to contexts of their own.
     fn context(&self) -> Option<&CudaContext>;
 
     /// Frees the resource.
     ///
     /// # Errors
     ///
-    /// Returns the driver's error, or [`CudaError::Capturing`] if a capture prevents the free. The
-    /// remainder of the resource then still exists, and this method may be called again.
+    /// Returns the driver's error, or [`CudaError::Capturing`] if a capture prevents the free.
+    /// After an error, the remaining parts of the resource still exist, and this method may be
+    /// called again.
     ///
     /// # Safety
     ///
-    /// No other code may use the resource. After this method has succeeded, or failed because the
-    /// context is gone, the value must be dropped without further use.
+    /// No other code may use the resource. If this method succeeds, or if it fails because the
+    /// context has been destroyed or lost, the value must be dropped without being used again.
     unsafe fn give_back(&mut self) -> Result<(), CudaError>;
 }
 
-/// Owns a resource. Dropping the owner frees the resource, or defers the free.
+/// Owns a resource. Dropping the owner frees the resource immediately or, if this is not possible,
+/// later.
 #[must_use = "the resource is given back when its owner is dropped"]
 pub struct ResourceOwner<T: Resource> {
     resource: ManuallyDrop<T>,
     place: ManuallyDrop<Place<T>>,
 }
 
-/// A place in the queue for a resource that does not exist yet.
+/// An entry that is reserved in the queue for a resource that does not exist yet.
 ///
-/// The link is stored in an array of length 1, because a boxed array can be created from a `Vec`. A
-/// `Vec` can request memory without aborting the process when the host is out of memory.
+/// The link is stored in a boxed array of length 1, because a boxed array can be created from a
+/// `Vec`. Unlike `Box::new`, a `Vec` can request memory without aborting the process if the host is
+/// out of memory.
 pub struct Place<T>(Box<[Link<T>; 1]>);
 
-/// A link of the queue. It holds a resource without an owner, and the rest of the queue.
+/// A link of the queue. Each link contains a resource that has no owner, and the rest of the queue.
 struct Link<T> {
-    /// Empty while the resource has an owner.
+    /// The resource of this link, or `None` while the resource has an owner.
     resource: Option<T>,
     next: Queue,
 }
 
-/// The links of the deferred frees, newest first.
+/// The deferred frees, with the newest one first.
 type Queue = Option<Box<dyn Leftover>>;
 
-/// A link of the queue, for any type of resource.
+/// A link of the queue that contains a resource of any type.
 trait Leftover: Send {
     fn next(&mut self) -> &mut Queue;
 
-    /// Frees the resource of the link, like [`Resource::give_back`]. If the resource's context is
-    /// gone, this is a success.
+    /// Frees the resource of the link, like [`Resource::give_back`]. If the resource's context has
+    /// been destroyed or lost, this method succeeds.
     ///
     /// # Safety
     ///
-    /// The same contract as [`Resource::give_back`].
+    /// The safety contract is the same as for [`Resource::give_back`].
     unsafe fn give_back(&mut self) -> Result<(), CudaError>;
 
     fn kind(&self) -> LeftoverKind;
@@ -90,7 +93,7 @@ impl<T: Resource> Leftover for [Link<T>; 1] {
         let [link] = self;
         match &mut link.resource {
             Some(resource) => {
-                // SAFETY: this call has the same contract, which the caller upholds.
+                // SAFETY: the caller upholds the same safety contract.
                 let given_back = unsafe { resource.give_back() };
                 match resource.context() {
                     Some(context) => unless_gone(context, given_back),
@@ -107,7 +110,7 @@ impl<T: Resource> Leftover for [Link<T>; 1] {
 }
 
 impl<T: Resource> Place<T> {
-    /// Allocates a place for one resource.
+    /// Reserves an entry of the queue for one resource.
     ///
     /// # Errors
     ///
@@ -117,16 +120,18 @@ impl<T: Resource> Place<T> {
         let mut link = Vec::new();
         link.try_reserve_exact(1).map_err(|_| no_memory)?;
         link.push(Link { resource: None, next: None });
-        // The `Vec` contains one link, and its capacity is one.
+        // The conversion cannot fail, because the `Vec` contains one link and has a capacity of
+        // one.
         link.into_boxed_slice().try_into().map(Self).map_err(|_| no_memory)
     }
 
-    /// Creates the owner of a resource, which keeps this place for it.
+    /// Creates the owner of a resource. The owner stores this entry, so that deferring the free
+    /// never allocates.
     pub fn own(self, resource: T) -> ResourceOwner<T> {
         ResourceOwner { resource: ManuallyDrop::new(resource), place: ManuallyDrop::new(self) }
     }
 
-    /// Puts the resource into this place as a deferred free.
+    /// Stores the resource in this entry, so that the resource can be freed later.
     fn leftover(mut self, resource: T) -> Box<dyn Leftover> {
         let [link] = &mut *self.0;
         link.resource = Some(resource);
@@ -135,12 +140,12 @@ impl<T: Resource> Place<T> {
 }
 
 impl<T: Resource> ResourceOwner<T> {
-    /// Frees the resource now. If this is impossible, the free is deferred and the error is
-    /// returned.
+    /// Frees the resource now. If the resource cannot be freed now, it is stored in the queue of
+    /// deferred frees, and the error is returned.
     ///
     /// # Errors
     ///
-    /// Returns the errors of [`Resource::give_back`].
+    /// Returns the same errors as [`Resource::give_back`].
     pub fn give_back(self) -> Result<(), CudaError> {
         let mut this = ManuallyDrop::new(self);
         // SAFETY: the owner is not used again, and its destructor does not run.
@@ -151,9 +156,9 @@ impl<T: Resource> ResourceOwner<T> {
     ///
     /// The owner must not be used again.
     unsafe fn end(&mut self) -> Result<(), CudaError> {
-        // SAFETY: the owner is not used again (caller).
+        // SAFETY: the caller guarantees that the owner is not used again.
         let resource = unsafe { ManuallyDrop::take(&mut self.resource) };
-        // SAFETY: the place is not used again either (caller).
+        // SAFETY: the caller guarantees that the owner, and therefore its entry, is not used again.
         let place = unsafe { ManuallyDrop::take(&mut self.place) };
         give_back_or_keep(place.leftover(resource))
     }
@@ -161,8 +166,8 @@ impl<T: Resource> ResourceOwner<T> {
 
 impl<T: Resource> Drop for ResourceOwner<T> {
     fn drop(&mut self) {
-        // SAFETY: the owner is being dropped. A resource that could not be freed is in the queue,
-        // which also counts it.
+        // SAFETY: the owner is being dropped, so it is not used again. If the resource could not be
+        // freed, the queue now contains and counts it.
         let _left_over = unsafe { self.end() };
     }
 }
@@ -193,7 +198,7 @@ impl<T: Resource + fmt::Debug> fmt::Debug for ResourceOwner<T> {
     }
 }
 
-/// The queue of deferred frees. The lock is held only for linking and unlinking.
+/// The queue of deferred frees. The lock is held only while entries are linked or unlinked.
 static QUEUE: Mutex<Queue> = Mutex::new(None);
 
 /// The number of deferred frees of each kind.
@@ -204,9 +209,10 @@ fn queue() -> MutexGuard<'static, Queue> {
     QUEUE.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Frees a resource, or puts it into the queue if it cannot be freed.
+/// Frees a resource, or stores the resource in the queue if it cannot be freed.
 fn give_back_or_keep(mut leftover: Box<dyn Leftover>) -> Result<(), CudaError> {
-    // SAFETY: only this link refers to the resource, and the link is dropped here on success.
+    // SAFETY: only this link refers to the resource, and the link is dropped here if the free
+    // succeeds.
     let given_back = unsafe { leftover.give_back() };
     if given_back.is_err() {
         COUNTS[leftover.kind() as usize].fetch_add(1, Ordering::Relaxed);
@@ -217,24 +223,25 @@ fn give_back_or_keep(mut leftover: Box<dyn Leftover>) -> Result<(), CudaError> {
     given_back
 }
 
-/// Retries every deferred free, and returns the number that is left.
+/// Retries all deferred frees, and returns the number of resources that still could not be freed.
 pub fn give_back_leftovers() -> usize {
     if leftovers().total() == 0 {
         return 0;
     }
-    // The lock is not held while a resource is freed, because that resource may own another one,
+    // The lock is not held while a resource is freed, because the resource may own another resource
     // whose free may then be deferred.
     let mut rest = mem::take(&mut *queue());
     while let Some(mut leftover) = rest {
         rest = leftover.next().take();
         COUNTS[leftover.kind() as usize].fetch_sub(1, Ordering::Relaxed);
-        // A resource that is refused again is back in the queue, and counted.
+        // If the resource still cannot be freed, it is stored in the queue again, and counted
+        // again.
         let _left_over = give_back_or_keep(leftover);
     }
     leftovers().total()
 }
 
-/// Returns the number of current deferred frees of each kind.
+/// Returns the current number of deferred frees of each kind.
 pub fn leftovers() -> Leftovers {
     Leftovers(COUNTS.each_ref().map(|count| count.load(Ordering::Relaxed)))
 }

@@ -1,17 +1,18 @@
-//! The lowest layer over the CUDA driver: its library, its calls with typed errors, the owners of
-//! its resources, and the queue of deferred frees.
+//! The lowest layer over the CUDA driver. This crate provides the driver's library, its functions
+//! with typed errors, the owners of its resources, and the queue of deferred frees.
 //!
-//! **This crate is the internal foundation of `pool-cuda` and `pool-graph`. It has no stable API:**
-//! each release may change it without notice. These two crates re-export the types that users need.
+//! This crate is the internal foundation of `pool-cuda` and `pool-graph`, and has no stable API.
+//! Each release may change this crate without notice. The crates `pool-cuda` and `pool-graph`
+//! re-export the types that users need.
 //!
-//! The module [`gone`] documents the rule for failed calls: an ordering call is never excused
-//! because of its error code.
+//! The module [`gone`] documents the rule for failed calls: the error of a call that orders work is
+//! never ignored only because of its code.
 //!
-//! Running out of host memory is an error like any other. Records of blocks, streams and shapes are
-//! allocated fallibly ([`chain`]). A drop allocates nothing: it uses memory that was allocated
-//! together with the resource, either its place in the queue of [`leftovers`] or a spare link. The
-//! exceptions are allocations inside cudarc, and the `Arc`s of devices, contexts of pools and
-//! staging pools.
+//! If the host runs out of memory, functions return an error. Records of blocks, streams and shapes
+//! are allocated fallibly ([`chain`]). Dropping a value never allocates, because each resource is
+//! allocated together with an entry in the queue of [`leftovers`] or with a spare link. Two kinds
+//! of allocations abort the process if they fail: the allocations inside cudarc, and the `Arc`s of
+//! devices, contexts of pools, and staging pools.
 //!
 //! ```
 //! use pool_driver::error::CudaError;
@@ -37,8 +38,8 @@
     reason = "a function returns the error of the driver's call that its text names; a section lists other errors"
 )]
 
-// Layering: each module may import only the modules listed after its colon. `cargo xtask imports`
-// checks this, and `cargo xtask imports --list` prints the list.
+// Layering: the following list states which other modules each module may import. The command
+// `cargo xtask imports` checks the list, and `cargo xtask imports --list` prints the list.
 //
 // capture_mode: nothing
 // captures_under_way: nothing

@@ -1,5 +1,6 @@
-//! The driver's library: its presence, its version, and its number of devices. The order of the
-//! queries avoids panics, because cudarc panics at the first call if there is no library.
+//! The driver's library. This module determines whether the library is present, which version it
+//! has, and how many devices it reports. The presence of the library is checked first, because
+//! cudarc panics at the first driver call if there is no library.
 
 use std::sync::atomic::{AtomicU32, Ordering};
 
@@ -11,21 +12,22 @@ use crate::answer::answer;
 use crate::code::DriverCode;
 use crate::error::CudaError;
 
-/// The oldest supported version of CUDA, in CUDA's numbering. It is the first with the current form
-/// of `cuGetProcAddress`.
+/// The oldest supported version of CUDA, in CUDA's numbering. CUDA 12.0 is the first version in
+/// which `cuGetProcAddress` has its current signature.
 const OLDEST: u32 = 12_000;
 
-/// The names under which the driver's library is installed. They are a subset of the names that
-/// cudarc tries, in cudarc's order. cudarc's own query (`is_culib_present`) does not exist in
-/// builds that link the driver.
+/// The file names under which the driver's library is installed. These names are a subset of the
+/// names that cudarc tries, in the same order. This crate does not use cudarc's `is_culib_present`,
+/// because that function does not exist in builds that link the driver.
 const LIBRARIES: &[&str] =
     if cfg!(windows) { &["nvcuda.dll"] } else { &["libcuda.so", "libcuda.so.1"] };
 
-/// Starts the driver so that its calls can be made. The next call retries a failed start, because a
-/// device may become visible, or a fault may be temporary.
+/// Starts the driver, so that its functions can be called. If the driver fails to start, the next
+/// call of this function tries again, because a device may become visible or a fault may be
+/// temporary.
 ///
-/// No lock is held, because loading a library runs foreign code, which may call this function.
-/// Starting the driver twice has the same effect as starting it once.
+/// No lock is held during the start, because loading a library runs foreign code, which may call
+/// this function. Starting the driver twice has the same effect as starting it once.
 pub fn start() -> Result<(), CudaError> {
     static STARTED: OnceBool = OnceBool::new();
     STARTED.get_or_try_init(|| try_start().map(|()| true)).map(|_| ())
@@ -43,12 +45,12 @@ fn try_start() -> Result<(), CudaError> {
 }
 
 fn is_present() -> bool {
-    // SAFETY: this loads libraries by the names of NVIDIA's driver, whose initialisers run in every
-    // program that uses CUDA.
+    // SAFETY: only NVIDIA's driver is installed under these library names, and its initialisers run
+    // in every program that uses CUDA.
     LIBRARIES.iter().any(|name| unsafe { Library::new(*name) }.is_ok())
 }
 
-/// Starts the driver, and checks that it supports this version of CUDA.
+/// Starts the driver, and checks that the driver supports the given version of CUDA.
 ///
 /// # Errors
 ///
@@ -58,14 +60,15 @@ pub fn require_driver(needed: u32) -> Result<(), CudaError> {
     require(needed)
 }
 
-/// Does the same as [`require_driver`], for callers that know that the library is present.
+/// Checks the driver's version like [`require_driver`], but assumes that the library is present and
+/// does not start the driver.
 pub(crate) fn require(needed: u32) -> Result<(), CudaError> {
     let driver = version()?;
     if driver < needed { Err(CudaError::DriverTooOld { driver, needed }) } else { Ok(()) }
 }
 
-/// Returns the driver's CUDA version. The library must be present, but the driver need not be
-/// started.
+/// Returns the driver's CUDA version. The library must be present, but the driver need not have
+/// been started.
 pub fn version() -> Result<u32, CudaError> {
     static VERSION: AtomicU32 = AtomicU32::new(0);
     let known = VERSION.load(Ordering::Relaxed);
@@ -73,8 +76,8 @@ pub fn version() -> Result<u32, CudaError> {
         return Ok(known);
     }
     let mut version = 0;
-    // SAFETY: the library is present, the call is older than every supported driver, and the
-    // variable outlives it.
+    // SAFETY: the library is present, every supported driver provides this function, and the
+    // variable outlives the call.
     let asked = unsafe { sys::cuDriverGetVersion(&raw mut version) };
     answer("cuDriverGetVersion", asked.result())?;
     let version = version.try_into().unwrap_or(0);
@@ -82,7 +85,7 @@ pub fn version() -> Result<u32, CudaError> {
     Ok(version)
 }
 
-/// Returns the number of devices that the driver reports; never 0.
+/// Returns the number of devices that the driver reports, which is never 0.
 pub fn device_count() -> Result<u32, CudaError> {
     start()?;
     let count = answer("cuDeviceGetCount", result::device::get_count())?;
@@ -92,7 +95,7 @@ pub fn device_count() -> Result<u32, CudaError> {
     }
 }
 
-/// Checks that there is a device with this ordinal.
+/// Checks that a device with the given ordinal exists.
 pub fn check_ordinal(asked: u32) -> Result<(), CudaError> {
     let count = device_count()?;
     if asked < count { Ok(()) } else { Err(CudaError::NoSuchDevice { asked, count }) }

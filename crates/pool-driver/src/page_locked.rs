@@ -1,5 +1,5 @@
-//! Page-locked host memory as a buffer for copies between the host and the device. If a busy buffer
-//! is forgotten, its memory is never used again.
+//! Page-locked host memory that serves as a buffer for copies between the host and the device. If a
+//! buffer is forgotten while a copy uses it, its memory is never used again.
 
 use std::fmt;
 use std::ptr::NonNull;
@@ -14,24 +14,24 @@ use crate::error::CudaError;
 use crate::host_buffer::HostBuffer;
 use crate::leftovers::{LeftoverKind, Place, Resource, ResourceOwner};
 
-/// The alignment of a buffer's first byte.
+/// The alignment of the buffer's first byte.
 const ALIGNMENT: usize = 256;
 
-/// A buffer of page-locked memory. Dropping it waits for its copies and frees it, or defers the
-/// free if the driver refuses.
+/// A buffer of page-locked memory. Dropping the buffer waits for its copies and frees the memory.
+/// If the driver refuses to free the memory, the free is retried later.
 pub struct PageLocked(ResourceOwner<Buffer>);
 
-/// The memory of a [`PageLocked`], and the progress of the copies through it.
+/// The memory of a [`PageLocked`], and the progress of the copies that use this memory.
 struct Buffer {
     memory: HostBuffer,
-    /// The offset of the first aligned byte in the memory.
+    /// The offset of the first aligned byte within the memory.
     offset: usize,
     length: usize,
     copies: CopyCompletion,
 }
 
 impl PageLocked {
-    /// Creates a buffer of `bytes` zero bytes, aligned to 256 bytes.
+    /// Creates a buffer of `bytes` zeroed bytes, which is aligned to 256 bytes.
     ///
     /// # Errors
     ///
@@ -41,60 +41,61 @@ impl PageLocked {
         Ok(Self(place.own(Buffer::new(bytes, context)?)))
     }
 
-    /// Returns the buffer's bytes, unless a copy may be pending.
+    /// Returns the bytes of the buffer, or `None` if a copy may be pending.
     pub fn bytes_mut(&mut self) -> Option<&mut [u8]> {
         (!self.0.copies.is_pending()).then(|| self.0.bytes())
     }
 
-    /// Enqueues a copy of the buffer's first bytes to the device. Afterwards the buffer is busy,
-    /// even after an error, because a refused copy may run later.
+    /// Enqueues a copy of the buffer's first `bytes` bytes to the device. After this call, the
+    /// buffer is busy, even if the call returned an error, because a refused copy may still run
+    /// later.
     ///
     /// # Errors
     ///
-    /// Returns the driver's error. If the event after the copy could not be recorded, each query of
-    /// the buffer retries this.
+    /// Returns the driver's error. If the event after the copy could not be recorded, each later
+    /// query of the buffer tries to record the event again.
     ///
     /// # Safety
     ///
-    /// The range at `to` must be allocated and contain `bytes` bytes, and the caller must have the
-    /// right to write it in stream order. The buffer must not be busy, and must contain at least
-    /// `bytes` bytes.
+    /// The range at `to` must be allocated and contain at least `bytes` bytes, and the caller must
+    /// have the right to write this range in stream order. The buffer must not be busy, and must
+    /// contain at least `bytes` bytes.
     pub unsafe fn copy_to_device(
         &mut self,
         to: u64,
         bytes: usize,
         stream: &Arc<CudaStream>,
     ) -> Result<(), CudaError> {
-        // SAFETY: this call has the same contract, which the caller upholds.
+        // SAFETY: the caller upholds the same safety contract.
         unsafe { self.0.copy_to_device(to, bytes, stream) }
     }
 
-    /// Enqueues a copy from the device to the buffer's first bytes. Otherwise it behaves like
-    /// [`copy_to_device`](Self::copy_to_device).
+    /// Enqueues a copy from the device to the buffer's first `bytes` bytes. After this call, the
+    /// buffer is busy, as described at [`copy_to_device`](Self::copy_to_device).
     ///
     /// # Errors
     ///
-    /// Returns the errors of [`copy_to_device`](Self::copy_to_device).
+    /// Returns the same errors as [`copy_to_device`](Self::copy_to_device).
     ///
     /// # Safety
     ///
-    /// The same contract as [`copy_to_device`](Self::copy_to_device), but for reading the range at
-    /// `from`.
+    /// The safety contract is the same as for [`copy_to_device`](Self::copy_to_device), except that
+    /// the range at `from` is read and not written.
     pub unsafe fn copy_to_host(
         &mut self,
         from: u64,
         bytes: usize,
         stream: &Arc<CudaStream>,
     ) -> Result<(), CudaError> {
-        // SAFETY: this call has the same contract, which the caller upholds.
+        // SAFETY: the caller upholds the same safety contract.
         unsafe { self.0.copy_to_host(from, bytes, stream) }
     }
 
-    /// Returns `true` if all copies of the buffer are done, without waiting.
+    /// Returns `true` if all copies that use the buffer have completed. This method does not wait.
     ///
     /// # Errors
     ///
-    /// Returns the driver's error for failed work.
+    /// Returns the driver's error if the copies or earlier work failed.
     pub fn is_free(&mut self) -> Result<bool, CudaError> {
         if !self.0.copies.is_pending() {
             return Ok(true);
@@ -103,21 +104,22 @@ impl PageLocked {
         self.0.is_free()
     }
 
-    /// Returns `true` if a graph that other code captured contains the buffer's copy, and may run
-    /// the copy at any time. The buffer then never becomes free again, and
-    /// [`is_free`](Self::is_free) and [`wait`](Self::wait) return the driver's error. This is known
-    /// only after one of these methods was called.
+    /// Returns `true` if a graph that other code captured contains a copy that uses this buffer.
+    /// The graph may run this copy at any time. The buffer therefore never becomes free again, and
+    /// [`is_free`](Self::is_free) and [`wait`](Self::wait) return the driver's error. The loss of a
+    /// copy is detected only by these two methods.
     #[must_use]
     pub fn is_lost(&self) -> bool {
         self.0.is_lost()
     }
 
-    /// Blocks the host until all copies of the buffer are done.
+    /// Blocks the host until all copies that use the buffer have completed.
     ///
     /// # Errors
     ///
-    /// Returns the driver's error for failed work, or [`CudaError::Capturing`] if the event could
-    /// not be recorded before and the stream of the copy is now captured.
+    /// Returns the driver's error if the copies or earlier work failed. Returns
+    /// [`CudaError::Capturing`] if the event could not be recorded after the copy and the copy's
+    /// stream is now being captured.
     pub fn wait(&mut self) -> Result<(), CudaError> {
         if !self.0.copies.is_pending() {
             return Ok(());
@@ -130,29 +132,30 @@ impl PageLocked {
 impl Buffer {
     fn new(length: usize, context: &Arc<CudaContext>) -> Result<Self, CudaError> {
         let copies = CopyCompletion::new(context)?;
-        // The driver does not guarantee any alignment.
+        // Additional bytes are allocated, because the driver does not guarantee any alignment.
         let memory = HostBuffer::zeroed(length.saturating_add(ALIGNMENT - 1), context)?;
         let offset = memory.first().align_offset(ALIGNMENT);
         Ok(Self { memory, offset, length, copies })
     }
 
-    /// Returns the buffer's bytes. No copy may be pending.
+    /// Returns the bytes of the buffer. No copy may be pending.
     fn bytes(&mut self) -> &mut [u8] {
         debug_assert!(!self.copies.is_pending(), "a copy of the driver is pending");
         &mut self.memory.bytes_mut()[self.offset..][..self.length]
     }
 
-    /// Returns the first byte of the buffer.
+    /// Returns a pointer to the first aligned byte of the buffer.
     fn first(&self) -> NonNull<u8> {
-        // SAFETY: the alignment skips fewer bytes than were allocated beyond the length.
+        // SAFETY: the offset is less than `ALIGNMENT`, and `ALIGNMENT - 1` bytes were allocated in
+        // addition to the length. Therefore the result is within the allocation.
         unsafe { self.memory.first().add(self.offset) }
     }
 
-    /// Does the same as [`PageLocked::copy_to_device`].
+    /// Enqueues a copy to the device, like [`PageLocked::copy_to_device`].
     ///
     /// # Safety
     ///
-    /// The same contract as [`PageLocked::copy_to_device`].
+    /// The safety contract is the same as for [`PageLocked::copy_to_device`].
     unsafe fn copy_to_device(
         &mut self,
         to: Address,
@@ -160,17 +163,17 @@ impl Buffer {
         stream: &Arc<CudaStream>,
     ) -> Result<(), CudaError> {
         debug_assert!(bytes <= self.length && !self.copies.is_pending(), "the caller's promise");
-        // SAFETY: the buffer is page-locked, and is busy until the event after the copy is
-        // complete; the caller upholds the rest of the contract.
+        // SAFETY: the caller upholds this method's safety contract. The buffer is page-locked, and
+        // is busy until the event after the copy has completed.
         let copied = unsafe { calls::copy_from_host(to, self.first(), bytes, stream) };
         copied.and(self.copies.mark(stream))
     }
 
-    /// Does the same as [`PageLocked::copy_to_host`].
+    /// Enqueues a copy from the device, like [`PageLocked::copy_to_host`].
     ///
     /// # Safety
     ///
-    /// The same contract as [`PageLocked::copy_to_host`].
+    /// The safety contract is the same as for [`PageLocked::copy_to_host`].
     unsafe fn copy_to_host(
         &mut self,
         from: Address,
@@ -178,23 +181,24 @@ impl Buffer {
         stream: &Arc<CudaStream>,
     ) -> Result<(), CudaError> {
         debug_assert!(bytes <= self.length && !self.copies.is_pending(), "the caller's promise");
-        // SAFETY: as in `copy_to_device`.
+        // SAFETY: the caller upholds this method's safety contract. The buffer is page-locked, and
+        // is busy until the event after the copy has completed.
         let copied = unsafe { calls::copy_to_host(self.first(), from, bytes, stream) };
         copied.and(self.copies.mark(stream))
     }
 
-    /// Returns `true` if all copies of the buffer are done.
+    /// Returns `true` if all copies that use the buffer have completed.
     fn is_free(&mut self) -> Result<bool, CudaError> {
         self.copies.is_done()
     }
 
-    /// Returns `true` if a capture may contain one of the buffer's copies, because it is then
-    /// unknown when the copy runs.
+    /// Returns `true` if a capture may contain a copy that uses the buffer. The time at which a
+    /// captured copy runs is unknown.
     fn is_lost(&self) -> bool {
         self.copies.is_lost()
     }
 
-    /// Blocks the host until all copies of the buffer are done.
+    /// Blocks the host until all copies that use the buffer have completed.
     fn wait(&mut self) -> Result<(), CudaError> {
         self.copies.wait()
     }
@@ -207,8 +211,8 @@ impl Resource for Buffer {
         Some(self.memory.context())
     }
 
-    /// Waits for the buffer's copies. The memory is dropped with the value, which frees it or
-    /// defers the free separately.
+    /// Waits for the copies that use the buffer. The buffer's memory has its own owner, which frees
+    /// the memory or defers the free.
     unsafe fn give_back(&mut self) -> Result<(), CudaError> {
         self.wait()
     }

@@ -1,20 +1,21 @@
-//! Describes the attempt to free device memory outside a pool before an allocation of the pool
-//! fails. The description is part of the error.
+//! Describes a pool's attempt to release device memory that other pools hold. A pool makes this
+//! attempt before one of its allocations fails, and the error of the allocation contains the
+//! description.
 
 use std::fmt;
 
-/// The unit, in bytes, in which a [`Reclaim`] counts the memory of pools. Block sizes are multiples
-/// of this unit.
+/// The unit in which a [`Reclaim`] counts the memory of pools, in bytes. The sizes of all blocks
+/// are multiples of this unit.
 const UNIT: usize = 256;
 
-/// The number of pools whose bytes are listed individually.
+/// The number of pools whose sizes are listed individually.
 const LARGEST: usize = 4;
 
-/// The attempts to free memory before an allocation failed, and the bytes that this process's pools
-/// hold on the device.
+/// The attempts to free memory before an allocation failed, and the number of bytes that this
+/// process's pools hold on the device.
 ///
 /// The value is small because it is part of an error. If there are more than four pools, only the
-/// largest four are listed.
+/// four largest pools are listed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Reclaim {
     is_made: bool,
@@ -24,20 +25,21 @@ pub struct Reclaim {
     pools: u16,
     trimmed_bytes: usize,
     held_bytes: usize,
-    /// The sizes in units, largest first.
+    /// The sizes of the largest pools, in units and in descending order.
     largest: [u32; LARGEST],
 }
 
 impl Reclaim {
-    /// Creates the record of an attempt that freed `trimmed_bytes` bytes of idle pools.
+    /// Describes an attempt that freed `trimmed_bytes` bytes of idle pools.
     #[must_use]
     pub fn new(trimmed_bytes: usize) -> Self {
         Self { is_made: true, trimmed_bytes, ..Self::default() }
     }
 
-    /// Records the wait for streams. `waits` contains the number of streams that were waited for,
-    /// and the number that were not, because they were captured or the driver refused. It is `None`
-    /// if a session was capturing a graph and therefore no wait took place.
+    /// Adds the result of waiting for streams. `waits` contains the number of streams that the host
+    /// waited for and the number of streams that it skipped. A stream is skipped if it is being
+    /// captured, or if the driver refuses the wait. `waits` is `None` if the host did not wait
+    /// because a session was capturing a graph.
     #[must_use]
     pub fn after_waits(mut self, waits: Option<[usize; 2]>) -> Self {
         self.during_capture = waits.is_none();
@@ -46,7 +48,8 @@ impl Reclaim {
         self
     }
 
-    /// Records a pool that holds bytes on the device. A pool that holds none is not counted.
+    /// Adds a pool that holds `bytes` bytes on the device. A pool that holds no memory is not
+    /// counted.
     pub fn add_pool(&mut self, bytes: usize) {
         if bytes == 0 {
             return;
@@ -61,40 +64,40 @@ impl Reclaim {
         }
     }
 
-    /// Returns `true` if an attempt was made. No attempt is made for allocations that a pool can do
-    /// without.
+    /// Returns `true` if an attempt was made. A pool makes no attempt for allocations that it can
+    /// do without.
     #[must_use]
     pub fn is_made(&self) -> bool {
         self.is_made
     }
 
-    /// Returns the number of streams of the device that were waited for. Their pending frees are
-    /// done.
+    /// Returns the number of the device's streams that the host waited for. The pending frees on
+    /// these streams have been performed.
     #[must_use]
     pub fn streams_waited(&self) -> usize {
         self.streams_waited.into()
     }
 
-    /// Returns the number of streams that were not waited for, because they were being captured or
-    /// the driver refused.
+    /// Returns the number of streams that the host skipped, because they were being captured or
+    /// because the driver refused the wait.
     #[must_use]
     pub fn streams_captured(&self) -> usize {
         self.streams_captured.into()
     }
 
-    /// Returns the number of bytes that trimming the thread's idle pools has freed.
+    /// Returns the number of bytes that were freed by trimming the thread's idle pools.
     #[must_use]
     pub fn trimmed_bytes(&self) -> usize {
         self.trimmed_bytes
     }
 
-    /// Returns the number of pools of this process that hold memory of the device.
+    /// Returns the number of this process's pools that hold memory on the device.
     #[must_use]
     pub fn pools(&self) -> usize {
         self.pools.into()
     }
 
-    /// Returns the number of bytes that these pools hold.
+    /// Returns the total number of bytes that the process's pools hold on the device.
     #[must_use]
     pub fn held_bytes(&self) -> usize {
         self.held_bytes
@@ -110,7 +113,7 @@ fn short(count: usize) -> u16 {
     u16::try_from(count).unwrap_or(u16::MAX)
 }
 
-/// Prints nothing if no attempt was made.
+/// Prints the description, or nothing if no attempt was made.
 impl fmt::Display for Reclaim {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if !self.is_made {

@@ -1,4 +1,4 @@
-//! Host-side waits for several streams that are not captured.
+//! Blocking waits for several streams that are not being captured.
 
 use std::sync::Arc;
 
@@ -8,12 +8,13 @@ use crate::calls::synchronize;
 use crate::capture::is_capturing;
 use crate::captures_under_way::ContextWait;
 
-/// Blocks the host until all work of these streams is done. Returns the number of streams that were
-/// waited for, and the number that were not, because they are captured or the driver refused. If a
-/// session of this process is capturing, returns `None` without waiting.
+/// Blocks the host until all work on these streams has completed. Returns the number of streams
+/// that the host waited for and the number of streams that it skipped. A stream is skipped if it is
+/// being captured, or if the driver refuses the wait. If a session of this process is capturing,
+/// this function returns `None` without waiting.
 ///
-/// No session begins a capture during this call, so a stream that is not captured stays that way.
-/// Captures that are made without a session are not prevented.
+/// No session can begin a capture during this call, so no session captures a stream between the
+/// check and the wait. Captures without a session are not prevented.
 #[must_use]
 pub fn wait_for_streams<'a>(
     streams: impl Iterator<Item = &'a Arc<CudaStream>>,

@@ -1,4 +1,4 @@
-//! The wgpu backend: allocates, frees, writes and views buffers for a pool.
+//! The wgpu backend, which allocates, frees, writes and views buffers on behalf of a pool.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
@@ -10,13 +10,13 @@ use crate::part::bytes_of;
 use crate::stream::Stream;
 use crate::view::{BufferView, BufferViewMut};
 
-// SAFETY: a block is the address of a record for one buffer. `allocate` boxes the record, `free`
-// takes it, and the buffer has no other owner. WebGPU returns zeroed buffers, which the host cannot
-// see. Identities are multiples of `ALIGN` and number the bytes of all buffers ever created. Fills,
-// uploads and all work on views are recorded into the stream's only encoder. Commands keep their
-// buffers alive, so a buffer is dropped after the commands that use it. `free` and `settle` catch
-// panics. No lock of the stream is held while wgpu runs. A view keeps the context alive only
-// through its slot.
+// SAFETY: a block is the address of a boxed record that describes one buffer. `allocate` creates
+// the record, `free` takes it back, and the buffer has no other owner. New WebGPU buffers are
+// zeroed, and the host cannot access them. Identities are multiples of `ALIGN`, and no two buffers
+// have overlapping identities. All fills, uploads and commands that use views are recorded in the
+// stream's only encoder. Commands keep their buffers alive, so a buffer is destroyed only after the
+// commands that use it. `free` and `settle` catch panics. No lock of the stream is held while wgpu
+// runs. A view accesses the context only through its slot.
 unsafe impl PoolBackend for Wgpu {
     type Layout = Slots;
     type Context = Stream;
@@ -39,10 +39,11 @@ unsafe impl PoolBackend for Wgpu {
     }
 
     unsafe fn free(stream: &Stream, block: WgpuBlock, bytes: usize) {
-        // SAFETY: the block came from `allocate`, and is freed once (caller).
+        // SAFETY: `allocate` returned the block, and the caller guarantees that the block is freed
+        // only once.
         let Some(allocation) = (unsafe { block.take() }) else { return };
-        // wgpu writes logs, and a watch is foreign code. Either may panic; the panic message has
-        // already been printed.
+        // A log subscriber or a watch may panic. The panic is discarded here, because the panic
+        // hook has already printed the message.
         let _ = catch_unwind(AssertUnwindSafe(|| stream.free(allocation, bytes)));
     }
 
@@ -56,7 +57,7 @@ unsafe impl PoolBackend for Wgpu {
         slot: SlotRef<Self>,
         length: usize,
     ) -> BufferViewMut<'s, T> {
-        // SAFETY: the caller upholds the same contract.
+        // SAFETY: the caller upholds the same safety contract.
         unsafe { BufferViewMut::new(block, slot, length) }
     }
 
@@ -66,11 +67,11 @@ unsafe impl PoolBackend for Wgpu {
         slot: SlotRef<Self>,
         length: usize,
     ) -> BufferView<'s, T> {
-        // SAFETY: the caller upholds the same contract.
+        // SAFETY: the caller upholds the same safety contract.
         unsafe { BufferView::new(block, slot, length) }
     }
 
-    /// All work on a view runs in stream order, so no slot is ever armed.
+    /// Does nothing, because all work on a view runs in stream order and no slot is ever armed.
     unsafe fn reuse(_: &Stream, _: WgpuBlock, _: Reuse) -> Result<(), WgpuError> {
         Ok(())
     }
@@ -81,7 +82,7 @@ unsafe impl PoolBackend for Wgpu {
         value: u8,
         bytes: usize,
     ) -> Result<(), WgpuError> {
-        // SAFETY: the block is allocated during the call (caller).
+        // SAFETY: the caller guarantees that the block is allocated during the call.
         unsafe { fill(stream, block, &[value], bytes) }
     }
 
@@ -92,7 +93,7 @@ unsafe impl PoolBackend for Wgpu {
         length: usize,
     ) -> Result<(), WgpuError> {
         let value = [value];
-        // SAFETY: the block is allocated during the call (caller).
+        // SAFETY: the caller guarantees that the block is allocated during the call.
         unsafe { fill(stream, block, bytes_of(&value), length * size_of::<T>()) }
     }
 
@@ -101,14 +102,14 @@ unsafe impl PoolBackend for Wgpu {
         block: WgpuBlock,
         source: &[T],
     ) -> Result<(), WgpuError> {
-        // SAFETY: the block is allocated during the call (caller).
+        // SAFETY: the caller guarantees that the block is allocated during the call.
         let Some(allocation) = (unsafe { block.allocation() }) else { return Ok(()) };
         stream.with(|recorder| recorder.upload(allocation, 0, bytes_of(source)))
     }
 }
 
-/// Fills the first `bytes` bytes of a block, rounded up to a whole word: the rest of that word is
-/// not in use.
+/// Fills the first `bytes` bytes of a block, rounded up to a whole word. No view uses the remaining
+/// bytes of the last word.
 ///
 /// # Safety
 ///
@@ -119,7 +120,7 @@ unsafe fn fill(
     element: &[u8],
     bytes: usize,
 ) -> Result<(), WgpuError> {
-    // SAFETY: the block is allocated during the call (caller).
+    // SAFETY: the caller guarantees that the block is allocated during the call.
     let allocation: Option<&Allocation> = unsafe { block.allocation() };
     let Some(allocation) = allocation else { return Ok(()) };
     let end = (bytes as u64).next_multiple_of(4);

@@ -1,45 +1,47 @@
-//! A cache of bind groups. The key consists of the kernel's layout and the bound ranges. A group is
-//! kept until one of its buffers is freed, or until the cache is full and the group is the least
-//! recently used.
+//! A cache of bind groups. The cache identifies a bind group by its layout and its bound ranges. A
+//! bind group stays in the cache until one of its buffers is freed, or until the cache is full and
+//! the group is the least recently used one.
 //!
-//! Every operation takes constant time. An entry links to its neighbours in order of use, and
-//! stores its position among the entries of each buffer.
+//! Every operation takes constant time, because each entry links to its neighbours in order of use
+//! and stores its position in the list of entries of each buffer.
 
 use std::collections::HashMap;
 use std::hash::{BuildHasherDefault, Hasher};
 
-/// The maximum number of cached groups. Each takes about 4.5 KiB, so a full cache takes 18 MiB.
+/// The maximum number of bind groups in the cache. Each group occupies about 4.5 KiB, so a full
+/// cache occupies 18 MiB.
 const KEPT: usize = 4_096;
-/// The maximum number of kernels that a group remembers as tried.
+/// The maximum number of kernels that a group remembers as accepted by wgpu.
 const TRIED: usize = 16;
-/// An index that stands for no entry.
+/// The sentinel index that means "no entry".
 const NONE: usize = usize::MAX;
 
-/// A range of a buffer: the buffer's identity, and the range's offset and length in bytes.
+/// A range of a buffer, given by the buffer's identity and the range's offset and length in bytes.
 pub(crate) type Place = (u64, u64, u64);
 
-/// The cached bind groups of a stream.
+/// A cache of a stream's bind groups.
 #[derive(Debug)]
 pub(crate) struct BindGroups<G = wgpu::BindGroup> {
     entries: Vec<Entry<G>>,
-    /// Indices of the entries that hold no group.
+    /// The indices of the entries that contain no group.
     vacant: Vec<usize>,
-    /// The index of each entry, by the [hash](hash_of) of its bindings. If two hashes collide, the
-    /// older entry is dropped.
+    /// The index of the entry for each [hash](hash_of) of a layout and its ranges. If two hashes
+    /// collide, the older entry is removed.
     by_hash: Map<usize>,
-    /// The entries that bind each buffer, by the buffer's identity.
+    /// The list of uses of each buffer. The key is the buffer's identity.
     by_buffer: Map<Vec<Use>>,
-    /// The indices of the most and the least recently used entries.
+    /// `newest` and `oldest` are the indices of the most recently used entry and the least recently
+    /// used entry.
     newest: usize,
     oldest: usize,
     limit: usize,
-    /// The number of groups created so far.
+    /// The number of groups that have been created.
     made: u64,
 }
 
 type Map<V> = HashMap<u64, V, BuildHasherDefault<AsIs>>;
 
-/// One binding of an entry.
+/// A use of a buffer by one binding of an entry.
 #[derive(Clone, Copy, Debug)]
 struct Use {
     entry: usize,
@@ -51,32 +53,33 @@ struct Entry<G> {
     hash: u64,
     layout: u64,
     places: Box<[Place]>,
-    /// For each binding, the position of its [`Use`] in the list of its buffer.
+    /// For each binding, the index of its [`Use`] in the list of the buffer's uses.
     positions: Box<[usize]>,
-    /// The entries used immediately after and immediately before this one.
+    /// `newer` and `older` are the indices of the entries that were used immediately after and
+    /// immediately before this entry.
     newer: usize,
     older: usize,
     kept: KeptGroup<G>,
 }
 
-/// A bind group with a number that is unique in its stream.
+/// A bind group with a number that is unique within its stream.
 #[derive(Debug)]
 pub(crate) struct KeptGroup<G = wgpu::BindGroup> {
     pub(crate) number: u64,
-    /// The bind group; `None` if the entry is vacant.
+    /// The bind group, or `None` if the entry is vacant.
     pub(crate) group: Option<G>,
-    /// The numbers of the kernels that were [tried](Self::note_tried) with this group.
+    /// The numbers of the kernels that wgpu has [accepted](Self::note_tried) with this group.
     tried: Vec<u64>,
 }
 
 impl<G> KeptGroup<G> {
-    /// Returns `true` if wgpu has accepted a dispatch of a kernel with this group.
+    /// Returns `true` if wgpu has accepted a dispatch of the kernel with this group.
     #[inline]
     pub(crate) fn is_tried(&self, kernel: u64) -> bool {
         self.tried.contains(&kernel)
     }
 
-    /// Records that wgpu has accepted a dispatch of a kernel with this group.
+    /// Records that wgpu has accepted a dispatch of the kernel with this group.
     pub(crate) fn note_tried(&mut self, kernel: u64) {
         if self.tried.len() == TRIED {
             self.tried.clear();
@@ -105,11 +108,12 @@ impl<G> BindGroups<G> {
         }
     }
 
-    /// Returns the group for these ranges, and creates it if the cache does not contain it.
+    /// Returns the group for these ranges. If the cache does not contain the group, this method
+    /// creates it.
     ///
     /// # Errors
     ///
-    /// The error returned by the function that creates the group.
+    /// Returns the error of the function that creates the group.
     #[inline]
     pub(crate) fn find<E>(
         &mut self,
@@ -158,7 +162,7 @@ impl<G> BindGroups<G> {
         at
     }
 
-    /// Drops the groups that bind freed buffers.
+    /// Removes all groups that bind one of the freed buffers.
     pub(crate) fn evict(&mut self, identities: &[u64]) {
         for identity in identities {
             while let Some(last) = self.by_buffer.get(identity).and_then(|uses| uses.last()) {
@@ -174,12 +178,12 @@ impl<G> BindGroups<G> {
             self.forget_use(at, binding);
         }
         self.vacant.push(at);
-        // This comes last because dropping a group runs wgpu's code.
+        // The group is dropped last, because dropping a group runs wgpu's code.
         self.entries[at].kept.group = None;
     }
 
-    /// Removes a binding from its buffer's list of uses. The last use of that list moves into the
-    /// gap.
+    /// Removes a binding from the list of its buffer's uses. The last use in the list moves to the
+    /// removed position.
     fn forget_use(&mut self, at: usize, binding: usize) {
         let entry = &self.entries[at];
         let (identity, position) = (entry.places[binding].0, entry.positions[binding]);
@@ -202,7 +206,7 @@ impl<G> BindGroups<G> {
         }
     }
 
-    /// Marks an entry as the most recently used.
+    /// Inserts an entry as the most recently used entry.
     fn link(&mut self, at: usize) {
         let before = std::mem::replace(&mut self.newest, at);
         self.set(at, |entry| (entry.newer, entry.older) = (NONE, before));
@@ -212,7 +216,7 @@ impl<G> BindGroups<G> {
         }
     }
 
-    /// Unlinks an entry from the list of entries in order of use.
+    /// Removes an entry from the list that orders entries by their last use.
     fn unlink(&mut self, at: usize) {
         let (newer, older) = (self.entries[at].newer, self.entries[at].older);
         self.set(newer, |entry| entry.older = older);
@@ -225,7 +229,7 @@ impl<G> BindGroups<G> {
         }
     }
 
-    /// Changes an entry. Does nothing if the index is [`NONE`].
+    /// Changes the entry at an index. If the index is [`NONE`], this method does nothing.
     fn set(&mut self, at: usize, change: impl FnOnce(&mut Entry<G>)) {
         if let Some(entry) = self.entries.get_mut(at) {
             change(entry);
@@ -240,13 +244,14 @@ impl<G> Entry<G> {
     }
 }
 
-/// Returns a hash of a layout and the bound ranges.
+/// Returns a hash of a layout and its bound ranges.
 #[inline]
 fn hash_of(layout: u64, places: impl Iterator<Item = Place>) -> u64 {
-    // Fibonacci hashing suffices: no user can choose identities that collide.
+    // Fibonacci hashing is sufficient, because users cannot choose identities that collide.
     let mix =
         |hash: u64, part: u64| (hash.rotate_left(5) ^ part).wrapping_mul(0x9E37_79B9_7F4A_7C15);
-    // Identities number bytes, so the sum of an identity and an offset determines one byte.
+    // An identity is the number of a buffer's first byte, so the sum of an identity and an offset
+    // identifies one byte.
     places.fold(mix(0x243F_6A88_85A3_08D3, layout), |hash, (identity, offset, bytes)| {
         mix(mix(hash, identity.wrapping_add(offset)), bytes)
     })
@@ -269,7 +274,7 @@ impl Hasher for AsIs {
 
     #[inline]
     fn write_u64(&mut self, part: u64) {
-        // The map uses the highest and the lowest bits of a hash.
+        // The bits are mixed again, because the map uses the highest and the lowest bits of a hash.
         let mixed = (self.0 ^ part).wrapping_mul(0x9E37_79B9_7F4A_7C15);
         self.0 = mixed ^ (mixed >> 32);
     }
@@ -281,7 +286,8 @@ mod tests {
 
     use super::{BindGroups, Place};
 
-    /// A naive cache: groups in order of use, with the most recently used last.
+    /// A simple model of the cache: a list of groups in order of use, in which the most recently
+    /// used group is the last element.
     type Model = Vec<(u64, Vec<Place>, u64)>;
 
     #[derive(Clone, Debug)]

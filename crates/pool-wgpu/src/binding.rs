@@ -1,13 +1,13 @@
-//! Bindings: ranges of buffers that kernels read and write.
+//! Bindings, which are ranges of buffers that kernels read and write.
 
 use crate::memory::Allocation;
 
-/// The kind of access: a kernel reads a binding, or reads and writes it.
+/// The kind of access that a kernel has to a binding.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Access {
-    /// The kernel reads: `var<storage, read>` in WGSL.
+    /// The kernel only reads the binding, which WGSL declares as `var<storage, read>`.
     Read,
-    /// The kernel reads and writes: `var<storage, read_write>` in WGSL.
+    /// The kernel reads and writes the binding, which WGSL declares as `var<storage, read_write>`.
     ReadWrite,
 }
 
@@ -17,20 +17,23 @@ pub enum Access {
 #[derive(Clone, Copy, Debug)]
 pub struct Binding<'a> {
     pub(crate) allocation: &'a Allocation,
-    /// The offset of the range in its buffer, in bytes: a multiple of the device's alignment.
+    /// The offset of the range within its buffer, in bytes. The offset is a multiple of the
+    /// device's alignment.
     pub(crate) offset: u64,
-    /// The length in bytes: a multiple of 4, and at most the device's limit for a binding.
+    /// The length of the range in bytes. The length is a multiple of 4, and does not exceed the
+    /// device's limit for a binding.
     pub(crate) bytes: u64,
     pub(crate) access: Access,
 }
 
 impl<'a> Binding<'a> {
-    /// Returns the same range, for use in a bind group that you create yourself.
+    /// Returns the range as a resource for a bind group that you create yourself.
     ///
-    /// Use the bind group only while the view lives. Record its work on the view's stream
-    /// ([`Stream::record`](crate::Stream::record)), or submit the stream before you submit that
-    /// work ([`Stream::submit`](crate::Stream::submit)). Once the view is gone, another acquire may
-    /// own the block, and the bind group would read and write that acquire's bytes.
+    /// Use the bind group only while the view exists. Record the work that uses the bind group on
+    /// the view's stream with [`Stream::record`](crate::Stream::record), or submit the stream's
+    /// commands with [`Stream::submit`](crate::Stream::submit) before you submit your own work.
+    /// After the view has been dropped, the pool may reuse the block for another array, and your
+    /// bind group would then read and write the bytes of that array.
     #[must_use]
     pub fn resource(&self) -> wgpu::BindingResource<'a> {
         wgpu::BindingResource::Buffer(wgpu::BufferBinding {
@@ -40,19 +43,21 @@ impl<'a> Binding<'a> {
         })
     }
 
-    /// Returns how the kernel may access the binding.
+    /// Returns the access that the kernel has to the binding.
     #[must_use]
     pub fn access(&self) -> Access {
         self.access
     }
 
-    /// Returns the number of bound bytes: the size of the view, rounded up to a multiple of 4.
+    /// Returns the number of bound bytes, which is the size of the view rounded up to a multiple of
+    /// 4.
     #[must_use]
     pub fn bytes(&self) -> u64 {
         self.bytes
     }
 
-    /// Returns a key that identifies the bound bytes.
+    /// Returns a key that identifies the bound bytes: the buffer's identity, the offset and the
+    /// length.
     #[inline]
     pub(crate) fn place(&self) -> (u64, u64, u64) {
         (self.allocation.identity, self.offset, self.bytes)

@@ -1,9 +1,12 @@
-//! Calls of wgpu that return errors as values, using error scopes and the device's loss.
+//! Calls of wgpu that return errors as values. Error scopes catch wgpu's errors, and the device is
+//! queried for its loss.
 //!
-//! Outside a browser, wgpu reports a lost device only to a single callback, and that callback
-//! belongs to the user. The calls of a lost device return no error that names the loss, so this
-//! module queries the device itself. In a browser, each device has a promise that resolves when the
-//! device is lost. Several callbacks may wait on this promise, and the event loop calls them.
+//! Outside a browser, wgpu reports the loss of a device only to a single callback, which belongs to
+//! the user. Calls on a lost device return no error that names the loss, so this module queries the
+//! device to detect its loss.
+//!
+//! In a browser, each device has a promise that resolves when the device is lost. Several callbacks
+//! can wait for this promise, and the event loop runs them.
 
 use std::panic::{self, AssertUnwindSafe};
 use std::pin::pin;
@@ -15,16 +18,16 @@ use crate::ending;
 use crate::error::WgpuError;
 use crate::turn::current_thread;
 
-/// The number of attempts to find out which device a queue belongs to.
+/// The number of attempts to determine the device to which a queue belongs.
 const QUEUE_TRIES: usize = 100;
 
-/// A device and its queue, with error handling for their calls.
+/// A device and its queue, whose calls return errors as values.
 #[derive(Debug)]
 pub(crate) struct Calls {
     pub(crate) device: wgpu::Device,
     pub(crate) queue: wgpu::Queue,
     is_lost: Arc<AtomicBool>,
-    /// A buffer that [`check_thread`](Self::check_thread) reads.
+    /// A buffer that [`check_thread`](Self::check_thread) accesses.
     probe: wgpu::Buffer,
 }
 
@@ -39,7 +42,7 @@ impl Calls {
         let probe = device.create_buffer(&descriptor);
         let is_lost = Arc::new(AtomicBool::new(false));
         if cfg!(target_arch = "wasm32") {
-            // The callback lives as long as the device, so it holds only a weak reference.
+            // The callback lives as long as the device, so it stores only a weak reference.
             let noted = Arc::downgrade(&is_lost);
             device.set_device_lost_callback(move |_, _| {
                 if let Some(is_lost) = noted.upgrade() {
@@ -54,19 +57,19 @@ impl Calls {
     ///
     /// # Errors
     ///
-    /// [`WgpuError::ThreadEnding`].
+    /// Returns [`WgpuError::ThreadEnding`] if this thread is ending.
     #[inline]
     pub(crate) fn check_thread(&self) -> Result<(), WgpuError> {
-        // wgpu creates its thread-local variables when it accesses a buffer. This buffer is not
-        // mapped, and the result of the call is ignored.
+        // When wgpu accesses a buffer, it creates its thread-local variables. The result of the
+        // access is ignored, because this buffer is not mapped.
         ending::check_thread(|| drop(self.probe.get_mapped_range(..)))
     }
 
-    /// Returns an error if the device is known to be lost. Does not call wgpu.
+    /// Returns an error if the device is already known to be lost. This method does not call wgpu.
     ///
     /// # Errors
     ///
-    /// [`WgpuError::DeviceLost`].
+    /// Returns [`WgpuError::DeviceLost`] if the device is known to be lost.
     #[inline]
     pub(crate) fn check(&self) -> Result<(), WgpuError> {
         if self.is_lost.load(Ordering::Relaxed) { Err(WgpuError::DeviceLost) } else { Ok(()) }
@@ -78,13 +81,15 @@ impl Calls {
         WgpuError::DeviceLost
     }
 
-    /// Runs `calls` on the device, and returns the first error that wgpu reports while they run.
+    /// Runs `calls` on the device, and returns the first error that wgpu reports during these
+    /// calls.
     ///
-    /// In a browser, errors arrive later, at the device's handler for uncaptured errors.
+    /// In a browser, errors are not returned, because they are reported later to the device's
+    /// handler for uncaptured errors.
     ///
     /// # Errors
     ///
-    /// The first error that wgpu reports.
+    /// Returns the first error that wgpu reports.
     pub(crate) fn scoped<R>(&self, calls: impl FnOnce() -> R) -> Result<R, wgpu::Error> {
         if cfg!(target_arch = "wasm32") {
             return Ok(calls());
@@ -93,19 +98,20 @@ impl Calls {
         let internal = self.device.push_error_scope(wgpu::ErrorFilter::Internal);
         let validation = self.device.push_error_scope(wgpu::ErrorFilter::Validation);
         let answer = calls();
-        // The innermost scope is popped first. A buffer without memory is also invalid, so
-        // out-of-memory errors take precedence.
+        // Error scopes must be popped in reverse order. Out-of-memory errors take precedence,
+        // because a buffer without memory also causes a validation error.
         let validation = ready(validation.pop());
         let internal = ready(internal.pop());
         let error = ready(out_of_memory.pop()).or(internal).or(validation);
         error.map_or(Ok(answer), Err)
     }
 
-    /// Runs `calls` like [`scoped`](Self::scoped), and converts the error.
+    /// Runs `calls` like [`scoped`](Self::scoped), and converts wgpu's error.
     ///
     /// # Errors
     ///
-    /// [`WgpuError::Refused`] or [`WgpuError::DeviceLost`].
+    /// Returns [`WgpuError::DeviceLost`] if the device is lost, and [`WgpuError::Refused`] for all
+    /// other errors.
     pub(crate) fn accepted<R>(&self, calls: impl FnOnce() -> R) -> Result<R, WgpuError> {
         self.scoped(calls).or_else(|error| {
             self.find_loss()?;
@@ -113,14 +119,17 @@ impl Calls {
         })
     }
 
-    /// Checks that the queue belongs to the device. wgpu has no call for this check, but the thread
-    /// that polls a device also runs the callbacks of that device's queue.
+    /// Checks that the queue belongs to the device. The API of wgpu has no function for this check.
+    /// The thread that polls a device also runs the callbacks of the device's queue. If no callback
+    /// of the queue runs on this thread in any of several polls, the queue belongs to another
+    /// device.
     ///
     /// # Errors
     ///
-    /// [`WgpuError::OtherQueue`] or [`WgpuError::DeviceLost`].
+    /// Returns [`WgpuError::OtherQueue`] if the queue belongs to another device, and
+    /// [`WgpuError::DeviceLost`] if the device is lost.
     pub(crate) fn check_queue(&self) -> Result<(), WgpuError> {
-        // In a browser, a device has only one queue, and polling does nothing.
+        // In a browser, a device has only one queue, and polling has no effect.
         if cfg!(target_arch = "wasm32") {
             return Ok(());
         }
@@ -132,23 +141,25 @@ impl Calls {
             let is_called = || called.load(Ordering::Relaxed) == current_thread();
             self.poll(wgpu::PollType::Poll)?;
             if !is_called() {
-                // Wait for the pending work of the queue: the callback runs once that work is done.
+                // The callback runs after the queue's pending work has completed, so this thread
+                // waits for that work.
                 self.poll(wgpu::PollType::wait_indefinitely())?;
             }
             if is_called() {
                 return Ok(());
             }
-            // Another thread that polls the device at the same time may have run the callback.
+            // If another thread was polling the device at the same time, that thread may have run
+            // the callback.
             std::thread::yield_now();
         }
         Err(WgpuError::OtherQueue)
     }
 
-    /// Finds out if the device is lost, by requesting a buffer that is too large for any device.
+    /// Determines whether the device is lost, by requesting a buffer with invalid usages.
     ///
     /// # Errors
     ///
-    /// [`WgpuError::DeviceLost`].
+    /// Returns [`WgpuError::DeviceLost`] if the device is lost.
     pub(crate) fn find_loss(&self) -> Result<(), WgpuError> {
         self.check()?;
         if cfg!(target_arch = "wasm32") {
@@ -161,19 +172,20 @@ impl Calls {
             mapped_at_creation: false,
         };
         match self.scoped(|| self.device.create_buffer(&descriptor)) {
-            // A working device reports an invalid buffer.
+            // A working device reports an error for the invalid buffer.
             Err(_) => Ok(()),
-            // A lost device returns an invalid buffer without an error.
+            // A lost device returns an invalid buffer without reporting an error.
             Ok(_) => Err(self.note_loss()),
         }
     }
 
-    /// Creates a buffer.
+    /// Creates a buffer of at most `limit` bytes.
     ///
     /// # Errors
     ///
-    /// [`WgpuError::BufferTooLarge`], [`WgpuError::OutOfMemory`], [`WgpuError::DeviceLost`], or
-    /// [`WgpuError::Refused`] if the usages exclude each other.
+    /// Returns [`WgpuError::BufferTooLarge`] if the size exceeds `limit`,
+    /// [`WgpuError::OutOfMemory`] if the device is out of memory, and [`WgpuError::DeviceLost`] if
+    /// the device is lost. Returns [`WgpuError::Refused`] if the usages cannot be combined.
     pub(crate) fn create_buffer(
         &self,
         descriptor: &wgpu::BufferDescriptor<'_>,
@@ -194,12 +206,13 @@ impl Calls {
         })
     }
 
-    /// Lets wgpu process completed work, or waits for all submitted work. wgpu panics if a device
-    /// is lost; that panic becomes an error. A panic from a callback propagates to the caller.
+    /// Lets wgpu process completed work, or waits for all submitted work, depending on `how`. If
+    /// the device is lost, wgpu panics, and this method converts the panic into an error. A panic
+    /// of a callback is passed on to the caller.
     ///
     /// # Errors
     ///
-    /// [`WgpuError::DeviceLost`].
+    /// Returns [`WgpuError::DeviceLost`] if the device is lost.
     pub(crate) fn poll(&self, how: wgpu::PollType) -> Result<(), WgpuError> {
         match panic::catch_unwind(AssertUnwindSafe(|| self.device.poll(how))) {
             Ok(_) => Ok(()),
@@ -211,8 +224,8 @@ impl Calls {
     }
 }
 
-/// Returns the result of a future that is ready immediately, as the futures of error scopes are
-/// outside a browser.
+/// Returns the result of a future that is ready immediately. Outside a browser, the futures of
+/// error scopes are always ready.
 fn ready<T>(future: impl Future<Output = Option<T>>) -> Option<T> {
     match pin!(future).poll(&mut Context::from_waker(Waker::noop())) {
         Poll::Ready(answer) => answer,

@@ -1,4 +1,5 @@
-//! The configuration of a stream: how its buffers are used, and which adapter and device it opens.
+//! The configuration of a stream, which selects the usages of its buffers, and the adapter and the
+//! device that the stream opens.
 
 /// The configuration of a [`Stream`](crate::Stream).
 ///
@@ -32,38 +33,39 @@ impl Default for StreamConfig {
 }
 
 impl StreamConfig {
-    /// Creates the default configuration: storage buffers, any adapter, and the features for 16-bit
-    /// and 64-bit elements that the adapter supports.
+    /// Creates the default configuration. A stream with this configuration uses storage buffers and
+    /// any adapter, and enables the features for 16-bit and 64-bit elements that the adapter
+    /// supports.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Adds usages for the blocks' buffers. `STORAGE`, `COPY_SRC` and `COPY_DST` are always
-    /// included.
+    /// Adds usages to the buffers of blocks. The usages `STORAGE`, `COPY_SRC` and `COPY_DST` are
+    /// always included.
     pub fn with_usages(mut self, usages: wgpu::BufferUsages) -> Self {
         self.usages |= usages;
         self
     }
 
-    /// Requires these features of the device, if the stream opens it.
+    /// Requires these features of the device that the stream opens.
     pub fn with_features(mut self, features: wgpu::Features) -> Self {
         self.features |= features;
         self
     }
 
-    /// Sets which of several adapters to prefer, if the stream opens one.
+    /// Sets which kind of adapter the stream prefers when it opens an adapter.
     pub fn with_power_preference(mut self, power: wgpu::PowerPreference) -> Self {
         self.power = power;
         self
     }
 
-    /// Selects an adapter that computes on the CPU, if the stream opens one.
+    /// Makes the stream open an adapter that computes on the CPU.
     pub fn with_fallback_adapter(mut self) -> Self {
         self.wants_fallback = true;
         self
     }
 
-    /// Returns the usages of the blocks' buffers.
+    /// Returns all usages of the buffers of blocks.
     pub(crate) fn all_usages(&self) -> wgpu::BufferUsages {
         self.usages
             | wgpu::BufferUsages::STORAGE

@@ -1,29 +1,31 @@
-//! Counters of the wgpu calls that a stream makes.
+//! Counters of the calls to wgpu that a stream makes.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// Counts of the calls to wgpu that a [`Stream`](crate::Stream) has made so far. In steady state, only
-/// `dispatches`, `copies` and `submissions` grow.
+/// The numbers of calls to wgpu that a [`Stream`](crate::Stream) has made so far. In steady state,
+/// only `dispatches`, `copies` and `submissions` increase.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Counts {
-    /// Buffers created for blocks.
+    /// The number of buffers that were created for blocks.
     pub buffers_created: u64,
-    /// Block buffers freed.
+    /// The number of buffers that were freed together with their blocks.
     pub buffers_freed: u64,
-    /// Bind groups created.
+    /// The number of bind groups that were created.
     pub bind_groups_created: u64,
-    /// Staging buffers created for copies from or to the host.
+    /// The number of staging buffers that were created for copies to or from the host.
     pub staging_buffers_created: u64,
-    /// Dispatches recorded, including those of the stream's own kernels for fills and copies.
+    /// The number of dispatches that were recorded, including the dispatches of the stream's own
+    /// kernels for fills and copies.
     pub dispatches: u64,
-    /// Copies and clears recorded outside compute passes.
+    /// The number of copies and clears that were recorded outside compute passes.
     pub copies: u64,
-    /// Batches submitted.
+    /// The number of batches that were submitted.
     pub submissions: u64,
 }
 
-/// The counters behind [`Counts`], which are read without locking the stream.
+/// The counters from which [`Counts`] is created. The counters can be read without locking the
+/// stream.
 #[derive(Debug, Default)]
 pub(crate) struct Counters {
     pub(crate) buffers_created: Counter,
@@ -35,12 +37,12 @@ pub(crate) struct Counters {
     pub(crate) submissions: Counter,
 }
 
-/// A counter that only grows.
+/// A counter that never decreases.
 #[derive(Debug, Default)]
 pub(crate) struct Counter(AtomicU64);
 
 impl Counter {
-    /// Adds one.
+    /// Increases the counter by one.
     #[inline]
     pub(crate) fn step(&self) {
         self.0.fetch_add(1, Ordering::Relaxed);
@@ -52,7 +54,7 @@ impl Counter {
 }
 
 impl Counters {
-    /// Returns the current numbers.
+    /// Returns the current values of all counters.
     pub(crate) fn get(&self) -> Counts {
         Counts {
             buffers_created: self.buffers_created.get(),

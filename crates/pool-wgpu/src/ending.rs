@@ -1,9 +1,10 @@
-//! Threads that are ending.
+//! Support for threads that are ending.
 //!
-//! In debug builds, wgpu tracks its locks in a thread-local variable. wgpu panics if it is called
-//! after that variable has been dropped. This happens in destructors of other thread-local
-//! variables, such as those of a thread's pools. There, calls are refused, and buffers and streams
-//! are left for another thread to drop. In a browser, there are no other threads.
+//! In debug builds, wgpu tracks its locks in a thread-local variable, and panics if it is called
+//! after this variable has been dropped. Destructors of other thread-local variables may call wgpu
+//! after this variable has been dropped, for example when a thread's pools are dropped. On a thread
+//! that is ending, this crate therefore refuses calls, and leaves buffers and streams for another
+//! thread to drop. In a browser, there are no other threads.
 
 #[cfg(not(target_arch = "wasm32"))]
 mod threads {
@@ -15,24 +16,25 @@ mod threads {
 
     use crate::error::WgpuError;
 
-    /// A wgpu value that only remains to be dropped.
+    /// A value of wgpu that is kept only until another thread drops it.
     type Orphan = Box<dyn Any + Send>;
 
     static ORPHANS: Mutex<Vec<Orphan>> = Mutex::new(Vec::new());
-    /// Set while orphans may exist, so that the mutex is locked only then.
+    /// A flag that is set while orphans may exist, so that the mutex is locked only if necessary.
     static ARE_THERE: AtomicBool = AtomicBool::new(false);
 
     #[derive(Clone, Copy, PartialEq, Eq)]
     enum State {
         /// The thread has not called this crate yet.
         New,
-        /// wgpu can be called.
+        /// The thread may call wgpu.
         Running,
-        /// The thread's variables are being dropped, and wgpu's may already be gone.
+        /// The thread's variables are being dropped, and wgpu's variables may already have been
+        /// dropped.
         Ending,
     }
 
-    /// Records that its thread is ending.
+    /// A value whose destructor records that its thread is ending.
     struct Sentinel;
 
     impl Drop for Sentinel {
@@ -42,18 +44,20 @@ mod threads {
     }
 
     thread_local! {
-        /// This variable has no destructor, so it can be read at any time.
+        /// The state of the thread. Because this variable has no destructor, it can be read at any
+        /// time.
         static STATE: Cell<State> = const { Cell::new(State::New) };
-        /// Created on a thread after wgpu's own variables: destructors run in reverse order.
+        /// The value that is dropped before wgpu's variables. Destructors run in reverse order, so
+        /// this value is created after wgpu's variables.
         static SENTINEL: Sentinel = const { Sentinel };
     }
 
-    /// Checks that wgpu may be called on this thread. On the thread's first check, `call_wgpu`
-    /// creates wgpu's thread-local variables.
+    /// Checks that wgpu may be called on this thread. The thread's first check runs `call_wgpu`,
+    /// which creates wgpu's thread-local variables.
     ///
     /// # Errors
     ///
-    /// [`WgpuError::ThreadEnding`].
+    /// Returns [`WgpuError::ThreadEnding`] if this thread is ending.
     #[inline]
     pub(crate) fn check_thread(call_wgpu: impl FnOnce()) -> Result<(), WgpuError> {
         match STATE.get() {
@@ -63,19 +67,19 @@ mod threads {
         }
     }
 
-    /// Returns an error if this thread is known to be ending. Does not call wgpu.
+    /// Returns an error if this thread is already known to be ending. This function does not call
+    /// wgpu.
     ///
     /// # Errors
     ///
-    /// [`WgpuError::ThreadEnding`].
+    /// Returns [`WgpuError::ThreadEnding`] if this thread is known to be ending.
     pub(crate) fn check_not_ending() -> Result<(), WgpuError> {
         if is_ending() { Err(WgpuError::ThreadEnding) } else { Ok(()) }
     }
 
     #[cold]
     fn watch(call_wgpu: impl FnOnce()) -> Result<(), WgpuError> {
-        // The call panics if the thread is ending and an earlier call by the user created wgpu's
-        // variables.
+        // If the thread is ending and wgpu's variables have been dropped, the call panics.
         let called = catch_unwind(AssertUnwindSafe(call_wgpu));
         if called.is_err() || SENTINEL.try_with(|_| ()).is_err() {
             return Err(WgpuError::ThreadEnding);
@@ -96,12 +100,13 @@ mod threads {
         ARE_THERE.store(true, Ordering::Release);
     }
 
-    /// Drops the values that ended threads have left behind.
+    /// Drops all values that ended threads have left behind.
     pub(crate) fn drop_orphans() {
         if ARE_THERE.load(Ordering::Acquire) && !is_ending() {
             ARE_THERE.store(false, Ordering::Release);
             let left = std::mem::take(&mut *orphans());
-            // The lock is not held during the drop, because a drop may leave other values.
+            // The lock is not held while the values are dropped, because dropping a value may leave
+            // further values.
             drop(left);
         }
     }

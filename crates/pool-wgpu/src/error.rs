@@ -1,41 +1,42 @@
-//! The crate's error type. Each error states the request, the limit, and what to do.
+//! The error type of this crate. Each error states the request, the limit, and what the user can
+//! do.
 
 use std::fmt;
 
 use pool_core::ShapeError;
 use thiserror::Error;
 
-/// The reason why the crate could not allocate memory, or record, submit or read work.
+/// The reason why the crate could not allocate memory, or could not record, submit or read work.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum WgpuError {
-    /// No adapter of the requested kind exists.
+    /// There is no adapter of the requested kind.
     #[error(
         "wgpu finds no adapter ({message}): install a driver, or turn on the feature of pool-wgpu for this system's \
          API (vulkan, metal, dx12, webgpu)"
     )]
     NoAdapter {
-        /// wgpu's message.
+        /// The message of wgpu.
         message: String,
     },
-    /// An adapter exists, but it offers no device with the requested features and limits.
+    /// The adapter does not offer a device with the requested features and limits.
     #[error("the adapter {adapter} has no such device: {message}")]
     NoDevice {
         /// The name of the adapter.
         adapter: String,
-        /// wgpu's message.
+        /// The message of wgpu.
         message: String,
     },
-    /// A stream is already in use on this thread. The call was made in a closure of
+    /// A stream is already in use on this thread. The call was made in the closure of
     /// [`Stream::record`](crate::Stream::record), or in code that wgpu runs during a call of a
-    /// stream: an error handler, a callback, or a log subscriber.
+    /// stream. During a call, wgpu can run error handlers, callbacks and log subscribers.
     #[error(
         "a stream is in use on this thread: make this call after the closure of `record`, or after the callback, \
          has returned"
     )]
     Reentered,
-    /// The thread is ending: the call was made in the destructor of a thread-local variable, where
-    /// wgpu cannot be called.
+    /// The thread is ending. The call was made in the destructor of a thread-local variable, in
+    /// which wgpu cannot be called.
     #[error(
         "wgpu cannot be called while the thread drops its thread-local variables: drop what uses the stream before \
          the thread's function returns, or send it to another thread"
@@ -52,81 +53,81 @@ pub enum WgpuError {
         "the device is lost: make a stream of a new device, and new pools; the contents of the buffers are lost"
     )]
     DeviceLost,
-    /// The device is out of memory.
+    /// The device does not have enough memory.
     #[error("the device cannot allocate {bytes} bytes: {message}")]
     OutOfMemory {
-        /// The requested bytes.
+        /// The number of bytes that were requested.
         bytes: u64,
-        /// wgpu's message.
+        /// The message of wgpu.
         message: String,
     },
-    /// The requested size exceeds the largest buffer that the device supports.
+    /// The requested size exceeds the size of the largest buffer that the device supports.
     #[error(
         "{bytes} bytes exceed the device's largest buffer of {limit} bytes: ask the adapter for a higher \
          `max_buffer_size`, or acquire in parts"
     )]
     BufferTooLarge {
-        /// The requested bytes.
+        /// The number of bytes that were requested.
         bytes: u64,
         /// The device's `max_buffer_size`, in bytes.
         limit: u64,
     },
-    /// The view exceeds the device's limit for one binding.
+    /// The size of the view exceeds the device's limit for one binding.
     #[error(
         "a view of {bytes} bytes exceeds the {limit} bytes of one binding: bind parts of the view, or ask the adapter \
          for a higher `max_storage_buffer_binding_size`"
     )]
     BindingTooLarge {
-        /// The size of the view, in bytes.
+        /// The size of the view in bytes.
         bytes: u64,
         /// The device's `max_storage_buffer_binding_size`, in bytes.
         limit: u64,
     },
-    /// Part of a view starts at an offset that does not satisfy the device's alignment for
+    /// A part of a view starts at an offset that is not a multiple of the device's alignment for
     /// bindings.
     #[error(
         "a part that starts at byte {offset} of its buffer cannot be bound: the device binds at multiples of \
          {alignment} bytes"
     )]
     Misaligned {
-        /// The offset of the part in its buffer, in bytes.
+        /// The offset of the part within its buffer, in bytes.
         offset: u64,
-        /// The required alignment of `offset`, in bytes.
+        /// The alignment that the device requires of `offset`, in bytes.
         alignment: u64,
     },
-    /// A writable binding was requested for part of a view that does not end at a multiple of 4
+    /// A writable binding was requested for a part of a view that does not end at a multiple of 4
     /// bytes. The kernel would also write the first bytes of the next part.
     #[error(
         "a part that ends at byte {end} of its buffer cannot be bound for writing: bindings end at multiples of 4 \
          bytes, and the next bytes belong to another part"
     )]
     UnevenEnd {
-        /// The end of the part in its buffer, in bytes.
+        /// The offset at which the part ends within its buffer, in bytes.
         end: u64,
     },
-    /// The view is empty, and an empty view cannot be bound.
+    /// An empty view was bound, but empty views cannot be bound.
     #[error("a view of no bytes cannot be bound")]
     EmptyBinding,
-    /// The number of bindings passed differs from the number that the kernel declares.
+    /// The number of bindings that were passed differs from the number that the kernel declares.
     #[error("the kernel `{kernel}` declares {declared} bindings, but got {given}")]
     BindingCount {
         /// The name of the kernel's entry point.
         kernel: String,
         /// The number of bindings that the kernel declares.
         declared: usize,
-        /// The number of bindings passed.
+        /// The number of bindings that were passed.
         given: usize,
     },
-    /// A kernel writes to a binding that was created for reading.
+    /// A kernel writes to a binding that was created only for reading.
     #[error("the kernel `{kernel}` writes to its binding {binding}, which was made for reading")]
     ReadOnlyBinding {
         /// The name of the kernel's entry point.
         kernel: String,
-        /// The index of the binding, from 0.
+        /// The zero-based index of the binding.
         binding: usize,
     },
-    /// Two bindings of one dispatch lie in the same buffer and conflict. Either one is read and the
-    /// other written, or both are written and overlap.
+    /// Two bindings of one dispatch refer to the same buffer and cannot be used together. Either
+    /// one binding is read and the other binding is written, or both are written and overlap.
     #[error(
         "the kernel `{kernel}` has its bindings {first} and {second} in one buffer, and writes: declare both \
          `read_write` and bind parts that do not overlap, bind the parts together, or copy one of them"
@@ -134,13 +135,13 @@ pub enum WgpuError {
     SharedBuffer {
         /// The name of the kernel's entry point.
         kernel: String,
-        /// The index of the first binding, from 0.
+        /// The zero-based index of the first binding.
         first: usize,
-        /// The index of the second binding, from 0.
+        /// The zero-based index of the second binding.
         second: usize,
     },
-    /// A binding refers to memory of another stream, and this stream does not order that stream's
-    /// work.
+    /// A binding refers to memory of another stream. Commands of two different streams are not
+    /// ordered with each other.
     #[error(
         "memory of another stream cannot be bound here: make both pools on one stream, or copy with `copy_from`"
     )]
@@ -151,14 +152,14 @@ pub enum WgpuError {
         /// The name of the kernel's entry point.
         kernel: String,
     },
-    /// The parameters exceed the limit of one dispatch.
+    /// The size of the parameters exceeds the limit for one dispatch.
     #[error(
         "{bytes} bytes of parameters exceed the {limit} bytes of one dispatch: put them into a view"
     )]
     TooManyParameters {
-        /// The bytes of parameters passed.
+        /// The number of bytes of parameters that were passed.
         bytes: usize,
-        /// The maximum, in bytes.
+        /// The maximum number of bytes of parameters.
         limit: usize,
     },
     /// The number of workgroups along one axis exceeds the device's limit.
@@ -167,9 +168,9 @@ pub enum WgpuError {
          elements, or use another axis"
     )]
     TooManyGroups {
-        /// The axis, from 0.
+        /// The zero-based index of the axis.
         axis: usize,
-        /// The requested number of workgroups.
+        /// The number of workgroups that were requested.
         groups: u32,
         /// The device's `max_compute_workgroups_per_dimension`.
         limit: u32,
@@ -181,88 +182,89 @@ pub enum WgpuError {
     TooManyBindings {
         /// The name of the kernel's entry point.
         kernel: String,
-        /// The number of bindings declared.
+        /// The number of bindings that the kernel declares.
         declared: usize,
         /// The device's `max_storage_buffers_per_shader_stage`.
         limit: usize,
     },
-    /// The kernel does not compile, or its bindings differ from those declared.
+    /// The kernel does not compile, or its bindings differ from the declared bindings.
     #[error("the kernel `{kernel}` does not compile: {message}")]
     Compilation {
         /// The name of the kernel's entry point.
         kernel: String,
-        /// wgpu's message.
+        /// The message of wgpu.
         message: String,
     },
-    /// An element type requires a feature that was not enabled when the device was opened.
+    /// The element type requires a feature that was not enabled when the device was opened.
     #[error(
         "kernels compute with {element} only on a device with the feature {feature}, which this one lacks"
     )]
     MissingFeature {
         /// The name of the element type.
         element: &'static str,
-        /// The name of the wgpu feature.
+        /// The name of the required feature of wgpu.
         feature: &'static str,
     },
-    /// wgpu rejected the arguments of a call. The call had no effect, and earlier commands stay
-    /// recorded. The exception is [`Stream::submit_with`](crate::Stream::submit_with): it has
-    /// already submitted the recorded commands, and your command buffers before the rejected one.
+    /// The arguments of a call were rejected by wgpu. The call had no effect, and earlier commands
+    /// stay recorded. The exception is [`Stream::submit_with`](crate::Stream::submit_with), which
+    /// has already submitted the recorded commands, and those of your command buffers that come
+    /// before the rejected one.
     #[error("wgpu refuses the call, which has done nothing: {message}")]
     Refused {
-        /// wgpu's message.
+        /// The message of wgpu.
         message: String,
     },
-    /// wgpu rejected recorded commands when they were submitted, because a resource that they use
-    /// is mapped or destroyed. wgpu rejects the commands of one closure of
-    /// [`Stream::record`](crate::Stream::record), or those between two closures, and executes the
-    /// others. Each thread that recorded some of the rejected commands receives this error once. If
-    /// the message concerns `Buffer::map_async`, a mapping by `map_buffer_on_submit` failed, and
-    /// the commands were executed.
+    /// Recorded commands were rejected by wgpu when they were submitted, because a resource that
+    /// they use is mapped or has been destroyed. All commands of one closure of
+    /// [`Stream::record`](crate::Stream::record), or all commands between two closures, are
+    /// rejected together, and all other commands are executed. Each thread that recorded any of the
+    /// rejected commands receives this error once. If the message concerns `Buffer::map_async`, a
+    /// mapping by `map_buffer_on_submit` failed, and the commands were executed.
     #[error(
         "wgpu refuses recorded commands, and executes none of those recorded together: {message}. Do not map or \
          destroy what commands use before `submit` has returned"
     )]
     SubmissionRefused {
-        /// wgpu's message.
+        /// The message of wgpu.
         message: String,
     },
-    /// The buffer of a block was destroyed, using a handle from
+    /// The buffer of a block was destroyed through a handle that came from
     /// [`Binding::resource`](crate::Binding::resource).
     #[error(
         "the buffer of the block {identity:#x}, of {bytes} bytes, was destroyed by `wgpu::Buffer::destroy`: end the \
          scope and call `trim` on the pool, which then allocates another one"
     )]
     BufferDestroyed {
-        /// The number that identifies the block, as in
-        /// [`BufferView::address`](crate::BufferView::address).
+        /// The number that identifies the block. For a view that starts at the beginning of a
+        /// block, [`BufferView::address`](crate::BufferView::address) returns this number.
         identity: u64,
-        /// The buffer's size, in bytes.
+        /// The size of the buffer in bytes.
         bytes: u64,
     },
     /// The closure of [`Stream::record`](crate::Stream::record) replaced its encoder. The closure's
-    /// commands are dropped, and earlier ones stay recorded.
+    /// commands are dropped, and earlier commands stay recorded.
     #[error(
         "the closure of `record` has replaced its encoder: record into the encoder passed to it, \
          or pass command buffers of your own to `submit_with`"
     )]
     ExchangedEncoder,
     /// The call cannot block until the contents arrive, because the browser's event loop must run.
-    /// Await [`read`](crate::BufferView::read) instead.
+    /// Use [`read`](crate::BufferView::read), and await its result.
     #[error("a browser cannot wait: await `read()`")]
     CannotWait,
-    /// The staging buffer that holds the contents could not be mapped.
+    /// The staging buffer that contains the elements could not be mapped.
     #[error("the contents could not be read back: {message}")]
     Unreadable {
-        /// wgpu's message.
+        /// The message of wgpu.
         message: String,
     },
-    /// The shape does not fit the array.
+    /// The shape or the length does not match the array.
     #[error(transparent)]
     Shape(#[from] ShapeError),
 }
 
 impl WgpuError {
-    /// Creates the error for a call that wgpu rejected, with wgpu's message.
+    /// Creates the error for a call that wgpu rejected. The error contains wgpu's message.
     pub(crate) fn refused(error: &impl fmt::Display) -> Self {
         Self::Refused { message: error.to_string() }
     }

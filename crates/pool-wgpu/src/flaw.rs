@@ -1,6 +1,6 @@
-//! Planted mistakes, for tests that check if the conformance suite detects them. In the unit tests
-//! and in the browser's test program, streams record through the [`Recorder`] of this module, which
-//! wraps the real one. No other build contains this module.
+//! Planted mistakes, for tests that check whether the conformance suite detects them. In the unit
+//! tests and in the browser's test program, streams record through the [`Recorder`] of this module,
+//! which wraps the real recorder. No other build contains this module.
 
 use std::cell::Cell;
 use std::ops::{Deref, DerefMut};
@@ -10,34 +10,34 @@ use crate::memory::Allocation;
 use crate::recorder::{Recorder as Real, Recording};
 use crate::setup::Setup;
 
-/// A mistake that a test can plant.
+/// A mistake that a test can plant in a stream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[allow(unreachable_pub, reason = "public in the program of tests for a browser")]
 pub enum Flaw {
-    /// Uploads of whole words from the host run before all recorded commands.
+    /// Uploads of whole words from the host run before all commands that have been recorded.
     UploadsOvertake,
-    /// Copies of whole words between buffers run before all recorded commands.
+    /// Copies of whole words between buffers run before all commands that have been recorded.
     CopiesOvertake,
-    /// Zero fills of whole words run before all recorded commands.
+    /// Fills of whole words with zeros run before all commands that have been recorded.
     ZeroesOvertake,
-    /// Zero fills do nothing.
+    /// Fills with zeros do nothing.
     ZeroesNothing,
-    /// A fill skips the first word.
+    /// A fill does not write the first word.
     FillsLate,
-    /// A fill skips the last word.
+    /// A fill does not write the last word.
     FillsShort,
-    /// A fill writes one word past its end.
+    /// A fill writes one word past the end of its range.
     FillsFar,
-    /// An upload skips the last word.
+    /// An upload does not write the last word.
     UploadsShort,
-    /// A copy between buffers skips the last word.
+    /// A copy between two buffers does not write the last word.
     CopiesShort,
-    /// Watches are not notified when a buffer is freed. The probe makes this mistake, not the
-    /// stream.
+    /// Watches are not notified when a buffer is freed. This mistake is made by the probe, not by
+    /// the stream.
     Unreported,
 }
 
-/// Each mistake, and the case that should detect it.
+/// All mistakes, each with the name of the case that should detect it.
 #[allow(unreachable_pub, reason = "public in the program of tests for a browser")]
 pub const CASES: [(Flaw, &str); 10] = [
     (Flaw::UploadsOvertake, "an upload comes after the work of former views"),
@@ -56,10 +56,10 @@ thread_local! {
     static PLANTED: Cell<Option<Flaw>> = const { Cell::new(None) };
 }
 
-/// Runs `code` while all streams of this thread make a mistake.
+/// Runs `code` while all streams of this thread make the given mistake.
 #[allow(unreachable_pub, reason = "public in the program of tests for a browser")]
 pub fn with_planted<R>(flaw: Flaw, code: impl FnOnce() -> R) -> R {
-    /// Removes the planted mistake when it is dropped, even if the code panics.
+    /// A guard that removes the planted mistake when it is dropped, even if the code panics.
     struct Planted;
 
     impl Drop for Planted {
@@ -73,7 +73,7 @@ pub fn with_planted<R>(flaw: Flaw, code: impl FnOnce() -> R) -> R {
     code()
 }
 
-/// A recorder that makes the mistake planted on this thread. Otherwise it behaves like the real
+/// A recorder that makes the mistake planted on this thread, and otherwise behaves like the real
 /// recorder.
 pub(crate) struct Recorder<'a> {
     real: Real<'a>,
@@ -156,7 +156,7 @@ impl<'a> Recorder<'a> {
         Ok(())
     }
 
-    /// Submits commands immediately, so that they run before the batch.
+    /// Submits commands immediately, so that they run before the commands of the batch.
     fn overtake(&self, record: impl FnOnce(&mut wgpu::CommandEncoder)) {
         let calls = &self.setup.calls;
         let mut encoder = calls.device.create_command_encoder(&Default::default());
@@ -179,7 +179,7 @@ impl<'a> DerefMut for Recorder<'a> {
     }
 }
 
-/// Returns `true` if all byte counts are multiples of a word, as WebGPU's own commands require.
+/// Returns `true` if all byte counts are multiples of 4, as WebGPU's commands require.
 fn are_words<const N: usize>(numbers: [u64; N]) -> bool {
     numbers.iter().all(|number| number.is_multiple_of(4))
 }
@@ -220,14 +220,13 @@ mod tests {
         ended.err().map(|payload| text(payload.as_ref()).to_owned())
     }
 
-    /// Returns a probe that makes this mistake, if it is a mistake of the probe rather than of the
-    /// stream.
+    /// Returns a probe, which makes the given mistake if it is a mistake of the probe.
     fn mistaken(flaw: Flaw, mut probe: WgpuProbe) -> WgpuProbe {
         probe.reports_frees = flaw != Flaw::Unreported;
         probe
     }
 
-    /// Returns how many random programs detect a mistake by comparing their results at the end.
+    /// Returns how many of the random programs detect a mistake by comparing their final results.
     fn noticed(flaw: Flaw, stream: &Stream, programs: usize) -> usize {
         let mut runner = runner(0);
         let snapshots = Snapshots::new(stream.clone());
@@ -242,7 +241,7 @@ mod tests {
 
     #[test]
     fn random_programs_notice_every_mistake_that_they_can_make() {
-        // The random programs copy no views and fill no parts of views, so they cannot detect these
+        // The random programs do not copy views or fill parts of views, so they cannot detect these
         // mistakes.
         let others = [Flaw::CopiesOvertake, Flaw::CopiesShort, Flaw::FillsFar];
         for (flaw, _) in CASES.into_iter().filter(|(flaw, _)| !others.contains(flaw)) {
@@ -259,8 +258,8 @@ mod tests {
             let Some((stream, _quiet)) = own_stream(wgpu::Limits::default()) else { return };
             let said = failure(name, flaw, WgpuProbe::new(stream));
             println!("{flaw:?} | {name} | {said:.100?}");
-            // The case itself must detect the mistake, not only the checks that run after every
-            // case.
+            // The case itself must detect the mistake. Detection by the checks that run after the
+            // case is not sufficient.
             let is_named = said.as_ref().is_some_and(|said| !said.contains("afterwards: "));
             assert!(is_named, "{flaw:?}: {said:?}");
         }

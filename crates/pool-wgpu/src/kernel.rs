@@ -1,4 +1,5 @@
-//! Compute kernels: storage bindings in group 0, and a uniform with parameters in group 1.
+//! Compute kernels, which have storage bindings in group 0 and a uniform with parameters in group
+//! 1.
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -9,24 +10,24 @@ use crate::calls::Calls;
 use crate::ending;
 use crate::error::WgpuError;
 
-/// The maximum size of one dispatch's parameters, in bytes. Every device can bind a uniform of this
+/// The maximum size of a dispatch's parameters, in bytes. Every device can bind a uniform of this
 /// size at multiples of this size.
 pub const PARAMETER_BYTES: usize = 256;
 
 /// A compute pipeline that [`Stream::kernel`](crate::Stream::kernel) has compiled from WGSL for one
-/// stream. A clone refers to the same kernel.
+/// stream. Clones refer to the same kernel.
 #[derive(Clone, Debug)]
 pub struct Kernel(Arc<KernelParts>);
 
 #[derive(Debug)]
 struct KernelParts {
-    /// A number that identifies this kernel within the process.
+    /// A number that identifies the kernel within the process.
     number: u64,
     entry: String,
     stream: u64,
     pipeline: wgpu::ComputePipeline,
     layout: Arc<BindingLayout>,
-    /// `true` if the kernel is one of the stream's own.
+    /// `true` if the kernel is one of the stream's own kernels.
     is_own: bool,
 }
 
@@ -38,8 +39,8 @@ impl Drop for KernelParts {
     }
 }
 
-/// A layout of storage bindings. Kernels with the same accesses share a layout, and therefore their
-/// bind groups.
+/// A layout of storage bindings. Kernels with the same accesses share one layout, and can therefore
+/// share bind groups.
 #[derive(Debug)]
 struct BindingLayout {
     number: u64,
@@ -48,20 +49,20 @@ struct BindingLayout {
 }
 
 impl Kernel {
-    /// Returns how the kernel accesses each binding of group 0.
+    /// Returns the access that the kernel has to each binding of group 0.
     #[must_use]
     pub fn accesses(&self) -> &[Access] {
         &self.0.layout.accesses
     }
 
-    /// Returns the name of the entry point.
+    /// Returns the name of the kernel's entry point.
     #[must_use]
     pub fn entry(&self) -> &str {
         &self.0.entry
     }
 
-    /// Returns `true` for one of the stream's own kernels. Such a kernel accepts every bind group
-    /// of its layout.
+    /// Returns `true` if the kernel is one of the stream's own kernels. The stream's own kernels
+    /// accept every bind group of their layout.
     #[inline]
     pub(crate) fn is_own(&self) -> bool {
         self.0.is_own
@@ -71,26 +72,27 @@ impl Kernel {
         &self.0.pipeline
     }
 
-    /// Returns a number that identifies this kernel within the process.
+    /// Returns a number that identifies the kernel within the process.
     #[inline]
     pub(crate) fn number(&self) -> u64 {
         self.0.number
     }
 
-    /// Returns the layout of the kernel's bindings, and the layout's number, which is unique in the
-    /// stream.
+    /// Returns the layout of the kernel's bindings, and the number that identifies the layout
+    /// within the process.
     #[inline]
     pub(crate) fn layout(&self) -> (u64, &wgpu::BindGroupLayout) {
         (self.0.layout.number, &self.0.layout.layout)
     }
 
-    /// Checks that the bindings match those that the kernel declares, and that their memory belongs
+    /// Checks that the bindings match the kernel's declared bindings, and that their memory belongs
     /// to the kernel's stream.
     ///
     /// # Errors
     ///
-    /// [`WgpuError::BindingCount`], [`WgpuError::ReadOnlyBinding`], [`WgpuError::OtherStream`],
-    /// [`WgpuError::OtherKernel`] or [`WgpuError::SharedBuffer`].
+    /// Returns [`WgpuError::BindingCount`], [`WgpuError::ReadOnlyBinding`],
+    /// [`WgpuError::OtherStream`], [`WgpuError::OtherKernel`] or [`WgpuError::SharedBuffer`] if a
+    /// check fails.
     #[inline]
     pub(crate) fn check(&self, stream: u64, bindings: &[Binding<'_>]) -> Result<(), WgpuError> {
         let accesses = self.accesses();
@@ -124,8 +126,9 @@ impl Kernel {
     }
 }
 
-/// Returns `true` if one dispatch cannot use both bindings. They then refer to the same buffer, and
-/// one is read and the other written, or both are written and overlap.
+/// Returns `true` if one dispatch cannot use both bindings. Two bindings conflict if they refer to
+/// the same buffer, and either one is read and the other is written, or both are written and
+/// overlap.
 #[inline]
 fn clashes(first: (&Binding<'_>, Access), second: (&Binding<'_>, Access)) -> bool {
     let ((first, first_access), (second, second_access)) = (first, second);
@@ -142,22 +145,22 @@ fn clashes(first: (&Binding<'_>, Access), second: (&Binding<'_>, Access)) -> boo
     }
 }
 
-/// A stream's compiler, and the layouts that it creates only once.
+/// The compiler of a stream, with the layouts that it has already created.
 #[derive(Debug)]
 pub(crate) struct Compiler {
     stream: u64,
-    /// The maximum number of storage bindings per kernel.
+    /// The maximum number of storage bindings in one kernel.
     limit: usize,
     parameters: wgpu::BindGroupLayout,
     layouts: Mutex<HashMap<Box<[Access]>, Arc<BindingLayout>>>,
 }
 
 impl Compiler {
-    /// Creates a compiler for the kernels of the stream with this number.
+    /// Creates the compiler for the stream with the given number.
     ///
     /// # Errors
     ///
-    /// [`WgpuError::Refused`].
+    /// Returns [`WgpuError::Refused`] if the device does not support the layout of the parameters.
     pub(crate) fn new(calls: &Calls, stream: u64) -> Result<Self, WgpuError> {
         let entry = wgpu::BindGroupLayoutEntry {
             binding: 0,
@@ -165,7 +168,7 @@ impl Compiler {
             ty: wgpu::BindingType::Buffer {
                 ty: wgpu::BufferBindingType::Uniform,
                 has_dynamic_offset: true,
-                // With this minimum, a kernel with larger parameters does not compile.
+                // Because of this minimum size, kernels with larger parameters do not compile.
                 min_binding_size: wgpu::BufferSize::new(PARAMETER_BYTES as u64),
             },
             count: None,
@@ -177,7 +180,7 @@ impl Compiler {
         Ok(Self { stream, limit, parameters, layouts: Mutex::default() })
     }
 
-    /// Returns the layout of the bind group that holds the parameters.
+    /// Returns the layout of the bind group that contains the parameters.
     pub(crate) fn parameters(&self) -> &wgpu::BindGroupLayout {
         &self.parameters
     }
@@ -186,7 +189,9 @@ impl Compiler {
     ///
     /// # Errors
     ///
-    /// [`WgpuError::Compilation`], [`WgpuError::TooManyBindings`] or [`WgpuError::DeviceLost`].
+    /// Returns [`WgpuError::Compilation`] if the source does not compile,
+    /// [`WgpuError::TooManyBindings`] if there are more accesses than the device supports, and
+    /// [`WgpuError::DeviceLost`] if the device is lost.
     pub(crate) fn compile(
         &self,
         calls: &Calls,
@@ -216,11 +221,12 @@ impl Compiler {
         Ok(Kernel(Arc::new(KernelParts { number, entry, stream, pipeline, layout, is_own })))
     }
 
-    /// Compiles one of the stream's own kernels. Arrays in these kernels have no minimum size.
+    /// Compiles one of the stream's own kernels. The arrays that these kernels declare have no
+    /// minimum size.
     ///
     /// # Errors
     ///
-    /// The same as [`compile`](Self::compile).
+    /// Returns the same errors as [`compile`](Self::compile).
     pub(crate) fn compile_own(
         &self,
         calls: &Calls,
@@ -228,7 +234,7 @@ impl Compiler {
         accesses: &[Access],
     ) -> Result<Kernel, WgpuError> {
         let mut kernel = self.compile(calls, source, "main", accesses)?;
-        // The kernel was just created, so this is the only reference.
+        // The kernel has just been created, so there is no other reference to it.
         if let Some(parts) = Arc::get_mut(&mut kernel.0) {
             parts.is_own = true;
         }
@@ -261,11 +267,11 @@ impl Compiler {
         })
     }
 
-    /// Returns a cached layout for these accesses, or creates one.
+    /// Returns the cached layout for these accesses, or creates a layout if none is cached.
     fn layout(&self, calls: &Calls, accesses: &[Access]) -> Arc<BindingLayout> {
         let kept =
             self.layouts.lock().unwrap_or_else(PoisonError::into_inner).get(accesses).cloned();
-        // The lock is not held here, because wgpu runs foreign code.
+        // The lock is not held while a layout is created, because wgpu runs foreign code.
         kept.unwrap_or_else(|| {
             let entries: Vec<_> =
                 (0..).zip(accesses).map(|(at, access)| storage(at, *access)).collect();
@@ -274,14 +280,15 @@ impl Compiler {
         })
     }
 
-    /// Caches a layout for later kernels, unless another thread has already cached one.
+    /// Stores a layout in the cache, unless another thread has already stored one for the same
+    /// accesses.
     fn keep(&self, layout: &Arc<BindingLayout>) {
         let mut layouts = self.layouts.lock().unwrap_or_else(PoisonError::into_inner);
         layouts.entry(layout.accesses.clone()).or_insert_with(|| Arc::clone(layout));
     }
 }
 
-/// Returns a number that is unique in the process.
+/// Returns a number that is unique within the process.
 fn next_number() -> u64 {
     static NEXT: AtomicU64 = AtomicU64::new(0);
     NEXT.fetch_add(1, Ordering::Relaxed)

@@ -1,9 +1,9 @@
-//! The wgpu backend of `pool`: pools of storage buffers on Vulkan, Metal, Direct3D 12, and WebGPU
-//! in a browser.
+//! The wgpu backend of `pool`, which provides pools of storage buffers on Vulkan, Metal, Direct3D
+//! 12, and WebGPU in a browser.
 //!
-//! The context of a pool is a [`Stream`]: a device, its queue, and one encoder. Fills, copies and
-//! dispatches are recorded into this encoder in call order. In steady state, a scope creates no
-//! buffers and no bind groups.
+//! The context of a pool is a [`Stream`], which consists of a device, the device's queue, and one
+//! encoder. Fills, copies and dispatches are recorded in this encoder in call order. In steady
+//! state, a scope creates no buffers and no bind groups.
 //!
 //! ```no_run
 //! use pool_core::{Pool, PoolView};
@@ -33,9 +33,11 @@
 //! # Ok::<(), pool_wgpu::WgpuError>(())
 //! ```
 //!
-//! Views lend bindings. You can create your own bind groups from [`Binding::resource`]. Record
-//! their work with [`Stream::record`], or submit it after the stream. Part of a view can be bound
-//! only at multiples of the device's alignment, but it can be filled, copied and read at any byte.
+//! A kernel accesses views through bindings, which borrow the views. You can create your own bind
+//! groups from [`Binding::resource`]. Record the commands that use your own bind groups with
+//! [`Stream::record`], or submit them after the stream's commands. A part of a view can be bound
+//! only if it starts at a multiple of the device's alignment. Fills, copies and reads can start at
+//! any byte.
 //!
 //! # Features
 //!
@@ -49,12 +51,13 @@
 
 #![cfg_attr(docsrs, feature(doc_cfg))]
 
-// The tests that the crate shares with its test suite use this name.
+// The support code that the unit tests share with the test suite refers to this crate by its
+// external name.
 #[cfg(test)]
 extern crate self as pool_wgpu;
 
-// Layering: each module may import only the modules after its colon. `cargo xtask imports` checks
-// this, and `--list` prints the list.
+// Layering: the following list states which other modules each module may import. The command
+// `cargo xtask imports` checks the list, and `cargo xtask imports --list` prints the list.
 //
 // bind_groups, config, counts, error, memory, suspend: nothing
 // binding: memory
@@ -86,7 +89,7 @@ mod ending;
 mod error;
 #[cfg(all(test, not(pool_browser_tests)))]
 mod flaw;
-// In a browser, the tests are a separate program.
+// In a browser, the tests are a separate program, which needs access to this module.
 #[cfg(pool_browser_tests)]
 #[doc(hidden)]
 #[allow(missing_docs, reason = "planted mistakes, for tests alone")]

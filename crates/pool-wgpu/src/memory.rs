@@ -1,35 +1,38 @@
-//! Blocks: records that describe buffers, and the numbers that identify their bytes.
+//! Records that describe the buffers of blocks, and the numbers by which the bytes of these buffers
+//! are identified.
 
 use std::ptr::NonNull;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// The backend for wgpu buffers. `Pool::<Wgpu>::new(stream)` creates a pool.
+/// The backend whose memory consists of wgpu buffers. `Pool::<Wgpu>::new(stream)` creates a pool.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Wgpu;
 
-/// The alignment of identities and the granularity of block sizes. Every device can bind at
-/// multiples of this value.
+/// The alignment of identities, and the unit of block sizes, in bytes. Every device can bind a
+/// buffer at multiples of this value.
 pub(crate) const ALIGN: usize = 256;
 
-/// The record of a block: its buffer, and the stream that the buffer belongs to.
+/// The record of a block, which contains the block's buffer and the number of the stream to which
+/// the buffer belongs.
 #[derive(Debug)]
 pub(crate) struct Allocation {
     pub(crate) buffer: wgpu::Buffer,
-    /// The number of the block's first byte. The bytes of all buffers ever created share one
-    /// numbering.
+    /// The number of the block's first byte. The numbers of different buffers in this process never
+    /// overlap.
     pub(crate) identity: u64,
     pub(crate) bytes: u64,
-    /// The number of the stream that orders work on the buffer.
+    /// The number of the stream that orders all work on the buffer.
     pub(crate) stream: u64,
-    /// The number of rejected batches at the time when the buffer was last found to be usable.
+    /// The number of batches that had been rejected when the buffer was last checked.
     checked: AtomicU64,
 }
 
 impl Allocation {
-    /// Returns the identity of a new buffer of `bytes` bytes.
+    /// Reserves the numbers for the bytes of a new buffer, and returns the first of these numbers.
     pub(crate) fn new_identity(bytes: u64) -> u64 {
         static NEXT: AtomicU64 = AtomicU64::new(1 << 12);
-        // No device has more memory than this, so a larger buffer is never created.
+        // The number of bytes is limited to 2⁴⁸, because no device has enough memory for a larger
+        // buffer.
         let room = bytes.min(1 << 48).next_multiple_of(ALIGN as u64) + ALIGN as u64;
         NEXT.fetch_add(room, Ordering::Relaxed)
     }
@@ -39,20 +42,20 @@ impl Allocation {
         Self { buffer, identity, bytes, stream, checked: AtomicU64::new(0) }
     }
 
-    /// Returns `true` if the buffer was checked after the batch with the number `refusals` was
-    /// rejected.
+    /// Returns `true` if the buffer has been checked since the most recently rejected batch.
+    /// `refusals` is the number of rejected batches.
     #[inline]
     pub(crate) fn is_checked(&self, refusals: u64) -> bool {
         self.checked.load(Ordering::Relaxed) == refusals
     }
 
-    /// Records that the buffer is usable after `refusals` rejected batches.
+    /// Records that the buffer was usable when `refusals` batches had been rejected.
     pub(crate) fn note_checked(&self, refusals: u64) {
         self.checked.store(refusals, Ordering::Relaxed);
     }
 }
 
-/// A block of a pool. It refers to a buffer without owning it.
+/// A block of a pool, which refers to a buffer without owning it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct WgpuBlock(Option<NonNull<Allocation>>);
 
@@ -60,29 +63,31 @@ impl WgpuBlock {
     /// The block of an empty slot.
     pub(crate) const NOTHING: Self = Self(None);
 
-    /// Creates a block from a record. The block is valid until [`take`](Self::take).
+    /// Creates a block from a record. The block is valid until [`take`](Self::take) is called.
     pub(crate) fn of(allocation: Box<Allocation>) -> Self {
         Self(Some(NonNull::from(Box::leak(allocation))))
     }
 
-    /// Takes the record out of the block.
+    /// Returns the record of the block to the caller.
     ///
     /// # Safety
     ///
-    /// The record must not have been taken before, and nothing may use the block any more.
+    /// The record must not have been taken before, and no code may use the block after this call.
     pub(crate) unsafe fn take(self) -> Option<Box<Allocation>> {
-        // SAFETY: `of` leaked the record from a box, and the caller gives it up.
+        // SAFETY: `of` leaked the record from a box, and the caller guarantees that no other code
+        // uses the record.
         self.0.map(|allocation| unsafe { Box::from_raw(allocation.as_ptr()) })
     }
 
-    /// Returns the record, or `None` for the block of an empty slot.
+    /// Returns the record of the block, or `None` if the block belongs to an empty slot.
     ///
     /// # Safety
     ///
     /// The record must not be taken during `'a`.
     #[inline]
     pub(crate) unsafe fn allocation<'a>(self) -> Option<&'a Allocation> {
-        // SAFETY: the record lives for `'a` (caller), and only shared references to it are created.
+        // SAFETY: the caller guarantees that the record exists during `'a`, and only shared
+        // references to the record are created.
         self.0.map(|allocation| unsafe { allocation.as_ref() })
     }
 }

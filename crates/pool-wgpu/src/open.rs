@@ -1,21 +1,22 @@
-//! Opens a device and a queue of an adapter, for users who do not pass their own.
+//! Opens a device and its queue for users who do not pass their own.
 
 use crate::config::StreamConfig;
 use crate::ending;
 use crate::error::WgpuError;
 
-/// The features that kernels need for 16-bit and 64-bit elements. A device is opened with those
-/// that its adapter supports.
+/// The features that kernels require for 16-bit and 64-bit elements. A device is opened with all of
+/// these features that its adapter supports.
 const ELEMENT_FEATURES: wgpu::Features = wgpu::Features::SHADER_F16
     .union(wgpu::Features::SHADER_F64)
     .union(wgpu::Features::SHADER_INT64)
     .union(wgpu::Features::SHADER_I16);
 
-/// Opens a device with all the limits that its adapter supports.
+/// Opens a device with all limits that its adapter supports.
 ///
 /// # Errors
 ///
-/// [`WgpuError::NoAdapter`] or [`WgpuError::NoDevice`].
+/// Returns [`WgpuError::NoAdapter`] if there is no suitable adapter, and [`WgpuError::NoDevice`] if
+/// the adapter cannot provide the requested device.
 pub(crate) async fn open(config: &StreamConfig) -> Result<(wgpu::Device, wgpu::Queue), WgpuError> {
     ending::check_not_ending()?;
     let no_adapter = |message: String| WgpuError::NoAdapter { message };
@@ -44,8 +45,8 @@ pub(crate) async fn open(config: &StreamConfig) -> Result<(wgpu::Device, wgpu::Q
     })
 }
 
-/// Waits for a future that completes without other code running: outside a browser, wgpu's futures
-/// are ready immediately.
+/// Blocks until a future is complete. The future must be able to complete without other code
+/// running. Outside a browser, wgpu's futures are ready immediately.
 #[cfg(not(target_arch = "wasm32"))]
 pub(crate) fn wait<T>(future: impl Future<Output = T>) -> T {
     use std::pin::pin;

@@ -1,28 +1,29 @@
-//! The parameters of all dispatches in one batch. They share one uniform, which is written when the
-//! batch is submitted. Each dispatch reads at its own offset. The first range stays zero, for
-//! dispatches without parameters.
+//! The parameters of all dispatches in one batch. One uniform buffer contains the parameters of the
+//! whole batch, and is written when the batch is submitted. Each dispatch reads its parameters at
+//! its own offset. The first range of the buffer always contains zeros, which dispatches without
+//! parameters read.
 
 use crate::calls::Calls;
 use crate::error::WgpuError;
 use crate::kernel::{Compiler, PARAMETER_BYTES};
 
-/// The maximum number of commands in a batch.
+/// The maximum number of commands in one batch.
 pub(crate) const BATCH: usize = 512;
 
-/// The uniform buffer of a stream.
+/// The uniform buffer that contains a stream's parameters.
 #[derive(Debug)]
 pub(crate) struct Parameters {
     buffer: wgpu::Buffer,
     pub(crate) group: wgpu::BindGroup,
 }
 
-/// The bytes that are written into the uniform for one batch.
+/// The bytes that are written into the uniform buffer for one batch.
 #[derive(Debug, Default)]
 pub(crate) struct BatchParameters(Vec<u8>);
 
 impl BatchParameters {
-    /// Adds parameters of at most [`PARAMETER_BYTES`], and returns the offset at which a dispatch
-    /// reads them.
+    /// Adds the parameters of one dispatch, and returns the offset at which the dispatch reads
+    /// them. The parameters must not be longer than [`PARAMETER_BYTES`].
     #[inline]
     pub(crate) fn push(&mut self, parameters: &[u8]) -> u32 {
         if parameters.is_empty() {
@@ -31,22 +32,24 @@ impl BatchParameters {
         let at = self.0.len();
         self.0.extend_from_slice(parameters);
         self.0.resize(at + PARAMETER_BYTES, 0);
-        // The parameters of a batch are far smaller than 2³² bytes.
+        // The conversion cannot fail, because the parameters of a batch are far smaller than 2³²
+        // bytes.
         u32::try_from(at + PARAMETER_BYTES).unwrap_or(0)
     }
 
-    /// Removes all parameters, and keeps the capacity.
+    /// Removes all parameters without freeing memory.
     pub(crate) fn clear(&mut self) {
         self.0.clear();
     }
 }
 
 impl Parameters {
-    /// Allocates the uniform that holds the parameters of a batch.
+    /// Allocates the uniform buffer for the parameters of a batch.
     ///
     /// # Errors
     ///
-    /// [`WgpuError::OutOfMemory`] or [`WgpuError::DeviceLost`].
+    /// Returns [`WgpuError::OutOfMemory`] if the device is out of memory, and
+    /// [`WgpuError::DeviceLost`] if the device is lost.
     pub(crate) fn new(calls: &Calls, compiler: &Compiler) -> Result<Self, WgpuError> {
         let descriptor = wgpu::BufferDescriptor {
             label: Some("pool-wgpu parameters"),
@@ -71,7 +74,7 @@ impl Parameters {
         Ok(Self { buffer, group })
     }
 
-    /// Writes the parameters of the batch that is submitted next.
+    /// Writes the parameters of the batch that will be submitted next.
     pub(crate) fn write(&self, queue: &wgpu::Queue, parameters: &BatchParameters) {
         if !parameters.0.is_empty() {
             queue.write_buffer(&self.buffer, PARAMETER_BYTES as u64, &parameters.0);

@@ -1,5 +1,4 @@
-//! The position where a view starts (its block and offset), and operations on the bytes that
-//! follow.
+//! The block and the offset at which a view starts, and operations on the bytes of the view.
 
 use pool_core::{Element, SlotRef, bytemuck};
 
@@ -13,35 +12,36 @@ use crate::stream::Stream;
 pub(crate) struct Part {
     block: WgpuBlock,
     slot: SlotRef<Wgpu>,
-    /// The offset in the block, in bytes.
+    /// The offset within the block, in bytes.
     pub(crate) offset: u64,
-    /// `true` if no view contains the bytes of the block that follow this part.
+    /// `true` if no view covers the bytes of the block that follow this part.
     pub(crate) is_last: bool,
 }
 
 impl Part {
     /// # Safety
     ///
-    /// `block` must stay allocated while a copy of the part is borrowed. `slot` must belong to a
-    /// view in use, on the thread that owns the pool.
+    /// `block` must stay allocated while the part or one of its copies is borrowed. `slot` must
+    /// belong to a view that is in use on the thread that owns the pool.
     #[inline(always)]
     pub(crate) unsafe fn new(block: WgpuBlock, slot: SlotRef<Wgpu>) -> Self {
         Self { block, slot, offset: 0, is_last: true }
     }
 
-    /// Splits after `bytes` bytes into two parts. The second part may be empty.
+    /// Splits the part into its first `bytes` bytes and the remaining bytes, which may be empty.
     pub(crate) fn split(self, bytes: u64, is_rest_empty: bool) -> (Self, Self) {
         let before = Self { is_last: self.is_last && is_rest_empty, ..self };
         (before, Self { offset: self.offset + bytes, ..self })
     }
 
     pub(crate) fn allocation(&self) -> Option<&Allocation> {
-        // SAFETY: the block stays allocated while the part is borrowed (`new`).
+        // SAFETY: `new` requires that the block stays allocated while the part is borrowed.
         unsafe { self.block.allocation() }
     }
 
     pub(crate) fn stream(&self) -> &Stream {
-        // SAFETY: the view is in use while the part is borrowed, on the thread that owns the pool (`new`).
+        // SAFETY: `new` requires that the view is in use while the part is borrowed, and that this
+        // code runs on the thread that owns the pool.
         unsafe { self.slot.context() }
     }
 
@@ -61,13 +61,13 @@ impl Part {
     pub(crate) fn fill(&self, element: &[u8], bytes: u64) -> Result<(), WgpuError> {
         let Some(allocation) = self.allocation().filter(|_| bytes > 0) else { return Ok(()) };
         let end = self.offset + bytes;
-        // The fill may round up to a whole word if the bytes after the part are not in use.
+        // If no view covers the bytes after the part, the fill may be extended to a whole word.
         let end = if self.is_last { end.next_multiple_of(4) } else { end };
         self.stream().with(|recorder| recorder.fill(allocation, self.offset, end, element))
     }
 }
 
-/// Returns the elements as bytes.
+/// Returns the bytes of the elements.
 pub(crate) fn bytes_of<T: Element>(elements: &[T]) -> &[u8] {
     if size_of::<T>() == 0 { &[] } else { bytemuck::cast_slice(elements) }
 }

@@ -1,4 +1,4 @@
-//! Elements being copied to the host: a future that borrows nothing.
+//! A future for elements that are being copied to the host. The future does not borrow the view.
 
 use std::fmt;
 use std::marker::PhantomData;
@@ -15,21 +15,24 @@ use crate::staging::IdleBuffers;
 #[cfg(target_arch = "wasm32")]
 use crate::suspend;
 
-/// A copy to the host of the elements that a view held when [`read`](crate::BufferView::read) was
-/// called.
+/// A copy of a view's elements to the host, which [`read`](crate::BufferView::read) has started.
 ///
-/// A reading borrows neither the view nor the pool. The copy has been submitted, and later commands
-/// do not change its result. [`wait`](Self::wait) blocks, and may be called in a callback of wgpu;
-/// a browser supports only the future. Outside a browser, no other code polls the device, so the
-/// future polls the device whenever it is polled, and then requests another poll. A dropped reading
-/// returns its staging buffer.
+/// A `Reading` borrows neither the view nor the pool. Because the copy has already been submitted,
+/// later commands do not change the elements that the `Reading` returns. [`wait`](Self::wait)
+/// blocks the thread, and may be called in a callback of wgpu. In a browser, threads cannot block,
+/// so the `Reading` must be awaited.
+///
+/// Outside a browser, no other code polls the device. Each poll of the future therefore also polls
+/// the device, and requests another poll. Dropping a `Reading` returns its staging buffer for
+/// reuse.
 #[must_use = "dropping this value drops the elements"]
 pub struct Reading<T> {
     setup: Arc<Setup>,
-    /// `None` if there are no bytes, or if they have already been taken.
+    /// The staging buffer, or `None` if there are no bytes or if the elements have already been
+    /// taken.
     mapping: Option<Arc<Mapping>>,
     length: usize,
-    /// The offset of the first element in the staging buffer, in bytes.
+    /// The offset of the first element within the staging buffer, in bytes.
     shift: usize,
     elements: PhantomData<fn() -> T>,
 }
@@ -40,7 +43,7 @@ impl<T> fmt::Debug for Reading<T> {
     }
 }
 
-/// A staging buffer that wgpu is mapping.
+/// A staging buffer that wgpu is mapping for the host.
 struct Mapping {
     setup: Arc<Setup>,
     buffer: wgpu::Buffer,
@@ -52,9 +55,9 @@ enum Progress {
     Waiting(Option<Waker>),
     Mapped,
     Failed(String),
-    /// The reading was dropped; the callback returns the buffer.
+    /// The `Reading` was dropped, and the callback will return the buffer for reuse.
     Abandoned,
-    /// The contents were taken, and the buffer was returned.
+    /// The contents were taken, and the buffer has been returned for reuse.
     Taken,
 }
 
@@ -63,7 +66,8 @@ impl Mapping {
         self.progress.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The callback that wgpu runs once it has mapped the buffer, or has failed to.
+    /// Handles the result of the mapping. This method is the callback that wgpu runs after it has
+    /// mapped the buffer or has failed to map it.
     fn answer(self: Arc<Self>, answer: Result<(), wgpu::BufferAsyncError>) {
         let mut progress = self.progress();
         let next = match answer {
@@ -83,7 +87,7 @@ impl Mapping {
         }
         let before = std::mem::replace(&mut *progress, next);
         drop(progress);
-        // The lock is not held here, because a waker is foreign code.
+        // The lock is not held while the waker runs, because a waker is foreign code.
         if let Progress::Waiting(Some(waker)) = before {
             waker.wake();
         }
@@ -96,8 +100,9 @@ impl Mapping {
         }
     }
 
-    /// Returns `true` if the contents have arrived. wgpu maps a buffer before it runs the callback,
-    /// and this method may be called in another callback that runs before ours.
+    /// Returns `true` if the contents have arrived. The buffer is also queried directly, because
+    /// wgpu maps a buffer before it runs the callback, and another callback may call this method in
+    /// the meantime.
     fn is_there(&self) -> Result<bool, WgpuError> {
         match &*self.progress() {
             Progress::Mapped => return Ok(true),
@@ -109,7 +114,8 @@ impl Mapping {
         Ok(!cfg!(target_arch = "wasm32") && self.buffer.get_mapped_range(..).is_ok())
     }
 
-    /// Stores a waker, and returns a waker that the caller must drop after releasing the lock.
+    /// Stores a waker. Returns the waker that is no longer needed, which the caller must drop after
+    /// the lock has been released.
     fn keep_waker(&self, waker: Waker) -> Option<Waker> {
         match &mut *self.progress() {
             Progress::Waiting(place) => place.replace(waker),
@@ -117,21 +123,21 @@ impl Mapping {
         }
     }
 
-    /// Sets the progress, and returns the previous one. Its waker must be dropped without holding
-    /// the lock.
+    /// Sets the progress and returns the previous progress. The caller must drop the waker in the
+    /// returned value after the lock has been released.
     fn set(&self, progress: Progress) -> Progress {
         std::mem::replace(&mut *self.progress(), progress)
     }
 }
 
 impl<T> Reading<T> {
-    /// Creates a reading of no elements, or of zero-sized elements.
+    /// Creates a `Reading` without any bytes, for an empty view or for zero-sized elements.
     pub(crate) fn of_nothing(setup: Arc<Setup>, length: usize) -> Self {
         Self { setup, mapping: None, length, shift: 0, elements: PhantomData }
     }
 
-    /// Creates a reading of a staging buffer whose copy has been submitted. The elements start at
-    /// byte `shift`.
+    /// Creates a `Reading` for a staging buffer to which a copy has been submitted. The elements
+    /// start at byte `shift` of the buffer.
     pub(crate) fn new(
         setup: Arc<Setup>,
         pool: Arc<IdleBuffers>,
@@ -161,7 +167,7 @@ impl<T> Reading<T> {
         self.length == 0
     }
 
-    /// Waits until the contents have arrived.
+    /// Blocks until the contents have arrived.
     #[cfg(not(target_arch = "wasm32"))]
     fn wait_until_there(&self) -> Result<(), WgpuError> {
         let Some(mapping) = &self.mapping else { return Ok(()) };
@@ -173,14 +179,14 @@ impl<T> Reading<T> {
         if self.is_there(mapping)? {
             return Ok(());
         }
-        // Once all submitted work is done, wgpu has mapped the buffer or has failed to, no matter
-        // which thread runs the callback.
+        // All submitted work has completed, so wgpu has either mapped the buffer or failed to map
+        // it. The result does not depend on the thread that ran the callback.
         self.setup.calls.find_loss()?;
         Err(WgpuError::Unreadable { message: "wgpu has not mapped the buffer".to_owned() })
     }
 
-    /// Checks that the contents have arrived. In a browser, they arrive only while the event loop
-    /// runs, and no code may block the event loop.
+    /// Waits until the contents have arrived, if the event loop can run. In a browser, the contents
+    /// arrive only while the event loop runs, and no code may block the event loop.
     #[cfg(target_arch = "wasm32")]
     fn wait_until_there(&self) -> Result<(), WgpuError> {
         let Some(mapping) = &self.mapping else { return Ok(()) };
@@ -196,9 +202,10 @@ impl<T> Reading<T> {
     ///
     /// # Errors
     ///
-    /// [`WgpuError::Unreadable`] or [`WgpuError::DeviceLost`] if the contents will never arrive.
+    /// Returns [`WgpuError::Unreadable`] or [`WgpuError::DeviceLost`] if the contents will never
+    /// arrive.
     fn is_there(&self, mapping: &Arc<Mapping>) -> Result<bool, WgpuError> {
-        // If wgpu has dropped the callback, this is the only reference to the mapping.
+        // If wgpu has dropped the callback, there is no other reference to the mapping.
         let is_forgotten = Arc::strong_count(mapping) == 1;
         let is_there = mapping.is_there();
         if matches!(is_there, Ok(true)) {
@@ -235,31 +242,33 @@ impl<T> Reading<T> {
 }
 
 impl<T: PodElement> Reading<T> {
-    /// Waits for the elements. In a browser, where no code may block, the elements must already
-    /// have arrived: await the reading instead.
+    /// Blocks until the elements have arrived, and returns them. In a browser, no code may block,
+    /// so the elements must already have arrived. If the elements may not have arrived, await the
+    /// `Reading`.
     ///
     /// # Errors
     ///
-    /// [`WgpuError::DeviceLost`]; [`WgpuError::Unreadable`] if wgpu cannot map the contents;
-    /// [`WgpuError::ThreadEnding`]; in a browser, [`WgpuError::CannotWait`] if the elements have
-    /// not arrived.
+    /// Returns [`WgpuError::DeviceLost`] if the device is lost, [`WgpuError::Unreadable`] if wgpu
+    /// cannot map the contents, and [`WgpuError::ThreadEnding`] if this thread is ending. In a
+    /// browser, returns [`WgpuError::CannotWait`] if the elements have not arrived.
     pub fn wait(mut self) -> Result<Vec<T>, WgpuError> {
         self.wait_until_there()?;
         self.elements()
     }
 
-    /// Waits for the elements, and writes them to `destination`, which must have the same length.
+    /// Blocks until the elements have arrived, and writes them to `destination`, which must have
+    /// the same length.
     ///
     /// # Errors
     ///
-    /// The same as [`wait`](Self::wait).
+    /// Returns the same errors as [`wait`](Self::wait).
     pub(crate) fn wait_into(mut self, destination: &mut [T]) -> Result<(), WgpuError> {
         self.wait_until_there()?;
         self.take(bytes_of_mut(destination))
     }
 
     fn elements(&mut self) -> Result<Vec<T>, WgpuError> {
-        // If the future is polled again, it has no elements left.
+        // The length is set to 0, so that polling the future again returns no elements.
         let mut elements = vec![T::zeroed(); std::mem::take(&mut self.length)];
         self.take(bytes_of_mut(&mut elements))?;
         Ok(elements)
@@ -273,7 +282,8 @@ fn bytes_of_mut<T: PodElement>(elements: &mut [T]) -> &mut [u8] {
 impl<T: PodElement> Future for Reading<T> {
     type Output = Result<Vec<T>, WgpuError>;
 
-    /// Returns the elements, or none if an earlier poll took them.
+    /// Returns the elements when they have arrived. If an earlier poll has already returned the
+    /// elements, this method returns an empty vector.
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
         match self.poll_there(context) {
             Poll::Ready(Ok(())) => Poll::Ready(self.elements()),
@@ -287,7 +297,8 @@ impl<T> Reading<T> {
     fn poll_there(&self, context: &Context<'_>) -> Poll<Result<(), WgpuError>> {
         let Some(mapping) = &self.mapping else { return Poll::Ready(Ok(())) };
         self.setup.calls.check_thread()?;
-        // The lock is not held here, because a waker and its destructor are foreign code.
+        // The lock is not held while a waker is dropped, because the destructor of a waker is
+        // foreign code.
         drop(mapping.keep_waker(context.waker().clone()));
         if !cfg!(target_arch = "wasm32") {
             self.setup.calls.poll(wgpu::PollType::Poll)?;
@@ -306,8 +317,8 @@ impl<T> Drop for Reading<T> {
     fn drop(&mut self) {
         let mapping = self.mapping.take();
         if ending::is_ending() {
-            // Another thread drops the mapping and the setup, so that this thread drops nothing that
-            // belongs to wgpu.
+            // Another thread drops the mapping and the setup, because this thread must not drop
+            // anything that belongs to wgpu.
             return ending::leave((mapping, Arc::clone(&self.setup)));
         }
         let Some(mapping) = mapping else { return };
@@ -326,8 +337,8 @@ mod tests {
     use crate::error::WgpuError;
     use crate::flaw::support::own_stream;
 
-    /// wgpu reports this error for a buffer that its user destroys or maps twice, which no user of
-    /// this crate can do. The test therefore plants the result before the device's own result
+    /// A user of wgpu can cause this error by destroying a buffer or mapping it twice, but a user
+    /// of this crate cannot. The test therefore sets the error before the result of the device
     /// arrives.
     #[test]
     fn contents_that_wgpu_does_not_map_are_an_error_and_the_next_are_read() {
@@ -343,8 +354,8 @@ mod tests {
         for _ in 0..3 {
             assert_eq!(view.copy_to_vec().unwrap(), [7; 1_000]);
         }
-        // The device's own result has arrived in the meantime, and its callback has returned the
-        // first buffer.
+        // The result of the device has arrived in the meantime, and the callback has returned the
+        // first buffer for reuse.
         assert!(stream.counts().staging_buffers_created <= 2);
     }
 }

@@ -1,4 +1,5 @@
-//! The parts of a stream that never change: the device, its limits, the compiler and the counters.
+//! The parts of a stream that never change, which are the device, its limits, the compiler and the
+//! counters.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -8,7 +9,7 @@ use crate::ending;
 use crate::error::WgpuError;
 use crate::kernel::Compiler;
 
-/// The parts of a stream that do not change.
+/// The parts of a stream that never change.
 #[derive(Debug)]
 pub(crate) struct Setup {
     /// A number that identifies the stream within the process.
@@ -17,14 +18,14 @@ pub(crate) struct Setup {
     pub(crate) limits: Limits,
     pub(crate) compiler: Compiler,
     pub(crate) counters: Counters,
-    /// The usages of the blocks' buffers.
+    /// The usages of the buffers of blocks.
     pub(crate) usages: wgpu::BufferUsages,
 }
 
-/// Cached device limits.
+/// The limits of the device, stored so that they can be read without calling wgpu.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Limits {
-    /// The required alignment of a binding's offset, in bytes.
+    /// The alignment that the device requires of a binding's offset, in bytes.
     pub(crate) alignment: u64,
     /// The maximum size of a binding, in bytes.
     pub(crate) binding: u64,
@@ -45,7 +46,7 @@ impl Setup {
         let limits = device.limits();
         let limits = Limits {
             alignment: u64::from(limits.min_storage_buffer_offset_alignment),
-            // Bindings consist of whole words.
+            // The size of a binding is always a multiple of 4 bytes.
             binding: limits.max_storage_buffer_binding_size & !3,
             buffer: limits.max_buffer_size,
             groups: limits.max_compute_workgroups_per_dimension,

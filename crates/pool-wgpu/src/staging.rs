@@ -1,9 +1,9 @@
-//! Buffers that stage bytes from and to the host. They are reused once the device has finished with
-//! them.
+//! Staging buffers for copies to and from the host. A buffer is reused after the device has
+//! finished using it.
 //!
-//! The CUDA crates stage copies differently: there, an event on the stream shows that a buffer is
-//! free. Here, wgpu maps a buffer for the host and unmaps it for the device, and runs a callback
-//! once the buffer is mapped again.
+//! The CUDA crates record an event on the stream to detect that a staging buffer is free. This
+//! crate uses mapping: a buffer is mapped for the host and unmapped for the device, and wgpu runs a
+//! callback when the buffer has been mapped again.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -11,21 +11,21 @@ use crate::calls::Calls;
 use crate::counts::Counters;
 use crate::error::WgpuError;
 
-/// The minimum size of a staging buffer, and the granularity of larger sizes, in bytes.
+/// The minimum size of a staging buffer, and the unit of larger sizes, in bytes.
 const CHUNK: u64 = 1 << 16;
-/// The maximum size of one staging buffer, in bytes. Longer copies use several buffers.
+/// The maximum number of bytes that one staging buffer copies. Longer copies use several buffers.
 pub(crate) const PIECE: u64 = 1 << 24;
-/// The maximum number of idle buffers. Further buffers are dropped.
+/// The maximum number of idle buffers. If more buffers become idle, they are dropped.
 const KEPT: usize = 32;
-/// The required alignment of the offset of a mapped range, in bytes.
+/// The alignment that wgpu requires of the offset of a mapped range, in bytes.
 const MAP_ALIGNMENT: u64 = 8;
 
-/// The direction of a copy.
+/// The direction of copies through a staging buffer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Way {
-    /// From the host. Idle buffers are mapped.
+    /// Copies from the host to the device. Idle buffers for this direction are mapped.
     Up,
-    /// To the host. Idle buffers are not mapped.
+    /// Copies from the device to the host. Idle buffers for this direction are not mapped.
     Down,
 }
 
@@ -41,11 +41,13 @@ impl IdleBuffers {
         Arc::new(Self { way, idle: Mutex::default() })
     }
 
-    /// Takes the smallest idle buffer that holds at least `bytes` bytes, or creates one.
+    /// Returns the smallest idle buffer that has at least `bytes` bytes, or creates a buffer if
+    /// there is none.
     ///
     /// # Errors
     ///
-    /// [`WgpuError::OutOfMemory`] or [`WgpuError::DeviceLost`].
+    /// Returns [`WgpuError::OutOfMemory`] if the device is out of memory, and
+    /// [`WgpuError::DeviceLost`] if the device is lost.
     pub(crate) fn take(
         &self,
         calls: &Calls,
@@ -77,7 +79,8 @@ impl IdleBuffers {
         Some(idle.swap_remove(at))
     }
 
-    /// Returns a buffer, which must be mapped or unmapped as this direction's idle buffers are.
+    /// Adds a buffer to the idle buffers. The buffer must be mapped or unmapped in the same way as
+    /// the other idle buffers for this direction.
     pub(crate) fn give(&self, buffer: wgpu::Buffer) {
         let mut idle = self.idle.lock().unwrap_or_else(PoisonError::into_inner);
         let dropped = if idle.len() < KEPT {
@@ -86,18 +89,18 @@ impl IdleBuffers {
         } else {
             Some(buffer)
         };
-        // The lock is not held during the drop, because wgpu runs foreign code.
+        // The lock is not held while the buffer is dropped, because wgpu runs foreign code.
         drop(idle);
         drop(dropped);
     }
 }
 
-/// Rounds a size up, so that the buffer can also serve other copies.
+/// Rounds a size up, so that the buffer can also be used for other copies.
 fn rounded(bytes: u64) -> u64 {
     if bytes > PIECE { bytes.next_multiple_of(CHUNK) } else { bytes.max(CHUNK).next_power_of_two() }
 }
 
-/// The staging buffers for uploads.
+/// The staging buffers for copies from the host to the device.
 #[derive(Debug)]
 pub(crate) struct Uploads {
     pool: Arc<IdleBuffers>,
@@ -106,16 +109,16 @@ pub(crate) struct Uploads {
 /// The bytes that one batch uploads from the host.
 #[derive(Debug, Default)]
 pub(crate) struct Staged {
-    /// The buffers that hold the batch's bytes. The last buffer is being filled.
+    /// The buffers that contain the batch's bytes. Bytes are added only to the last buffer.
     used: Vec<wgpu::Buffer>,
-    /// The number of bytes used in the last buffer.
+    /// The number of bytes in the last buffer that are in use.
     filled: u64,
     /// The number of bytes that the batch has staged so far.
     pub(crate) bytes: u64,
 }
 
 impl Staged {
-    /// Unmaps the buffers. This must happen before the batch is submitted.
+    /// Unmaps the buffers. This method must be called before the batch is submitted.
     pub(crate) fn unmap(&self) {
         self.used.iter().for_each(wgpu::Buffer::unmap);
     }
@@ -126,13 +129,14 @@ impl Uploads {
         Self { pool: IdleBuffers::new(Way::Up) }
     }
 
-    /// Stages bytes for a copy command of the batch. The length must be a multiple of 4, and at
-    /// most [`PIECE`].
+    /// Copies bytes into a staging buffer, from which a command of the batch can copy them. Returns
+    /// the buffer and the offset of the bytes. The number of bytes must be a multiple of 4, and
+    /// must not exceed [`PIECE`].
     ///
     /// # Errors
     ///
-    /// [`WgpuError::OutOfMemory`], [`WgpuError::DeviceLost`], or [`WgpuError::Unreadable`] if a
-    /// buffer is not mapped.
+    /// Returns [`WgpuError::OutOfMemory`] if the device is out of memory, [`WgpuError::DeviceLost`]
+    /// if the device is lost, and [`WgpuError::Unreadable`] if a buffer is not mapped.
     pub(crate) fn stage(
         &self,
         calls: &Calls,
@@ -164,8 +168,8 @@ impl Uploads {
         Ok((buffer, at))
     }
 
-    /// Requests wgpu to map a submitted batch's buffers once the device has finished with them.
-    /// Each buffer then becomes idle.
+    /// Requests that wgpu maps the buffers of a submitted batch after the device has finished using
+    /// them. When a buffer has been mapped, it becomes idle.
     pub(crate) fn recall(&self, staged: &mut Staged) {
         (staged.filled, staged.bytes) = (0, 0);
         for buffer in staged.used.drain(..) {

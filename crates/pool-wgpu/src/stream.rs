@@ -1,4 +1,5 @@
-//! The context of a pool: a device, its queue, and the order of all recorded commands.
+//! The context of a pool, which consists of a device, the device's queue, and the order of all
+//! recorded commands.
 
 use std::fmt;
 use std::sync::Arc;
@@ -24,39 +25,46 @@ use crate::setup::Setup;
 use crate::staging::{IdleBuffers, Way};
 use crate::turn::Turns;
 
-/// A device, its queue, and a single order of work: fills, copies and dispatches are recorded in
-/// call order. A stream is the context of a `Pool<Wgpu>`.
+/// A device and its queue, with one order for all commands. Fills, copies and dispatches are
+/// recorded in call order. A stream is the context of a `Pool<Wgpu>`.
 ///
-/// A clone refers to the same stream, and pools of the same stream may exchange memory freely.
-/// Recorded commands are submitted when there are 512 of them, when a view is read, and by
-/// [`submit`](Self::submit). Commands that have not been submitted when the last clone and the last
-/// pool are dropped are never executed. A thread that is ending cannot free buffers. The buffers of
-/// its pools are freed at the next allocation of any stream.
+/// Clones refer to the same stream, and pools of the same stream can use each other's memory.
+/// Recorded commands are submitted when their number reaches 512, when a view is read, and when
+/// [`submit`](Self::submit) is called. If the last clone and the last pool are dropped, commands
+/// that have not been submitted are never executed. A thread that is ending cannot free buffers.
+/// The buffers of an ending thread's pools are freed when any stream next allocates a buffer.
 ///
 /// # Other encoders
 ///
-/// Work on a pool's memory that you record elsewhere is not part of this order. You can record this
-/// work here instead ([`record`](Self::record)). Or call [`submit`](Self::submit) before you submit
-/// the work, and submit the work before the view is used again. Or pass the finished command
-/// buffers to [`submit_with`](Self::submit_with), which ensures both.
+/// If you record work on a pool's memory in another encoder, this work is not part of the stream's
+/// order. To include the work in the order, use one of these methods:
+///
+/// - Record the work with [`record`](Self::record).
+/// - Call [`submit`](Self::submit) before you submit the work, and submit the work before the view
+///   is used again.
+/// - Pass the finished command buffers to [`submit_with`](Self::submit_with), which submits them
+///   after the recorded commands.
 ///
 /// # Device errors and callbacks
 ///
-/// A stream replaces none of the device's callbacks. It uses error scopes to return wgpu's errors
-/// from the call that caused them. A lost device is detected at the next submission, allocation or
-/// read. In a browser, errors arrive later, at the device's own handler.
+/// A stream does not replace any of the device's callbacks. Instead, a stream uses error scopes to
+/// return an error of wgpu from the call that caused the error. A lost device is detected at the
+/// next submission, allocation or read. In a browser, errors are reported later, to the device's
+/// own handler.
 ///
-/// While a call of the stream runs, foreign code may run on the same thread: the closure of
-/// [`record`](Self::record), an error handler, a mapping callback, or a log subscriber. If this
-/// code calls the stream, the call fails with [`WgpuError::Reentered`]. A call of a second stream
-/// also fails if another thread is using that stream, except from the closure. In all of this code,
-/// pools may grow and free blocks. Other threads wait until the call ends.
+/// While a call of the stream runs, foreign code may run on the same thread. Foreign code includes
+/// the closure of [`record`](Self::record), error handlers, mapping callbacks and log subscribers.
+/// If foreign code calls the stream, the call fails with [`WgpuError::Reentered`]. If foreign code,
+/// except for the closure of `record`, calls a second stream while another thread is using the
+/// second stream, the call fails with the same error. Foreign code may acquire arrays, so pools may
+/// grow and free blocks during a call. Other threads that call the stream block until the running
+/// call has returned.
 ///
 /// # Several threads
 ///
-/// If wgpu rejects a call, only that call fails. A mistake that affects a whole batch is found when
-/// a thread submits the batch. Every other thread that recorded into the batch then receives the
-/// error from its next call.
+/// If wgpu rejects a call, only this call fails. Some mistakes affect a whole batch, and are found
+/// when a thread submits the batch. If wgpu rejects a batch, every other thread that recorded
+/// commands in the batch receives the error from its next call.
 #[derive(Clone)]
 pub struct Stream {
     shared: Arc<Shared>,
@@ -67,7 +75,8 @@ pub struct Stream {
 struct Shared {
     setup: Arc<Setup>,
     downloads: Arc<IdleBuffers>,
-    /// The notes are the identities of freed buffers.
+    /// The recorded commands, which are used by one thread at a time. The notes are the identities
+    /// of freed buffers.
     recording: Turns<Recording>,
 }
 
@@ -94,20 +103,22 @@ impl Stream {
     ///
     /// # Errors
     ///
-    /// [`WgpuError::OtherQueue`] if the queue belongs to another device (to find this out, the call
-    /// waits for the queue's earlier work); [`WgpuError::DeviceLost`]; [`WgpuError::OutOfMemory`];
-    /// [`WgpuError::Refused`] if the device does not support compute shaders;
-    /// [`WgpuError::ThreadEnding`].
+    /// - Returns [`WgpuError::OtherQueue`] if the queue belongs to another device. To determine the
+    ///   queue's device, the function waits for the queue's earlier work.
+    /// - Returns [`WgpuError::Refused`] if the device does not support compute shaders.
+    /// - Returns [`WgpuError::DeviceLost`] if the device is lost, and [`WgpuError::OutOfMemory`] if
+    ///   it is out of memory.
+    /// - Returns [`WgpuError::ThreadEnding`] if this thread is ending.
     pub fn new(device: wgpu::Device, queue: wgpu::Queue) -> Result<Self, WgpuError> {
         Self::with_config(device, queue, &StreamConfig::new())
     }
 
-    /// Creates a stream from your device and queue, with a configuration that can, for example, add
-    /// usages to its buffers.
+    /// Creates a stream from your device and queue with a configuration, which can add usages to
+    /// the stream's buffers.
     ///
     /// # Errors
     ///
-    /// The same as [`new`](Self::new).
+    /// Returns the same errors as [`new`](Self::new).
     pub fn with_config(
         device: wgpu::Device,
         queue: wgpu::Queue,
@@ -122,47 +133,49 @@ impl Stream {
 
     /// Opens a stream on the first adapter that wgpu finds.
     ///
-    /// If wgpu finds several adapters, its environment variables, such as `WGPU_BACKEND`, select
-    /// one.
+    /// If wgpu finds several adapters, you can select one with wgpu's environment variables, such
+    /// as `WGPU_BACKEND`.
     ///
     /// # Errors
     ///
-    /// [`WgpuError::NoAdapter`], [`WgpuError::NoDevice`], and the errors of [`new`](Self::new).
+    /// Returns [`WgpuError::NoAdapter`] if there is no adapter, [`WgpuError::NoDevice`] if the
+    /// adapter cannot provide a suitable device, and all errors of [`new`](Self::new).
     #[cfg(not(target_arch = "wasm32"))]
     pub fn open() -> Result<Self, WgpuError> {
         Self::open_with_config(&StreamConfig::new())
     }
 
-    /// Opens a stream on an adapter that wgpu finds, with a configuration.
+    /// Opens a stream with a configuration, on an adapter that wgpu finds.
     ///
     /// # Errors
     ///
-    /// The same as [`open`](Self::open).
+    /// Returns the same errors as [`open`](Self::open).
     #[cfg(not(target_arch = "wasm32"))]
     pub fn open_with_config(config: &StreamConfig) -> Result<Self, WgpuError> {
         open::wait(Self::open_with_config_async(config))
     }
 
-    /// Like [`open_with_config`](Self::open_with_config), for a browser, where requests for
-    /// adapters must be awaited.
+    /// Opens a stream like [`open_with_config`](Self::open_with_config), without blocking. In a
+    /// browser, requests for adapters must be awaited.
     ///
     /// # Errors
     ///
-    /// [`WgpuError::NoAdapter`], [`WgpuError::NoDevice`], and the errors of [`new`](Self::new).
+    /// Returns [`WgpuError::NoAdapter`] if there is no adapter, [`WgpuError::NoDevice`] if the
+    /// adapter cannot provide a suitable device, and all errors of [`new`](Self::new).
     pub async fn open_with_config_async(config: &StreamConfig) -> Result<Self, WgpuError> {
         let (device, queue) = open::open(config).await?;
         Self::with_config(device, queue, config)
     }
 
     /// Returns the same stream with a watch. The watch is notified of every block that pools
-    /// allocate and free through *this* value.
+    /// allocate and free through the *returned* value.
     #[must_use]
     pub fn watched(mut self, watch: impl BlockWatch + Send + Sync) -> Self {
         self.watch = Some(Arc::new(watch));
         self
     }
 
-    /// Returns the device.
+    /// Returns the device of the stream.
     #[must_use]
     pub fn device(&self) -> &wgpu::Device {
         &self.shared.setup.calls.device
@@ -174,14 +187,14 @@ impl Stream {
         &self.shared.setup.calls.queue
     }
 
-    /// Returns how often all clones of the stream have called wgpu so far.
+    /// Returns counts of the calls to wgpu that all clones of the stream have made so far.
     #[must_use]
     pub fn counts(&self) -> Counts {
         self.shared.setup.counters.get()
     }
 
-    /// Returns `true` if the device is known to be lost. A stream detects the loss at a submission,
-    /// an allocation or a read.
+    /// Returns `true` if the device is known to be lost. A stream detects the loss at the next
+    /// submission, allocation or read.
     #[must_use]
     pub fn is_lost(&self) -> bool {
         self.shared.setup.calls.check().is_err()
@@ -189,25 +202,29 @@ impl Stream {
 
     /// Checks that kernels on this device can compute with elements of type `T`.
     ///
-    /// You can acquire, fill, copy and read elements of any type. But WGSL supports `f16`, `f64`,
-    /// `i16`, `u16`, `i64` and `u64` only if the device was opened with the corresponding feature.
+    /// Elements of any type can be acquired, filled, copied and read. Kernels in WGSL support
+    /// `f16`, `f64`, `i16`, `u16`, `i64` and `u64` only if the device was opened with the
+    /// corresponding feature.
     ///
     /// # Errors
     ///
-    /// [`WgpuError::MissingFeature`], which names the feature.
+    /// Returns [`WgpuError::MissingFeature`], which names the feature, if the device does not have
+    /// it.
     pub fn supports<T: Element>(&self) -> Result<(), WgpuError> {
         elements::check::<T>(self.device().features())
     }
 
-    /// Compiles an entry point of a WGSL source. The kernel's storage bindings are
-    /// `@group(0) @binding(0)`, `@binding(1)`, …, with the given `accesses`. Its parameters, if
-    /// any, are in `@group(1) @binding(0) var<uniform>`, and take at most
+    /// Compiles an entry point of a WGSL source. The kernel's storage bindings are `@group(0)
+    /// @binding(0)`, `@binding(1)`, …, with the given `accesses`. The kernel's parameters, if there
+    /// are any, are in `@group(1) @binding(0) var<uniform>`, and have at most
     /// [`PARAMETER_BYTES`](crate::PARAMETER_BYTES) bytes.
     ///
     /// # Errors
     ///
-    /// [`WgpuError::Compilation`] with wgpu's message; [`WgpuError::TooManyBindings`];
-    /// [`WgpuError::DeviceLost`]; [`WgpuError::ThreadEnding`].
+    /// Returns [`WgpuError::Compilation`] with wgpu's message if the source does not compile.
+    /// Returns [`WgpuError::TooManyBindings`] if there are more bindings than the device supports,
+    /// [`WgpuError::DeviceLost`] if the device is lost, and [`WgpuError::ThreadEnding`] if this
+    /// thread is ending.
     pub fn kernel(
         &self,
         source: &str,
@@ -220,21 +237,24 @@ impl Stream {
 
     /// Records a dispatch of `groups` workgroups after all earlier commands.
     ///
-    /// The bind group is created when a kernel with the same accesses is first dispatched with
-    /// these bindings. The stream keeps the bind group until one of the blocks is freed, or until
-    /// 4,096 other bind groups have been used more recently. `parameters` are the bytes of the
-    /// kernel's uniform, in WGSL's layout. Missing bytes at the end are zero.
+    /// When a kernel with the same accesses is first dispatched with these bindings, the stream
+    /// creates a bind group. The stream keeps this bind group until one of the blocks is freed, or
+    /// until 4,096 other bind groups have been used more recently. `parameters` are the bytes of
+    /// the kernel's uniform, in the layout of WGSL. If `parameters` is shorter than the uniform,
+    /// the remaining bytes are zero.
     ///
     /// # Errors
     ///
-    /// - [`WgpuError::BindingCount`], [`WgpuError::ReadOnlyBinding`], [`WgpuError::SharedBuffer`],
-    ///   [`WgpuError::OtherStream`], [`WgpuError::OtherKernel`], [`WgpuError::TooManyParameters`]
-    ///   or [`WgpuError::TooManyGroups`] if the arguments are invalid.
-    /// - [`WgpuError::Refused`] for mistakes that only wgpu detects, such as a binding that is
-    ///   smaller than the kernel's array.
-    /// - [`WgpuError::BufferDestroyed`], [`WgpuError::Reentered`], [`WgpuError::DeviceLost`] or
-    ///   [`WgpuError::ThreadEnding`].
-    /// - [`WgpuError::SubmissionRefused`] if the batch was full and had to be submitted first.
+    /// - Returns [`WgpuError::BindingCount`], [`WgpuError::ReadOnlyBinding`],
+    ///   [`WgpuError::SharedBuffer`], [`WgpuError::OtherStream`], [`WgpuError::OtherKernel`],
+    ///   [`WgpuError::TooManyParameters`] or [`WgpuError::TooManyGroups`] if the arguments are
+    ///   invalid.
+    /// - Returns [`WgpuError::Refused`] for mistakes that only wgpu detects, such as a binding that
+    ///   is smaller than the kernel's array.
+    /// - Returns [`WgpuError::BufferDestroyed`], [`WgpuError::Reentered`],
+    ///   [`WgpuError::DeviceLost`] or [`WgpuError::ThreadEnding`] if the stream or a buffer cannot
+    ///   be used.
+    /// - Returns [`WgpuError::SubmissionRefused`] if the batch was full and wgpu rejected it.
     pub fn dispatch(
         &self,
         kernel: &Kernel,
@@ -248,20 +268,23 @@ impl Stream {
     /// Runs your closure with a separate encoder. The closure's commands run after all commands
     /// that were recorded before the closure returned.
     ///
-    /// The closure must end the passes that it begins. It may acquire from the stream's pools, and
-    /// their slots may grow. Calls that record (fills, copies, dispatches and nested calls of
-    /// `record`) fail inside the closure with [`WgpuError::Reentered`]. Other threads may use the
-    /// stream while the closure runs, and their commands run before the closure's. If the closure
-    /// panics or wgpu rejects it, none of its commands are recorded, and earlier commands stay
-    /// recorded. The return value of a rejected closure is dropped. Use
-    /// [`try_record`](Self::try_record) for a closure that may fail.
+    /// The closure must end the passes that it begins. The closure may acquire arrays from the
+    /// stream's pools, and the slots of these pools may grow. Inside the closure, fills, copies,
+    /// dispatches and nested calls of `record` fail with [`WgpuError::Reentered`]. Other threads
+    /// may use the stream while the closure runs, and their commands run before the closure's
+    /// commands.
+    ///
+    /// If the closure panics or wgpu rejects its commands, none of its commands are recorded, and
+    /// earlier commands stay recorded. If the commands are rejected, the closure's return value is
+    /// dropped. For a closure that may fail, use [`try_record`](Self::try_record).
     ///
     /// # Errors
     ///
-    /// [`WgpuError::Refused`] if wgpu rejects the closure's commands;
-    /// [`WgpuError::ExchangedEncoder`]; [`WgpuError::SubmissionRefused`] if the batch was full and
-    /// had to be submitted first; [`WgpuError::Reentered`]; [`WgpuError::DeviceLost`];
-    /// [`WgpuError::ThreadEnding`].
+    /// - Returns [`WgpuError::Refused`] if wgpu rejects the closure's commands, and
+    ///   [`WgpuError::ExchangedEncoder`] if the closure replaced its encoder.
+    /// - Returns [`WgpuError::SubmissionRefused`] if the batch was full and wgpu rejected it.
+    /// - Returns [`WgpuError::Reentered`], [`WgpuError::DeviceLost`] or [`WgpuError::ThreadEnding`]
+    ///   if the stream cannot be used.
     pub fn record<R>(
         &self,
         code: impl FnOnce(&mut wgpu::CommandEncoder) -> R,
@@ -269,13 +292,14 @@ impl Stream {
         self.try_record(|encoder| Ok(code(encoder)))
     }
 
-    /// Like [`record`](Self::record), for a closure that may fail. If the closure fails, its error
-    /// is returned and none of its commands are recorded, even if wgpu would also reject them.
+    /// Runs a closure that may fail, and otherwise behaves like [`record`](Self::record). If the
+    /// closure fails, this method returns the closure's error, and none of the closure's commands
+    /// are recorded.
     ///
     /// # Errors
     ///
-    /// The closure's own error, which takes precedence; otherwise the errors of
-    /// [`record`](Self::record).
+    /// Returns the error of the closure, even if wgpu would also reject the closure's commands. If
+    /// the closure succeeds, returns the same errors as [`record`](Self::record).
     pub fn try_record<R, E: From<WgpuError>>(
         &self,
         code: impl FnOnce(&mut wgpu::CommandEncoder) -> Result<R, E>,
@@ -292,37 +316,41 @@ impl Stream {
     ///
     /// # Errors
     ///
-    /// [`WgpuError::SubmissionRefused`] or [`WgpuError::DeviceLost`], after which nothing is
-    /// executed; [`WgpuError::Reentered`]; [`WgpuError::ThreadEnding`].
+    /// Returns [`WgpuError::SubmissionRefused`] if wgpu rejects commands, [`WgpuError::DeviceLost`]
+    /// if the device is lost, [`WgpuError::Reentered`] if this thread is already using a stream,
+    /// and [`WgpuError::ThreadEnding`] if this thread is ending.
     pub fn submit(&self) -> Result<(), WgpuError> {
         self.with(|recorder| recorder.submit(Vec::new()))
     }
 
-    /// Submits all recorded commands, followed immediately by your command buffers, which may use
-    /// memory of the pools.
+    /// Submits all recorded commands, and then your command buffers, which may use memory of the
+    /// pools. No other commands run between the recorded commands and your command buffers.
     ///
     /// # Errors
     ///
-    /// The same as [`submit`](Self::submit); your buffers are then not submitted.
-    /// [`WgpuError::Refused`] if wgpu rejects one of your buffers. This buffer and the later ones
-    /// are not submitted, but the recorded commands and your earlier buffers are.
+    /// Returns the same errors as [`submit`](Self::submit), in which case none of your buffers are
+    /// submitted. Returns [`WgpuError::Refused`] if wgpu rejects one of your buffers. The rejected
+    /// buffer and all later buffers are not submitted, but the recorded commands and your earlier
+    /// buffers are submitted.
     pub fn submit_with(
         &self,
         buffers: impl IntoIterator<Item = wgpu::CommandBuffer>,
     ) -> Result<(), WgpuError> {
-        // An iterator is foreign code that may use the stream, so it runs before the stream is
-        // locked.
+        // The iterator runs before the stream is locked, because an iterator is foreign code that
+        // may use the stream.
         let buffers: Vec<_> = buffers.into_iter().collect();
         self.with(|recorder| recorder.submit(buffers))
     }
 
-    /// Returns the number of commands that have been recorded and not yet submitted. If the number
-    /// is 0, you may submit your own command buffers.
+    /// Returns the number of commands that have been recorded but not submitted. If this number is
+    /// 0, you may submit your own command buffers.
     ///
     /// # Errors
     ///
-    /// [`WgpuError::Reentered`]; [`WgpuError::ThreadEnding`]; [`WgpuError::SubmissionRefused`] for
-    /// an earlier batch that another thread submitted.
+    /// Returns [`WgpuError::Reentered`] if this thread is already using a stream, and
+    /// [`WgpuError::ThreadEnding`] if this thread is ending. Returns
+    /// [`WgpuError::SubmissionRefused`] if wgpu rejected an earlier batch that another thread
+    /// submitted.
     pub fn pending(&self) -> Result<usize, WgpuError> {
         self.with(|recorder| Ok(recorder.pending()))
     }
@@ -338,7 +366,7 @@ impl Stream {
         Arc::ptr_eq(&self.shared, &other.shared)
     }
 
-    /// Runs code that records, while this thread holds the recording.
+    /// Runs code that records commands, while this thread has exclusive access to the recording.
     #[inline]
     pub(crate) fn with<R>(
         &self,
@@ -358,7 +386,7 @@ impl Stream {
         &self.shared.setup
     }
 
-    /// Starts to read bytes of a buffer as elements.
+    /// Starts to copy bytes of a buffer to the host, as elements of type `T`.
     pub(crate) fn read<T>(
         &self,
         allocation: &Allocation,
@@ -371,7 +399,7 @@ impl Stream {
         Reading::new(setup, pool, staging, offset % 4, length)
     }
 
-    /// Creates a reading of no bytes.
+    /// Creates a `Reading` that contains no bytes.
     pub(crate) fn read_nothing<T>(&self, length: usize) -> Reading<T> {
         Reading::of_nothing(Arc::clone(&self.shared.setup), length)
     }
@@ -386,7 +414,7 @@ impl Stream {
             return Err(WgpuError::OutOfMemory { bytes: bytes as u64, message });
         }
         let identity = Allocation::new_identity(bytes as u64);
-        // The label identifies the buffer in wgpu's messages.
+        // The label identifies the buffer in messages of wgpu.
         let label = format!("pool-wgpu block {identity:#x}");
         let descriptor = wgpu::BufferDescriptor {
             label: Some(&label),
@@ -405,8 +433,9 @@ impl Stream {
         Ok(allocation)
     }
 
-    /// Forgets a freed buffer: drops its bind groups now, or the next time the recording is used if
-    /// another call holds it.
+    /// Removes a freed buffer from the stream's records. If another call is using the recording,
+    /// the next call drops the buffer's bind groups. If no call is using the recording, this method
+    /// drops the bind groups immediately.
     fn forget(&self, identity: u64) {
         let shared = &*self.shared;
         shared.setup.counters.buffers_freed.step();
@@ -416,7 +445,7 @@ impl Stream {
         });
     }
 
-    /// Frees a buffer. wgpu keeps the memory for as long as recorded work needs it.
+    /// Frees a buffer. Recorded work that uses the buffer keeps the buffer's memory alive.
     pub(crate) fn free(&self, allocation: Box<Allocation>, bytes: usize) {
         let identity = allocation.identity;
         if ending::is_ending() {
@@ -432,8 +461,8 @@ impl Stream {
         }
     }
 
-    /// Waits until freed memory is available again. If a call of the stream is running on this
-    /// thread, waits only for submitted work.
+    /// Blocks until the freed memory is available again. If this thread is already running a call
+    /// of the stream, this method waits only for submitted work.
     pub(crate) fn settle(&self) {
         if self.check_thread().is_err() {
             return;
@@ -447,7 +476,8 @@ impl Stream {
     }
 }
 
-/// Counts a buffer as freed even if a watch panics. The buffer is dropped together with its box.
+/// A guard that counts a buffer as freed if a watch panics. The buffer itself is dropped with its
+/// box.
 struct OnPanic<'a> {
     stream: &'a Stream,
     identity: u64,

@@ -1,10 +1,10 @@
-//! How to wait in a browser, where no code may block because the event loop must run.
+//! Support for waiting in a browser, where no code may block because the event loop must run.
 //!
-//! The browser tests are built with `--cfg pool_browser_tests`. In these tests, the page suspends
-//! the WebAssembly stack until the event loop has run (JavaScript Promise Integration). Tests that
-//! block on other platforms can therefore also block in a browser.
+//! The browser tests are built with `--cfg pool_browser_tests`. During these tests, the page can
+//! suspend the WebAssembly stack until the event loop has run (JavaScript Promise Integration).
+//! Tests that block on other platforms can therefore also block in a browser.
 
-/// Lets the event loop run once, or returns `false` if that is impossible.
+/// Lets the event loop run once, and returns `true`. Returns `false` if the event loop cannot run.
 #[cfg(not(pool_browser_tests))]
 pub(crate) fn run_event_loop() -> bool {
     false
@@ -16,7 +16,7 @@ mod in_tests {
     use std::pin::pin;
     use std::task::{Context, Poll, Waker};
 
-    // SAFETY: the page's `suspend.js` defines this function, without parameters and without a
+    // SAFETY: the page's `suspend.js` defines this function without parameters and without a
     // result.
     #[link(wasm_import_module = "pool_suspend")]
     unsafe extern "C" {
@@ -28,7 +28,8 @@ mod in_tests {
         static IS_REFUSED: Cell<bool> = const { Cell::new(false) };
     }
 
-    /// Lets the event loop run once, or returns `false` inside [`refused`].
+    /// Lets the event loop run once, and returns `true`. Inside [`refused`], this function returns
+    /// `false`.
     pub fn run_event_loop() -> bool {
         if IS_REFUSED.get() {
             return false;
@@ -37,7 +38,7 @@ mod in_tests {
         true
     }
 
-    /// Runs code that cannot let the event loop run, like the code in users' programs.
+    /// Runs code during which the event loop cannot run, as in the programs of users.
     pub fn refused<R>(code: impl FnOnce() -> R) -> R {
         IS_REFUSED.set(true);
         let answer = code();
@@ -45,7 +46,7 @@ mod in_tests {
         answer
     }
 
-    /// Waits for a future.
+    /// Waits for a future while the event loop runs.
     pub fn wait<T>(future: impl Future<Output = T>) -> T {
         let mut future = pin!(future);
         loop {

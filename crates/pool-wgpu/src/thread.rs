@@ -1,5 +1,5 @@
-//! Each thread's stream, and the process's device. Threads that did not choose a stream share this
-//! device.
+//! The stream of each thread, and the device of the process. All threads that have not set a stream
+//! share this device.
 
 use std::cell::RefCell;
 
@@ -7,48 +7,48 @@ use crate::error::WgpuError;
 use crate::stream::Stream;
 
 thread_local! {
-    /// The stream is borrowed only while it is read or replaced.
+    /// The stream of the thread. The cell is borrowed only while the stream is read or replaced.
     static STREAM: RefCell<Option<Stream>> = const { RefCell::new(None) };
 }
 
 impl Stream {
-    /// Returns the calling thread's stream. If the thread has not chosen a stream, the first call
-    /// creates one, on a device that all such threads of the process share.
+    /// Returns the calling thread's stream. If no stream has been set for the thread, the first
+    /// call creates one. All threads of the process for which no stream was set use the same
+    /// device.
     ///
-    /// In a browser, only a [chosen](Self::set_for_thread) stream is available.
+    /// In a browser, a stream must have been [set](Self::set_for_thread) before this call.
     ///
     /// # Errors
     ///
-    /// The same as [`open`](Self::open); [`WgpuError::ThreadEnding`] in the destructor of a
-    /// thread-local variable, once the thread's stream has been dropped; in a browser,
-    /// [`WgpuError::NoAdapter`] if no stream was chosen.
+    /// Returns the errors of [`open`](Self::open). Returns [`WgpuError::ThreadEnding`] in the
+    /// destructor of a thread-local variable, if the thread's stream has been dropped. In a
+    /// browser, returns [`WgpuError::NoAdapter`] if no stream has been set.
     pub fn for_thread() -> Result<Self, WgpuError> {
         if let Ok(Some(known)) = STREAM.try_with(|stream| stream.borrow().clone()) {
             return Ok(known);
         }
         let new = of_process()?;
         let known = STREAM.try_with(|stream| {
-            // A callback of wgpu may have made the same call in the meantime, and may already have
-            // received a stream.
+            // In the meantime, a callback of wgpu may have called this function and set a stream.
             stream.borrow_mut().get_or_insert_with(|| new.clone()).clone()
         });
         Ok(known.unwrap_or(new))
     }
 
-    /// Makes this the calling thread's stream, for pools that are created from now on. Has no
-    /// effect if the thread is ending.
+    /// Sets this stream as the calling thread's stream, which pools that are created later use. If
+    /// the thread is ending, this method has no effect.
     pub fn set_for_thread(&self) {
         if self.check_thread().is_err() {
             return;
         }
         let new = self.clone();
-        // The old stream is dropped after the borrow ends, because its destructor may drop the
-        // device.
+        // The previous stream is dropped after the cell is no longer borrowed, because dropping a
+        // stream may drop the device.
         drop(STREAM.try_with(|stream| stream.borrow_mut().replace(new)));
     }
 
-    /// Returns `true` if the calling thread's stream is this stream or a clone of it. Also returns
-    /// `true` if the thread is ending.
+    /// Returns `true` if the calling thread's stream is this stream or a clone of it. If the thread
+    /// is ending, this method always returns `true`.
     #[must_use]
     pub fn is_for_thread(&self) -> bool {
         let is_same = |known: &Self| known.is_same(self);
@@ -62,12 +62,12 @@ fn of_process() -> Result<Stream, WgpuError> {
 
     static DEVICE: Mutex<Option<(wgpu::Device, wgpu::Queue)>> = Mutex::new(None);
 
-    // The lock is held only while the device is read or replaced: opening a device is slow, and
-    // runs foreign code.
+    // The lock is held only while the device is read or replaced, because opening a device is slow
+    // and runs foreign code.
     let known = DEVICE.lock().unwrap_or_else(PoisonError::into_inner).clone();
     if let Some((device, queue)) = known {
         match Stream::new(device, queue) {
-            // The shared device is lost, so another one is opened.
+            // The shared device is lost, so another device is opened.
             Err(WgpuError::DeviceLost) => {}
             answer => return answer,
         }

@@ -1,10 +1,12 @@
-//! Turns: one thread at a time takes some state out of a mutex, uses the state while the mutex is
-//! unlocked, and puts the state back.
+//! State that several threads use, one thread at a time. A thread moves the state out of a mutex,
+//! uses the state while the mutex is unlocked, and moves it back. The period in which a thread uses
+//! the state is called a turn.
 //!
-//! Code that uses the state also runs foreign code (wgpu's callbacks, error handlers and log
-//! subscribers). Foreign code may call this stream again, or another stream, so no mutex is held
-//! while it runs. A thread that holds a turn never waits for a second turn, whether of the same
-//! state or of another. Otherwise two threads could each hold a turn and wait for the other's.
+//! The code that uses the state also runs foreign code, such as wgpu's callbacks, error handlers
+//! and log subscribers. Foreign code may call this stream or another stream, so no mutex may be
+//! locked while foreign code runs. While a thread is using the state of one stream, it never waits
+//! for the state of another stream. If a thread could wait for a second state, two threads could
+//! wait for each other forever.
 
 use std::cell::Cell;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -12,7 +14,8 @@ use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 
 use crate::error::WgpuError;
 
-/// State that threads use in turns, and notes that any thread may leave for the next turn.
+/// State that threads use one at a time, with notes from any thread to the next thread that uses
+/// the state.
 #[derive(Debug)]
 pub(crate) struct Turns<S> {
     place: Mutex<Place<S>>,
@@ -21,40 +24,42 @@ pub(crate) struct Turns<S> {
 
 #[derive(Debug)]
 struct Place<S> {
-    /// The state; `None` while a thread holds the turn.
+    /// The state, or `None` while a thread is using it.
     state: Option<Box<S>>,
-    /// Threads that may not take a turn, because they are running a user's closure.
+    /// The threads that may not use the state, because they are running a user's closure.
     barred: Vec<u64>,
-    /// The number of threads waiting for a turn.
+    /// The number of threads that are waiting for the state.
     waiting: usize,
-    /// Notes left since the last turn began.
+    /// The notes that have been left since a thread last began to use the state.
     notes: Vec<u64>,
 }
 
 thread_local! {
-    /// The number of turns that this thread holds, across all states.
+    /// The number of states that this thread is using, across all streams.
     static TURNS: Cell<usize> = const { Cell::new(0) };
 }
 
 impl<S> Turns<S> {
-    /// Wraps state that no thread is using yet.
+    /// Creates a value from a state that no thread is using.
     pub(crate) fn new(state: S) -> Self {
         let state = Some(Box::new(state));
         let place = Place { state, barred: Vec::new(), waiting: 0, notes: Vec::new() };
         Self { place: Mutex::new(place), given_back: Condvar::new() }
     }
 
-    /// Leaves a note for the next turn. Does not wait for the current turn to end.
+    /// Leaves a note for the next thread that uses the state. This method does not wait for the
+    /// thread that is using the state now.
     pub(crate) fn note(&self, note: u64) {
         self.place().notes.push(note);
     }
 
-    /// Waits until no other thread holds the turn, then runs `code` with the state and the notes.
+    /// Waits until no other thread is using the state, and runs `code` with the state and the
+    /// notes.
     ///
     /// # Errors
     ///
-    /// [`WgpuError::Reentered`] if this thread is [barred](Self::bar), or if it would have to wait
-    /// while it already holds a turn.
+    /// Returns [`WgpuError::Reentered`] if this thread is [barred](Self::bar), or if this thread
+    /// would have to wait although it is already using a state.
     #[inline]
     pub(crate) fn take<R>(&self, code: impl FnOnce(&mut S, Vec<u64>) -> R) -> Result<R, WgpuError> {
         let mut place = self.place();
@@ -72,7 +77,8 @@ impl<S> Turns<S> {
         self.run(place, code)
     }
 
-    /// Like [`take`](Self::take), but does nothing if a thread already holds the turn.
+    /// Runs `code` with the state and the notes, like [`take`](Self::take). If a thread is already
+    /// using the state, this method does nothing.
     pub(crate) fn take_if_free(&self, code: impl FnOnce(&mut S, Vec<u64>)) {
         let place = self.place();
         if place.state.is_some() {
@@ -80,12 +86,12 @@ impl<S> Turns<S> {
         }
     }
 
-    /// Bars this thread from taking turns until the result is dropped. Other threads may still take
-    /// turns.
+    /// Prevents this thread from using the state until the returned value is dropped. Other threads
+    /// may still use the state.
     ///
     /// # Errors
     ///
-    /// [`WgpuError::Reentered`] if this thread is already barred.
+    /// Returns [`WgpuError::Reentered`] if this thread is already barred.
     pub(crate) fn bar(&self) -> Result<Barred<'_, S>, WgpuError> {
         let thread = current_thread();
         let mut place = self.place();
@@ -110,7 +116,7 @@ impl<S> Turns<S> {
         Ok(code(state, notes))
     }
 
-    /// Removes the state permanently. Returns `None` if a thread holds the turn.
+    /// Removes the state permanently. Returns `None` if a thread is using the state.
     pub(crate) fn end(&self) -> Option<Box<S>> {
         self.place().state.take()
     }
@@ -120,7 +126,8 @@ impl<S> Turns<S> {
     }
 }
 
-/// The state while a thread holds the turn. The state is put back even if the thread's code panics.
+/// The state that the current thread is using. Dropping this value puts the state back, even if the
+/// thread's code panics.
 struct Turn<'a, S> {
     turns: &'a Turns<S>,
     state: Option<Box<S>>,
@@ -139,7 +146,7 @@ impl<S> Drop for Turn<'_, S> {
     }
 }
 
-/// A thread that is barred from taking turns ([`Turns::bar`]).
+/// Represents a thread that [`Turns::bar`] prevents from using the state.
 #[derive(Debug)]
 pub(crate) struct Barred<'a, S> {
     turns: &'a Turns<S>,
@@ -152,8 +159,8 @@ impl<S> Drop for Barred<'_, S> {
     }
 }
 
-/// Returns a number that identifies the calling thread. No other thread of the process, past or
-/// present, has the same number.
+/// Returns a number that identifies the calling thread. Numbers of threads that have ended are
+/// never reused.
 #[inline]
 pub(crate) fn current_thread() -> u64 {
     static NEXT: AtomicU64 = AtomicU64::new(1);

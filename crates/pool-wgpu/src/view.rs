@@ -1,5 +1,5 @@
-//! Views: elements in a buffer, starting at any byte. Views borrow from the pool, just as slices
-//! would, and have no destructor.
+//! Views of elements in a buffer. A view can start at any byte. Like slices, views borrow from the
+//! pool and have no destructor.
 
 use std::fmt;
 use std::marker::PhantomData;
@@ -13,7 +13,7 @@ use crate::part::{Part, bytes_of};
 use crate::reading::Reading;
 use crate::stream::Stream;
 
-/// A mutable view of elements in a buffer: the device's `&mut [T]`.
+/// An exclusive view of elements in a buffer, the device's counterpart of `&mut [T]`.
 ///
 /// ```compile_fail,E0277
 /// fn is_send<T: Send>() {}
@@ -45,7 +45,7 @@ pub struct BufferViewMut<'s, T> {
     elements: PhantomData<&'s mut [T]>,
 }
 
-/// A shared view of elements in a buffer: the device's `&[T]`.
+/// A shared view of elements in a buffer, the device's counterpart of `&[T]`.
 pub struct BufferView<'s, T> {
     part: Part,
     length: usize,
@@ -63,13 +63,14 @@ impl<T> Copy for BufferView<'_, T> {}
 impl<'s, T> BufferViewMut<'s, T> {
     /// # Safety
     ///
-    /// For the lifetime `'s`, `slot` must hold `block`, and the first `length` elements of type `T`
-    /// in `block` must belong to this view alone.
+    /// During `'s`, `slot` must hold `block`, and only this view may access the first `length`
+    /// elements of type `T` in `block`.
     #[inline(always)]
     pub(crate) unsafe fn new(block: WgpuBlock, slot: SlotRef<Wgpu>, length: usize) -> Self {
-        // SAFETY: `slot` holds `block` for `'s` (caller), so the block stays allocated while a copy
-        // of the part is borrowed. Only this view and its parts refer to the part. They are in use
-        // for `'s` at most (caller), and stay on the pool's thread, because a slot is not `Send`.
+        // SAFETY: the caller guarantees that `slot` holds `block` during `'s`, so the block stays
+        // allocated while a copy of the part is borrowed. This view and its parts end with `'s` at
+        // the latest, and no other code uses the part. Views stay on the pool's thread, because a
+        // slot reference is not `Send`.
         let part = unsafe { Part::new(block, slot) };
         Self { part, length, elements: PhantomData }
     }
@@ -78,8 +79,9 @@ impl<'s, T> BufferViewMut<'s, T> {
     ///
     /// # Errors
     ///
-    /// The same as [`binding`](Self::binding). Also [`WgpuError::UnevenEnd`] if the view ends
-    /// inside a word of 4 bytes and its block continues: kernels write whole words.
+    /// Returns the errors of [`binding`](Self::binding). Returns [`WgpuError::UnevenEnd`] if the
+    /// view ends within a word of 4 bytes and is not the last view of its block, because kernels
+    /// write whole words.
     pub fn binding_mut(&mut self) -> Result<Binding<'_>, WgpuError> {
         let end = self.part.offset + self.bytes();
         if !end.is_multiple_of(4) && !self.part.is_last {
@@ -88,19 +90,19 @@ impl<'s, T> BufferViewMut<'s, T> {
         self.part.bind(self.bytes(), Access::ReadWrite)
     }
 
-    /// Borrows the elements for reading, for as long as `self` is borrowed.
+    /// Borrows the elements as a shared view.
     #[must_use]
     pub fn as_view(&self) -> BufferView<'_, T> {
         BufferView { part: self.part, length: self.length, elements: PhantomData }
     }
 
-    /// Converts this view into a shared view that lives for `'s`.
+    /// Converts the exclusive view into a shared view with the lifetime `'s`.
     #[must_use]
     pub fn into_view(self) -> BufferView<'s, T> {
         BufferView { part: self.part, length: self.length, elements: PhantomData }
     }
 
-    /// Borrows the elements for writing, for as long as `self` is borrowed.
+    /// Borrows the elements as an exclusive view with a shorter lifetime.
     pub fn reborrow(&mut self) -> BufferViewMut<'_, T> {
         BufferViewMut { part: self.part, length: self.length, elements: PhantomData }
     }
@@ -109,19 +111,19 @@ impl<'s, T> BufferViewMut<'s, T> {
 impl<'s, T> BufferView<'s, T> {
     /// # Safety
     ///
-    /// The same as for [`BufferViewMut::new`], but other shared views of the elements may be in
-    /// use.
+    /// The safety contract is the same as for [`BufferViewMut::new`], except that other shared
+    /// views of the elements may exist.
     #[inline(always)]
     pub(crate) unsafe fn new(block: WgpuBlock, slot: SlotRef<Wgpu>, length: usize) -> Self {
-        // SAFETY: `slot` holds `block` for `'s` (caller), so the block stays allocated while a copy
-        // of the part is borrowed. Only shared views and their parts refer to the part. They are in
-        // use for `'s` at most (caller), and stay on the pool's thread, because a slot is not
-        // `Send`.
+        // SAFETY: the caller guarantees that `slot` holds `block` during `'s`, so the block stays
+        // allocated while a copy of the part is borrowed. Shared views and their parts end with
+        // `'s` at the latest, and no other code uses the part. Views stay on the pool's thread,
+        // because a slot reference is not `Send`.
         let part = unsafe { Part::new(block, slot) };
         Self { part, length, elements: PhantomData }
     }
 
-    /// Returns the elements as bytes.
+    /// Returns a view of the same memory as bytes.
     #[must_use]
     pub fn as_bytes(&self) -> BufferView<'s, u8>
     where
@@ -132,18 +134,18 @@ impl<'s, T> BufferView<'s, T> {
     }
 }
 
-/// Implements the methods that both kinds of views share.
+/// Implements the methods that both view types have.
 macro_rules! both_kinds {
     ($view:ident) => {
         impl<'s, T> $view<'s, T> {
-            /// Returns the number of elements.
+            /// Returns the number of elements in the view.
             #[inline]
             #[must_use]
             pub fn len(&self) -> usize {
                 self.length
             }
 
-            /// Returns `true` if there are no elements.
+            /// Returns `true` if the view contains no elements.
             #[inline]
             #[must_use]
             pub fn is_empty(&self) -> bool {
@@ -156,16 +158,16 @@ macro_rules! both_kinds {
                 self.part.stream()
             }
 
-            /// Returns the number of the first byte, which takes the place of an address. The bytes
-            /// of all buffers ever created for pools share one numbering, so the numbers of views
-            /// of different blocks never overlap.
+            /// Returns the number of the view's first byte, which serves as an address. The bytes
+            /// of all buffers that pools of this process have created are numbered consecutively,
+            /// so the numbers of views of different blocks never overlap.
             #[must_use]
             pub fn address(&self) -> u64 {
                 let block = self.part.allocation().map_or(ALIGN as u64, |block| block.identity);
                 block + self.part.offset
             }
 
-            /// Returns the offset of the view in its buffer, in bytes.
+            /// Returns the offset of the view within its buffer, in bytes.
             #[must_use]
             pub fn offset(&self) -> u64 {
                 self.part.offset
@@ -175,19 +177,21 @@ macro_rules! both_kinds {
             ///
             /// # Errors
             ///
-            /// [`WgpuError::EmptyBinding`]; [`WgpuError::Misaligned`] if the view starts at an
-            /// offset where the device cannot bind; [`WgpuError::BindingTooLarge`].
+            /// Returns [`WgpuError::EmptyBinding`] if the view is empty, [`WgpuError::Misaligned`]
+            /// if the device cannot bind a view at this offset, and [`WgpuError::BindingTooLarge`]
+            /// if the view exceeds the device's limit.
             pub fn binding(&self) -> Result<Binding<'_>, WgpuError> {
                 self.part.bind(self.bytes(), Access::Read)
             }
 
-            /// Starts to copy the elements to the host, after all earlier commands, which this call
-            /// submits. Await the result, or wait for it.
+            /// Submits all earlier commands, and starts to copy the elements to the host. To obtain
+            /// the elements, await the returned `Reading` or call its `wait` method.
             ///
             /// # Errors
             ///
-            /// [`WgpuError::Reentered`]; [`WgpuError::OutOfMemory`]; [`WgpuError::DeviceLost`];
-            /// [`WgpuError::Refused`] if wgpu rejects earlier commands.
+            /// Returns [`WgpuError::Reentered`] if this thread is already using a stream,
+            /// [`WgpuError::OutOfMemory`] if the device is out of memory, [`WgpuError::DeviceLost`]
+            /// if the device is lost, and [`WgpuError::Refused`] if wgpu rejects earlier commands.
             pub fn read(&self) -> Result<Reading<T>, WgpuError>
             where
                 T: PodElement,
@@ -281,8 +285,9 @@ impl<T> PoolViewMut for BufferViewMut<'_, T> {
         self.stream().with(|recorder| recorder.upload(block, self.part.offset, bytes))
     }
 
-    /// Copies the elements of another view, which may belong to any pool. If the pools belong to
-    /// different streams, the call copies through host memory and waits.
+    /// Copies the elements of another view, which may belong to any pool. If the two pools use
+    /// different streams, the elements are copied through host memory, and this method blocks until
+    /// the copy is complete.
     fn copy_from<'a>(&mut self, source: BufferView<'a, T>) -> Result<(), WgpuError>
     where
         Self: 'a,
@@ -296,7 +301,8 @@ impl<T> PoolViewMut for BufferViewMut<'_, T> {
         if from.stream == to.stream {
             return self.stream().with(|recorder| recorder.copy(places.0, places.1, bytes));
         }
-        // wgpu cannot compare devices: equal devices may belong to different instances.
+        // The elements are copied through the host, because wgpu cannot determine whether two
+        // devices are the same.
         self.copy_through_host(&source)
     }
 }

@@ -1,4 +1,5 @@
-//! Allocates and frees the blocks of a pool in stream order, from its device or from a source.
+//! Allocates and frees the blocks of a pool in stream order. The memory comes from the pool's
+//! device or from a source.
 
 use pool_driver::calls::{self, Address};
 use pool_driver::capture::is_capturing;
@@ -13,8 +14,9 @@ use crate::stream::device_stream::DeviceStream;
 use crate::stream::holders::reclaim;
 
 impl DeviceStream {
-    /// Allocates memory for the stream's work. If the device is still full after the pool has freed
-    /// its idle blocks, other memory of the process is released and the allocation is retried once.
+    /// Allocates memory that work on this stream can use. If the device is full even after the pool
+    /// has freed its idle blocks, this method releases other memory of the process, and retries the
+    /// allocation once.
     pub(crate) fn allocate(&self, bytes: usize) -> Result<Address, CudaError> {
         let is_last_attempt = self.is_last_attempt().take();
         if let Some(source) = self.source() {
@@ -26,7 +28,7 @@ impl DeviceStream {
         self.free_deferred();
         let (stream, device) = (self.stream(), self.device());
         let allocate = || match device.memory_pool() {
-            // SAFETY: the memory pool belongs to the device, which is also the stream's device.
+            // SAFETY: the memory pool and the stream belong to the same device.
             Some(pool) => unsafe { calls::allocate_in_order(pool.handle(), bytes, stream) },
             None => calls::allocate(bytes, device.context()),
         };
@@ -47,31 +49,32 @@ impl DeviceStream {
         Ok(address)
     }
 
-    /// Frees memory after all current work of the stream. If a capture or the driver prevents the
-    /// free, it is deferred.
+    /// Frees memory in stream order, after all work that is currently enqueued on the stream. If a
+    /// capture is active, or if the driver refuses to free the memory, the free is retried later.
     ///
     /// # Errors
     ///
-    /// Returns the driver's error code. A free that a capture defers is not an error.
+    /// Returns the driver's error code. A free that is deferred because of a capture is not an
+    /// error.
     ///
     /// # Safety
     ///
-    /// The address must come from [`allocate`](Self::allocate) of a stream of the same device
-    /// object, and must not have been freed. All uses of the memory must be in this stream, or must
-    /// have ended.
+    /// The address must come from [`allocate`](Self::allocate) on a stream of the same device
+    /// object, and must not have been freed. All uses of the memory must be enqueued on this
+    /// stream, or must have ended.
     pub(crate) unsafe fn free(&self, address: Address) -> Result<(), CudaError> {
         if let Some(source) = self.source() {
-            // If the pool cannot wait for the block's users on other streams, the block is leaked
-            // until the source is dropped.
+            // If the pool cannot wait for the block's users on other streams, the block stays
+            // allocated until the source is dropped.
             self.other_streams().settle(address, self.stream())?;
-            // SAFETY: the caller upholds the contract.
+            // SAFETY: the caller upholds this method's safety contract.
             unsafe { source.free(address) };
             return Ok(());
         }
         let freed = match self.bind_outside_capture("free memory") {
             Ok(()) => {
                 self.free_deferred();
-                // SAFETY: the caller upholds the contract.
+                // SAFETY: the caller upholds this method's safety contract.
                 unsafe { self.free_now(address) }
             }
             Err(error) => Err(error),
@@ -83,25 +86,27 @@ impl DeviceStream {
         unless_of_capture(freed)
     }
 
-    /// Frees memory in stream order.
+    /// Frees memory in stream order, or returns an error if the memory cannot be freed now.
     ///
     /// # Safety
     ///
-    /// The same contract as [`free`](Self::free), and the stream must not be captured.
+    /// The safety contract is the same as for [`free`](Self::free), and the stream must also not be
+    /// captured.
     unsafe fn free_now(&self, address: Address) -> Result<(), CudaError> {
-        // SAFETY: the caller upholds the contract.
+        // SAFETY: the caller upholds this method's safety contract.
         unsafe { free_block(address, self.other_streams(), self.stream(), self.device()) }
     }
 
-    /// Retries the deferred frees. The stream must not be captured.
+    /// Retries the pool's deferred frees. The stream must not be captured during this call.
     fn free_deferred(&self) {
-        // SAFETY: the contract of `free` allows freeing these addresses.
+        // SAFETY: these addresses were passed to `free`, whose contract allows this function to
+        // free them.
         let free = |address| unsafe { self.free_now(address) };
         self.deferred().free_each(free, |freed| self.keep_unanswered(unless_of_capture(freed)));
     }
 
-    /// Waits until all pending frees have been performed, and releases the memory to the device.
-    /// During a capture, this does nothing.
+    /// Waits until all pending frees have been performed, and releases the freed memory to the
+    /// device. During a capture, this method does nothing.
     pub(crate) fn settle(&self) -> Result<(), CudaError> {
         if self.source().is_some() || is_capturing(self.stream())? {
             return Ok(());
@@ -117,7 +122,7 @@ fn is_out_of_memory(allocated: &Result<Address, CudaError>) -> bool {
     matches!(allocated, Err(CudaError::Call { code: DriverCode::OUT_OF_MEMORY, .. }))
 }
 
-/// Converts the result of a deferred free: a deferral because of a capture is not an error.
+/// Treats a free that a capture deferred as a success, and returns all other results unchanged.
 fn unless_of_capture(freed: Result<(), CudaError>) -> Result<(), CudaError> {
     if freed.is_err_and(|error| error.is_of_capture()) { Ok(()) } else { freed }
 }

@@ -1,5 +1,5 @@
-//! Frees blocks of a pool after all their uses: immediately, later if a capture or the driver
-//! prevents it, or when the pool is dropped.
+//! Frees blocks of a pool after all their uses. If a capture is active, or if the driver refuses to
+//! free a block, the block is freed later.
 
 use std::cell::Cell;
 use std::sync::Arc;
@@ -16,14 +16,14 @@ use crate::stream::device::CudaDevice;
 use crate::stream::other_streams::OtherStreams;
 use crate::stream::shape_cells::Slab;
 
-/// Frees a block after all its uses, which are the work of the pool's stream and of the other
-/// streams in its notes.
+/// Frees a block after all its uses on the pool's stream and on the other streams that the pool has
+/// noted.
 ///
 /// # Safety
 ///
 /// The pool's stream must not be captured. The block must have been allocated for a pool on this
-/// stream of this device, and must not have been freed. All its uses must be in the stream, be
-/// noted, or have ended.
+/// stream of this device, and must not have been freed. Each use of the block must be enqueued on
+/// the pool's stream, be noted, or have ended.
 pub(crate) unsafe fn free_block(
     address: Address,
     other_streams: &OtherStreams,
@@ -34,32 +34,33 @@ pub(crate) unsafe fn free_block(
         other_streams.settle(address, stream)?;
     }
     if device.has_memory_pool() {
-        // SAFETY: the block was allocated in stream order (the device has a memory pool).
-        // All its uses come earlier in the stream.
+        // SAFETY: the device has a memory pool, so the block was allocated in stream order. All
+        // uses of the block come earlier in the stream.
         return unsafe { calls::free_in_order(address, stream) };
     }
     calls::synchronize(stream)?;
-    // SAFETY: the block was allocated without a memory pool, in the stream's context.
-    // The lines above have waited for all its uses.
+    // SAFETY: the block was allocated without a memory pool, in the stream's context. `settle` and
+    // `synchronize` have waited for all uses of the block.
     unsafe { calls::free(address, stream.context()) }
 }
 
-/// The deferred frees of a pool's blocks. A free is deferred if the stream is captured, because it
-/// would become part of the graph, or if the driver refuses it.
+/// The deferred frees of a pool's blocks. A free is deferred if the driver refuses it. It is also
+/// deferred if the stream is being captured, because the free would become a node of the graph.
 ///
-/// These blocks stay with their pool instead of joining the process's list of deferred frees. The
-/// pool retries them whenever it allocates, frees or trims, because they depend on its notes of
-/// other streams, which no other thread may touch. The pool keeps the errors. When the pool is
-/// dropped, the blocks join the process's list as [`OrphanBlocks`].
+/// The blocks stay with their pool and do not join the process's list of deferred frees. Each free
+/// depends on the pool's notes of other streams, and no other thread may access these notes. The
+/// pool retries deferred frees whenever it allocates, frees or trims memory, and stores the errors
+/// of failed frees. When the pool is dropped, its remaining blocks join the process's list as
+/// [`OrphanBlocks`].
 #[derive(Default)]
 pub(crate) struct DeferredFrees {
     waiting: Cell<Chain<Address>>,
-    /// One link per block of the pool, so that deferring a free never allocates.
+    /// One list link for each block of the pool, so that deferring a free never allocates memory.
     spares: Cell<Chain<Address>>,
 }
 
 impl DeferredFrees {
-    /// Allocates the link for a block that will be allocated next.
+    /// Allocates the list link for the block that the pool allocates next.
     ///
     /// # Errors
     ///
@@ -68,25 +69,25 @@ impl DeferredFrees {
         Chain::of(0)
     }
 
-    /// Stores the link of a newly allocated block.
+    /// Stores the list link of a newly allocated block.
     pub(crate) fn keep_spare(&self, spare: Chain<Address>) {
         link(&self.spares, spare);
     }
 
-    /// Drops the link of a freed block.
+    /// Drops the list link of a freed block.
     pub(crate) fn drop_spare(&self) {
         drop(unlink(&self.spares));
     }
 
-    /// Defers the free of a block.
+    /// Defers the free of the block at this address.
     pub(crate) fn put_off(&self, address: Address) {
         let mut spare = unlink(&self.spares);
         spare.iter_mut().for_each(|place| *place = address);
         link(&self.waiting, spare);
     }
 
-    /// Calls `free` for each block, keeps the blocks for which it fails, and passes each result to
-    /// `report`.
+    /// Calls `free` for each block, and passes each result to `report`. Blocks whose free failed
+    /// stay in the list.
     pub(crate) fn free_each(
         &self,
         free: impl Fn(Address) -> Result<(), CudaError>,
@@ -102,21 +103,20 @@ impl DeferredFrees {
         }
     }
 
-    /// Takes all blocks, which will be freed after the pool has ended.
+    /// Removes all blocks from the list, so that they can be freed after the pool has been dropped.
     pub(crate) fn take(&self) -> Chain<Address> {
         self.waiting.take()
     }
 }
 
-/// Adds links to a cell. No foreign code runs between taking the list out of the cell and putting
-/// it back.
+/// Adds links to a list in a cell. No foreign code runs while the list is outside the cell.
 fn link(all: &Cell<Chain<Address>>, more: Chain<Address>) {
     let mut links = all.take();
     links.add(more);
     all.set(links);
 }
 
-/// Takes one link out of a cell, or returns an empty chain if the cell holds none.
+/// Removes one link from the list in a cell. Returns an empty chain if the list is empty.
 fn unlink(all: &Cell<Chain<Address>>) -> Chain<Address> {
     let mut links = all.take();
     let one = links.pop();
@@ -124,12 +124,12 @@ fn unlink(all: &Cell<Chain<Address>>) -> Chain<Address> {
     one.unwrap_or_default()
 }
 
-/// The blocks of a dropped pool, and the objects needed to free them.
+/// The blocks that a dropped pool left behind, and the objects that are needed to free them.
 #[derive(Debug)]
 pub(crate) struct OrphanBlocks {
-    /// The blocks whose frees were deferred.
+    /// The addresses of the blocks whose frees were deferred.
     pub(crate) addresses: Chain<Address>,
-    /// The blocks that contain shapes.
+    /// The blocks that contain the shapes of arrays.
     pub(crate) slabs: Chain<Slab>,
     pub(crate) other_streams: OtherStreams,
     pub(crate) stream: Arc<CudaStream>,
@@ -143,14 +143,15 @@ impl Resource for OrphanBlocks {
         Some(self.device.context())
     }
 
-    /// Frees all blocks that can be freed, and keeps the others.
+    /// Frees all blocks that can be freed now, and keeps the remaining blocks.
     unsafe fn give_back(&mut self) -> Result<(), CudaError> {
         let Self { addresses, slabs, other_streams, stream, device } = self;
         if is_capturing(stream)? {
             return Err(CudaError::Capturing { operation: "free memory" });
         }
-        // SAFETY: the block comes from a dropped pool, so all its views have ended.
-        // All its uses are in the stream, or noted.
+        // SAFETY: the block's pool has been dropped, so all views of the block have ended. All work
+        // that uses the block is enqueued on the pool's stream, or on a stream that the pool has
+        // noted.
         let free = |address| unsafe { free_block(address, other_streams, stream, device) };
         let context = device.context();
         let freed = free_links(addresses, |address| unless_gone(context, free(*address)));
@@ -158,7 +159,7 @@ impl Resource for OrphanBlocks {
     }
 }
 
-/// Unlinks the blocks that could be freed, and returns the first error of the remaining ones.
+/// Frees each block, and unlinks the blocks that could be freed. Returns the first error.
 fn free_links<T>(
     blocks: &mut Chain<T>,
     free: impl Fn(&T) -> Result<(), CudaError>,

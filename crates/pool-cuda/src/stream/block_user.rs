@@ -1,5 +1,5 @@
-//! The users of a block on streams other than the pool's, with the data needed to wait for them
-//! later.
+//! The users of a block on streams other than the pool's. Each user stores the data that the pool
+//! needs in order to wait for this user later.
 
 use std::sync::Arc;
 
@@ -9,25 +9,28 @@ use pool_driver::guard_event::UseEnd;
 
 use crate::stream::announced_streams::{announce, find_announced};
 
-/// A user of a block.
+/// A stream or a device that uses a block of the pool.
 #[derive(Clone, Debug)]
 pub(crate) enum BlockUser {
-    /// A stream, which this value keeps alive.
+    /// A stream that this value keeps alive.
     Stream(Arc<CudaStream>),
-    /// A stream that cannot be kept alive.
+    /// A stream that the pool cannot keep alive.
     UnknownStream(UnknownStream),
-    /// An unknown stream of another, unknown device: the host waits for all other devices.
+    /// A stream of another device. The pool knows neither the stream nor the device, so the host
+    /// waits for all devices except the pool's own device.
     UnknownDevice,
 }
 
-/// The data about a stream that cannot be kept alive.
+/// The data about a stream that the pool cannot keep alive.
 #[derive(Clone, Debug)]
 pub(crate) struct UnknownStream {
     pub(crate) context: Arc<CudaContext>,
-    /// The stream's handle, for use in error messages. The stream may already be destroyed.
+    /// The stream's handle, which appears only in error messages. The stream may already have been
+    /// destroyed.
     pub(crate) handle: u64,
-    /// The event that marks the end of the use. If there is none, or if it was never recorded
-    /// because the guard was forgotten, the host waits for the whole context.
+    /// The event that is recorded after the stream's work, or `None` if there is no event. If the
+    /// event is `None`, or was never recorded because the guard was forgotten, the host waits for
+    /// the whole context.
     pub(crate) end: Option<UseEnd>,
 }
 
@@ -39,7 +42,7 @@ impl UnknownStream {
 }
 
 impl BlockUser {
-    /// Creates the user for a borrowed stream.
+    /// Creates the user for a stream that was passed by reference.
     pub(crate) fn of_borrowed(stream: &CudaStream) -> Self {
         match find_announced(stream) {
             Some(stream) if !is_per_thread(&stream) => Self::Stream(stream),
@@ -47,25 +50,26 @@ impl BlockUser {
         }
     }
 
-    /// Creates the user for a shared stream, and announces the stream.
+    /// Announces a stream that was passed as an `Arc`, and creates the user for this stream.
     pub(crate) fn of_shared(stream: &Arc<CudaStream>) -> Self {
         if is_per_thread(stream) {
-            // On another thread, this handle refers to a different stream, and the pool may be on
-            // another thread when it waits.
+            // When the pool waits for this user, the pool may be on another thread, where the same
+            // handle refers to a different stream.
             return Self::UnknownStream(UnknownStream::new(stream));
         }
         announce(stream);
         Self::Stream(Arc::clone(stream))
     }
 
-    /// Returns `true` if both users are the same stream, which orders its own work.
+    /// Returns `true` if both users are the same stream. Work on a single stream is always in
+    /// order.
     pub(crate) fn is_same_stream(&self, other: &Self) -> bool {
         matches!((self, other), (Self::Stream(one), Self::Stream(two)) if one == two)
     }
 
-    /// Returns `true` if waiting for one user includes waiting for the other. Two unknown streams
-    /// of one context may be different streams: the host waits for them together, but they are not
-    /// ordered with each other.
+    /// Returns `true` if a wait for one of the two users also covers the other user. Two unknown
+    /// streams of one context may be different streams. The host waits for both streams together,
+    /// but their work is not ordered with each other.
     pub(crate) fn is_waited_for_with(&self, other: &Self) -> bool {
         match (self, other) {
             (Self::UnknownStream(one), Self::UnknownStream(two)) => {
@@ -78,22 +82,25 @@ impl BlockUser {
         }
     }
 
-    /// Returns the address of the user's stream if this user seems to hold the only reference to
-    /// it. The check is approximate.
+    /// Returns the address of the user's stream if this user probably holds the only reference to
+    /// the stream. The check is approximate.
     ///
-    /// For a pool, a stream has ended once the pool holds the only reference to it and no `Weak`
-    /// can become another. The check comes *before* the wait for the stream. Other threads may
-    /// launch work on the stream and drop their reference at any time. Their steps (launch, drop)
-    /// and the pool's steps (check, record an event) interleave as follows:
+    /// A pool assumes that a stream has ended if the pool holds the only strong reference to the
+    /// stream and no weak reference can be upgraded. The pool must count the references *before* it
+    /// waits for the stream. Another thread may launch work on the stream and drop its reference at
+    /// any time. The launch and the drop can interleave in two ways with the pool's check and with
+    /// the event that the pool records on the stream:
     ///
-    /// - *check before drop*: the pool keeps the stream, whether the launch came before the event
-    ///   or after it, and waits for the stream again at the block's next use;
-    /// - *check after drop*: the launch came before the check. It therefore also came before the
-    ///   event, which is recorded after the check.
+    /// - *The check runs before the drop:* the pool keeps the stream, and waits for the stream
+    ///   again when the block is next used.
+    /// - *The check runs after the drop:* the launch came before the check. The event is recorded
+    ///   after the check, so the launch also came before the event.
     ///
-    /// If the check came after the event, the pool would never wait for a launch between the two.
+    /// If the pool recorded the event before the check, a launch between the event and the check
+    /// would never be waited for.
     ///
-    /// Default streams never end, because each request for one returns another reference.
+    /// Default streams never end, because each request for a default stream returns another
+    /// reference.
     pub(crate) fn seems_alone(&self) -> Option<*const CudaStream> {
         match self {
             Self::Stream(stream) if Arc::strong_count(stream) == 1 && !is_default(stream) => {

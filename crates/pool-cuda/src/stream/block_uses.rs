@@ -1,6 +1,7 @@
-//! The uses of a pool's blocks on other streams, in the order in which they were noted. They are
-//! read one at a time, by number. A note is never borrowed while it is processed. A wait calls the
-//! driver, and dropping a stream runs foreign code; both may add notes.
+//! The notes that record which other streams use the blocks of a pool, in the order in which the
+//! notes were added. Notes are read one at a time, and each note is identified by a number. No note
+//! is borrowed while the pool processes it, because a call of the driver or the destructor of a
+//! stream may run code that adds notes.
 
 use std::cell::{Cell, RefCell};
 use std::sync::Arc;
@@ -14,18 +15,18 @@ use crate::stream::announced_streams::{Withdrawal, withdraw};
 use crate::stream::block_user::BlockUser;
 use crate::stream::guard_events::Bytes;
 
-/// A note that a user is using a block.
+/// A note which states that another stream or device is using a block.
 #[derive(Clone, Debug)]
 pub(crate) struct BlockUse {
     pub(crate) bytes: Bytes,
     pub(crate) user: BlockUser,
-    /// The capture in which the pointer was returned. The user's work in that capture belongs to
-    /// the graph.
+    /// The capture that was active when the pointer was returned. The user's work in this capture
+    /// belongs to the graph.
     pub(crate) capture: Capture,
 }
 
-/// Notes with ascending numbers. The cell is borrowed only to search, and to move a note into
-/// reserved capacity.
+/// The notes of a pool, with ascending numbers. The cell is borrowed only to search the notes, or
+/// to move a note into capacity that has been reserved.
 #[derive(Debug, Default)]
 pub(crate) struct BlockUses {
     notes: RefCell<Vec<(u64, BlockUse)>>,
@@ -33,7 +34,7 @@ pub(crate) struct BlockUses {
 }
 
 impl BlockUses {
-    /// Returns `true` if no other stream uses any block.
+    /// Returns `true` if no other stream uses any block of the pool.
     #[inline]
     pub(crate) fn is_empty(&self) -> bool {
         self.notes.borrow().is_empty()
@@ -44,15 +45,15 @@ impl BlockUses {
         self.notes.borrow().iter().any(|(_, block_use)| is_wanted(block_use))
     }
 
-    /// Returns `true` if any note before the given number satisfies `is_wanted`.
+    /// Returns `true` if any note with a smaller number satisfies `is_wanted`.
     pub(crate) fn any_before(&self, number: u64, is_wanted: impl Fn(&BlockUse) -> bool) -> bool {
         let notes = self.notes.borrow();
         let before = notes.partition_point(|(other, _)| *other < number);
         notes[..before].iter().any(|(_, block_use)| is_wanted(block_use))
     }
 
-    /// Returns a copy of the first matching note at or after a number, together with its own
-    /// number.
+    /// Returns the first note whose number is at least `from` and that satisfies `is_wanted`. The
+    /// note is returned as a copy, together with its number.
     pub(crate) fn next(
         &self,
         from: u64,
@@ -62,21 +63,22 @@ impl BlockUses {
         Some((number, self.copy_of(number)?))
     }
 
-    /// Returns the number of the first matching note at or after a number.
+    /// Returns the number of the first note whose number is at least `from` and that satisfies
+    /// `is_wanted`.
     pub(crate) fn find(&self, from: u64, is_wanted: impl Fn(&BlockUse) -> bool) -> Option<u64> {
         let notes = self.notes.borrow();
         let first = notes.partition_point(|(other, _)| *other < from);
         notes[first..].iter().find(|(_, used)| is_wanted(used)).map(|(number, _)| *number)
     }
 
-    /// Withdraws a note's stream from the announced streams if the pool holds the only reference to
-    /// it. Returns `true` in this case: no other reference can then be created, and no further work
-    /// reaches the stream.
+    /// Removes a note's stream from the announced streams if the pool holds the only reference to
+    /// the stream. If this method returns `true`, no other reference to the stream can be created,
+    /// and no further work can be enqueued on the stream.
     ///
-    /// A copy of the note would hold another reference, so this method must be called before the
-    /// note is copied. The stream's entry in the list of announced streams also holds a reference.
-    /// The entry is therefore unlinked before the references are counted, and put back if the
-    /// stream has other owners.
+    /// Call this method before you copy the note, because each copy holds another reference to the
+    /// stream. The list of announced streams holds a weak reference to each stream, so the stream's
+    /// entry is unlinked before the references are counted. If the stream has other owners, the
+    /// entry is put back.
     pub(crate) fn withdraw_if_ended(&self, number: u64) -> bool {
         let Some(stream) = self.seems_alone(number) else { return false };
         let withdrawal = withdraw(stream);
@@ -94,19 +96,20 @@ impl BlockUses {
         }
     }
 
-    /// Returns the address of a note's stream if the note seems to hold the only reference to it.
+    /// Returns the address of a note's stream if the note probably holds the only reference to the
+    /// stream.
     fn seems_alone(&self, number: u64) -> Option<*const CudaStream> {
         let notes = self.notes.borrow();
         notes[place_of(&notes, number)?].1.user.seems_alone()
     }
 
-    /// Returns a copy of the note with this number, if it still exists.
+    /// Returns a copy of the note with this number, or `None` if the note has been removed.
     pub(crate) fn copy_of(&self, number: u64) -> Option<BlockUse> {
         let notes = self.notes.borrow();
         Some(notes[place_of(&notes, number)?].1.clone())
     }
 
-    /// Returns `true` if a note holds the only reference to its stream, strong or weak.
+    /// Returns `true` if no other strong or weak reference to the note's stream exists.
     fn is_alone(&self, number: u64) -> bool {
         let mut notes = self.notes.borrow_mut();
         let Some(place) = place_of(&notes, number) else { return false };
@@ -114,21 +117,21 @@ impl BlockUses {
         Arc::get_mut(stream).is_some()
     }
 
-    /// Adds a note.
+    /// Adds a note with the next number.
     ///
     /// # Errors
     ///
     /// Returns [`CudaError::Bookkeeping`] if the host is out of memory.
     pub(crate) fn add(&self, new: BlockUse) -> Result<(), CudaError> {
-        // A hook of the allocator may itself add a note, so the number is determined after the
-        // reservation.
+        // The number is determined after capacity has been reserved, because a hook of the
+        // allocator may also add a note.
         let mut notes = lock_reserved(|| self.notes.borrow_mut(), |notes| notes, 1)?;
         notes.push((self.next.replace(self.next.get() + 1), new));
         Ok(())
     }
 
-    /// Removes the note with this number, if it still exists. The note's stream is dropped after
-    /// the borrow has ended.
+    /// Removes the note with this number, if the note still exists. The note's stream is dropped
+    /// after the cell is no longer borrowed.
     pub(crate) fn remove(&self, number: u64) {
         let removed = {
             let mut notes = self.notes.borrow_mut();
@@ -138,7 +141,7 @@ impl BlockUses {
     }
 }
 
-/// Returns the index of the note with this number, if it still exists.
+/// Returns the index of the note with this number, or `None` if the note has been removed.
 fn place_of(notes: &[(u64, BlockUse)], number: u64) -> Option<usize> {
     notes.binary_search_by_key(&number, |(other, _)| *other).ok()
 }

@@ -1,4 +1,4 @@
-//! A device, with its primary context and the memory pool of its blocks.
+//! A device, with its primary context and the memory pool that provides its blocks.
 
 use std::fmt;
 use std::sync::Arc;
@@ -13,12 +13,13 @@ use pool_driver::memory_pool::MemoryPool;
 
 use crate::stream::peers::Peers;
 
-/// An open device. It keeps the device's primary context alive and owns a private memory pool for
-/// the allocations of its streams. Clones refer to the same device.
+/// An open device. A `CudaDevice` keeps the device's primary context alive, and owns a private
+/// memory pool for the allocations of its streams. Clones refer to the same device.
 #[derive(Clone)]
 pub struct CudaDevice(Arc<Inner>);
 
-/// The fields of a device. The memory pool and the stream are dropped before their context.
+/// The fields of a device. The memory pool and the stream are declared before the context, so that
+/// they are dropped before the context.
 struct Inner {
     memory: Option<MemoryPool>,
     first: Option<FirstStream>,
@@ -26,11 +27,12 @@ struct Inner {
     context: Arc<CudaContext>,
 }
 
-/// The first stream of a context. It is created before any other code can access the context, and
-/// lives as long as the context.
+/// The first stream of a context. The first stream is created before any other code can access the
+/// context, and lives as long as the context.
 ///
-/// Before cudarc creates the first stream of a context, it waits for all work of the context. If
-/// any thread captures in the context, that wait fails and invalidates the capture.
+/// Before cudarc creates the first stream of a context, cudarc waits for all work in the context.
+/// If a thread is capturing in the context, waiting for the context fails and invalidates the
+/// capture.
 #[derive(Clone)]
 struct FirstStream {
     stream: Arc<CudaStream>,
@@ -39,19 +41,19 @@ struct FirstStream {
 
 impl FirstStream {
     fn new(context: &Arc<CudaContext>) -> Result<Self, CudaError> {
-        // cudarc would wait for slices of the context that were used before this stream was
-        // created, but there are none.
-        // SAFETY: no slice is created during this time, because no other code can access the
-        // context.
+        // No slice of the context exists, so cudarc need not wait for slices that were used before
+        // this stream was created. SAFETY: no other code can access the context, so no slice is
+        // created while event tracking is disabled.
         unsafe { context.disable_event_tracking() };
         let made = context.new_stream();
-        // SAFETY: no slice was created during this time, for the same reason.
+        // SAFETY: no other code can access the context, so no slice was created while event
+        // tracking was disabled.
         unsafe { context.enable_event_tracking() };
         let stream = answer("cuStreamCreate", made)?;
         Ok(Self { stream, is_taken: Arc::default() })
     }
 
-    /// Returns the stream to the first caller only.
+    /// Returns the stream to the first caller, and `None` to all later callers.
     fn take(&self) -> Option<Arc<CudaStream>> {
         let was_taken = self.is_taken.swap(true, Ordering::Relaxed);
         (!was_taken).then(|| Arc::clone(&self.stream))
@@ -59,13 +61,13 @@ impl FirstStream {
 }
 
 impl CudaDevice {
-    /// Opens the device with this ordinal, which the caller has checked.
+    /// Opens the device with the given ordinal, which the caller has checked.
     pub(crate) fn open(ordinal: u32) -> Result<Self, CudaError> {
         let number = i32::try_from(ordinal).unwrap_or(i32::MAX);
         let device = answer("cuDeviceGet", result::device::get(number))?;
-        // cudarc leaks a context if it fails after retaining it. The attributes that cudarc will
-        // query are therefore queried first.
-        // SAFETY: the device came from the driver.
+        // If cudarc fails after it has retained a context, the context is leaked. To prevent this
+        // leak, the attributes that cudarc will query are queried here first. SAFETY: the driver
+        // returned this device.
         answer("cuDeviceGetAttribute", unsafe {
             result::device::get_attribute(
                 device,
@@ -85,10 +87,10 @@ impl CudaDevice {
         Ok(Self(Arc::new(Inner { memory, first, peers: Peers::default(), context })))
     }
 
-    /// Wraps the device of a context that was created elsewhere.
+    /// Wraps the device of a context that other code has created.
     ///
-    /// If the context has no stream yet, cudarc waits for all its work before it creates the first
-    /// one. No thread may capture in the context during this call.
+    /// If no stream has been created in the context yet, cudarc waits for all work in the context
+    /// before it creates the first stream. No thread may capture in the context during this call.
     ///
     /// # Errors
     ///
@@ -97,21 +99,22 @@ impl CudaDevice {
         Self::with(context, None)
     }
 
-    /// Wraps the device of a context without allocating anything. The device has no memory pool.
+    /// Wraps the device of a context without allocating anything. The returned device has no memory
+    /// pool.
     pub(crate) fn without_allocations(context: Arc<CudaContext>) -> Self {
         Self(Arc::new(Inner { memory: None, first: None, peers: Peers::default(), context }))
     }
 
-    /// Returns the same device with plain allocations instead of stream-ordered ones, like a device
-    /// without memory pools. This is useful for comparisons, and for tools that do not support
-    /// memory pools.
+    /// Returns the same device, but without its memory pool. On the returned device, blocks are
+    /// allocated with plain allocations instead of stream-ordered allocations. A device without a
+    /// memory pool is useful for comparisons, and for tools that do not support memory pools.
     #[must_use]
     pub fn without_memory_pool(self) -> Self {
         let (first, context) = (self.0.first.clone(), Arc::clone(&self.0.context));
         Self(Arc::new(Inner { memory: None, first, peers: Peers::default(), context }))
     }
 
-    /// Returns the ordinal of the device, counted from 0.
+    /// Returns the ordinal of the device. Ordinals start at 0.
     #[must_use]
     pub fn ordinal(&self) -> u32 {
         ordinal(&self.0.context)
@@ -126,22 +129,22 @@ impl CudaDevice {
         answer("cuDeviceGetName", result::device::get_name(self.0.context.cu_device()))
     }
 
-    /// Returns the free and the total memory of the device.
+    /// Returns the sizes of the device's free memory and total memory.
     ///
     /// # Errors
     ///
-    /// Returns [`CudaError::Call`] if the driver does not report them.
+    /// Returns [`CudaError::Call`] if the driver does not report the sizes.
     pub fn memory(&self) -> Result<MemoryInfo, CudaError> {
         device_memory(&self.0.context)
     }
 
-    /// Returns `true` if blocks are allocated in stream order.
+    /// Returns `true` if the device's blocks are allocated in stream order.
     #[must_use]
     pub fn has_memory_pool(&self) -> bool {
         self.0.memory.is_some()
     }
 
-    /// Returns cudarc's context of the device.
+    /// Returns cudarc's context for the device.
     #[must_use]
     pub fn context(&self) -> &Arc<CudaContext> {
         &self.0.context
@@ -153,8 +156,8 @@ impl CudaDevice {
         if let Some(first) = self.0.first.as_ref().and_then(FirstStream::take) {
             return Ok(first);
         }
-        // An error that an earlier call left in the context does not belong to this call. The error
-        // stays in the context.
+        // If an earlier call left an error in the context, that error stays in the context and is
+        // not returned by this method.
         let earlier = self.0.context.check_err();
         let made = self.0.context.new_stream();
         self.0.context.record_err(earlier);

@@ -1,5 +1,5 @@
-//! One stream of one device, which is the context of a pool. The pool enqueues all its work on this
-//! stream, which orders the reuse of each block without events.
+//! A stream of a device, which is the context of a pool. The pool enqueues all its work on this
+//! stream. Because the stream orders the reuse of each block, a pool needs no events.
 
 use std::cell::Cell;
 use std::fmt;
@@ -24,7 +24,7 @@ use crate::stream::shape_cells::ShapeCells;
 use crate::stream::staging::Staging;
 use crate::stream::thread;
 
-/// The device of a pool's memory and the stream of its work.
+/// The device that holds a pool's memory, and the stream on which the pool enqueues its work.
 ///
 /// ```no_run
 /// use pool_core::{Pool, PoolView};
@@ -38,45 +38,47 @@ use crate::stream::thread;
 /// # Ok::<(), pool_cuda::CudaError>(())
 /// ```
 ///
-/// If the host is out of memory, calls fail with [`CudaError::Bookkeeping`]. Dropping a value
-/// allocates nothing. There are two exceptions: cudarc's internal allocations, and the `Arc`s that
-/// are allocated when a [`CudaDevice`] or a value of this type is created. In these cases the
-/// process aborts, as usual in Rust.
+/// If the host is out of memory, calls fail with [`CudaError::Bookkeeping`]. Dropping a value never
+/// allocates. Two kinds of allocations abort the process if they fail, as usual in Rust: the
+/// internal allocations of cudarc, and the `Arc`s that are allocated when a [`CudaDevice`] or a
+/// [`DeviceStream`] is created.
 ///
-/// A pool may move to another thread, and may be dropped on any thread. Before each driver call, a
-/// pool makes its context current on the thread, and does not restore the previous one.
+/// A pool may be moved to another thread, and may be dropped on any thread. Before each driver
+/// call, a pool makes its context current on the calling thread. The pool does not restore the
+/// context that was current before the call.
 pub struct DeviceStream {
-    // Fields are dropped in this order: notes of other streams, page-locked memory, stream, device.
+    // The order of the fields is the order in which they are dropped: the notes of other streams,
+    // the page-locked memory, the stream, and the device.
     other_streams: OtherStreams,
     staging: Staging,
     deferred: DeferredFrees,
-    /// The position reserved in the process's list of deferred frees for blocks that the pool
-    /// leaves behind. It is empty only during the drop.
+    /// The entry that this stream reserves in the process's list of deferred frees, for blocks that
+    /// the pool leaves behind. The entry is `None` only while the stream is being dropped.
     place: Option<Place<OrphanBlocks>>,
     shapes: Arc<ShapeCells>,
-    /// The first error of a call that could not return an error.
+    /// The error of the first failed call that could not return its error.
     unanswered: Cell<Option<CudaError>>,
-    /// The source of blocks, used in place of the device.
+    /// The source that provides blocks in place of the device.
     source: Option<Box<dyn BlockSource>>,
-    /// The data about this pool that other pools can read; `None` if blocks come from a source.
+    /// The data about this pool that other pools can read, or `None` if the pool's blocks come from
+    /// a source.
     holder: Option<Arc<Holder>>,
-    /// `true` if idle blocks have just been freed, which means that the next failing allocation is
-    /// the last attempt.
+    /// `true` if the pool has just freed its idle blocks. If the next allocation fails, the stream
+    /// releases other memory of the process before it retries the allocation.
     is_last_attempt: Cell<bool>,
-    /// The observer of blocks.
+    /// The watch that observes the pool's blocks.
     watch: Option<Box<dyn BlockWatch + Send>>,
     stream: Arc<CudaStream>,
     device: CudaDevice,
 }
 
-// SAFETY: every field is `Send` or belongs to the driver.
-// The driver's calls may be made from any thread once the context is current, which each method
-// ensures.
-// The value is never shared, because it contains a `Cell`.
+// SAFETY: every field is `Send` or belongs to the driver. Any thread may call the driver after
+// making the context current, which each method does. The value cannot be shared between threads,
+// because it contains a `Cell`.
 unsafe impl Send for DeviceStream {}
 
 impl CudaDevice {
-    /// Creates a stream on the device, as the context of a pool.
+    /// Creates a stream on the device. The stream can be used as the context of a pool.
     ///
     /// # Errors
     ///
@@ -86,7 +88,8 @@ impl CudaDevice {
     }
 }
 
-/// The same as [`DeviceStream::from_stream`]: `Pool::<Cuda>::new(stream.try_into()?)`.
+/// Converts a stream into a pool's context, like [`DeviceStream::from_stream`]. An example is
+/// `Pool::<Cuda>::new(stream.try_into()?)`.
 impl TryFrom<Arc<CudaStream>> for DeviceStream {
     type Error = CudaError;
 
@@ -96,7 +99,8 @@ impl TryFrom<Arc<CudaStream>> for DeviceStream {
 }
 
 impl DeviceStream {
-    /// Wraps a stream that was created elsewhere, together with the device of its context.
+    /// Wraps a stream that other code has created. The memory comes from the device of the stream's
+    /// context.
     ///
     /// # Errors
     ///
@@ -106,30 +110,31 @@ impl DeviceStream {
         Self::new(&device, stream)
     }
 
-    /// Wraps a stream of this device, using the device's memory pool.
+    /// Wraps a stream of this device. The stream uses the device's memory pool.
     ///
     /// # Errors
     ///
-    /// Returns [`CudaError::WrongDevice`] for a stream of another device. Returns
-    /// [`CudaError::WrongContext`] for a stream of another context, and for the per-thread default
-    /// stream, which is a different stream on each thread.
+    /// Returns [`CudaError::WrongDevice`] if the stream belongs to another device. Returns
+    /// [`CudaError::WrongContext`] if the stream belongs to another context, or if it is the
+    /// per-thread default stream, which is a different stream on each thread.
     pub fn new(device: &CudaDevice, stream: Arc<CudaStream>) -> Result<Self, CudaError> {
         check_context(device.context(), &stream)?;
         refuse_per_thread(&stream)?;
         Self::build(device.clone(), stream, None)
     }
 
-    /// Wraps a stream whose pool obtains its blocks from a source. Use it for captured streams, and
-    /// for eager work in borrowed memory.
+    /// Wraps a stream whose pool obtains its blocks from a source. Use this function for captured
+    /// streams, and for eager work in borrowed memory.
     ///
-    /// If the source is [captured](BlockSource::is_captured), operations that would wait on the
-    /// host, or copy host memory without an owner, fail with [`CudaError::Capturing`] without
-    /// calling the driver. These are [`synchronize`](Self::synchronize), copies to the host, and
-    /// copies of slices from the host. Fills, copies on the device, shapes and launches work.
+    /// If the source is [captured](BlockSource::is_captured), an operation fails with
+    /// [`CudaError::Capturing`] if it would wait on the host, or would copy host memory that has no
+    /// owner. The refused operations are [`synchronize`](Self::synchronize), copies to the host,
+    /// and copies of slices from the host. A refused operation does not call the driver. Fills,
+    /// copies on the device, shapes and launches are allowed.
     ///
     /// # Errors
     ///
-    /// Returns [`CudaError::WrongContext`] for the per-thread default stream.
+    /// Returns [`CudaError::WrongContext`] if the stream is the per-thread default stream.
     pub fn from_source(
         stream: Arc<CudaStream>,
         source: impl BlockSource,
@@ -167,14 +172,14 @@ impl DeviceStream {
         })
     }
 
-    /// Registers an observer of every block of the pool. The observer can refuse blocks.
+    /// Registers a watch that observes every block of the pool. The watch can refuse blocks.
     #[must_use]
     pub fn watched(mut self, watch: impl BlockWatch + Send) -> Self {
         self.watch = Some(Box::new(watch));
         self
     }
 
-    /// Returns the device, the stream, and the watch of the blocks.
+    /// Returns the device, the stream, and the watch that observes the pool's blocks.
     pub(crate) fn into_parts(
         mut self,
     ) -> (CudaDevice, Arc<CudaStream>, Option<Box<dyn BlockWatch + Send>>) {
@@ -185,9 +190,10 @@ impl DeviceStream {
         self.watch.as_deref()
     }
 
-    /// Returns the stream of this thread on its [chosen](crate::Cuda::set_device) device. The first
-    /// call creates the stream, which lives until the thread ends. All pools of the thread share
-    /// the stream, so that one launch can use views of several pools as arguments.
+    /// Returns the calling thread's stream on the device that the thread has
+    /// [selected](crate::Cuda::set_device). The first call creates this stream, which is kept alive
+    /// until the thread ends. All pools of the thread share this stream, so one launch can use
+    /// views of several pools as arguments.
     ///
     /// # Errors
     ///
@@ -197,7 +203,8 @@ impl DeviceStream {
         Self::new(&device, stream)
     }
 
-    /// Sets the calling thread's stream for the device of `stream`. New pools use it.
+    /// Sets the calling thread's stream for the device of `stream`. Pools that the thread creates
+    /// later use this stream.
     ///
     /// # Errors
     ///
@@ -208,38 +215,39 @@ impl DeviceStream {
         thread::set_stream(stream)
     }
 
-    /// Returns `true` if this is the stream that [`for_thread`](Self::for_thread) would return.
+    /// Returns `true` if [`for_thread`](Self::for_thread) would return this stream.
     #[must_use]
     pub fn is_for_thread(&self) -> bool {
         thread::is_stream(&self.device, &self.stream)
     }
 
-    /// Returns the stream's device.
+    /// Returns the device of the stream.
     #[must_use]
     pub fn device(&self) -> &CudaDevice {
         &self.device
     }
 
-    /// Returns cudarc's stream.
+    /// Returns the wrapped stream of cudarc.
     #[must_use]
     pub fn stream(&self) -> &Arc<CudaStream> {
         &self.stream
     }
 
-    /// Blocks the host until all work of the stream is done.
+    /// Blocks the host until all work on the stream has completed.
     ///
     /// # Errors
     ///
-    /// Returns [`CudaError::Call`] if the wait or earlier work has failed, and
+    /// Returns [`CudaError::Call`] if the wait fails or if earlier work has failed. Returns
     /// [`CudaError::Capturing`] if the pool has a captured [source](Self::from_source).
     pub fn synchronize(&self) -> Result<(), CudaError> {
         self.refuse_with_source("be waited for")?;
         calls::synchronize(&self.stream)
     }
 
-    /// Takes the error of an infallible call, such as a free, a trim, or a pointer returned through
-    /// cudarc's traits. If several errors occurred since the last take, this returns the first one.
-    /// Later calls do not return it again.
+    /// Removes and returns the stored error of a call that could not return its error, such as a
+    /// free, a trim, or a request for a pointer through cudarc's traits. If several errors have
+    /// occurred since the last call of this method, the first error is returned. Later calls do not
+    /// return the same error again.
     #[must_use]
     pub fn take_unanswered(&self) -> Option<CudaError> {
         self.unanswered.take()
@@ -249,22 +257,24 @@ impl DeviceStream {
     ///
     /// # Safety
     ///
-    /// While the ordering is disabled, the caller must order each use on another stream. The use
-    /// must come after the earlier work on the pool's stream, and before the pool's later uses of
-    /// the memory.
+    /// While the ordering is disabled, the caller must order each use of the memory on another
+    /// stream. Each use must come after the earlier work on the pool's stream, and before the
+    /// pool's later uses of the memory.
     pub unsafe fn order_foreign_streams(&self, on: bool) {
         self.other_streams.set_on(on);
     }
 
-    /// Orders the stream after all current work of all other streams that use memory of its pool.
+    /// Orders the pool's stream after all current work on the other streams that use the pool's
+    /// memory.
     ///
-    /// The pool does this implicitly for each block that it reuses. Call this method at the end of
-    /// a capture, or of a section of a capture, because all streams must have been joined by then.
+    /// When the pool reuses a block, it automatically waits for the other streams that use this
+    /// block. Call this method at the end of a capture, or at the end of a section of a capture,
+    /// because a capture can end only after all its streams have been joined.
     ///
     /// # Errors
     ///
-    /// Returns [`CudaError::Capturing`] if one stream is captured and another is not, and
-    /// [`CudaError::Call`] if the driver fails to order the streams.
+    /// Returns [`CudaError::Capturing`] if one stream is captured and another stream is not.
+    /// Returns [`CudaError::Call`] if the driver fails to order the streams.
     pub fn join_other_streams(&self) -> Result<(), CudaError> {
         self.other_streams.join_all(&self.stream)
     }
@@ -298,7 +308,7 @@ impl DeviceStream {
         self.source.as_deref()
     }
 
-    /// Returns the pool's source if the pool's stream is captured.
+    /// Returns the pool's source if the pool's stream is being captured.
     pub(crate) fn captured_source(&self) -> Option<&dyn BlockSource> {
         self.source().filter(|source| source.is_captured())
     }
@@ -308,8 +318,8 @@ impl DeviceStream {
         self.source().is_some_and(BlockSource::is_dry)
     }
 
-    /// Checks that the memory of both pools belongs to the same owner with regard to graphs. Pools
-    /// that are not captured have no owner.
+    /// Checks that the memory of both pools has the same owner. Pools whose streams are not
+    /// captured have no owner.
     pub(crate) fn check_owner(&self, other: &Self) -> Result<(), CudaError> {
         let owner = |stream: &Self| stream.captured_source().map(BlockSource::owner);
         if owner(self) == owner(other) {
@@ -318,8 +328,9 @@ impl DeviceStream {
         Err(CudaError::Capturing { operation: "copy memory that its graph does not own" })
     }
 
-    /// Asks the source to admit another stream, which will be ordered after this one and thereby
-    /// join the capture. Returns `false` if there is no captured source.
+    /// Asks the source to admit another stream to the capture. The other stream joins the capture
+    /// when the pool orders that stream after its own stream. Returns `false` if there is no
+    /// captured source.
     pub(crate) fn admit(&self, other: &CudaStream) -> Result<bool, CudaError> {
         match self.captured_source() {
             None => Ok(false),
@@ -342,8 +353,8 @@ impl DeviceStream {
         bind(self.device.context())
     }
 
-    /// Makes the device's context current. Refuses an operation that cannot become part of a graph
-    /// if the stream is captured.
+    /// Makes the device's context current. If the stream is being captured, this method refuses the
+    /// operation, because the operation cannot become part of a graph.
     pub(crate) fn bind_outside_capture(&self, operation: &'static str) -> Result<(), CudaError> {
         self.refuse_with_source(operation)?;
         match is_capturing(&self.stream)? {
@@ -352,7 +363,7 @@ impl DeviceStream {
         }
     }
 
-    /// Stores the error of an infallible call. The first error wins.
+    /// Stores the error of a call that cannot return its error. Only the first error is kept.
     pub(crate) fn keep_unanswered(&self, result: Result<(), CudaError>) {
         if let Err(error) = result {
             let first = self.unanswered.get().unwrap_or(error);
@@ -361,21 +372,21 @@ impl DeviceStream {
     }
 }
 
-/// Frees the pool's remaining blocks and the blocks of its shapes. If the stream is captured, or
-/// the driver refuses, the blocks are freed later.
+/// Frees the pool's remaining blocks, and the blocks that contain the pool's shapes. If the stream
+/// is captured or the driver refuses a free, the blocks are freed later.
 ///
-/// Blocks of a [source](BlockSource) are not returned to the driver. They are part of the source's
-/// memory, such as a graph's arena, which may still be used after the pool has ended. That memory
-/// is freed with the source.
+/// Blocks of a [source](BlockSource) are not returned to the driver, because they are part of the
+/// source's memory, such as a graph's arena. The source's memory may still be in use after the pool
+/// has been dropped, and is freed together with the source.
 impl Drop for DeviceStream {
     fn drop(&mut self) {
         give_back_leftovers();
         if self.source.is_some() {
             return;
         }
-        // The pool has ended, and so have all views through which a shape could be used. Work that
-        // used a shape is in this stream, or was ordered before the end of the stream when the slot
-        // of its view was freed.
+        // All views that could use a shape have ended, because they borrow from the pool. Work that
+        // used a shape was either enqueued on this stream, or ordered before later work of this
+        // stream when the slot of its view was freed.
         let (slabs, addresses) = (self.shapes.take_slabs(), self.deferred.take());
         if slabs.is_empty() && addresses.is_empty() {
             return;

@@ -1,10 +1,10 @@
-//! The events of the guards that a pool has passed to cudarc, for uses on streams that the pool
+//! The events of the guards that a pool has returned to cudarc, for uses on streams that the pool
 //! does not know.
 //!
-//! cudarc references such an event, and may record it, until the guard is dropped. A guard borrows
-//! the view that returned the pointer. The event is therefore kept until all views of its block
-//! have ended. This is the case once the block is reused or freed, or once another view covers the
-//! same bytes exclusively.
+//! A guard references its event, and may record it, until the guard is dropped. Because the guard
+//! borrows the view that returned the pointer, the pool keeps the event until all views of the
+//! event's block have ended. All views have ended when the block is reused or freed, or when
+//! another view covers the same bytes exclusively.
 
 use std::cell::Cell;
 use std::fmt;
@@ -17,11 +17,11 @@ use pool_driver::chain::Chain;
 use pool_driver::error::CudaError;
 use pool_driver::guard_event::{GuardEvent, UseEnd};
 
-/// The maximum number of events for one block. Further uses have no event, and the pool waits for
-/// them as it does for uses with a forgotten guard.
+/// The maximum number of events for one block. If a block has more uses, the additional uses have
+/// no event, and the pool waits for them as if their guards had been forgotten.
 const MOST: usize = 32;
 
-/// The bytes for which a view returned a pointer.
+/// The range of bytes for which a view returned a pointer.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Bytes {
     pub(crate) block: Address,
@@ -29,20 +29,20 @@ pub(crate) struct Bytes {
     pub(crate) length: usize,
 }
 
-/// The events of one pool's guards. Every change takes all of them out of the cell, and no foreign
-/// code runs until they are put back.
+/// The events of one pool's guards. Every change temporarily moves all events out of the cell, and
+/// no foreign code runs until they have been moved back.
 #[derive(Default)]
 pub(crate) struct GuardEvents(Cell<Chain<Given>>);
 
 struct Given {
-    /// The bytes that are ordered together with the bytes of the view.
+    /// The bytes that the pool orders as a unit when the view is used.
     ordered: Bytes,
     bytes: Bytes,
     event: GuardEvent,
 }
 
 impl Bytes {
-    /// Returns all bytes of a block.
+    /// Returns the range that contains all bytes of a block.
     pub(crate) fn of_block(block: Address) -> Self {
         Self { block, start: block, length: usize::MAX }
     }
@@ -51,7 +51,7 @@ impl Bytes {
         self.start.saturating_add(self.length as Address)
     }
 
-    /// Returns `true` if both ranges have a byte in common.
+    /// Returns `true` if the two ranges overlap.
     pub(crate) fn overlap(&self, other: &Self) -> bool {
         self.block == other.block && self.start < other.end() && other.start < self.end()
     }
@@ -64,8 +64,8 @@ impl Bytes {
 
 impl GuardEvents {
     /// Creates an event for the guard of a view of these bytes. Returns `None` if too many events
-    /// exist for the bytes that are ordered together with them, or if cudarc does not record the
-    /// events of its guards.
+    /// exist for the bytes that are ordered as a unit, or if cudarc does not record the events of
+    /// its guards.
     pub(crate) fn give(
         &self,
         (ordered, bytes): (Bytes, Bytes),
@@ -88,8 +88,8 @@ impl GuardEvents {
         drop(self.look(|all| all.unlink(|given| has_ended(&given.ordered))));
     }
 
-    /// Destroys the events of ended guards, because a view now covers these bytes exclusively.
-    /// Events that are still awaited are kept.
+    /// Destroys the events of dropped guards, for bytes that a view now covers exclusively. Events
+    /// that a stream still has to wait for are kept.
     pub(crate) fn end_overlapping(&self, bytes: &Bytes, is_awaited: impl Fn(UseEnd) -> bool) {
         let has_ended =
             |given: &Given| given.bytes.overlap(bytes) && !is_awaited(given.event.name());

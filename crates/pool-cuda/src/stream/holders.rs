@@ -1,6 +1,6 @@
 //! The pools of this process that hold device memory. Before an allocation fails, a pool releases
-//! memory of other pools that can be released without their owners: blocks with pending frees, and
-//! the thread's idle pools. The error lists the memory that the pools hold.
+//! blocks of other pools if their frees are pending, or if they belong to the thread's idle pools.
+//! The error of a failed allocation lists the memory that the pools hold.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
@@ -16,14 +16,15 @@ use pool_driver::stream_waits::wait_for_streams;
 use crate::stream::announced_streams::announced_streams;
 use crate::stream::device::CudaDevice;
 
-/// The pools with blocks. The lock is held only to search, link and unlink entries.
+/// The data about all pools that allocate from a device. The lock is held only while entries are
+/// searched, linked or unlinked.
 static HOLDERS: Mutex<Chain<Weak<Holder>>> = Mutex::new(Chain::new());
 
-/// Trims the thread's idle pools, and returns the number of released bytes.
+/// The function that trims the thread's idle pools and returns the number of released bytes.
 static TRIM_IDLE_POOLS: OnceLock<fn() -> usize> = OnceLock::new();
 
-/// The data about a pool that other pools can read: its device, and the number of bytes that it
-/// holds there.
+/// The data about a pool that other pools can read: the pool's device, and the number of bytes that
+/// the pool has allocated on this device.
 #[derive(Debug)]
 pub(crate) struct Holder {
     device: CudaDevice,
@@ -35,19 +36,19 @@ fn holders() -> MutexGuard<'static, Chain<Weak<Holder>>> {
 }
 
 /// Sets the function that trims the calling thread's idle pools before an allocation fails. Only
-/// the first call has an effect. `pool-facade` sets the function for its thread-local pools.
+/// the first call has an effect. The function is set by `pool-facade` for its thread-local pools.
 #[doc(hidden)]
 pub fn set_idle_pools_trim(trim: fn() -> usize) {
     TRIM_IDLE_POOLS.get_or_init(|| trim);
 }
 
 impl Holder {
-    /// Creates the data of a pool that holds no memory.
+    /// Creates the data for a pool that has not allocated any memory.
     pub(crate) fn new(device: &CudaDevice) -> Self {
         Self { device: device.clone(), bytes: AtomicUsize::new(0) }
     }
 
-    /// Registers the pool until the last reference to it is dropped.
+    /// Registers the pool until the last reference to this data is dropped.
     ///
     /// # Errors
     ///
@@ -64,18 +65,19 @@ impl Holder {
         Ok(())
     }
 
-    /// Adds the bytes of an allocated block.
+    /// Adds the size of an allocated block to the pool's number of bytes.
     pub(crate) fn allocated(&self, bytes: usize) {
         self.bytes.fetch_add(bytes, Ordering::Relaxed);
     }
 
-    /// Subtracts the bytes of a freed block.
+    /// Subtracts the size of a freed block from the pool's number of bytes.
     pub(crate) fn freed(&self, bytes: usize) {
         self.bytes.fetch_sub(bytes, Ordering::Relaxed);
     }
 }
 
-/// Returns every registered pool. If the host runs out of memory, the list ends early.
+/// Returns the data about all registered pools. If the host runs out of memory, the returned list
+/// may be incomplete.
 fn registered() -> Vec<Arc<Holder>> {
     let count = holders().iter().count();
     let Ok(mut all) = list(count) else { return Vec::new() };
@@ -83,9 +85,9 @@ fn registered() -> Vec<Arc<Holder>> {
     all
 }
 
-/// Releases memory on a context's device outside the pool with the stream `own`. Idle pools of this
-/// thread are trimmed, and the host waits for pending frees on other streams. Driver errors are
-/// ignored.
+/// Releases memory of a context's device that belongs to pools other than the pool with the stream
+/// `own`. This function trims the idle pools of the calling thread, and blocks the host until the
+/// pending frees on other streams have been performed. Driver errors are ignored.
 pub(crate) fn reclaim(context: &CudaContext, own: &CudaStream) -> Reclaim {
     let trimmed = TRIM_IDLE_POOLS.get().map_or(0, |trim| trim());
     let streams = announced_streams();
@@ -96,8 +98,8 @@ pub(crate) fn reclaim(context: &CudaContext, own: &CudaStream) -> Reclaim {
     let mut reclaim = Reclaim::new(trimmed).after_waits(waits);
     let pools = registered();
     for pool in pools.iter().filter(|pool| pool.device.context().cu_ctx() == context.cu_ctx()) {
-        // If the driver refuses to release memory, that memory stays allocated, and the allocation
-        // is retried anyway.
+        // If the driver refuses to release memory, the memory stays allocated, and the caller still
+        // retries its allocation.
         let _trimmed = pool.device.memory_pool().map(MemoryPool::trim);
         reclaim.add_pool(pool.bytes.load(Ordering::Relaxed));
     }

@@ -1,22 +1,25 @@
-//! Orders streams other than the pool's that use its memory, without relying on destructors.
+//! Orders the other streams that use a pool's memory, without relying on destructors.
 //!
-//! When a pool returns a pointer for another stream, it makes that stream wait for its own stream,
-//! adds a note of the stream to the block, and arms the block's slot. Later the block is reused,
-//! freed, or used on the pool's stream. Only *then* is an event recorded on the noted stream, after
-//! all work enqueued on it in between, and the pool's stream waits for the event. Therefore it does
-//! not matter when the work was enqueued, or whether a guard or view was dropped or forgotten.
+//! When a pool returns a pointer for another stream, the pool makes that stream wait for the pool's
+//! own stream, notes the stream as a user of the block, and arms the block's slot. When the block
+//! is later reused, freed, or used on the pool's stream, the pool records an event on the noted
+//! stream and makes its own stream wait for the event. The event comes after all work that has been
+//! enqueued on the noted stream, no matter when the work was enqueued. Whether a guard or a view
+//! was dropped or forgotten is irrelevant.
 //!
-//! Streams that the pool cannot keep alive are the exception. For these, cudarc's guard records an
-//! event after the use ([`GuardEvents`]). If the guard was forgotten, the host waits for the whole
-//! context instead.
+//! If the pool cannot keep a stream alive, cudarc's guard records an event after the use
+//! ([`GuardEvents`]). If the guard was forgotten, the host waits for the whole context.
 //!
-//! A note is kept until the block is reused or freed, because until then work may still be enqueued
-//! with the returned pointer. It is removed earlier in two cases. Either the pool held the only
-//! reference to the stream ([`BlockUser::seems_alone`]) and has waited for the stream *after* that;
-//! or the use ended with an event that the pool has waited for.
+//! The pool keeps a note until the block is reused or freed, because code may enqueue work with the
+//! returned pointer until then. The note is removed earlier in two cases:
 //!
-//! If a driver call in this module fails, the use fails (the rule is in `pool_driver::gone`). Only
-//! a stream whose context has been destroyed is known to run no work. A second call confirms this.
+//! - The pool held the only reference to the stream ([`BlockUser::seems_alone`]), and waited for
+//!   the stream *after* the check.
+//! - The use ended with an event, and the pool has waited for this event.
+//!
+//! If a driver call of this module fails, the use of the memory fails (`pool_driver::gone` explains
+//! this rule). The only exception is a stream whose context has been destroyed, because such a
+//! stream runs no work. A second driver call confirms that the context has been destroyed.
 
 use std::cell::{Cell, OnceCell};
 use std::ptr::NonNull;
@@ -40,20 +43,20 @@ use crate::stream::stream_questions::StreamQuestions;
 #[derive(Debug)]
 pub(crate) struct OtherStreams {
     uses: BlockUses,
-    /// The events that end uses on unknown streams.
+    /// The events that are recorded after work on unknown streams.
     guards: GuardEvents,
-    /// An event in the pool's own context, created at its first use.
+    /// An event in the pool's own context, which is created when it is first needed.
     event: OnceCell<Event>,
-    /// `true` if the pool orders other streams.
+    /// `true` if the pool orders the other streams that use its memory.
     on: Cell<bool>,
-    /// cudarc's queries that precede its request for a pointer.
+    /// The queries that cudarc makes before it requests a pointer.
     questions: StreamQuestions,
 }
 
-/// A stream that borrows memory.
+/// A stream that will use memory of the pool.
 pub(crate) struct Borrower<'a> {
     pub(crate) stream: &'a CudaStream,
-    /// The same stream, stored in the note.
+    /// The user that represents the stream in the note.
     pub(crate) user: BlockUser,
     /// `true` if the stream may join the capture of the pool's stream.
     pub(crate) admitted: bool,
@@ -77,8 +80,8 @@ impl OtherStreams {
         self.on.set(on);
     }
 
-    /// Returns `true` if no other stream uses any block. This is the usual case, and costs only
-    /// this check.
+    /// Returns `true` if no other stream uses any block. In most pools, no other stream uses any
+    /// block, and ordering the streams costs only this check.
     #[inline]
     pub(crate) fn is_empty(&self) -> bool {
         self.uses.is_empty()
@@ -89,8 +92,8 @@ impl OtherStreams {
         self.questions.note(block);
     }
 
-    /// Ends cudarc's queries because the pool returns a pointer to a block. Returns `true` if a
-    /// pointer for the pool's own stream may actually be meant for another device; see
+    /// Ends the sequence of cudarc's queries, because the pool returns a pointer to a block.
+    /// Returns `true` if a pointer for the pool's own stream may be used by another device; see
     /// [`StreamQuestions`].
     pub(crate) fn end_questions(&self, block: Address) -> bool {
         self.questions.end(block) && self.on.get()
@@ -101,9 +104,9 @@ impl OtherStreams {
         self.note(BlockUse { bytes, user: BlockUser::UnknownDevice, capture: None })
     }
 
-    /// Orders the borrower's stream after all work of the pool's stream `own` and after all other
-    /// streams that use the block; the borrower's stream must not be `own`. Notes that the borrower
-    /// uses the block from now on.
+    /// Orders the borrower's stream after all work on the pool's stream `own`, and after all other
+    /// streams that use the block. Notes the borrower as a user of the block. The borrower's stream
+    /// must not be the pool's own stream.
     pub(crate) fn lend(
         &self,
         bytes: Bytes,
@@ -114,8 +117,8 @@ impl OtherStreams {
             return Ok(());
         }
         let ordered = self.order(bytes, &to, own);
-        // If a driver call failed, the caller receives the error, but the borrower is still noted
-        // as a user: an unnecessary wait is harmless.
+        // If a driver call failed, the borrower is still noted as a user of the block, because an
+        // unnecessary wait is harmless. The caller receives the error.
         if let Ok(capture) | Err((capture, CudaError::Call { .. })) =
             ordered.map_err(|error| (None, error))
         {
@@ -125,9 +128,9 @@ impl OtherStreams {
         keep_current(to.stream)
     }
 
-    /// Does the same as [`lend`](Self::lend), for a pointer that is returned with a cudarc guard.
-    /// If the stream is unknown, returns the event for that guard. cudarc records the event after
-    /// the use, when the guard is dropped.
+    /// Does the same as [`lend`](Self::lend), for a pointer that is returned together with a cudarc
+    /// guard. If the pool does not know the stream, this method returns an event for the guard.
+    /// When the guard is dropped after the use, cudarc records this event.
     pub(crate) fn lend_with_guard(
         &self,
         (ordered, bytes): (Bytes, Bytes),
@@ -149,13 +152,14 @@ impl OtherStreams {
         Ok(event)
     }
 
-    /// Notes a use of a block on a stream that could not be ordered by an event. The host first
-    /// waits for the pool's stream and for all other streams that use the block.
+    /// Notes that a stream uses a block, after an attempt to order the stream with an event has
+    /// failed. Before the note is added, the host waits for the pool's stream and for all other
+    /// streams that use the block.
     ///
     /// # Errors
     ///
-    /// Returns [`CudaError::Capturing`] if a stream is captured, because a wait would invalidate
-    /// the capture, and the error of a failed wait.
+    /// Returns [`CudaError::Capturing`] if one of the streams is captured, because a wait would
+    /// invalidate the capture. If waiting for a stream fails, returns the error of the wait.
     pub(crate) fn lend_by_waiting(
         &self,
         bytes: Bytes,
@@ -168,12 +172,12 @@ impl OtherStreams {
         keep_current(to)
     }
 
-    /// Blocks the host until the pool's stream `own` and all other streams that use the block are
-    /// done.
+    /// Blocks the host until all work on the pool's stream `own`, and on all other streams that use
+    /// the block, has completed.
     ///
     /// # Errors
     ///
-    /// Returns the errors of [`lend_by_waiting`](Self::lend_by_waiting).
+    /// Returns the same errors as [`lend_by_waiting`](Self::lend_by_waiting).
     pub(crate) fn wait_for_users(&self, bytes: Bytes, own: &CudaStream) -> Result<(), CudaError> {
         let mut from = 0;
         while let Some((number, used)) = self.uses.next(from, |used| used.bytes.overlap(&bytes)) {
@@ -186,7 +190,7 @@ impl OtherStreams {
         wait_outside_capture(own)
     }
 
-    /// Destroys the events of ended guards, because a view now covers these bytes exclusively.
+    /// Destroys the events of dropped guards, for bytes that a view now covers exclusively.
     pub(crate) fn end_guards(&self, bytes: &Bytes) {
         self.guards.end_overlapping(bytes, |end| {
             self.uses.any(
@@ -206,8 +210,8 @@ impl OtherStreams {
         if !admitted && capture_of(stream)? != capture {
             return Err(CudaError::Capturing { operation: "order another stream with its own" });
         }
-        // Work that a stream performed before a capture is not part of the graph, even if the same
-        // stream continues.
+        // Work that a stream performed before a capture does not belong to the graph, even if the
+        // capture uses the same stream.
         let is_in_order =
             |used: &BlockUse| used.user.is_same_stream(user) && used.capture == capture;
         self.join_where(own, |used| used.bytes.overlap(&bytes) && !is_in_order(used))?;
@@ -250,14 +254,15 @@ impl OtherStreams {
         Ok(())
     }
 
-    /// Does the same as [`join`](Self::join), but also removes the notes of the block. No code may
-    /// be able to enqueue further work on the block.
+    /// Orders the pool's stream `own` after all other streams that use the block, like
+    /// [`join`](Self::join), and removes the block's notes. No code may be able to enqueue further
+    /// work that uses the block.
     pub(crate) fn settle(&self, block: Address, own: &CudaStream) -> Result<(), CudaError> {
         self.settle_where(own, |bytes| bytes.block == block)
     }
 
-    /// Does the same as [`settle`](Self::settle) for part of a stack's chunk. No view covers these
-    /// bytes any more, so no array needs a note that overlaps them.
+    /// Does the same as [`settle`](Self::settle) for a part of a stack's chunk. Because no view
+    /// covers these bytes any longer, all notes that overlap the bytes can be removed.
     pub(crate) fn settle_bytes(
         &self,
         start: Address,
@@ -300,13 +305,14 @@ impl OtherStreams {
             }
             from = number + 1;
         }
-        // The loop above may have waited for, or dropped, a stream of another context.
+        // The context of the pool's stream is made current again, because waiting for a stream of
+        // another context, or dropping one, may have changed the current context.
         bind(own.context())
     }
 
-    /// Orders the pool's stream `own` after one user. An error is ignored only if a second call
-    /// confirms that the user's context has been destroyed, because none of the user's work runs
-    /// then.
+    /// Orders the pool's stream `own` after one user of a block. An error is ignored only if a
+    /// second call confirms that the user's context has been destroyed, because a destroyed context
+    /// runs no work.
     fn join_one(
         &self,
         used: &BlockUse,
@@ -361,23 +367,25 @@ impl OtherStreams {
     }
 }
 
-/// The amount of a user's work that a wait has covered.
+/// The part of a user's work that a wait has covered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Joined {
-    /// The work enqueued so far.
+    /// The user's work that was enqueued before the wait.
     UntilNow,
-    /// The entire use.
+    /// All of the user's work that uses the block.
     End,
 }
 
-/// Orders the stream `own` after a use on an unknown stream, with the event that ends the use. If
-/// there is no such event, or its guard was forgotten, the host waits for the whole context.
+/// Orders the stream `own` after work on an unknown stream, by waiting for the event that was
+/// recorded after this work. If there is no event, or if the guard was forgotten, the host waits
+/// for the whole context.
 fn join_unknown(user: &UnknownStream, own: &CudaStream) -> Result<Joined, CudaError> {
     if let Some(end) = user.end {
-        // SAFETY: the event lives until the notes of its block are removed, and this note still
-        // exists.
+        // SAFETY: the event is alive until the notes of its block are removed, and this note has
+        // not been removed.
         if unsafe { end.is_recorded() }? {
-            // SAFETY: as above.
+            // SAFETY: the event is alive until the notes of its block are removed, and this note
+            // has not been removed.
             unsafe { end.hold_back(own) }?;
             return Ok(Joined::End);
         }
@@ -386,7 +394,8 @@ fn join_unknown(user: &UnknownStream, own: &CudaStream) -> Result<Joined, CudaEr
     Ok(Joined::UntilNow)
 }
 
-/// Blocks the host until a stream is done. The stream must not be captured.
+/// Blocks the host until all work on a stream has completed. Returns an error if the stream is
+/// captured.
 fn wait_outside_capture(stream: &CudaStream) -> Result<(), CudaError> {
     match capture_of(stream)? {
         Some(_) => Err(CudaError::Capturing { operation: "wait for another stream" }),
@@ -394,15 +403,18 @@ fn wait_outside_capture(stream: &CudaStream) -> Result<(), CudaError> {
     }
 }
 
-/// Makes the context of a stream current again after the stream has been ordered. cudarc had made
-/// it current before it requested the pointer, and then continues with the stream's raw handle.
+/// Makes the context of a stream current again after the stream has been ordered. When cudarc has
+/// received a pointer, it continues with the stream's raw handle, and relies on the stream's
+/// context being current.
 fn keep_current(stream: &CudaStream) -> Result<(), CudaError> {
     bind(stream.context())
 }
 
-/// Blocks the host until a pool's stream is done, before its memory is used on the per-thread
-/// default stream. The pointer may move to another thread, whose default stream is a different one.
-/// Work that any thread enqueues after the wait runs after the work of the pool's stream.
+/// Blocks the host until all work on a pool's stream has completed. This function is called before
+/// the pool's memory is used on the per-thread default stream, because the pointer may be moved to
+/// another thread, which has a different default stream. After the pool's stream has been
+/// synchronized, work on the default stream of every thread runs after the work on the pool's
+/// stream.
 fn wait_for_every_thread(own: &CudaStream, capture: Capture) -> Result<Capture, CudaError> {
     if capture.is_some() {
         return Err(CudaError::Capturing { operation: "wait for its stream" });
@@ -410,8 +422,9 @@ fn wait_for_every_thread(own: &CudaStream, capture: Capture) -> Result<Capture, 
     calls::synchronize(own).map(|()| capture)
 }
 
-/// Orders the stream `own` after a stream of another context. An event can be recorded only on a
-/// stream of its own context, but any stream can wait for it.
+/// Orders the stream `own` after a stream of another context. The event is created in the context
+/// of `stream`, because an event can be recorded only on streams of its own context. Streams of any
+/// context can wait for the event.
 fn wait_across_contexts(stream: &CudaStream, own: &CudaStream) -> Result<(), CudaError> {
     let event = Event::new(stream.context())?;
     event.record(stream)?;

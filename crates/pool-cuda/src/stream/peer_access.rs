@@ -1,5 +1,5 @@
-//! Access to a pool's memory by kernels of another device. One call enables it, depending on the
-//! kind of allocation.
+//! Access to a pool's memory by kernels of another device. A single driver call enables the access;
+//! the kind of allocation determines which call is made.
 
 use std::sync::Arc;
 
@@ -12,22 +12,23 @@ use crate::stream::device::CudaDevice;
 use crate::stream::peers::{can_reach, open_context, open_pool};
 
 impl CudaDevice {
-    /// Allows kernels of another device to read and write the memory of this device's pools. This
-    /// applies to all present and future pools on streams of this value and its clones.
+    /// Allows kernels of another device to read and write the memory of this device's pools. The
+    /// access covers all existing and future pools on streams of this `CudaDevice` and its clones.
     ///
-    /// Afterwards views can be passed to streams of that device with [`on`](crate::DeviceView::on)
-    /// and [`record_use`](crate::record_use), which order the two streams like streams of one
-    /// device. Without this call such views fail with [`CudaError::WrongDevice`], and a kernel of
-    /// the other device that uses the raw address faults. Copies between devices do not need this
-    /// access.
+    /// After this call, views can be passed to streams of the other device with
+    /// [`on`](crate::DeviceView::on) and [`record_use`](crate::record_use), which order the two
+    /// streams in the same way as two streams of one device. Without this call, passing a view to
+    /// the other device fails with [`CudaError::WrongDevice`], and a kernel of the other device
+    /// that uses the raw address faults. Copies between devices do not need this access.
     ///
-    /// The reverse direction, or a third device, requires a separate call. The access stays enabled
-    /// for as long as the device's memory pool lives.
+    /// Access in the reverse direction, or by a third device, requires a separate call. The access
+    /// stays enabled for as long as the device's memory pool exists.
     ///
-    /// [Without a memory pool](Self::without_memory_pool), the call enables access to all ordinary
-    /// memory of this device's context, regardless of its owner, for as long as both contexts live.
-    /// This value keeps the other context alive. Blocks of `pool-graph`'s `MemoryInfo` are ordinary
-    /// memory. To enable access to them, call this method on
+    /// If the device has [no memory pool](Self::without_memory_pool), this call enables access to
+    /// all ordinary memory of the device's context, including memory that other code has allocated.
+    /// Without a memory pool, the access stays enabled for as long as both contexts exist, and this
+    /// `CudaDevice` keeps the other context alive. Blocks of `MemoryInfo` in `pool-graph` are
+    /// ordinary memory. To enable access to these blocks, call this method on
     /// `device.clone().without_memory_pool()`.
     ///
     /// ```no_run
@@ -49,8 +50,9 @@ impl CudaDevice {
     /// # Errors
     ///
     /// Returns [`CudaError::NotPeers`] if the other device cannot access this device's memory,
-    /// because there is no peer link or the system does not allow it; [`CudaError::Call`] if the
-    /// driver refuses; and [`CudaError::Bookkeeping`] if the host is out of memory.
+    /// because there is no peer link or the system does not allow the access. Returns
+    /// [`CudaError::Call`] if the driver refuses the access, and [`CudaError::Bookkeeping`] if the
+    /// host is out of memory.
     pub fn let_peer(&self, peer: &Self) -> Result<(), CudaError> {
         let (owner, reader) = (self.context(), peer.context());
         if owner.cu_device() == reader.cu_device() {

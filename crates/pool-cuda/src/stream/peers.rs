@@ -1,5 +1,5 @@
-//! The devices whose kernels can access a device's pools, and the driver calls that enable this
-//! access.
+//! The devices whose kernels can access the pools of a device, and the driver calls that enable
+//! this access.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -13,28 +13,28 @@ use pool_driver::error::CudaError;
 use pool_driver::memory_pool::MemoryPool;
 use pool_driver::versioned::open_memory_pool;
 
-/// The devices that can access one device's pools.
+/// The devices whose kernels can access the pools of one device.
 #[derive(Default)]
 pub(crate) struct Peers {
-    /// One bit per ordinal, for more devices than any machine has.
+    /// One bit for each ordinal. No machine has more devices than there are bits.
     let_in: [AtomicU64; 4],
-    /// The contexts that can access ordinary memory. They are kept alive, because a recreated
-    /// context would not have the access.
+    /// The contexts that can access ordinary memory of the device. The contexts are kept alive,
+    /// because a context that was destroyed and created again would no longer have access.
     kept: Mutex<Chain<Arc<CudaContext>>>,
 }
 
 impl Peers {
-    /// Returns `true` if a device has access.
+    /// Returns `true` if the device with this ordinal has access.
     pub(crate) fn has(&self, ordinal: u32) -> bool {
         self.bit_of(ordinal).is_some_and(|(word, bit)| word.load(Ordering::Relaxed) & bit != 0)
     }
 
-    /// Returns `true` if a device with this ordinal can be recorded.
+    /// Returns `true` if there is a bit for this ordinal.
     pub(crate) fn can_have(&self, ordinal: u32) -> bool {
         self.bit_of(ordinal).is_some()
     }
 
-    /// Records that a device has access.
+    /// Records that the device with this ordinal has access.
     pub(crate) fn add(&self, ordinal: u32) {
         if let Some((word, bit)) = self.bit_of(ordinal) {
             word.fetch_or(bit, Ordering::Relaxed);
@@ -46,37 +46,38 @@ impl Peers {
         Some((word, 1 << (ordinal % 64)))
     }
 
-    /// Keeps a context alive. The lock is held only to link the entry.
+    /// Keeps a context alive for as long as this value exists. The lock is held only while the
+    /// entry is linked.
     pub(crate) fn keep(&self, context: Chain<Arc<CudaContext>>) {
         self.kept.lock().unwrap_or_else(PoisonError::into_inner).add(context);
     }
 }
 
-/// Returns `true` if kernels of one context's device can access memory of another context's device.
+/// Returns `true` if kernels of the reader's device can access the memory of the owner's device.
 pub(crate) fn can_reach(reader: &CudaContext, owner: &CudaContext) -> Result<bool, CudaError> {
     let mut can = 0;
-    // SAFETY: both devices came from the driver, and the output variable outlives the call.
+    // SAFETY: the driver returned both devices, and the output variable outlives the call.
     let asked =
         unsafe { sys::cuDeviceCanAccessPeer(&raw mut can, reader.cu_device(), owner.cu_device()) };
     answer("cuDeviceCanAccessPeer", asked.result()).map(|()| can != 0)
 }
 
-/// Lets kernels of the reader's device access a memory pool.
+/// Allows kernels of the reader's device to access a memory pool.
 pub(crate) fn open_pool(
     pool: &MemoryPool,
     owner: &CudaContext,
     reader: &CudaContext,
 ) -> Result<(), CudaError> {
     bind(owner)?;
-    // SAFETY: the memory pool is live while it is borrowed.
+    // SAFETY: the memory pool is alive while it is borrowed.
     with_relaxed_capture_mode(|| unsafe { open_memory_pool(pool.handle(), reader.cu_device()) })
 }
 
-/// Lets one context access another context's ordinary memory. If an earlier call has already
-/// enabled it, this is not an error.
+/// Allows the reader's context to access ordinary memory of the owner's context. If an earlier call
+/// has already enabled this access, the function succeeds.
 pub(crate) fn open_context(owner: &CudaContext, reader: &CudaContext) -> Result<(), CudaError> {
     bind(reader)?;
-    // SAFETY: both contexts are live while their owners are borrowed.
+    // SAFETY: both contexts are alive while their owners are borrowed.
     let opened =
         with_relaxed_capture_mode(|| unsafe { sys::cuCtxEnablePeerAccess(owner.cu_ctx(), 0) });
     let back = bind(owner);

@@ -1,5 +1,5 @@
-//! Device memory for the shapes of one pool. It consists of equally sized cells, cut from blocks
-//! that are freed when the pool ends.
+//! Device memory for the shapes of one pool. The memory is divided into cells of equal size. The
+//! blocks that contain the cells are freed when the pool is dropped.
 
 use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -11,17 +11,18 @@ use pool_driver::error::CudaError;
 /// The maximum number of axes of a shape on the device.
 pub(crate) const MOST_AXES: usize = 15;
 
-/// The number of integers in one shape: the rank, a start, and the lengths and strides of all axes.
+/// The number of integers in one shape, which are the rank, a start, and the length and the stride
+/// of each axis.
 pub(crate) const NUMBERS: usize = 2 + 2 * MOST_AXES;
 
 /// The size of one shape in bytes.
 const CELL_BYTES: usize = NUMBERS * 8;
 
-/// The number of cells in a slab, limited by the bits of its mask.
+/// The number of cells in a slab. A slab cannot have more cells than its mask has bits.
 const CELLS: usize = u64::BITS as usize;
 
-/// The slabs of one pool. The lock is held only to take or return a cell and to link and unlink
-/// slabs, never during a driver call.
+/// The slabs of one pool. The lock is never held during a driver call, but only while cells are
+/// acquired or returned, and while slabs are linked or unlinked.
 #[derive(Debug, Default)]
 pub(crate) struct ShapeCells(Mutex<Chain<Slab>>);
 
@@ -29,20 +30,21 @@ pub(crate) struct ShapeCells(Mutex<Chain<Slab>>);
 #[derive(Debug)]
 pub(crate) struct Slab {
     address: Address,
-    /// A mask with one bit per cell, set if the cell is free.
+    /// A mask with one bit per cell. The bit is set if the cell is free.
     free: u64,
 }
 
-/// A cell for one shape, returned on drop. It is written in stream order on the pool's stream, so
-/// all reads of the old shape precede the write of the next one.
+/// A cell that stores one shape. Dropping the cell returns it to its slab. A cell is written in
+/// stream order on the pool's stream, so the next shape is written after all reads of the previous
+/// shape.
 pub(crate) struct ShapeCell {
     address: Address,
     home: Arc<ShapeCells>,
 }
 
 impl ShapeCells {
-    /// Takes a free cell, from a new slab if no existing slab has one. `allocate` creates a block
-    /// with the given number of bytes.
+    /// Acquires a free cell. If no slab has a free cell, a new slab is created with `allocate`,
+    /// which returns a block with the given number of bytes.
     pub(crate) fn take(
         self: &Arc<Self>,
         allocate: impl FnOnce(usize) -> Result<Address, CudaError>,
@@ -55,13 +57,13 @@ impl ShapeCells {
         Ok(ShapeCell { address, home: Arc::clone(self) })
     }
 
-    /// Allocates a new slab and takes its first cell.
+    /// Allocates a new slab, and acquires the first cell of the slab.
     #[cold]
     fn take_of_new_slab(
         &self,
         allocate: impl FnOnce(usize) -> Result<Address, CudaError>,
     ) -> Result<Address, CudaError> {
-        // All cells are free except the first one, at the start of the slab.
+        // The first cell, at the start of the slab, is in use. All other cells are free.
         let mut link = Chain::of(Slab { address: 0, free: !1 })?;
         let address = allocate(CELLS * CELL_BYTES)?;
         link.iter_mut().for_each(|slab| slab.address = address);
@@ -69,7 +71,7 @@ impl ShapeCells {
         Ok(address)
     }
 
-    /// Takes all slabs in order to free them. No shape may still be in use.
+    /// Removes and returns all slabs, so that they can be freed. No shape may be in use any longer.
     pub(crate) fn take_slabs(&self) -> Chain<Slab> {
         std::mem::take(&mut *self.slabs())
     }
@@ -80,7 +82,7 @@ impl ShapeCells {
 }
 
 impl Slab {
-    /// Returns the start of the slab's block on the device.
+    /// Returns the device address at which the slab's block starts.
     pub(crate) fn address(&self) -> Address {
         self.address
     }
@@ -94,7 +96,7 @@ impl Slab {
         Some(self.address + (cell * CELL_BYTES) as Address)
     }
 
-    /// Takes a cell back and returns `true` if it belongs to this slab.
+    /// Marks a cell as free and returns `true` if the cell belongs to this slab.
     fn put_back(&mut self, address: Address) -> bool {
         let cell = address.wrapping_sub(self.address) / CELL_BYTES as Address;
         let is_within = cell < CELLS as Address;
@@ -106,7 +108,7 @@ impl Slab {
 }
 
 impl ShapeCell {
-    /// Returns the address of the cell on the device.
+    /// Returns the device address of the cell.
     pub(crate) fn address(&self) -> Address {
         self.address
     }

@@ -1,15 +1,17 @@
-//! Page-locked buffers for copies between pageable host memory and the device. The first copies
-//! create them, and later copies reuse them once earlier copies are done.
+//! Page-locked buffers for copies between pageable host memory and the device. Each buffer is
+//! created by the first copy that needs it, and is reused by later copies.
 //!
-//! Because of these buffers the driver never accesses the caller's memory, even after a failure,
-//! and a copy to the device returns without waiting for the device.
+//! Because copies go through these buffers, the driver never accesses the caller's memory, even
+//! after a failure. A copy to the device returns without waiting for the device.
 //!
-//! Each buffer is a [`PageLocked`], which also tracks when its copies end; `pool-graph`'s
-//! `StagingPool` uses the same type. This module only chooses a buffer. It creates a small number
-//! of them on demand, and waits if all are busy.
+//! Each buffer is a [`PageLocked`], which also tracks whether copies that use the buffer are still
+//! pending. The `StagingPool` of `pool-graph` uses the same type. This module only selects a buffer
+//! for each copy. A small number of buffers is created on demand. If all buffers are busy, a copy
+//! waits for one of them.
 //!
-//! A copy takes its buffer out of the array while it uses the buffer. If foreign code copies during
-//! this time, for example in a hook of the allocator, it finds another buffer or creates one.
+//! A copy moves its buffer out of the array while it uses the buffer. If foreign code, such as a
+//! hook of the allocator, starts another copy while a buffer is in use, the other copy uses a
+//! different buffer.
 
 use std::cell::Cell;
 use std::fmt;
@@ -25,19 +27,20 @@ use pool_driver::page_locked::PageLocked;
 /// The size of one buffer in bytes.
 pub(crate) const BUFFER_BYTES: usize = 256 << 10;
 
-/// The maximum number of buffers.
+/// The maximum number of buffers per pool.
 const BUFFERS: usize = 4;
 
-/// The buffers of one pool, used in rotation.
+/// The buffers of one pool, which are used in rotation.
 #[derive(Default)]
 pub(crate) struct Staging {
-    /// Each cell is empty before its buffer is created, and while a copy uses the buffer.
+    /// The cells that store the buffers. A cell is empty until its buffer is created, and while a
+    /// copy uses the buffer.
     places: [Cell<Option<PageLocked>>; BUFFERS],
     /// The index of the next buffer in the rotation.
     next: Cell<usize>,
 }
 
-/// A buffer that a copy is using. Dropping the lease puts the buffer back.
+/// A buffer that a copy is using. Dropping the `BufferLease` returns the buffer to its cell.
 struct BufferLease<'s> {
     staging: &'s Staging,
     index: usize,
@@ -45,12 +48,13 @@ struct BufferLease<'s> {
 }
 
 impl Staging {
-    /// Copies bytes to the device. When this method returns, `from` has been read.
+    /// Copies bytes from the host to the device. When this method returns, `from` has been read
+    /// completely.
     ///
     /// # Safety
     ///
-    /// The range at `to` must be allocated and be at least as long as `from`. The caller must have
-    /// the right to write it in stream order.
+    /// The range at `to` must be allocated, and must be at least as long as `from`. The caller must
+    /// have the right to write this range in stream order.
     pub(crate) unsafe fn upload(
         &self,
         to: Address,
@@ -61,21 +65,22 @@ impl Staging {
         for part in from.chunks(BUFFER_BYTES) {
             let mut buffer = self.turn(stream.context())?;
             buffer.bytes()[..part.len()].copy_from_slice(part);
-            // SAFETY: the buffer is free and holds the part; the caller guarantees the rest.
+            // SAFETY: the buffer is free and contains this part of the bytes. The caller guarantees
+            // that the range at `to` may be written.
             unsafe { buffer.copy_to_device(to, part.len(), stream) }?;
             to += part.len() as Address;
         }
         Ok(())
     }
 
-    /// Writes an element, given as bytes, to the device repeatedly. It writes the number of
-    /// elements that fits in one buffer, but at most `length`. Returns the number of elements
-    /// written.
+    /// Writes an element repeatedly to the device. The element is given as bytes. This method
+    /// writes no more elements than fit in one buffer, and at most `length`. Returns the number of
+    /// elements written.
     ///
     /// # Safety
     ///
-    /// The same contract as [`upload`](Self::upload), for `length` elements at `to`. The element
-    /// must contain at least one byte.
+    /// The safety contract is the same as for [`upload`](Self::upload), with a range of `length`
+    /// elements at `to`. The element must contain at least one byte.
     pub(crate) unsafe fn upload_repeated(
         &self,
         to: Address,
@@ -85,8 +90,8 @@ impl Staging {
     ) -> Result<usize, CudaError> {
         let count = (BUFFER_BYTES / element.len()).min(length);
         if count == 0 {
-            // The element is longer than a buffer.
-            // SAFETY: the caller upholds the contract, which covers the first element.
+            // An element that is longer than a buffer is copied only once. SAFETY: the caller
+            // upholds the safety contract for the whole range, which includes the first element.
             return unsafe { self.upload(to, element, stream) }.map(|()| 1);
         }
         let mut buffer = self.turn(stream.context())?;
@@ -94,16 +99,18 @@ impl Staging {
         for copy in buffer.bytes()[..bytes].chunks_exact_mut(element.len()) {
             copy.copy_from_slice(element);
         }
-        // SAFETY: as in `upload`.
+        // SAFETY: the buffer is free and contains `bytes` bytes. The caller guarantees that the
+        // range at `to` may be written.
         unsafe { buffer.copy_to_device(to, bytes, stream) }?;
         Ok(count)
     }
 
-    /// Copies bytes from the device. They have arrived when this method returns.
+    /// Copies bytes from the device to the host. When this method returns, the copy is complete.
     ///
     /// # Safety
     ///
-    /// The same contract as [`upload`](Self::upload), but for reading the range at `from`.
+    /// The safety contract is the same as for [`upload`](Self::upload), except that the range at
+    /// `from` is read and not written.
     pub(crate) unsafe fn download(
         &self,
         to: &mut [u8],
@@ -115,8 +122,8 @@ impl Staging {
             let mut buffers: [Option<BufferLease<'_>>; BUFFERS] = Default::default();
             for (index, part) in window.chunks(BUFFER_BYTES).enumerate() {
                 let buffer = buffers[index].insert(self.free_at(index, stream.context())?);
-                // SAFETY: the buffer is free and at least as long as the part; the caller
-                // guarantees the rest.
+                // SAFETY: the buffer is free and at least as long as this part. The caller
+                // guarantees that the range at `from` may be read.
                 unsafe { buffer.copy_to_host(from, part.len(), stream) }?;
                 from += part.len() as Address;
             }
@@ -129,8 +136,9 @@ impl Staging {
         Ok(())
     }
 
-    /// Returns a free buffer. This is a buffer whose copies are done, or a new buffer if the limit
-    /// allows one. Otherwise it waits for the copies of the next buffer in the rotation.
+    /// Returns a free buffer. If no existing buffer is free, this method creates a buffer. If the
+    /// maximum number of buffers exists, this method waits for the copies that use the next buffer
+    /// in the rotation.
     fn turn(&self, context: &Arc<CudaContext>) -> Result<BufferLease<'_>, CudaError> {
         let taken = self.choose(context)?;
         self.next.set((taken.index + 1) % BUFFERS);
@@ -147,8 +155,8 @@ impl Staging {
         self.free_at(self.next.get(), context)
     }
 
-    /// Returns the buffer at an index after waiting for its copies, or another buffer if a copy of
-    /// the first one was lost.
+    /// Waits for the copies that use the buffer at an index, and returns the buffer. If a copy from
+    /// or to this buffer was lost, this method returns another buffer.
     fn free_at(
         &self,
         index: usize,
@@ -163,7 +171,8 @@ impl Staging {
         }
     }
 
-    /// Returns a buffer whose copies are done, starting the search at the next one in the rotation.
+    /// Returns a buffer that no pending copy uses. The search starts at the next buffer in the
+    /// rotation.
     fn free(&self) -> Result<Option<BufferLease<'_>>, CudaError> {
         let next = self.next.get();
         for index in (next..BUFFERS).chain(0..next) {
@@ -177,7 +186,8 @@ impl Staging {
         Ok(None)
     }
 
-    /// Returns the buffer at an index, which may be busy, or a new buffer if the cell is empty.
+    /// Returns the buffer at an index, which may still be in use by a copy. If the cell is empty,
+    /// this method creates a buffer.
     fn take_at(
         &self,
         index: usize,
@@ -199,8 +209,8 @@ impl Staging {
         self.take(index).is_none()
     }
 
-    /// Puts a buffer back at its index, or at another empty index. If all cells are occupied,
-    /// because foreign code copied in between, the buffer is freed.
+    /// Stores a buffer in the cell at its index, or in another empty cell. If foreign code has
+    /// filled all cells, the buffer is freed.
     fn put(&self, index: usize, buffer: PageLocked) {
         let Some(empty) = (index..BUFFERS).chain(0..index).find(|index| self.is_empty(*index))
         else {
@@ -211,8 +221,8 @@ impl Staging {
 }
 
 impl BufferLease<'_> {
-    /// Returns the buffer's bytes. They are empty while a copy may be pending, but every caller
-    /// waits for that first.
+    /// Returns the bytes of the buffer. The slice is empty while a copy may be pending, but every
+    /// caller has waited for pending copies.
     fn bytes(&mut self) -> &mut [u8] {
         self.buffer.bytes_mut().unwrap_or_default()
     }
@@ -236,8 +246,8 @@ impl Drop for BufferLease<'_> {
     fn drop(&mut self) {
         // SAFETY: the value is being dropped, so the field is not used again.
         let buffer = unsafe { ManuallyDrop::take(&mut self.buffer) };
-        // A graph may contain the address of a buffer whose copy was lost, so that buffer is
-        // leaked.
+        // If a copy that uses the buffer was lost, the buffer is leaked, because a graph may
+        // contain the buffer's address.
         if !buffer.is_lost() {
             self.staging.put(self.index, buffer);
         }

@@ -1,18 +1,20 @@
-//! Recognises copies to another device. cudarc's `memcpy_dtod` has no trait method that names the
-//! destination's stream, so only the order of its calls reveals such a copy.
+//! Detects copies to another device. In cudarc's `memcpy_dtod`, no trait method receives the
+//! target's stream, so a copy to another device can be detected only by the order of cudarc's
+//! calls.
 //!
-//! `memcpy_dtod` queries the source's stream. For a destination in another context, it queries that
-//! stream again, requests the pointer for *that* stream, and waits for that stream. It never passes
-//! the destination's stream, which also uses the memory. A pointer that follows two consecutive
-//! queries may therefore be meant for another device. If it is meant for the pool's own device, the
-//! pool performs one unnecessary wait.
+//! For every copy, `memcpy_dtod` queries the source's stream. If the target is in another context,
+//! `memcpy_dtod` queries the source's stream a second time, requests the pointer for the source's
+//! stream, and makes the target's stream wait for the source's stream. The target's stream also
+//! uses the memory, but is never passed to the pool. If a pointer is requested after two
+//! consecutive queries, another device may therefore use the pointer. If the pointer is in fact
+//! used on the pool's own device, the pool performs one unnecessary wait.
 
 use std::cell::Cell;
 
 use pool_driver::calls::Address;
 
-/// The block whose stream cudarc queried last, and the number of consecutive queries. It is empty
-/// once a pointer has been returned.
+/// The block whose stream cudarc queried last, and the number of consecutive queries. After a
+/// pointer has been returned, the value is `None`.
 #[derive(Debug, Default)]
 pub(crate) struct StreamQuestions(Cell<Option<(Address, u32)>>);
 
@@ -26,8 +28,8 @@ impl StreamQuestions {
         self.0.set(Some((block, times)));
     }
 
-    /// Ends the queries because the pool returns a pointer to the block. Returns `true` if the
-    /// pointer may be meant for another device.
+    /// Ends the sequence of queries, because the pool returns a pointer to the block. Returns
+    /// `true` if another device may use the pointer.
     pub(crate) fn end(&self, block: Address) -> bool {
         self.0.take().is_some_and(|(asked, times)| asked == block && times > 1)
     }

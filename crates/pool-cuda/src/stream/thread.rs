@@ -1,4 +1,5 @@
-//! The device that a thread has chosen, and its stream on each device that it uses.
+//! The device that a thread has selected, and the thread's stream on each device that the thread
+//! uses.
 
 use std::cell::{Cell, RefCell};
 use std::mem;
@@ -12,24 +13,24 @@ use pool_driver::library::check_ordinal;
 
 use crate::stream::device::CudaDevice;
 
-/// A device that a thread uses, and the thread's stream on it.
+/// A device that a thread uses, and the thread's stream on this device.
 type ThreadStream = (CudaDevice, Arc<CudaStream>);
 
 thread_local! {
-    /// The ordinal of the chosen device. It has no destructor, so it can be read at any time, even
-    /// while the thread ends.
+    /// The ordinal of the device that the thread has selected. Because this value has no
+    /// destructor, it can be read at any time, even while the thread is ending.
     static ORDINAL: Cell<u32> = const { Cell::new(0) };
-    /// The devices that the thread uses, and its stream on each. The cell is borrowed only to
-    /// search, link and unlink entries.
+    /// The devices that the thread uses, and the thread's stream on each device. The cell is
+    /// borrowed only while entries are searched, linked or unlinked.
     static STREAMS: RefCell<Chain<ThreadStream>> = const { RefCell::new(Chain::new()) };
 }
 
-/// Chooses this thread's device by ordinal.
+/// Selects the device of the calling thread by ordinal.
 pub(crate) fn set_ordinal(ordinal: u32) {
     ORDINAL.set(ordinal);
 }
 
-/// Returns the ordinal of the device that this thread has chosen.
+/// Returns the ordinal of the device that the calling thread has selected.
 pub(crate) fn ordinal() -> u32 {
     ORDINAL.get()
 }
@@ -38,8 +39,9 @@ fn find(streams: &Chain<ThreadStream>, ordinal: u32) -> Option<ThreadStream> {
     streams.iter().find(|(device, _)| device.ordinal() == ordinal).cloned()
 }
 
-/// Returns the chosen device and the thread's stream on it. The first call creates both. If the
-/// thread is ending, they are created for this caller only.
+/// Returns the selected device, and the thread's stream on this device. The first call opens the
+/// device and creates the stream. If the thread is ending, each call opens the device and creates a
+/// stream only for its caller.
 pub(crate) fn device_and_stream() -> Result<ThreadStream, CudaError> {
     let ordinal = ordinal();
     let known = STREAMS.try_with(|streams| find(&streams.borrow(), ordinal));
@@ -53,8 +55,8 @@ pub(crate) fn device_and_stream() -> Result<ThreadStream, CudaError> {
     let mut link = Chain::of(new.clone())?;
     let known = STREAMS.try_with(|streams| {
         let mut streams = streams.borrow_mut();
-        // A hook of the allocator may have made the same request in between, and may already have
-        // created a stream.
+        // A hook of the allocator may have called this function in the meantime, and may already
+        // have created a stream.
         let known = find(&streams, ordinal);
         if known.is_none() {
             streams.add(mem::take(&mut link));
@@ -64,8 +66,9 @@ pub(crate) fn device_and_stream() -> Result<ThreadStream, CudaError> {
     Ok(known.ok().flatten().unwrap_or(new))
 }
 
-/// Returns `true` if a stream is the thread's stream for the chosen device. If the thread is ending
-/// and its streams are gone, this is `true` for every stream of the device.
+/// Returns `true` if a stream is the thread's stream for the selected device. If the thread is
+/// ending and its list of streams has been dropped, this function returns `true` for every stream
+/// of the device.
 pub(crate) fn is_stream(device: &CudaDevice, stream: &Arc<CudaStream>) -> bool {
     if device.ordinal() != ordinal() {
         return false;
@@ -76,7 +79,8 @@ pub(crate) fn is_stream(device: &CudaDevice, stream: &Arc<CudaStream>) -> bool {
     STREAMS.try_with(is_here).unwrap_or(true)
 }
 
-/// Sets the thread's stream for the device of `stream`; see `DeviceStream::set_for_thread`.
+/// Sets the thread's stream for the device of `stream`, as described at
+/// `DeviceStream::set_for_thread`.
 pub(crate) fn set_stream(stream: Arc<CudaStream>) -> Result<(), CudaError> {
     refuse_per_thread(&stream)?;
     let device = CudaDevice::of_context(Arc::clone(stream.context()))?;
@@ -88,7 +92,8 @@ pub(crate) fn set_stream(stream: Arc<CudaStream>) -> Result<(), CudaError> {
         streams.add(link);
         replaced
     });
-    // The device is dropped after the borrow has ended, because dropping it frees its memory pool.
+    // The replaced device is dropped after the cell is no longer borrowed, because dropping a
+    // device frees its memory pool.
     drop(replaced);
     Ok(())
 }

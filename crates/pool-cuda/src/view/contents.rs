@@ -1,5 +1,6 @@
-//! The contents of views: copies from and to the host, copies between views of any device, and
-//! fills. All are enqueued on the pool's stream, and only reads wait for the device.
+//! The operations that read and write the contents of views: copies to and from the host, copies
+//! between views on any devices, and fills. All operations are enqueued on the pool's stream. Only
+//! copies to the host block until the device has finished.
 
 use pool_core::{Element, PodElement, PoolView, PoolViewMut, ShapeError};
 use pool_driver::calls;
@@ -10,16 +11,17 @@ use crate::view::fill;
 use crate::view::transfer;
 
 impl<T> PoolViewMut for DeviceViewMut<'_, T> {
-    /// Copies elements from the host. When this method returns, `source` has been read. The
-    /// elements arrive in stream order on the pool's stream.
+    /// Copies elements from the host to the device. When this method returns, `source` has been
+    /// read completely, but the copy may still be pending on the pool's stream.
     ///
-    /// The elements pass through pooled page-locked memory. To copy from your own page-locked
-    /// memory directly, use cudarc's `memcpy_htod`, which reads that memory later.
+    /// The pool copies the elements through its own page-locked buffers. To copy directly from your
+    /// own page-locked memory, use cudarc's `memcpy_htod`, which reads that memory after the call
+    /// has returned.
     ///
     /// # Errors
     ///
-    /// Returns [`CudaError::LengthMismatch`], [`CudaError::Capturing`] if the pool's stream is
-    /// captured, and [`CudaError::Call`] if the driver refuses the copy.
+    /// Returns [`CudaError::LengthMismatch`] if the lengths differ, [`CudaError::Capturing`] if the
+    /// pool's stream is captured, and [`CudaError::Call`] if the driver refuses the copy.
     fn copy_from_host(&mut self, source: &[T]) -> Result<(), CudaError>
     where
         T: Element,
@@ -29,20 +31,22 @@ impl<T> PoolViewMut for DeviceViewMut<'_, T> {
             return Ok(());
         }
         self.region().join()?;
-        // SAFETY: the range belongs to this view, in the pool's stream, after other streams' uses.
+        // SAFETY: the range belongs to this view, and `join` has ordered the pool's stream after
+        // all uses of the range on other streams.
         unsafe {
             transfer::upload(self.region().stream(), self.address(), bytemuck::cast_slice(source))
         }
     }
 
-    /// Copies the elements of another view, which may belong to another pool or device.
+    /// Copies all elements from another view, which may belong to another pool or to another
+    /// device.
     ///
     /// # Errors
     ///
     /// Returns [`CudaError::LengthMismatch`] if the lengths differ. Returns
-    /// [`CudaError::Capturing`] if only one of the two pools' streams is captured, or if only one
-    /// of the two pools uses memory of a graph. Returns [`CudaError::Call`] if the driver refuses
-    /// the copy.
+    /// [`CudaError::Capturing`] if exactly one of the two pools has a captured stream, or if
+    /// exactly one of the two pools uses memory of a graph. Returns [`CudaError::Call`] if the
+    /// driver refuses the copy.
     fn copy_from<'a>(&mut self, source: DeviceView<'a, T>) -> Result<(), CudaError>
     where
         Self: 'a,
@@ -60,23 +64,29 @@ impl<T> PoolViewMut for DeviceViewMut<'_, T> {
         let (own, other) = (stream.device().context(), source.region().stream().device().context());
         let (to, from) = (self.address(), source.address());
         if own.cu_ctx() == other.cu_ctx() {
-            // SAFETY: both ranges belong to views, one of them exclusive, so they are disjoint.
-            // The stream comes after all their earlier uses, and later uses come after the stream.
+            // SAFETY: both ranges belong to views, and the target view is exclusive, so the ranges
+            // are disjoint. The copy is ordered after all earlier uses of both ranges, and before
+            // all later uses of both ranges.
             return unsafe { transfer::copy(stream, to, from, bytes) };
         }
-        // SAFETY: as above.
+        // SAFETY: both ranges belong to views, and the target view is exclusive, so the ranges are
+        // disjoint. The copy is ordered after all earlier uses of both ranges, and before all later
+        // uses of both ranges.
         unsafe { calls::copy_between_devices((to, own), (from, other), bytes, stream.stream()) }
     }
 
-    /// Sets all elements to a value.
+    /// Sets all elements to the given value.
     ///
-    /// During a capture, a fill adds nodes to the graph that depend on the element type and the
-    /// length, but never on the value. An update of the graph can therefore use another value. For
-    /// elements of 1, 2 and 4 bytes, the fill is one memset node. For other elements, the first
-    /// element is written and then copied, and each copy doubles the number of written elements. In
-    /// a graph captured without a session, writing the first element takes one memset for every 4
-    /// bytes. If 4 does not divide the size of the element, it takes one for every 2 bytes or every
-    /// byte.
+    /// During a capture, a fill adds nodes to the graph. The number and kind of these nodes depend
+    /// on the element type and the length, but never on the value, so an update of the graph can
+    /// use a different value. If elements are 1, 2 or 4 bytes in size, a fill consists of one
+    /// memset node. For elements of any other size, the fill writes the first element and then
+    /// copies the elements that have been written. Each copy doubles the number of written
+    /// elements.
+    ///
+    /// If the graph is captured without a session, the first element is written with one memset for
+    /// every 4 bytes. If the element size is not divisible by 4, the fill uses one memset for every
+    /// 2 bytes or for every byte.
     ///
     /// # Errors
     ///
@@ -91,11 +101,12 @@ impl<T> PoolViewMut for DeviceViewMut<'_, T> {
         }
         self.region().join()?;
         let element = bytemuck::bytes_of(&value);
-        // SAFETY: the range belongs to this view, in the pool's stream, after other streams' uses.
+        // SAFETY: the range belongs to this view, and `join` has ordered the pool's stream after
+        // all uses of the range on other streams.
         unsafe { fill::fill(self.region().stream(), self.address(), element, self.len()) }
     }
 
-    /// Sets all bytes to zero.
+    /// Sets all bytes of the elements to zero.
     ///
     /// # Errors
     ///
@@ -109,12 +120,13 @@ impl<T> PoolViewMut for DeviceViewMut<'_, T> {
             return Ok(());
         }
         self.region().join()?;
-        // SAFETY: the range belongs to this view, in the pool's stream, after other streams' uses.
+        // SAFETY: the range belongs to this view, and `join` has ordered the pool's stream after
+        // all uses of the range on other streams.
         unsafe { transfer::set_bytes(self.region().stream(), self.address(), 0, bytes) }
     }
 }
 
-/// Implements [`PoolView`] for both kinds of view.
+/// Implements [`PoolView`] for a view type.
 macro_rules! both_kinds {
     ($view:ident) => {
         impl<T> PoolView for $view<'_, T> {
@@ -135,15 +147,18 @@ macro_rules! both_kinds {
                 Ok((Self::of_region(before, index), Self::of_region(after, rest)))
             }
 
-            /// Copies the elements to the host and waits for them. The copy includes all work
-            /// enqueued so far on the pool's stream, and on other streams that use the memory.
+            /// Copies the elements to the host, and blocks until the copy is complete. The copy
+            /// runs after all work that has been enqueued so far on the pool's stream, and on other
+            /// streams that use the memory.
             ///
-            /// The elements must be [`PodElement`]s, because a kernel may have written any bytes.
+            /// The elements must implement [`PodElement`], because a kernel may have written any
+            /// bit pattern.
             ///
             /// # Errors
             ///
-            /// Returns [`CudaError::LengthMismatch`], [`CudaError::Capturing`] if the pool's stream
-            /// is captured, and [`CudaError::Call`] if the driver refuses the copy or earlier work
+            /// Returns [`CudaError::LengthMismatch`] if the lengths differ, and
+            /// [`CudaError::Capturing`] if the pool's stream is captured. Returns
+            /// [`CudaError::Call`] if the driver refuses the copy, or if earlier work on the stream
             /// has failed.
             fn copy_to_host(&self, destination: &mut [T]) -> Result<(), CudaError>
             where
@@ -155,22 +170,24 @@ macro_rules! both_kinds {
                 }
                 self.region().join()?;
                 let bytes = bytemuck::cast_slice_mut(destination);
-                // SAFETY: the range belongs to this view, in the pool's stream, after other
-                // streams' uses.
+                // SAFETY: the range belongs to this view, and `join` has ordered the pool's stream
+                // after all uses of the range on other streams.
                 unsafe { transfer::download(self.region().stream(), bytes, self.address()) }
             }
 
-            /// Copies the elements to the host, like [`copy_to_host`](Self::copy_to_host).
+            /// Copies the elements to a new vector on the host, and blocks until the copy is
+            /// complete.
             ///
             /// # Errors
             ///
-            /// Returns the errors of [`copy_to_host`](Self::copy_to_host), and
+            /// Returns the same errors as [`copy_to_host`](Self::copy_to_host), and
             /// [`CudaError::Bookkeeping`] if the host is out of memory.
             fn copy_to_vec(&self) -> Result<Vec<T>, CudaError>
             where
                 T: PodElement,
             {
-                // Zero-sized elements need no loop, even if there are `usize::MAX` of them.
+                // `try_zeroed_vec` does not loop over zero-sized elements, whose number may be
+                // `usize::MAX`.
                 let requested = self.region().bytes;
                 let made = bytemuck::try_zeroed_vec(self.len());
                 let mut elements = made.map_err(|()| CudaError::Bookkeeping { requested })?;

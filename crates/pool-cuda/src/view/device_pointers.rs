@@ -1,5 +1,5 @@
-//! Implements cudarc's memory traits for views, so that cudarc's functions accept them on any
-//! stream of the device.
+//! Implementations of cudarc's memory traits for views, so that cudarc's functions accept views on
+//! any stream of the device.
 
 use std::sync::Arc;
 
@@ -10,13 +10,16 @@ use pool_core::PodElement;
 use crate::view::device_view::{DeviceView, DeviceViewMut};
 use crate::view::region::ViewAccess;
 
-/// cudarc's `memcpy_dtod` to another device does not pass that device's stream. A pool recognises
-/// such a copy by the order of cudarc's queries. If a copy may be pending, the host waits for all
-/// other devices (for their primary contexts) before the memory is used again. While a session of
-/// `pool-graph` captures, that use fails with
-/// [`CudaError::UnknownUse`](crate::CudaError::UnknownUse).
-/// [`copy_from`](pool_core::PoolViewMut::copy_from) orders such copies on the devices, and never
-/// waits on the host.
+/// Returns the length and the pool's stream to cudarc.
+///
+/// When cudarc's `memcpy_dtod` copies to another device, it does not pass that device's stream to
+/// the pool. The pool recognises a copy to another device by the order in which cudarc queries the
+/// stream and requests a pointer. If a copy to another device may be pending, the host waits for
+/// the primary contexts of all other devices before the memory is used again. While a `pool-graph`
+/// session is capturing, the host cannot wait, and the next use of the memory fails with
+/// [`CudaError::UnknownUse`](crate::CudaError::UnknownUse). Prefer
+/// [`copy_from`](pool_core::PoolViewMut::copy_from), which orders copies between devices without
+/// blocking the host.
 impl<T> DeviceSlice<T> for DeviceView<'_, T> {
     fn len(&self) -> usize {
         self.len()
@@ -28,7 +31,7 @@ impl<T> DeviceSlice<T> for DeviceView<'_, T> {
     }
 }
 
-/// The same as for [`DeviceView`].
+/// Returns the length and the pool's stream, as for [`DeviceView`].
 impl<T> DeviceSlice<T> for DeviceViewMut<'_, T> {
     fn len(&self) -> usize {
         self.len()
@@ -40,28 +43,29 @@ impl<T> DeviceSlice<T> for DeviceViewMut<'_, T> {
     }
 }
 
-/// Returns the address for work on `stream`, which is ordered after the work of the pool's stream.
-/// Before the memory is used again, the pool's stream waits for `stream`. If `stream` is the pool's
-/// own stream, no driver call is made.
+/// Returns an address that work on `stream` may use. Work that uses the address runs after all
+/// earlier work on the pool's stream. Before the memory is used again, the pool's stream waits for
+/// `stream`. If `stream` is the pool's own stream, the pool makes no driver call.
 ///
-/// Drop the guard after the work has been enqueued, as cudarc's own functions do. On an
-/// [announced](crate::announce) stream the guard does nothing. On any other stream it records the
-/// event that the pool's stream waits for. If that guard is forgotten, or if cudarc's event
-/// tracking is disabled, the host waits for all work of the context instead. While a session of
-/// `pool-graph` captures, the next use then fails with
-/// [`CudaError::UnknownUse`](crate::CudaError::UnknownUse).
+/// Drop the returned guard after the work has been enqueued, as cudarc's own functions do. If the
+/// stream is [announced](crate::announce), the guard does nothing. If the stream is not announced,
+/// dropping the guard records an event, and the pool's stream waits for this event. If the guard is
+/// forgotten, or if cudarc's event tracking is disabled, the host waits for all work in the
+/// stream's context. While a `pool-graph` session is capturing, the pool cannot wait, and the next
+/// use of the memory fails with [`CudaError::UnknownUse`](crate::CudaError::UnknownUse).
 ///
-/// If the streams cannot be ordered, the address is 0, and
+/// If the streams cannot be ordered, the returned address is 0, and
 /// [`DeviceStream::take_unanswered`](crate::DeviceStream::take_unanswered) returns the reason. The
-/// driver refuses copies and fills at this address, so cudarc's methods fail with an error.
-/// Libraries that launch kernels with the address, such as cuBLAS, receive no error: the kernel
-/// faults when it accesses the memory, and the context becomes unusable. For such libraries, use
-/// [`on`](DeviceView::on) or [`record_use`](crate::record_use), which return the error directly.
+/// driver refuses copies and fills at address 0, so cudarc's methods return an error. Libraries
+/// that launch kernels with the address, such as cuBLAS, do not receive an error. A kernel that
+/// accesses address 0 faults, and the CUDA context becomes unusable. With libraries that launch
+/// kernels, use [`on`](DeviceView::on) or [`record_use`](crate::record_use), which return the error
+/// directly.
 ///
-/// The elements must be [`PodElement`]s, as for
+/// The elements must implement [`PodElement`], as for
 /// [`PoolView::copy_to_vec`](pool_core::PoolView::copy_to_vec), because cudarc may read
-/// uninitialised bytes through the pointer. In a capture, for example, writes happen only when the
-/// graph runs. Other elements can be read [as bytes](DeviceView::as_bytes).
+/// uninitialised bytes through the pointer. In a capture, for example, the memory is written only
+/// when the graph runs. Elements of other types can be read [as bytes](DeviceView::as_bytes).
 ///
 /// ```compile_fail,E0277
 /// use pool_cuda::DeviceView;
@@ -77,14 +81,15 @@ impl<T: PodElement> DevicePtr<T> for DeviceView<'_, T> {
     }
 }
 
-/// The same as for [`DeviceView`].
+/// Returns an address for reading, with the same guarantees as for [`DeviceView`].
 impl<T: PodElement> DevicePtr<T> for DeviceViewMut<'_, T> {
     fn device_ptr<'a>(&'a self, stream: &'a CudaStream) -> (CUdeviceptr, SyncOnDrop<'a>) {
         self.region().pointer_for(stream, ViewAccess::Shared)
     }
 }
 
-/// The same as for [`DevicePtr`].
+/// Returns an address for writing, with the same guarantees as the address that [`DevicePtr`]
+/// returns.
 impl<T> DevicePtrMut<T> for DeviceViewMut<'_, T> {
     fn device_ptr_mut<'a>(&'a mut self, stream: &'a CudaStream) -> (CUdeviceptr, SyncOnDrop<'a>) {
         self.region().pointer_for(stream, ViewAccess::Exclusive)

@@ -1,4 +1,4 @@
-//! The backends whose pools return device views: [`Cuda`], and [`Cuda`] in a stack.
+//! The trait of the backends whose pools return device views.
 
 use pool_core::{PoolBackend, SlotRef, Stacked};
 use pool_driver::error::CudaError;
@@ -8,11 +8,11 @@ use crate::stream::device_stream::DeviceStream;
 use crate::view::block::DeviceBlock;
 use crate::view::shape_descriptor::ShapeDescriptor;
 
-/// The backends of device memory, [`Cuda`] and [`Stacked<Cuda>`](pool_core::Stacked). This trait is
-/// sealed.
+/// A backend whose memory is on a CUDA device: [`Cuda`] or [`Stacked<Cuda>`](pool_core::Stacked).
+/// This trait is sealed.
 ///
-/// A function that launches kernels from a scope and is generic over the layout takes a `Scope<'_,
-/// B>` with `B: DevicePool`.
+/// If a function launches kernels from a scope and should accept both layouts, declare its
+/// parameter as `Scope<'_, B>` with `B: DevicePool`.
 pub trait DevicePool:
     PoolBackend<
         Context = DeviceStream,
@@ -31,7 +31,7 @@ pub(crate) mod sealed {
     use super::{Cuda, PoolBackend, SlotRef, Stacked};
 
     pub trait DevicePool: PoolBackend {
-        /// Converts the reference that device views store.
+        /// Converts a slot reference into the type that device views store.
         fn of_views(slot: SlotRef<Self>) -> SlotRef<Cuda>;
     }
 

@@ -1,5 +1,5 @@
-//! Views of device memory, which acquires return. Like a slice, a view borrows from the pool. It
-//! consists of an address and a length, without events or a destructor.
+//! Views of device memory, which are returned when arrays are acquired. Like a slice, a view
+//! borrows from its pool. A view consists of an address and a length, and has no destructor.
 
 use std::fmt;
 use std::marker::PhantomData;
@@ -15,12 +15,13 @@ use crate::view::region::Region;
 
 /// An exclusive view of elements in device memory, the device's counterpart of `&mut [T]`.
 ///
-/// cudarc's functions accept the view (`memcpy_*`, `memset_zeros`, cuBLAS, …) on any stream of the
-/// device. The view is a kernel argument on the pool's stream ([`Launch`](crate::Launch)); on
-/// another stream use [`on`](Self::on). A graph that cudarc captures does not keep its memory
-/// alive, and its `launch` checks nothing, neither for views nor for cudarc's own slices. Launch
-/// such a graph only while the views live, or capture with `pool-graph`, whose graphs own their
-/// memory. For types of other crates, use the raw address:
+/// cudarc's functions (`memcpy_*`, `memset_zeros`, cuBLAS, …) accept the view on any stream of the
+/// device. A view can be passed directly to a kernel on the pool's stream
+/// ([`Launch`](crate::Launch)), and with [`on`](Self::on) to a kernel on another stream. A graph
+/// that cudarc captures does not keep the memory of its nodes alive, and cudarc's `launch` does not
+/// check whether that memory still exists. The same is true for the memory of cudarc's own slices.
+/// Launch a graph that uses views only while the views are alive, or capture with `pool-graph`,
+/// whose graphs own their memory. To pass a view to a type of another crate, use the raw address:
 ///
 /// ```no_run
 /// use pool_core::Pool;
@@ -82,10 +83,11 @@ impl<'s, T> DeviceViewMut<'s, T> {
     /// # Safety
     ///
     /// During `'s`, `slot` must hold `block`. The first `length` elements of `T` in `block` must be
-    /// valid as `T`, and only this view may access them.
+    /// valid values of `T`, and no other code may access these elements during `'s`.
     #[inline(always)]
     pub(crate) unsafe fn new(block: DeviceBlock, slot: SlotRef<Cuda>, length: usize) -> Self {
-        // SAFETY: the region is used inside this view (caller).
+        // SAFETY: the caller upholds the safety contract, and the region is used only inside this
+        // view.
         let region = unsafe { Region::new(block, slot, length * size_of::<T>()) };
         Self { region, length, elements: PhantomData }
     }
@@ -97,14 +99,14 @@ impl<'s, T> DeviceViewMut<'s, T> {
         DeviceView { region: self.region, length: self.length, elements: PhantomData }
     }
 
-    /// Converts into a shared view for `'s`.
+    /// Converts the exclusive view into a shared view with the lifetime `'s`.
     #[inline]
     #[must_use]
     pub fn into_view(self) -> DeviceView<'s, T> {
         DeviceView { region: self.region, length: self.length, elements: PhantomData }
     }
 
-    /// Borrows the elements as an exclusive view.
+    /// Borrows the elements as an exclusive view with a shorter lifetime.
     #[inline]
     pub fn reborrow(&mut self) -> DeviceViewMut<'_, T> {
         DeviceViewMut { region: self.region, length: self.length, elements: PhantomData }
@@ -112,7 +114,7 @@ impl<'s, T> DeviceViewMut<'s, T> {
 }
 
 impl<'s, T: Element> DeviceView<'s, T> {
-    /// Returns the elements as bytes.
+    /// Returns a view of the same memory as bytes.
     #[must_use]
     pub fn as_bytes(&self) -> DeviceView<'s, u8> {
         DeviceView { region: self.region, length: self.region.bytes, elements: PhantomData }
@@ -122,10 +124,12 @@ impl<'s, T: Element> DeviceView<'s, T> {
 impl<'s, T> DeviceView<'s, T> {
     /// # Safety
     ///
-    /// The same contract as [`DeviceViewMut::new`], but other shared views may be in use.
+    /// The safety contract is the same as for [`DeviceViewMut::new`], except that other shared
+    /// views of the elements may exist.
     #[inline(always)]
     pub(crate) unsafe fn new(block: DeviceBlock, slot: SlotRef<Cuda>, length: usize) -> Self {
-        // SAFETY: the region is used inside this view (caller).
+        // SAFETY: the caller upholds the safety contract, and the region is used only inside this
+        // view.
         let region = unsafe { Region::new(block, slot, length * size_of::<T>()) };
         Self { region, length, elements: PhantomData }
     }
@@ -157,40 +161,41 @@ impl<'a, T> LendView<'a> for DeviceViewMut<'_, T> {
     }
 }
 
-/// Implements the methods of both kinds of view.
+/// Implements the methods that both view types have.
 macro_rules! both_kinds {
     ($view:ident) => {
         impl<'s, T> $view<'s, T> {
-            /// Returns the number of elements.
+            /// Returns the number of elements in the view.
             #[inline]
             #[must_use]
             pub fn len(&self) -> usize {
                 self.length
             }
 
-            /// Returns `true` if there are no elements.
+            /// Returns `true` if the view contains no elements.
             #[inline]
             #[must_use]
             pub fn is_empty(&self) -> bool {
                 self.length == 0
             }
 
-            /// Returns the address of the elements on the device; 0 if there are none. Before using
-            /// it on a stream other than the pool's, call [`record_use`](crate::record_use).
+            /// Returns the device address of the elements, or 0 if there are none. Before you use
+            /// the address on a stream other than the pool's, call
+            /// [`record_use`](crate::record_use).
             #[inline]
             #[must_use]
             pub fn address(&self) -> u64 {
                 self.region.address
             }
 
-            /// Returns the ordinal of the device.
+            /// Returns the ordinal of the device that holds the elements.
             #[must_use]
             pub fn ordinal(&self) -> u32 {
                 self.region.stream().device().ordinal()
             }
 
-            /// Returns the pool's stream. Work on this stream can use the view without any
-            /// ordering.
+            /// Returns the pool's stream. Work on this stream can use the view without being
+            /// ordered explicitly.
             #[must_use]
             pub fn pool_stream(&self) -> &Arc<CudaStream> {
                 self.region.stream().stream()
@@ -228,31 +233,36 @@ macro_rules! both_kinds {
 both_kinds!(DeviceViewMut);
 both_kinds!(DeviceView);
 
-/// A view of device memory, shared or exclusive. This trait is sealed.
+/// A shared or exclusive view of device memory. This trait is sealed.
 pub trait OnDevice: sealed::OnDevice {}
 
 mod sealed {
     use super::{Arc, CudaError, CudaStream};
 
     pub trait OnDevice {
-        /// Implements [`record_use`](super::record_use).
+        /// Orders a stream with the pool's stream, as described at
+        /// [`record_use`](super::record_use).
         fn lend(&self, stream: &Arc<CudaStream>) -> Result<(), CudaError>;
     }
 }
 
-/// Registers a use of a view's raw pointer on a stream.
+/// Announces to the pool that a stream uses the memory of a view through a raw pointer.
 ///
-/// From now on, the stream is ordered after the pool's stream. Before the memory is used on the
-/// pool's stream, reused or freed, the pool's stream waits for all work that has been enqueued on
-/// `stream` by then. This does not rely on a destructor. As with [`DeviceView::on`], streams of
-/// other libraries must be used through this `Arc`, and the host waits if the stream is the
-/// per-thread default stream.
+/// This function orders the stream after all earlier work on the pool's stream. Before the memory
+/// is used on the pool's stream, reused or freed, the pool's stream waits for all work that has
+/// been enqueued on `stream` by that time. The order of the streams does not depend on a
+/// destructor.
+///
+/// A stream that was created by another library must always be used through this `Arc`; see
+/// [`DeviceView::on`]. If the stream is the per-thread default stream, this function blocks the
+/// host.
 ///
 /// # Errors
 ///
-/// Returns [`CudaError::WrongDevice`] or [`CudaError::WrongContext`] for a foreign stream, unless
-/// its device has [access](crate::CudaDevice::let_peer). Returns [`CudaError::Capturing`] if only
-/// one of the two streams is in a capture, or if both are in a capture and another stream used the
+/// Returns [`CudaError::WrongDevice`] or [`CudaError::WrongContext`] if the stream belongs to
+/// another device or context, unless that device has been granted
+/// [access](crate::CudaDevice::let_peer). Returns [`CudaError::Capturing`] if exactly one of the
+/// two streams is being captured, or if both streams are being captured and another stream used the
 /// memory before the capture began. Returns [`CudaError::Call`] if the driver fails to order the
 /// streams.
 pub fn record_use(view: &impl OnDevice, stream: &Arc<CudaStream>) -> Result<(), CudaError> {

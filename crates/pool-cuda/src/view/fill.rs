@@ -1,20 +1,21 @@
-//! Fills on the pool's stream, by address. A fill writes one element repeatedly.
+//! Fills of device memory on the pool's stream. A fill writes one element repeatedly.
 //!
-//! **In a capture**, the nodes of a fill depend on the size of an element and on the length, but
+//! **During a capture**, the nodes of a fill depend on the element size and on the length, but
 //! never on the value. An update of the graph may change "both the value and pointer address" of a
 //! memset node, while "changing other aspects of the memset (width, height, element size or pitch)
-//! may cause the update to be rejected" (driver API, `cuGraphExecMemsetNodeSetParams`). No update
-//! can change the kind or the number of nodes.
+//! may cause the update to be rejected" (driver API, `cuGraphExecMemsetNodeSetParams`). An update
+//! cannot change the kind or the number of nodes.
 //!
 //! | element size | with a source | captured without a session | outside a capture |
 //! |---|---|---|---|
 //! | 1, 2 or 4 bytes | one memset of this width | the same | the same |
 //! | any other size | one copy of the first elements from the host, then copies on the device | one memset per unit of the first element, then copies on the device | one memset if all units are equal, otherwise copies |
 //!
-//! The copies run on the device. Each copy doubles the number of elements already written. A unit
-//! is the widest of 4, 2 and 1 bytes that divides an element. A graph captured without a session
-//! cannot keep host memory alive, and two-dimensional memsets cannot be updated ("for 2d memsets,
-//! all dimension changes are rejected"). For these reasons there is one memset per unit.
+//! Each copy on the device doubles the number of elements that have been written. A unit is 4, 2 or
+//! 1 bytes wide, whichever is the largest width that divides the element size. If a graph is
+//! captured without a session, the fill uses one memset per unit, because such a graph cannot keep
+//! host memory alive. A fill never uses two-dimensional memsets, because they cannot be updated
+//! ("for 2d memsets, all dimension changes are rejected").
 
 use cudarc::driver::CudaStream;
 use pool_driver::calls::{self, Address};
@@ -25,14 +26,15 @@ use pool_driver::error::CudaError;
 use crate::stream::block_source::BlockSource;
 use crate::stream::device_stream::DeviceStream;
 
-/// The size in bytes of the first copy of a fill, if a source keeps the host memory.
+/// The size in bytes of the first copy of a fill, if a source keeps the copied host memory alive.
 const SOURCE_FILL_BYTES: usize = 4 << 10;
 
-/// Writes an element, given as bytes, `length` times.
+/// Writes an element `length` times. The element is given as bytes.
 ///
 /// # Safety
 ///
-/// The range must be allocated. The caller must have the right to write it in the pool's stream.
+/// The range must be allocated, and the caller must have the right to write this range in stream
+/// order on the pool's stream.
 pub(crate) unsafe fn fill(
     stream: &DeviceStream,
     to: Address,
@@ -44,30 +46,32 @@ pub(crate) unsafe fn fill(
     }
     let repetition = Repetition { queue: stream.stream(), to, element, length };
     let done = match (repetition.only_unit(), stream.captured_source()) {
-        // SAFETY: the caller upholds the contract.
+        // SAFETY: the caller upholds this function's safety contract.
         (Some(unit), _) => return unsafe { unit.set(to, length, repetition.queue) },
-        // SAFETY: as above.
+        // SAFETY: the caller upholds this function's safety contract.
         (None, Some(source)) => unsafe { repetition.begin_from_source(source) }?,
         (None, None) if is_capturing(repetition.queue)? => {
-            // SAFETY: as above.
+            // SAFETY: the caller upholds this function's safety contract.
             unsafe { repetition.begin_with_units() }?;
             1
         }
         (None, None) => {
             if let Some(unit) = repetition.equal_unit() {
                 let units = length * (element.len() / unit.bytes());
-                // SAFETY: as above; the units have the same total length as the elements.
+                // SAFETY: the caller upholds this function's safety contract, and the units have
+                // the same total size as the elements.
                 return unsafe { unit.set(to, units, repetition.queue) };
             }
-            // SAFETY: as above.
+            // SAFETY: the caller upholds this function's safety contract.
             unsafe { stream.staging().upload_repeated(to, element, length, stream.stream()) }?
         }
     };
-    // SAFETY: as above; this number of elements has been written.
+    // SAFETY: the caller upholds this function's safety contract, and the first `done` elements
+    // have been written.
     unsafe { repetition.double(done) }
 }
 
-/// An element of at least one byte, the target address, and a count of at least one.
+/// A nonempty element, the address to write to, and a nonzero number of repetitions.
 #[derive(Clone, Copy)]
 struct Repetition<'a> {
     queue: &'a CudaStream,
@@ -82,24 +86,25 @@ impl Repetition<'_> {
         self.element.chunks_exact(bytes).map(Unit::new)
     }
 
-    /// Returns the unit that equals the whole element, or `None` if the element is longer than any
-    /// unit.
+    /// Returns the unit that is equal to the whole element, or `None` if the element is longer than
+    /// every unit.
     fn only_unit(&self) -> Option<Unit> {
         let first = self.units().next()?;
         (first.bytes() == self.element.len()).then_some(first)
     }
 
-    /// Returns the unit that the element repeats, or `None` if the units of the element differ.
+    /// Returns the first unit if all units of the element are equal, or `None` if the units differ.
     fn equal_unit(&self) -> Option<Unit> {
         let first = self.units().next()?;
         self.units().all(|unit| unit == first).then_some(first)
     }
 
-    /// Writes the first elements with a copy whose bytes a source keeps, and returns their number.
+    /// Writes the first elements with a copy from host memory that the source keeps alive. Returns
+    /// the number of elements written.
     ///
     /// # Safety
     ///
-    /// The same contract as [`fill`].
+    /// The safety contract is the same as for [`fill`].
     unsafe fn begin_from_source(&self, source: &dyn BlockSource) -> Result<usize, CudaError> {
         let first = (SOURCE_FILL_BYTES / self.element.len()).clamp(1, self.length);
         let requested = self.element.len() * first;
@@ -107,42 +112,42 @@ impl Repetition<'_> {
         elements.try_reserve_exact(requested).map_err(|_| CudaError::Bookkeeping { requested })?;
         (0..first).for_each(|_| elements.extend_from_slice(self.element));
         bind(self.queue.context())?;
-        // SAFETY: the caller upholds the contract for the whole range, which includes these
+        // SAFETY: the caller upholds the safety contract for the whole range, which includes these
         // elements.
         unsafe { source.write(self.to, &elements) }.map(|()| first)
     }
 
-    /// Writes the first element, unit by unit.
+    /// Writes the first element one unit at a time.
     ///
     /// # Safety
     ///
-    /// The same contract as [`fill`].
+    /// The safety contract is the same as for [`fill`].
     unsafe fn begin_with_units(&self) -> Result<(), CudaError> {
         let mut to = self.to;
         for unit in self.units() {
-            // SAFETY: the caller upholds the contract for the first element, which contains this
-            // unit.
+            // SAFETY: the caller upholds the safety contract for the first element, which contains
+            // this unit.
             unsafe { unit.set(to, 1, self.queue) }?;
             to += unit.bytes() as Address;
         }
         Ok(())
     }
 
-    /// Writes the remaining elements by copying elements that are already written. Each copy is
-    /// twice as long as the one before.
+    /// Writes the remaining elements by copying the elements that have already been written. Each
+    /// copy is twice as long as the previous copy.
     ///
     /// # Safety
     ///
-    /// The same contract as [`fill`]. In addition, `elements` elements, at least one, must have
-    /// been written earlier in the stream.
+    /// The safety contract is the same as for [`fill`]. The first `elements` elements must have
+    /// been written earlier in the stream, and `elements` must be at least 1.
     unsafe fn double(&self, elements: usize) -> Result<(), CudaError> {
         let bytes = self.element.len() * self.length;
         let mut done = elements * self.element.len();
         while done < bytes {
             let next = done.min(bytes - done);
             let to = self.to + done as Address;
-            // SAFETY: both parts are within the range and disjoint: the source ends where the
-            // target begins.
+            // SAFETY: the source and the target are within the range, and they are disjoint because
+            // the source ends where the target begins.
             unsafe { calls::copy_on_device(to, self.to, next, self.queue) }?;
             done += next;
         }
@@ -150,7 +155,7 @@ impl Repetition<'_> {
     }
 }
 
-/// A value that the driver can repeat in a memset.
+/// A value of 1, 2 or 4 bytes, which the driver can repeat in a memset.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Unit {
     Byte(u8),
@@ -159,12 +164,12 @@ enum Unit {
 }
 
 impl Unit {
-    /// Returns the size of the widest unit that divides an element of this size.
+    /// Returns the size in bytes of the widest unit that divides the given element size.
     fn bytes_for(element: usize) -> usize {
         [4, 2].into_iter().find(|&bytes| element.is_multiple_of(bytes)).unwrap_or(1)
     }
 
-    /// Creates the unit from these 1, 2 or 4 bytes.
+    /// Creates the unit that consists of the given 1, 2 or 4 bytes.
     fn new(bytes: &[u8]) -> Self {
         match *bytes {
             [a, b, c, d] => Self::Word(u32::from_ne_bytes([a, b, c, d])),
@@ -181,18 +186,18 @@ impl Unit {
         }
     }
 
-    /// Writes the unit `count` times.
+    /// Writes the unit `count` times, starting at the given address.
     ///
     /// # Safety
     ///
-    /// The same contract as [`fill`], for a range of `count` units.
+    /// The safety contract is the same as for [`fill`], with a range of `count` units.
     unsafe fn set(self, to: Address, count: usize, queue: &CudaStream) -> Result<(), CudaError> {
         match self {
-            // SAFETY: the caller upholds the contract.
+            // SAFETY: the caller upholds this method's safety contract.
             Self::Byte(value) => unsafe { calls::set_bytes(to, value, count, queue) },
-            // SAFETY: as above.
+            // SAFETY: the caller upholds this method's safety contract.
             Self::Half(value) => unsafe { calls::set_halves(to, value, count, queue) },
-            // SAFETY: as above.
+            // SAFETY: the caller upholds this method's safety contract.
             Self::Word(value) => unsafe { calls::set_words(to, value, count, queue) },
         }
     }

@@ -1,5 +1,5 @@
-//! Views as kernel arguments. They are passed directly on the pool's own stream, and as an
-//! [`OnStream`] on another stream.
+//! Views as kernel arguments. A view can be passed directly to a kernel on the pool's own stream. A
+//! kernel on another stream receives the view as an [`OnStream`].
 
 use std::marker::PhantomData;
 use std::sync::Arc;
@@ -12,7 +12,7 @@ use crate::view::device_view::{DeviceView, DeviceViewMut};
 use crate::view::shape::DeviceShape;
 
 /// A view as a kernel argument on a stream other than the pool's. [`DeviceView::on`] and
-/// [`DeviceViewMut::on`] create it, and order that stream with the pool's stream.
+/// [`DeviceViewMut::on`] create this argument, and order the other stream with the pool's stream.
 #[derive(Debug)]
 pub struct OnStream<'a> {
     address: Address,
@@ -20,7 +20,7 @@ pub struct OnStream<'a> {
 }
 
 impl OnStream<'_> {
-    /// Returns the address of the elements on the device.
+    /// Returns the device address of the elements.
     #[must_use]
     pub fn address(&self) -> u64 {
         self.address
@@ -31,14 +31,15 @@ impl<T> DeviceView<'_, T> {
     /// Returns an argument for a kernel on `stream` that reads the elements. `stream` waits for the
     /// pool's stream, and the pool's stream waits for `stream` before the memory is used again.
     ///
-    /// A stream of another library (`wrap_borrowed_stream`) must be used through this `Arc`,
-    /// because a pool that holds the last reference treats the stream as ended. If `stream` is the
-    /// per-thread default stream, the host waits, because the argument may be sent to another
-    /// thread, on which that stream is a different one.
+    /// A stream that was created by another library (`wrap_borrowed_stream`) must always be used
+    /// through this `Arc`. If the pool holds the last reference to a stream, the pool assumes that
+    /// no further work will be enqueued on the stream. If `stream` is the per-thread default
+    /// stream, this method blocks the host, because the argument may be sent to another thread,
+    /// which has a different default stream.
     ///
     /// # Errors
     ///
-    /// Returns the errors of [`record_use`](crate::record_use).
+    /// Returns the same errors as [`record_use`](crate::record_use).
     pub fn on(&self, stream: &Arc<CudaStream>) -> Result<OnStream<'_>, CudaError> {
         self.region().lend(stream)?;
         Ok(OnStream { address: self.address(), view: PhantomData })
@@ -46,21 +47,21 @@ impl<T> DeviceView<'_, T> {
 }
 
 impl<T> DeviceViewMut<'_, T> {
-    /// Returns an argument for a kernel on `stream` that writes the elements; see
-    /// [`DeviceView::on`].
+    /// Returns an argument for a kernel on `stream` that writes the elements. [`DeviceView::on`]
+    /// describes how the two streams are ordered.
     ///
     /// # Errors
     ///
-    /// Returns the errors of [`record_use`](crate::record_use).
+    /// Returns the same errors as [`record_use`](crate::record_use).
     pub fn on(&mut self, stream: &Arc<CudaStream>) -> Result<OnStream<'_>, CudaError> {
         self.region().lend(stream)?;
         Ok(OnStream { address: self.address(), view: PhantomData })
     }
 }
 
-// SAFETY: the pushed argument is the view's address, which lies in the view, and the builder
-// borrows the view for as long as it lives.
-// The contract of the unsafe `launch` requires that the launch is on the pool's own stream.
+// SAFETY: the pushed argument is the view's address, which is stored in the view, and the builder
+// borrows the view for its whole lifetime. The contract of the unsafe `launch` requires that the
+// kernel is launched on the pool's own stream.
 unsafe impl<'a, 'b: 'a, T> PushKernelArg<&'b DeviceView<'_, T>> for LaunchArgs<'a> {
     #[inline(always)]
     fn arg(&mut self, view: &'b DeviceView<'_, T>) -> &mut Self {
@@ -68,7 +69,9 @@ unsafe impl<'a, 'b: 'a, T> PushKernelArg<&'b DeviceView<'_, T>> for LaunchArgs<'
     }
 }
 
-// SAFETY: as above.
+// SAFETY: the pushed argument is the view's address, and the builder borrows the view for its whole
+// lifetime. The contract of the unsafe `launch` requires that the kernel is launched on the pool's
+// own stream.
 unsafe impl<'a, 'b: 'a, T> PushKernelArg<&'b DeviceViewMut<'_, T>> for LaunchArgs<'a> {
     #[inline(always)]
     fn arg(&mut self, view: &'b DeviceViewMut<'_, T>) -> &mut Self {
@@ -76,7 +79,9 @@ unsafe impl<'a, 'b: 'a, T> PushKernelArg<&'b DeviceViewMut<'_, T>> for LaunchArg
     }
 }
 
-// SAFETY: as above.
+// SAFETY: the pushed argument is the view's address, and the builder borrows the view for its whole
+// lifetime. The contract of the unsafe `launch` requires that the kernel is launched on the pool's
+// own stream.
 unsafe impl<'a, 'b: 'a, T> PushKernelArg<&'b mut DeviceViewMut<'_, T>> for LaunchArgs<'a> {
     #[inline(always)]
     fn arg(&mut self, view: &'b mut DeviceViewMut<'_, T>) -> &mut Self {
@@ -84,8 +89,8 @@ unsafe impl<'a, 'b: 'a, T> PushKernelArg<&'b mut DeviceViewMut<'_, T>> for Launc
     }
 }
 
-// SAFETY: the pushed argument is an address in a value that the builder borrows for as long as it
-// lives.
+// SAFETY: the pushed argument is an address that is stored in the `OnStream`, which the builder
+// borrows for its whole lifetime.
 unsafe impl<'a, 'b: 'a> PushKernelArg<&'b OnStream<'_>> for LaunchArgs<'a> {
     #[inline(always)]
     fn arg(&mut self, view: &'b OnStream<'_>) -> &mut Self {
@@ -93,7 +98,8 @@ unsafe impl<'a, 'b: 'a> PushKernelArg<&'b OnStream<'_>> for LaunchArgs<'a> {
     }
 }
 
-// SAFETY: as above.
+// SAFETY: the pushed argument is an address that is stored in the `DeviceShape`, which the builder
+// borrows for its whole lifetime.
 unsafe impl<'a, 'b: 'a> PushKernelArg<&'b DeviceShape<'_>> for LaunchArgs<'a> {
     #[inline(always)]
     fn arg(&mut self, shape: &'b DeviceShape<'_>) -> &mut Self {

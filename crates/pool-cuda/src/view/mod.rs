@@ -1,4 +1,4 @@
-//! Views of device memory, with their own operations and their use by cudarc.
+//! Views of device memory, their operations, and the implementations of cudarc's traits for views.
 
 pub(crate) mod block;
 mod contents;

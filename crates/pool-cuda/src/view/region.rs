@@ -1,5 +1,5 @@
-//! The part that all views share: an address in a slot's block, and a reference to the slot.
-//! Through the slot, a view reaches the pool's stream and the notes of other streams.
+//! The part that all view types share: an address in a slot's block, and a reference to the slot. A
+//! view uses the slot to access the pool's stream, and the pool's notes of other streams.
 
 use std::ptr::NonNull;
 use std::sync::Arc;
@@ -16,23 +16,24 @@ use crate::stream::guard_events::Bytes;
 use crate::stream::other_streams::Borrower;
 use crate::view::block::DeviceBlock;
 
-/// A guard that does nothing. The pool's own stream needs no event, and the pool itself waits for
-/// known streams.
+/// A guard that does nothing when it is dropped. The pool's own stream needs no event, and the pool
+/// itself waits for streams that it knows.
 const NOTHING_TO_DO: SyncOnDrop<'static> = SyncOnDrop::Sync(None);
 
-/// The kind of borrow of a view that returns a pointer.
+/// The kind of access for which a view returns a pointer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum ViewAccess {
     Shared,
-    /// No other view of the bytes, and no guard from another view, is in use.
+    /// Access through a view while no other view of the same bytes, and no guard of another view of
+    /// these bytes, is in use.
     Exclusive,
 }
 
 /// The part of a block that a view covers.
 ///
-/// A region is used only inside a view, before that view's `'s` has ended. Its slot is therefore
-/// live and below the cursor, and the slot's block stays in place. A [`SlotRef`] is not `Send`, so
-/// the current thread is the one that owns the pool.
+/// A region is used only inside a view, before the lifetime `'s` of that view has ended. The
+/// region's slot is therefore alive and below the cursor, and the slot's block is not replaced.
+/// Because a [`SlotRef`] is not `Send`, a region can be used only on the thread that owns the pool.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Region {
     pub(crate) address: Address,
@@ -41,40 +42,43 @@ pub(crate) struct Region {
 }
 
 impl Region {
-    /// Creates the region that covers the first bytes of a slot's block.
+    /// Creates the region that covers the first `bytes` bytes of a slot's block.
     ///
     /// # Safety
     ///
-    /// The region must be used only inside a view that the slot's pool returned and that covers
+    /// The region must be used only inside a view that the slot's pool has returned and that covers
     /// these bytes.
     #[inline(always)]
     pub(crate) unsafe fn new(block: DeviceBlock, slot: SlotRef<Cuda>, bytes: usize) -> Self {
-        // In a stack, an array without bytes also has an address.
+        // In a stack, even an array without bytes has an address, which is replaced by 0 here.
         Self { address: if bytes == 0 { 0 } else { block.0 }, bytes, slot }
     }
 
-    /// Splits the region into the first `bytes` bytes and the rest. The region must contain at
-    /// least `bytes` bytes.
+    /// Splits the region into its first `bytes` bytes and the remaining bytes. The region must
+    /// contain at least `bytes` bytes.
     pub(crate) fn split(self, bytes: usize) -> (Self, Self) {
         let rest =
             Self { address: self.address + bytes as Address, bytes: self.bytes - bytes, ..self };
         (Self { bytes, ..self }, rest)
     }
 
-    /// Returns the pool's stream.
+    /// Returns the stream of the pool that owns the region.
     #[inline]
     pub(crate) fn stream(&self) -> &DeviceStream {
-        // SAFETY: the region's view is in use (type), so the pool lives during this borrow.
+        // SAFETY: the region's view is in use, as the type requires, so the pool is alive during
+        // this borrow.
         unsafe { self.slot.pool_context() }
     }
 
-    /// Returns the bytes that are ordered together with the region: the whole block for a slot, and
-    /// the region's own bytes for a stack.
+    /// Returns the bytes that the pool orders as a unit when the region is used. In a slot, the
+    /// pool orders the whole block as a unit. In a stack, the pool orders only the region's own
+    /// bytes.
     fn ordered(&self) -> Bytes {
         if self.bytes == 0 {
             return self.bytes_of(0);
         }
-        // SAFETY: the region's view is in use, on the pool's thread (type).
+        // SAFETY: the type requires that the region's view is in use and that this code runs on the
+        // pool's thread.
         match unsafe { self.slot.block_of(self.start()) } {
             BlockOf::Stack(DeviceBlock(block)) => self.bytes_of(block),
             BlockOf::Slot(DeviceBlock(block)) => Bytes::of_block(block),
@@ -82,25 +86,26 @@ impl Region {
         }
     }
 
-    /// Returns the region's bytes, given the block that contains them.
+    /// Returns the bytes of the region, which are contained in the given block.
     fn bytes_of(&self, block: Address) -> Bytes {
         Bytes { block, start: self.address, length: self.bytes }
     }
 
-    /// Returns the region's address as a pointer. If the region has no bytes, the pointer is not in
-    /// the pool's memory.
+    /// Returns the region's address as a pointer. If the region is empty, the pointer does not
+    /// point into the pool's memory.
     fn start(&self) -> NonNull<u8> {
         DeviceBlock(self.address).pointer()
     }
 
-    /// Arms the region's bytes.
+    /// Arms the slot that contains the region's bytes.
     fn arm(&self) {
-        // SAFETY: the region's view is in use, on the pool's thread, and covers these bytes (type).
+        // SAFETY: the type requires that the region's view is in use, that it covers these bytes,
+        // and that this code runs on the pool's thread.
         unsafe { self.slot.arm_bytes(self.start(), self.bytes) };
     }
 
-    /// Orders the pool's stream after all other streams that use the block. This is called before
-    /// every use of the region on the pool's own stream.
+    /// Orders the pool's stream after all other streams that use the block. This method must be
+    /// called before every use of the region on the pool's own stream.
     #[inline]
     pub(crate) fn join(&self) -> Result<(), CudaError> {
         let stream = self.stream();
@@ -110,8 +115,9 @@ impl Region {
         stream.other_streams().join(self.ordered(), stream.stream())
     }
 
-    /// Orders a stream after the pool's stream. The pool's stream is ordered after that stream when
-    /// the memory is next used on the pool's stream, reused or freed.
+    /// Orders a stream after the pool's stream, so that the stream can use the region. The pool
+    /// waits for that stream before it reuses or frees the memory, or uses the memory on its own
+    /// stream.
     pub(crate) fn lend(&self, stream: &Arc<CudaStream>) -> Result<(), CudaError> {
         if self.is_own(stream) {
             return self.join();
@@ -120,8 +126,8 @@ impl Region {
         self.lend_to(stream, BlockUser::of_shared(stream))
     }
 
-    /// Does the same as [`lend`](Self::lend), but also accepts a stream of another device. It is
-    /// used for copies between devices.
+    /// Does the same as [`lend`](Self::lend), but also accepts streams of other devices, which
+    /// copies between devices require.
     pub(crate) fn lend_anywhere(&self, stream: &Arc<CudaStream>) -> Result<(), CudaError> {
         if self.is_own(stream) {
             self.join()
@@ -142,7 +148,7 @@ impl Region {
         own.other_streams().lend(self.ordered(), self.borrower(stream, user)?, own.stream())
     }
 
-    /// Arms the slot, and checks that the stream may use its block.
+    /// Arms the slot, and checks whether the stream may use the slot's block.
     fn borrower<'b>(
         &self,
         stream: &'b CudaStream,
@@ -152,9 +158,11 @@ impl Region {
         Ok(Borrower { stream, user, admitted: self.stream().admit(stream)? })
     }
 
-    /// Returns the address for work on a stream, after ordering it with the pool's stream, and the
-    /// guard that ends the work. If the streams cannot be ordered, the address is 0, at which the
-    /// driver refuses copies and fills. The reason is stored for [`DeviceStream::take_unanswered`].
+    /// Orders a stream with the pool's stream. Returns the address that work on the stream may use,
+    /// and the guard that must be dropped after this work has been enqueued.
+    ///
+    /// If the streams cannot be ordered, the returned address is 0, at which the driver refuses
+    /// copies and fills. The error is stored for [`DeviceStream::take_unanswered`].
     pub(crate) fn pointer_for<'a>(
         &'a self,
         stream: &'a CudaStream,
@@ -172,7 +180,7 @@ impl Region {
         (address, NOTHING_TO_DO)
     }
 
-    /// Returns the address and the guard for work on a stream other than the pool's; see
+    /// Returns the address and the guard for work on a stream other than the pool's, like
     /// [`pointer_for`](Self::pointer_for).
     fn pointer_for_other<'a>(
         &'a self,
@@ -183,8 +191,8 @@ impl Region {
         match reached.and_then(|()| self.guarded(stream, access)) {
             Ok(None) => (self.address, NOTHING_TO_DO),
             Ok(Some(event)) => {
-                // SAFETY: the event lives until all views of these bytes have ended, and the guard
-                // borrows from such a view.
+                // SAFETY: the event is alive until all views of these bytes have ended, and the
+                // guard borrows from a view of these bytes.
                 let event = unsafe { event.as_ref() };
                 (self.address, SyncOnDrop::Record(Some((event, stream))))
             }
@@ -198,7 +206,8 @@ impl Region {
         }
     }
 
-    /// Orders a stream other than the pool's, for a pointer with a guard.
+    /// Orders a stream other than the pool's with the pool's stream. Returns the event that the
+    /// guard must record, if the pool does not know the stream.
     fn guarded(
         &self,
         stream: &CudaStream,
@@ -217,24 +226,26 @@ impl Region {
         own.other_streams().lend_with_guard((ordered, bytes), to, own.stream())
     }
 
-    /// Returns the address for a copy on the pool's own stream that may have its destination on
-    /// another device, and notes that device as a user.
+    /// Returns the address for a copy on the pool's own stream whose target may be on another
+    /// device, and notes that the other device uses the memory.
     fn address_for_another_device(&self) -> Address {
         let joined = self.join();
         self.arm();
         let noted = self.stream().other_streams().note_another_device(self.ordered());
-        // Adding the note may have run foreign code, which may have made another context current.
-        // cudarc continues with its stream's raw handle.
+        // A hook of the allocator may have made another context current while the note was added.
+        // The stream's context is made current again, because cudarc continues with the stream's
+        // raw handle.
         self.address_if(joined.and(noted).and(self.stream().bind()))
     }
 
-    /// Notes that cudarc queried the pool's stream, which is how a copy to another device begins.
+    /// Notes that cudarc queried the pool's stream. A copy to another device begins with a query of
+    /// the pool's stream.
     pub(crate) fn asked_for_stream(&self) {
         self.stream().other_streams().note_question(self.address);
     }
 
-    /// Returns the address for work on the pool's own stream; see
-    /// [`pointer_for`](Self::pointer_for).
+    /// Returns the address for work on the pool's own stream, or 0 if the other streams cannot be
+    /// ordered.
     #[inline]
     pub(crate) fn own_address(&self) -> &Address {
         static REFUSED: Address = 0;
@@ -252,7 +263,8 @@ impl Region {
         }
     }
 
-    /// Returns the address for the pool's own stream after the ordering has failed.
+    /// Returns the address for work on the pool's own stream after an attempt to order the other
+    /// streams has failed.
     #[cold]
     fn address_in_spite_of(&self, error: CudaError) -> Address {
         let other_streams = self.stream().other_streams();
@@ -262,9 +274,9 @@ impl Region {
         if waited { self.address } else { 0 }
     }
 
-    /// Stores the error of streams that could not be ordered. If a driver call failed, the host
-    /// waits for the same streams one by one, which orders them through other calls. Returns `true`
-    /// if these waits succeeded.
+    /// Stores the error of a failed attempt to order streams. If a driver call failed, the host
+    /// waits for the same streams one by one, which orders the streams with different driver calls.
+    /// Returns `true` if all these waits succeeded.
     #[cold]
     fn in_spite_of(
         &self,

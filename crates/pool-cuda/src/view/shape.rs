@@ -1,5 +1,6 @@
-//! Shapes on the device: kernels read the lengths and strides of an array of dynamic rank from
-//! device memory. Each entry of the shape cache keeps one shape, so a repeated shape needs no copy.
+//! Shapes in device memory, from which kernels read the lengths and strides of an array of dynamic
+//! rank. Each entry of the shape cache stores the address of one shape on the device, so a shape
+//! that occurs again is not copied again.
 
 use std::marker::PhantomData;
 
@@ -10,9 +11,9 @@ use pool_driver::error::CudaError;
 use crate::view::device_pool::DevicePool;
 use crate::view::device_view::DeviceViewMut;
 
-/// The lengths and strides of an array, in device memory. All numbers are `u64`s: the rank r, a
-/// start of 0, r lengths, and then r row-major strides in elements. A `DeviceShape` can be a kernel
-/// argument on the pool's stream.
+/// The lengths and strides of an array, stored in device memory. All numbers are `u64`s: the rank
+/// r, a start of 0, r lengths, and r row-major strides in elements. A `DeviceShape` can be passed
+/// to a kernel on the pool's stream.
 #[derive(Clone, Copy, Debug)]
 pub struct DeviceShape<'s> {
     pub(crate) address: Address,
@@ -27,35 +28,36 @@ impl DeviceShape<'_> {
         self.address
     }
 
-    /// Returns the number of axes.
+    /// Returns the number of axes of the shape.
     #[must_use]
     pub fn rank(&self) -> usize {
         self.rank
     }
 }
 
-/// An array of dynamic rank with its shape on the device.
+/// An array of dynamic rank whose shape is also stored on the device.
 #[derive(Debug)]
 #[non_exhaustive]
 pub struct ShapedArray<'s, T> {
-    /// The elements, with their shape on the host.
+    /// The elements of the array, and the array's shape on the host.
     pub array: NdView<DeviceViewMut<'s, T>, DynamicShape<'s>>,
-    /// The shape on the device.
+    /// The array's shape on the device.
     pub shape: DeviceShape<'s>,
 }
 
-/// Acquires arrays whose shape kernels read from device memory.
+/// Acquires arrays whose shapes are stored in device memory, so that kernels can read the shapes.
 pub trait AcquireShaped<'s> {
     /// Acquires an array of dynamic rank with unspecified contents, together with its shape on the
     /// device.
     ///
-    /// If the slot has already stored the shape, nothing is copied.
+    /// If the slot already stores the shape, the shape is not copied to the device.
     ///
     /// # Errors
     ///
-    /// Returns [`CudaError::RankTooLarge`] for more than 15 axes, [`CudaError::Capturing`] for a
-    /// new shape during a capture if the pool has no [source](crate::BlockSource), and all errors
-    /// of [`Scope::try_acquire`]. After an error, no slot stays taken.
+    /// Returns [`CudaError::RankTooLarge`] if the array has more than 15 axes. Returns
+    /// [`CudaError::Capturing`] for a new shape during a capture, if the pool has no
+    /// [source](crate::BlockSource). Returns the errors of [`Scope::try_acquire`] if the array
+    /// cannot be acquired. After an error, the scope's next acquire uses the same slot.
     fn try_acquire_shaped<T: PodElement>(
         &self,
         dims: &[usize],
@@ -67,17 +69,17 @@ impl<'s, B: DevicePool> AcquireShaped<'s> for Scope<'s, B> {
         &self,
         dims: &[usize],
     ) -> Result<ShapedArray<'s, T>, PoolError<CudaError>> {
-        // SAFETY: exactly one exclusive view of the block is created, and the descriptor stays
-        // here.
+        // SAFETY: this function creates exactly one exclusive view of the block, and the descriptor
+        // does not leave this function.
         let parts = unsafe { self.try_acquire_described::<T>(dims) }?;
         let address = parts.descriptor.place(parts.shape, self.context());
         let address = address.map_err(|source| {
-            // SAFETY: this scope has just returned the block, and no view of it exists.
+            // SAFETY: this scope has just returned the block, and no view of the block exists.
             unsafe { self.give_back_described(parts.taken) };
             PoolError::Backend { operation: "write a shape", source }
         })?;
-        // SAFETY: the acquire returned `length` elements of the block for `'s`, this is the only
-        // view of them, and any bytes are a valid `PodElement`.
+        // SAFETY: the acquire reserved `length` elements of the block for `'s`, no other view of
+        // these elements exists, and any bytes are a valid `PodElement`.
         let view =
             unsafe { DeviceViewMut::new(parts.block, B::of_views(parts.slot), parts.length) };
         Ok(ShapedArray {

@@ -1,4 +1,4 @@
-//! The entry of the shape cache for a shape: its address on the device.
+//! An entry of the shape cache, which stores the device address of a shape.
 
 use pool_core::DynamicShape;
 use pool_driver::calls::Address;
@@ -7,13 +7,13 @@ use pool_driver::error::CudaError;
 use crate::stream::device_stream::DeviceStream;
 use crate::stream::shape_cells::{MOST_AXES, NUMBERS, ShapeCell};
 
-/// The entry of the shape cache for an array of dynamic rank on the device. After the first use of
-/// the shape, it contains the address of the lengths and strides.
+/// An entry of the shape cache for an array of dynamic rank on the device. After the first use of
+/// the shape, the entry contains the address of the lengths and strides.
 #[derive(Debug, Default)]
 pub struct ShapeDescriptor(Option<ShapeCell>);
 
 impl ShapeDescriptor {
-    /// Returns the address of the shape on the device. The first call writes the shape to that
+    /// Returns the device address of the shape. The first call also writes the shape to this
     /// address.
     pub(crate) fn place(
         &mut self,
@@ -37,16 +37,18 @@ impl ShapeDescriptor {
             Some(source) => {
                 let cell = take_cell(stream)?;
                 stream.bind()?;
-                // SAFETY: the cell is allocated, is long enough for the maximum number of axes, and
-                // belongs to this shape. Work that reads an earlier shape from the cell is in the
-                // pool's stream.
+                // SAFETY: the cell is allocated, has room for the maximum number of axes, and
+                // belongs to this shape. All work that reads an earlier shape from the cell comes
+                // before this write in the pool's stream.
                 unsafe { source.write(cell.address(), bytes) }?;
                 cell
             }
             None => {
                 stream.bind_outside_capture("write a new shape")?;
                 let cell = take_cell(stream)?;
-                // SAFETY: as above.
+                // SAFETY: the cell is allocated, has room for the maximum number of axes, and
+                // belongs to this shape. All work that reads an earlier shape from the cell comes
+                // before this write in the pool's stream.
                 unsafe { stream.staging().upload(cell.address(), bytes, stream.stream()) }?;
                 cell
             }
@@ -57,10 +59,10 @@ impl ShapeDescriptor {
     }
 }
 
-/// Takes a cell from the device memory that the pool reserves for shapes.
+/// Acquires a cell from the device memory that the pool reserves for shapes.
 fn take_cell(stream: &DeviceStream) -> Result<ShapeCell, CudaError> {
     stream.shapes().take(|bytes| {
-        // No pool will retry this allocation.
+        // The pool does not retry this allocation if it fails.
         stream.is_last_attempt().set(true);
         stream.allocate(bytes)
     })

@@ -1,16 +1,17 @@
-//! Copies and fills of bytes on the pool's stream, by address, for the backend and its views. Only
-//! a copy to the host waits for the device.
+//! Copies and fills of device memory on the pool's stream. The backend and its views use these
+//! functions with raw addresses. Only a copy to the host waits for the device.
 
 use pool_driver::calls::{self, Address};
 use pool_driver::error::CudaError;
 
 use crate::stream::device_stream::DeviceStream;
 
-/// Sets every byte of a range to a value.
+/// Sets every byte of a range to the given value.
 ///
 /// # Safety
 ///
-/// The range must be allocated. The caller must have the right to write it in the pool's stream.
+/// The range must be allocated, and the caller must have the right to write this range in stream
+/// order on the pool's stream.
 pub(crate) unsafe fn set_bytes(
     stream: &DeviceStream,
     to: Address,
@@ -20,16 +21,16 @@ pub(crate) unsafe fn set_bytes(
     if stream.is_dry() {
         return Ok(());
     }
-    // SAFETY: the caller upholds the contract.
+    // SAFETY: the caller upholds this function's safety contract.
     unsafe { calls::set_bytes(to, value, bytes, stream.stream()) }
 }
 
-/// Copies bytes within the stream's context.
+/// Copies bytes between two ranges in the stream's context.
 ///
 /// # Safety
 ///
-/// Both ranges must be allocated and disjoint. The caller must have the right to use them in the
-/// pool's stream.
+/// Both ranges must be allocated, and they must not overlap. The caller must have the right to use
+/// both ranges in stream order on the pool's stream.
 pub(crate) unsafe fn copy(
     stream: &DeviceStream,
     to: Address,
@@ -39,36 +40,38 @@ pub(crate) unsafe fn copy(
     if stream.is_dry() {
         return Ok(());
     }
-    // SAFETY: the caller upholds the contract.
+    // SAFETY: the caller upholds this function's safety contract.
     unsafe { calls::copy_on_device(to, from, bytes, stream.stream()) }
 }
 
-/// Copies bytes from the host. When this function returns, `from` has been read.
+/// Copies bytes from the host to the device. When this function returns, `from` has been read
+/// completely.
 ///
 /// # Safety
 ///
-/// The same contract as [`set_bytes`].
+/// The safety contract is the same as for [`set_bytes`].
 pub(crate) unsafe fn upload(
     stream: &DeviceStream,
     to: Address,
     from: &[u8],
 ) -> Result<(), CudaError> {
     stream.bind_outside_capture("copy from the host")?;
-    // SAFETY: the caller upholds the contract.
+    // SAFETY: the caller upholds this function's safety contract.
     unsafe { stream.staging().upload(to, from, stream.stream()) }
 }
 
-/// Copies bytes to the host and waits for them.
+/// Copies bytes from the device to the host, and blocks until the copy is complete.
 ///
 /// # Safety
 ///
-/// The range must be allocated. The caller must have the right to read it in the pool's stream.
+/// The range must be allocated, and the caller must have the right to read this range in stream
+/// order on the pool's stream.
 pub(crate) unsafe fn download(
     stream: &DeviceStream,
     to: &mut [u8],
     from: Address,
 ) -> Result<(), CudaError> {
     stream.bind_outside_capture("copy to the host")?;
-    // SAFETY: the caller upholds the contract.
+    // SAFETY: the caller upholds this function's safety contract.
     unsafe { stream.staging().download(to, from, stream.stream()) }
 }

@@ -1,5 +1,5 @@
-//! The batch: commands that have been recorded and not yet submitted. One value holds the commands,
-//! their parameters, the bytes to upload, and the threads that recorded them. This value is
+//! The batch of commands that have been recorded but not submitted. A batch contains the commands,
+//! their parameters, the bytes to upload, and the threads that recorded the commands. A batch is
 //! submitted or dropped as a whole.
 
 use crate::calls::Calls;
@@ -9,32 +9,33 @@ use crate::setup::Setup;
 use crate::staging::Staged;
 use crate::turn::current_thread;
 
-/// The maximum number of errors kept for other threads.
+/// The maximum number of errors that are stored for other threads.
 const OWED: usize = 64;
 
-/// The commands that have been recorded and not yet submitted.
+/// The commands that have been recorded but not submitted.
 #[derive(Debug, Default)]
 pub(super) struct Batch {
-    // The open pass, which must be dropped before its encoder.
+    // The open pass is the first field, because it must be dropped before its encoder.
     pub(super) pass: Option<OpenPass>,
     pub(super) encoder: Option<wgpu::CommandEncoder>,
-    /// The threads that have recorded into the encoder.
+    /// The threads that have recorded commands in the encoder.
     pub(super) threads: Vec<u64>,
-    /// The parts that were recorded before those in the encoder.
+    /// The parts that were recorded before the commands in the encoder.
     pub(super) parts: Vec<Part>,
-    /// The number of commands in the parts and the encoder.
+    /// The number of commands in the parts and in the encoder.
     pub(super) commands: usize,
     pub(super) parameters: BatchParameters,
     pub(super) staged: Staged,
 }
 
-/// The commands of one closure passed to `record`, or the stream's commands between two such
-/// closures.
+/// The commands of one closure that was passed to `record`, or the stream's commands between two of
+/// these closures.
 ///
-/// A separate call submits each part, which takes 12 to 14 µs on lavapipe. In a single list, each
-/// part would take only 1 µs. But if wgpu 30 rejects one part, it rejects the whole list, and it
-/// has already recorded the earlier parts as executed. Later commands would then lack barriers, and
-/// memory that still holds freed contents would count as cleared.
+/// Each part is submitted separately, which takes 12 to 14 µs on lavapipe. If all parts were
+/// submitted in a single list, each part would take only 1 µs. If wgpu 30 rejects one part of a
+/// list, however, it rejects the whole list after it has recorded the earlier parts as executed.
+/// After the rejection of a list, later commands would lack barriers, and memory with old contents
+/// would count as cleared.
 #[derive(Debug)]
 pub(super) struct Part {
     pub(super) commands: wgpu::CommandBuffer,
@@ -42,7 +43,7 @@ pub(super) struct Part {
     pub(super) threads: Vec<u64>,
 }
 
-/// A compute pass that is open.
+/// A compute pass that has not been ended.
 #[derive(Debug)]
 pub(super) struct OpenPass {
     pub(super) pass: wgpu::ComputePass<'static>,
@@ -54,13 +55,15 @@ pub(super) struct OpenPass {
     pub(super) parameters: u32,
 }
 
-/// Errors of batches, kept for threads that recorded into a batch that another thread submitted.
+/// Errors of batches, which are stored for threads that recorded commands in a batch that another
+/// thread submitted.
 #[derive(Debug, Default)]
 pub(super) struct Owed(Vec<(u64, WgpuError)>);
 
 impl Owed {
     pub(super) fn add(&mut self, thread: u64, error: &WgpuError) {
-        // Threads that have ended never collect their errors, so the oldest error makes room.
+        // If the list is full, the oldest error is removed, because threads that have ended never
+        // collect their errors.
         if self.0.len() == OWED {
             self.0.remove(0);
         }
@@ -81,7 +84,7 @@ impl Owed {
 }
 
 impl Batch {
-    /// Counts a command of the calling thread.
+    /// Counts a command that the calling thread records.
     #[inline]
     pub(super) fn count(&mut self) {
         self.commands += 1;
@@ -91,7 +94,7 @@ impl Batch {
         }
     }
 
-    /// Returns the encoder for the next commands, and creates it for the first one.
+    /// Returns the encoder for the next commands. If there is no encoder, this method creates one.
     #[inline]
     pub(super) fn encoder(&mut self, setup: &Setup) -> &mut wgpu::CommandEncoder {
         self.encoder.get_or_insert_with(|| setup.calls.device.create_command_encoder(&LABEL))
@@ -109,8 +112,9 @@ const LABEL: wgpu::CommandEncoderDescriptor<'static> =
 ///
 /// # Errors
 ///
-/// The closure's own error; otherwise [`WgpuError::ExchangedEncoder`], [`WgpuError::DeviceLost`],
-/// or [`WgpuError::Refused`] for commands that wgpu rejects.
+/// Returns the error of the closure. If the closure succeeds, returns
+/// [`WgpuError::ExchangedEncoder`] if the closure replaced its encoder, [`WgpuError::Refused`] if
+/// wgpu rejects the commands, and [`WgpuError::DeviceLost`] if the device is lost.
 pub(crate) fn record_apart<R, E: From<WgpuError>>(
     calls: &Calls,
     code: impl FnOnce(&mut wgpu::CommandEncoder) -> Result<R, E>,
@@ -118,12 +122,12 @@ pub(crate) fn record_apart<R, E: From<WgpuError>>(
     calls.check()?;
     let mut encoder = calls.accepted(|| calls.device.create_command_encoder(&LABEL))?;
     let before = identity(&encoder);
-    // The closure runs outside an error scope: if it calls wgpu in other ways, it handles the
-    // errors itself.
+    // The closure runs outside error scopes. If the closure calls wgpu through other objects, it
+    // must handle the errors of these calls itself.
     let answer = match code(&mut encoder) {
         Ok(answer) => answer,
         Err(error) => {
-            // The encoder may still have an open pass.
+            // The encoder may still have an open pass, so dropping the encoder may cause an error.
             let _ = calls.scoped(|| drop(encoder));
             return Err(error);
         }
@@ -134,14 +138,15 @@ pub(crate) fn record_apart<R, E: From<WgpuError>>(
     match calls.accepted(|| encoder.finish()) {
         Ok(commands) => Ok((commands, answer)),
         Err(error) => {
-            // The result may be a pass, and ending a pass may also cause an error.
+            // The closure's return value may be a pass, and ending a pass may also cause an error.
             let _ = calls.scoped(|| drop(answer));
             Err(error.into())
         }
     }
 }
 
-/// Returns a number that identifies an encoder, computed from wgpu's hash.
+/// Returns a number that identifies an encoder. The number is computed from wgpu's hash of the
+/// encoder.
 fn identity(encoder: &wgpu::CommandEncoder) -> u64 {
     use std::hash::{DefaultHasher, Hash, Hasher};
     let mut hasher = DefaultHasher::new();

@@ -1,4 +1,4 @@
-//! Dispatches: a kernel with its bindings and parameters.
+//! Dispatches of kernels with their bindings and parameters.
 
 use super::Recorder;
 use super::batch::OpenPass;
@@ -14,7 +14,7 @@ impl Recorder<'_> {
     ///
     /// # Errors
     ///
-    /// The errors of [`Stream::dispatch`](crate::Stream::dispatch).
+    /// Returns the same errors as [`Stream::dispatch`](crate::Stream::dispatch).
     pub(crate) fn dispatch(
         &mut self,
         kernel: &Kernel,
@@ -69,8 +69,8 @@ impl Recorder<'_> {
         Ok(())
     }
 
-    /// Returns the error for a bind group that cannot be created. If one of its buffers has been
-    /// destroyed, returns the error for that buffer.
+    /// Returns the error for a bind group that could not be created. If one of the bound buffers
+    /// has been destroyed, the error names this buffer.
     #[cold]
     fn name_destroyed(&self, bindings: &[Binding<'_>], error: WgpuError) -> WgpuError {
         if !matches!(error, WgpuError::Refused { .. }) {
@@ -81,9 +81,9 @@ impl Recorder<'_> {
     }
 }
 
-/// Lets wgpu validate a kernel and a bind group when they are first used together, in a separate
-/// encoder. In the batch's encoder, wgpu would report a mistake only at submission, and would
-/// reject the whole batch.
+/// Lets wgpu validate a kernel and a bind group in a separate encoder when the two are first used
+/// together. If the kernel and the bind group were validated in the batch's encoder, wgpu would
+/// report a mistake only when the batch is submitted, and would reject the whole batch.
 #[inline]
 fn try_together(
     setup: &Setup,

@@ -1,5 +1,5 @@
-//! Fills: a pattern of bytes, written repeatedly between two arbitrary bytes. If a word is filled
-//! only in part, its other bytes keep their values.
+//! Fills, which write a pattern of bytes repeatedly into a range that can start and end at any
+//! byte. If a fill covers only part of a word, the other bytes of the word keep their values.
 
 use super::Recorder;
 use crate::binding::{Access, Binding};
@@ -11,10 +11,10 @@ use crate::memory::Allocation;
 pub(super) const PATTERN_BYTES: usize = 192;
 /// The size of the kernel's other parameters, in bytes.
 const HEAD_BYTES: usize = 16;
-/// The number of invocations per workgroup in the stream's own kernels.
+/// The number of invocations in each workgroup of the stream's own kernels.
 const WORKGROUP: u64 = 64;
-/// The maximum number of bytes of a large buffer that one dispatch binds. With this limit, offsets
-/// fit in 32 bits.
+/// The maximum number of bytes of a large buffer that one dispatch binds. This limit ensures that
+/// offsets fit in 32 bits.
 const WINDOW: u64 = 1 << 30;
 
 const FILL: &str = include_str!("fill.wgsl");
@@ -22,19 +22,19 @@ const FILL: &str = include_str!("fill.wgsl");
 /// The range of a buffer that one dispatch of the stream's own kernels binds.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Window {
-    /// The start of the range in the buffer, in bytes.
+    /// The offset at which the range starts within the buffer, in bytes.
     pub(super) base: u64,
-    /// The exclusive end of the range in the buffer, in bytes.
+    /// The offset of the range's exclusive end within the buffer, in bytes.
     pub(super) end: u64,
 }
 
 impl Recorder<'_> {
-    /// Writes an element repeatedly into the bytes from `start` to `end` (exclusive). Both lie in
-    /// the buffer.
+    /// Writes an element repeatedly into the range from `start` to `end` (exclusive), which must be
+    /// within the buffer.
     ///
     /// # Errors
     ///
-    /// The errors of [`Stream::dispatch`](crate::Stream::dispatch) that concern the device.
+    /// Returns the errors of [`Stream::dispatch`](crate::Stream::dispatch) that concern the device.
     pub(crate) fn fill(
         &mut self,
         allocation: &Allocation,
@@ -53,7 +53,7 @@ impl Recorder<'_> {
         if period > PATTERN_BYTES {
             return self.fill_by_doubling(allocation, start, end, element);
         }
-        // The pattern starts at a word boundary, but the first element may start inside that word.
+        // The pattern always starts at a word boundary, even if the range starts within a word.
         let first = period - usize_of(start % 4) % period;
         let mut pattern = [0; PATTERN_BYTES];
         for (at, byte) in pattern[..period].iter_mut().enumerate() {
@@ -72,8 +72,8 @@ impl Recorder<'_> {
         Ok(())
     }
 
-    /// Writes a few bytes. These bytes, and the bytes that precede them in their first word, must
-    /// fit in [`PATTERN_BYTES`].
+    /// Writes a small number of bytes. The number of bytes, plus the offset of the first byte
+    /// within its word, must not exceed [`PATTERN_BYTES`].
     pub(super) fn write_few(
         &mut self,
         allocation: &Allocation,
@@ -87,8 +87,8 @@ impl Recorder<'_> {
         self.repeat(allocation, start, start + bytes.len() as u64, &pattern[..period])
     }
 
-    /// Writes an element that is too long for the kernel's parameters: uploads it once, then
-    /// repeatedly doubles the bytes written.
+    /// Writes an element that is too long for the kernel's parameters. The element is uploaded once
+    /// and then copied, and each copy doubles the number of bytes written.
     fn fill_by_doubling(
         &mut self,
         allocation: &Allocation,
@@ -107,8 +107,8 @@ impl Recorder<'_> {
         Ok(())
     }
 
-    /// Writes a pattern of whole words. The first word of the pattern goes to the word that
-    /// contains `start`.
+    /// Writes a pattern of whole words repeatedly. The first word of the pattern is written to the
+    /// word that contains `start`.
     fn repeat(
         &mut self,
         allocation: &Allocation,
@@ -136,8 +136,8 @@ impl Recorder<'_> {
         Ok(())
     }
 
-    /// Returns the range of a buffer that one dispatch binds to reach the byte `at`. The range is
-    /// the whole buffer, if the buffer is small enough.
+    /// Returns the range of a buffer that one dispatch binds in order to access the byte `at`. If
+    /// the buffer is small enough, the range is the whole buffer.
     pub(super) fn window(&self, allocation: &Allocation, at: u64) -> Window {
         let most = self.setup.limits.binding.min(WINDOW);
         if allocation.bytes <= most {
@@ -147,7 +147,7 @@ impl Recorder<'_> {
         Window { base, end: allocation.bytes.min(base + most) }
     }
 
-    /// Returns one of the stream's own kernels.
+    /// Returns one of the stream's own kernels, and compiles the kernel when it is first requested.
     pub(super) fn own_kernel(
         &mut self,
         which: impl Fn(&mut super::ByteKernels) -> &mut Option<Kernel>,
@@ -162,8 +162,8 @@ impl Recorder<'_> {
         Ok(kernel)
     }
 
-    /// Returns the number of workgroups for `count` words. If the device cannot dispatch that many,
-    /// each invocation processes several words.
+    /// Returns the number of workgroups for `count` words. If the number exceeds the device's
+    /// limit, each invocation processes several words.
     pub(super) fn groups(&self, count: u64) -> [u32; 3] {
         let most = self.setup.limits.groups;
         let groups =
@@ -178,7 +178,7 @@ impl Window {
     }
 }
 
-/// Converts numbers below 2³² to the words of a uniform.
+/// Converts numbers below 2³² into the words of a uniform.
 pub(super) fn words(numbers: [u64; 4]) -> [u8; HEAD_BYTES] {
     let mut bytes = [0; HEAD_BYTES];
     for (word, number) in bytes.chunks_exact_mut(4).zip(numbers) {
@@ -187,8 +187,8 @@ pub(super) fn words(numbers: [u64; 4]) -> [u8; HEAD_BYTES] {
     bytes
 }
 
-/// Converts a byte count to `usize`. The bytes are in the host's memory, or are fewer than such
-/// bytes.
+/// Converts a number of bytes to `usize`. The conversion cannot fail, because the number does not
+/// exceed the size of a buffer in host memory.
 pub(super) fn usize_of(bytes: u64) -> usize {
     usize::try_from(bytes).unwrap_or(usize::MAX)
 }

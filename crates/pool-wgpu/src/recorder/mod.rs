@@ -1,5 +1,5 @@
-//! Recording: all commands go into one batch, in call order. A compute pass stays open across
-//! consecutive dispatches.
+//! The recorder, which records all commands in one batch, in call order. Consecutive dispatches
+//! share one compute pass.
 
 mod batch;
 mod copy;
@@ -20,7 +20,7 @@ use batch::{Batch, Owed};
 
 pub(crate) use batch::record_apart;
 
-/// The commands that have been recorded and not yet submitted, and objects that later commands
+/// The commands that have been recorded but not submitted, and the objects that later commands
 /// reuse.
 #[derive(Debug)]
 pub(crate) struct Recording {
@@ -30,14 +30,14 @@ pub(crate) struct Recording {
     bind_groups: BindGroups,
     uploads: Uploads,
     kernels: ByteKernels,
-    /// A buffer that stages copies within a buffer that is too large for one binding.
+    /// A buffer for copies within a buffer that is too large for one binding.
     scratch: Option<Allocation>,
-    /// The number of rejected batches. After each rejection, every block is checked at its next
-    /// use.
+    /// The number of rejected batches. After a batch has been rejected, every block is checked when
+    /// it is next used.
     refusals: u64,
 }
 
-/// The stream's own kernels. Each is compiled at its first use.
+/// The stream's own kernels. Each kernel is compiled when it is first used.
 #[derive(Debug, Default)]
 struct ByteKernels {
     fill: Option<Kernel>,
@@ -50,7 +50,7 @@ impl Recording {
     ///
     /// # Errors
     ///
-    /// The errors of [`Parameters::new`].
+    /// Returns the same errors as [`Parameters::new`].
     pub(crate) fn new(setup: &Setup) -> Result<Self, WgpuError> {
         Ok(Self {
             batch: Batch::default(),
@@ -65,7 +65,7 @@ impl Recording {
     }
 }
 
-/// A stream's recording, held by the thread whose turn it is.
+/// Exclusive access to a stream's recording.
 #[derive(Debug)]
 pub(crate) struct Recorder<'a> {
     setup: &'a Setup,
@@ -73,7 +73,8 @@ pub(crate) struct Recorder<'a> {
 }
 
 impl<'a> Recorder<'a> {
-    /// Begins a turn, and drops the bind groups of buffers that were freed since the previous turn.
+    /// Creates a recorder, and drops the bind groups of buffers that have been freed since the
+    /// recording was last used.
     #[inline]
     pub(crate) fn new(setup: &'a Setup, recording: &'a mut Recording, freed: &[u64]) -> Self {
         if !freed.is_empty() {
@@ -87,7 +88,7 @@ impl<'a> Recorder<'a> {
         self.recording.batch.pass.is_some()
     }
 
-    /// Makes room for one more command, by submitting a full batch.
+    /// Submits the batch if it is full, so that one more command can be recorded.
     #[inline]
     fn make_room(&mut self) -> Result<(), WgpuError> {
         self.setup.calls.check()?;
@@ -97,7 +98,7 @@ impl<'a> Recorder<'a> {
         Ok(())
     }
 
-    /// Returns the encoder, outside a pass, for one command that uses these buffers.
+    /// Ends the compute pass, and returns the encoder for one command that uses these buffers.
     fn encoder(&mut self, used: &[&Allocation]) -> Result<&mut wgpu::CommandEncoder, WgpuError> {
         for allocation in used {
             self.check_block(allocation)?;
@@ -109,13 +110,13 @@ impl<'a> Recorder<'a> {
         Ok(self.recording.batch.encoder(self.setup))
     }
 
-    /// Checks that the user has not destroyed a block's buffer. wgpu reports a destroyed buffer
-    /// only for a whole batch. After wgpu has rejected a batch, each block is checked at its next
-    /// use.
+    /// Checks that the user has not destroyed a block's buffer. A destroyed buffer makes wgpu
+    /// reject a whole batch, without naming the buffer. After a batch has been rejected, each block
+    /// is therefore checked when it is next used.
     ///
     /// # Errors
     ///
-    /// [`WgpuError::BufferDestroyed`].
+    /// Returns [`WgpuError::BufferDestroyed`] if the buffer has been destroyed.
     #[inline]
     fn check_block(&self, allocation: &Allocation) -> Result<(), WgpuError> {
         if allocation.is_checked(self.recording.refusals) {
@@ -130,7 +131,7 @@ impl<'a> Recorder<'a> {
         let calls = &self.setup.calls;
         let tried = calls.scoped(|| {
             let mut encoder = calls.device.create_command_encoder(&Default::default());
-            // This clears no bytes, but wgpu still validates the buffer.
+            // This command clears no bytes, but wgpu still validates the buffer.
             encoder.clear_buffer(&allocation.buffer, 0, Some(0));
             calls.queue.submit([encoder.finish()]);
         });
@@ -146,7 +147,7 @@ impl<'a> Recorder<'a> {
         }
     }
 
-    /// Returns the number of commands that have been recorded and not yet submitted.
+    /// Returns the number of commands that have been recorded but not submitted.
     pub(crate) fn pending(&self) -> usize {
         self.recording.batch.commands
     }

@@ -1,4 +1,4 @@
-//! Submits the parts of a batch one at a time, and handles the parts that wgpu rejects.
+//! Submits the parts of a batch one at a time, and reports the parts that wgpu rejects.
 
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::thread;
@@ -9,21 +9,22 @@ use crate::error::WgpuError;
 use crate::turn::current_thread;
 
 impl Recorder<'_> {
-    /// Returns the error of a batch that this thread recorded into and another thread submitted.
+    /// Returns the error of an earlier batch that another thread submitted, if this thread recorded
+    /// commands in the batch.
     ///
     /// # Errors
     ///
-    /// [`WgpuError::SubmissionRefused`].
+    /// Returns [`WgpuError::SubmissionRefused`] if wgpu rejected the commands of this thread.
     #[inline]
     pub(crate) fn pay(&mut self) -> Result<(), WgpuError> {
         self.recording.owed.take()
     }
 
-    /// Appends commands recorded on this thread.
+    /// Appends commands that this thread recorded in another encoder.
     ///
     /// # Errors
     ///
-    /// The same as [`submit`](Self::submit).
+    /// Returns the same errors as [`submit`](Self::submit).
     pub(crate) fn append(&mut self, commands: wgpu::CommandBuffer) -> Result<(), WgpuError> {
         self.make_room()?;
         self.end_part()?;
@@ -33,7 +34,7 @@ impl Recorder<'_> {
         Ok(())
     }
 
-    /// Finishes the current encoder, so that later commands run after those in the encoder.
+    /// Finishes the current encoder, so that later commands run after the commands in this encoder.
     fn end_part(&mut self) -> Result<(), WgpuError> {
         let batch = &mut self.recording.batch;
         batch.pass = None;
@@ -48,15 +49,17 @@ impl Recorder<'_> {
         }
     }
 
-    /// Submits the recorded commands, followed by foreign command buffers.
+    /// Submits the recorded commands, and then the command buffers of the user. After an error, the
+    /// recording is empty.
     ///
     /// # Errors
     ///
-    /// [`WgpuError::SubmissionRefused`] if wgpu rejects a part that this thread has recorded into.
-    /// The part's other threads receive the error from their next call, and the other parts are
-    /// executed. [`WgpuError::Refused`] if wgpu rejects a foreign command buffer; this buffer and
-    /// the later ones are not submitted. [`WgpuError::DeviceLost`]. After an error, the recording
-    /// is empty.
+    /// - Returns [`WgpuError::SubmissionRefused`] if wgpu rejects a part in which this thread has
+    ///   recorded commands. Other threads that recorded commands in the rejected part receive the
+    ///   error from their next call. Parts that are not rejected are executed.
+    /// - Returns [`WgpuError::Refused`] if wgpu rejects a command buffer of the user. The rejected
+    ///   buffer and all later buffers are not submitted.
+    /// - Returns [`WgpuError::DeviceLost`] if the device is lost.
     pub(crate) fn submit(&mut self, others: Vec<wgpu::CommandBuffer>) -> Result<(), WgpuError> {
         let calls = &self.setup.calls;
         let recorded = self.submit_batch();
@@ -79,8 +82,8 @@ impl Recorder<'_> {
         panicked.map_or(answer, |payload| resume_unwind(payload))
     }
 
-    /// Submits one foreign command buffer separately, like each [`Part`]. A panic comes from a
-    /// callback, and the commands have then been submitted.
+    /// Submits one of the user's command buffers with a separate call, as for each [`Part`]. If a
+    /// callback panics after the commands have been submitted, this method returns the panic.
     fn submit_alone(&self, commands: wgpu::CommandBuffer) -> thread::Result<Result<(), WgpuError>> {
         let calls = &self.setup.calls;
         let submit = || calls.scoped(|| calls.queue.submit([commands]));
@@ -105,7 +108,7 @@ impl Recorder<'_> {
         });
         let submitted = self.submit_parts(&mut batch.parts, &in_words(prepared));
         let _ = calls.scoped(|| self.recording.uploads.recall(&mut batch.staged));
-        // The memory of these values is reused.
+        // The memory of the batch is reused for the next batch.
         batch.parameters.clear();
         batch.commands = 0;
         self.recording.batch = batch;
@@ -115,8 +118,9 @@ impl Recorder<'_> {
         }
     }
 
-    /// Submits the parts, unless their data could not be prepared. A submission runs callbacks. If
-    /// a callback panics, the panic is returned after all parts have been submitted.
+    /// Submits all parts, unless the data of the batch could not be prepared. Submitting a part may
+    /// run callbacks. If a callback panics, this method returns the panic after it has submitted
+    /// all parts.
     fn submit_parts(
         &mut self,
         parts: &mut Vec<Part>,
@@ -139,16 +143,17 @@ impl Recorder<'_> {
         panicked.map_or(Ok(answer), Err)
     }
 
-    /// Like [`submit`](Self::submit), for callers that cannot handle an error: this thread's next
-    /// call returns the error instead.
+    /// Submits the batch like [`submit`](Self::submit), for callers that cannot return an error. If
+    /// the submission fails, this thread's next call returns the error.
     pub(crate) fn submit_unanswered(&mut self) {
         if let Err(error) = self.submit(Vec::new()) {
             self.recording.owed.add(current_thread(), &error);
         }
     }
 
-    /// Reports a part that wgpu rejected. The calling thread receives the error immediately, and
-    /// other threads receive it from their next call.
+    /// Reports that wgpu rejected a part. If the calling thread recorded commands in the part, this
+    /// method returns the error. All other threads that recorded commands in the part receive the
+    /// error from their next call.
     fn refuse(&mut self, threads: &[u64], message: String) -> Result<(), WgpuError> {
         self.setup.calls.find_loss()?;
         self.recording.refusals += 1;

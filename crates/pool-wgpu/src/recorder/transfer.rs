@@ -1,4 +1,4 @@
-//! Uploads from the host, ordered with the recorded commands, and downloads to the host.
+//! Uploads from the host, which run in order with the recorded commands, and downloads to the host.
 
 use super::Recorder;
 use super::fill::{PATTERN_BYTES, usize_of};
@@ -6,19 +6,20 @@ use crate::error::WgpuError;
 use crate::memory::Allocation;
 use crate::staging::{IdleBuffers, PIECE};
 
-/// The maximum number of bytes that one batch stages before it is submitted.
+/// The maximum number of bytes that a batch stages before it is submitted.
 const STAGED: u64 = 2 * PIECE;
-/// The number of bytes that always fit into the fill kernel's pattern, at any position in a word.
+/// The number of bytes that always fit in the fill kernel's pattern, regardless of where they start
+/// within a word.
 const FEW: usize = PATTERN_BYTES - 4;
 
 impl Recorder<'_> {
-    /// Copies bytes from the host. `source` may be reused when this method returns. Later commands
-    /// see the new bytes, and the bytes around them stay unchanged.
+    /// Copies bytes from the host. When this method returns, `source` may be reused. Later commands
+    /// read the new bytes, and all other bytes of the buffer are unchanged.
     ///
     /// # Errors
     ///
-    /// [`WgpuError::OutOfMemory`], and the errors of [`Stream::dispatch`](crate::Stream::dispatch)
-    /// that concern the device.
+    /// Returns [`WgpuError::OutOfMemory`] if the device is out of memory, and the errors of
+    /// [`Stream::dispatch`](crate::Stream::dispatch) that concern the device.
     pub(crate) fn upload(
         &mut self,
         allocation: &Allocation,
@@ -28,11 +29,12 @@ impl Recorder<'_> {
         if source.is_empty() {
             return Ok(());
         }
-        // A short upload travels with the kernel parameters, which avoids ending the pass.
+        // A short upload is passed in the kernel's parameters, so that the compute pass need not be
+        // ended.
         if source.len() <= FEW && (self.is_in_pass() || source.len() < 8) {
             return self.write_few(allocation, offset, source);
         }
-        // Staged copies consist of whole words, so the unaligned bytes at either end are written
+        // Staged copies consist of whole words, so the unaligned bytes at both ends are written
         // separately.
         let (head, rest) = source.split_at(usize_of((4 - offset % 4) % 4).min(source.len()));
         let (words, tail) = rest.split_at(rest.len() & !3);
@@ -69,13 +71,14 @@ impl Recorder<'_> {
         Ok(())
     }
 
-    /// Copies bytes into a staging buffer, and submits the copy. The first byte lies at
-    /// `offset % 4` in the staging buffer.
+    /// Copies bytes into a staging buffer, and submits the copy. The first byte is stored at offset
+    /// `offset % 4` of the staging buffer.
     ///
     /// # Errors
     ///
-    /// [`WgpuError::OutOfMemory`], [`WgpuError::BufferDestroyed`], [`WgpuError::DeviceLost`] or
-    /// [`WgpuError::SubmissionRefused`].
+    /// Returns [`WgpuError::OutOfMemory`] if the device is out of memory,
+    /// [`WgpuError::BufferDestroyed`] if the buffer has been destroyed, [`WgpuError::DeviceLost`]
+    /// if the device is lost, and [`WgpuError::SubmissionRefused`] if wgpu rejects the batch.
     pub(crate) fn download(
         &mut self,
         allocation: &Allocation,
