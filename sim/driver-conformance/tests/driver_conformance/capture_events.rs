@@ -155,7 +155,7 @@ fn a_branch_that_looks_on() {
         for _ in 0..2 {
             stream.hold(Gate::closed())?;
             branch.wait(&Event::recorded(&stream)?)?;
-            // These three answers are required. If any of them differs, every capture of a session
+            // These three results are required. If any of them differs, every capture of a session
             // fails with `CaptureError::Driver`.
             answers.documented("behind one node", branch.dependencies()?, 1_usize);
             answers.seen("set behind none", branch.depend_on_nothing(), codes::SUCCESS);
