@@ -25,6 +25,7 @@ mod eager_pools;
 mod failed_order_sweep;
 mod faults;
 mod feeding;
+mod few_nodes;
 mod fills;
 mod first_failure;
 mod hand_made;
