@@ -33,7 +33,8 @@ unsafe impl HandleKind for EventKind {
     /// wait for it continue to do so.
     unsafe fn destroy(event: sys::CUevent) -> Result<(), CudaError> {
         // SAFETY: the event is live, and this is its last use (caller).
-        answer("cuEventDestroy", unsafe { result::event::destroy(event) })
+        let destroyed = with_relaxed_capture_mode(|| unsafe { result::event::destroy(event) });
+        answer("cuEventDestroy", destroyed)
     }
 }
 

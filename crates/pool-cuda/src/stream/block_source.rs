@@ -1,7 +1,7 @@
 //! Sources of a pool's blocks other than the device. Through a source, a pool on a captured stream
 //! obtains memory that the graph will own.
 
-use cudarc::driver::CudaStream;
+use cudarc::driver::{CudaFunction, CudaStream};
 use pool_driver::error::CudaError;
 
 /// Provides a [`DeviceStream`](crate::DeviceStream)'s pool with memory in place of the device
@@ -21,6 +21,9 @@ use pool_driver::error::CudaError;
 ///   and work enqueued on the stream never runs.
 /// - Memory of sources with the same [`owner`](Self::owner) belongs to the same capture and lives
 ///   equally long.
+/// - If the stream is [captured](Self::is_captured), the module of each function passed to
+///   [`keep_function`](Self::keep_function) stays loaded for as long as the graph, or anything
+///   instantiated from it, exists.
 /// - No method unwinds or uses the pool.
 pub unsafe trait BlockSource: Send + 'static {
     /// Returns the owner of the source's memory. Views of two pools can be copied to each other
@@ -61,6 +64,12 @@ pub unsafe trait BlockSource: Send + 'static {
     ///
     /// Returns [`CudaError::Capturing`] if the stream may not join.
     fn admit(&self, stream: &CudaStream) -> Result<(), CudaError>;
+
+    /// Keeps the module of a function loaded, because the captured stream is about to launch it. The
+    /// nodes of a graph do not keep the module loaded, and a replay after the unload crashes the
+    /// process. A clone of the function does. The pool does not call this method for a source that
+    /// is not captured. A source that cannot keep the function must make the capture fail.
+    fn keep_function(&self, function: &CudaFunction);
 
     /// Enqueues a copy of these bytes on the pool's stream. The bytes are elements of fills, or
     /// shapes. Every launch of a graph captured from the stream repeats the copy, so the source

@@ -7,6 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use cudarc::driver::{CudaContext, CudaStream, result, sys};
 use pool_driver::answer::answer;
 use pool_driver::calls::device_memory;
+use pool_driver::capture_mode::with_relaxed_capture_mode;
 use pool_driver::context::{bind, ordinal};
 use pool_driver::error::{CudaError, MemoryInfo};
 use pool_driver::memory_pool::MemoryPool;
@@ -44,7 +45,7 @@ impl FirstStream {
         // SAFETY: no slice is created during this time, because no other code can access the
         // context.
         unsafe { context.disable_event_tracking() };
-        let made = context.new_stream();
+        let made = with_relaxed_capture_mode(|| context.new_stream());
         // SAFETY: no slice was created during this time, for the same reason.
         unsafe { context.enable_event_tracking() };
         let stream = answer("cuStreamCreate", made)?;
@@ -72,7 +73,8 @@ impl CudaDevice {
                 sys::CUdevice_attribute_enum::CU_DEVICE_ATTRIBUTE_MEMORY_POOLS_SUPPORTED,
             )
         })?;
-        let context = answer("cuDevicePrimaryCtxRetain", CudaContext::new(ordinal as usize))?;
+        let opened = with_relaxed_capture_mode(|| CudaContext::new(ordinal as usize));
+        let context = answer("cuDevicePrimaryCtxRetain", opened)?;
         let first = FirstStream::new(&context)?;
         Self::with(context, Some(first))
     }
@@ -156,7 +158,7 @@ impl CudaDevice {
         // An error that an earlier call left in the context does not belong to this call. The error
         // stays in the context.
         let earlier = self.0.context.check_err();
-        let made = self.0.context.new_stream();
+        let made = with_relaxed_capture_mode(|| self.0.context.new_stream());
         self.0.context.record_err(earlier);
         answer("cuStreamCreate", made)
     }

@@ -1,14 +1,16 @@
 //! Owners of the driver's handles of a captured graph. Each handle is destroyed once, immediately
 //! or deferred.
 //!
-//! The proofs rely on three facts:
+//! The proofs rely on four facts:
 //!
 //! 1. **A handle is live** from its creation until its owner here is dropped, and no other code has
 //!    the handle. The only exposed handle is that of an unverified capture. Only tests have one,
 //!    and it is never instantiated.
 //! 2. **The context lives** as long as its `Arc`, which every owner holds. It is bound before each
 //!    call that needs it.
-//! 3. **Output variables outlive the call** that writes to them.
+//! 3. **The modules of a graph's kernels stay loaded** until its handles have been destroyed, because
+//!    each handle owns the [`KeptValues`] of its capture.
+//! 4. **Output variables outlive the call** that writes to them.
 
 use std::ptr;
 use std::sync::Arc;
@@ -16,19 +18,21 @@ use std::sync::Arc;
 use pool_driver::answer::answer;
 use pool_driver::capture_mode::with_relaxed_capture_mode;
 use pool_driver::captures_under_way::is_capture_under_way;
+use pool_driver::chain::Chain;
 use pool_driver::cudarc::driver::{CudaContext, CudaStream, sys};
 use pool_driver::error::CudaError;
 use pool_driver::handle::{ContextHandle, HandleKind};
 use pool_driver::leftovers::{LeftoverKind, Place, ResourceOwner};
 
+use super::kept_values::{KeepingHandle, KeptValues};
 use super::refusal::{NodeKind, UpdateReason, UpdateRefusal};
 
 /// A graph, from which an executable graph is instantiated.
 #[derive(Debug)]
-pub(crate) struct Graph(ResourceOwner<ContextHandle<GraphKind>>);
+pub(crate) struct Graph(ResourceOwner<KeepingHandle<GraphKind>>);
 
 /// An entry in the queue of deferred frees, reserved for a future graph.
-pub(crate) type GraphPlace = Place<ContextHandle<GraphKind>>;
+pub(crate) type GraphPlace = Place<KeepingHandle<GraphKind>>;
 
 pub(crate) enum GraphKind {}
 
@@ -60,7 +64,8 @@ fn check_no_capture() -> Result<(), CudaError> {
 }
 
 impl Graph {
-    /// Takes ownership of a graph of the driver. Returns `None` if the handle is 0.
+    /// Takes ownership of a graph of the driver, and of the values that its nodes need. Returns
+    /// `None` if the handle is 0.
     ///
     /// # Safety
     ///
@@ -68,27 +73,33 @@ impl Graph {
     pub(crate) unsafe fn new(
         handle: sys::CUgraph,
         context: &Arc<CudaContext>,
+        values: &Arc<KeptValues>,
         place: GraphPlace,
     ) -> Option<Self> {
         // SAFETY: the caller promises that the handle belongs to a graph in this context without
         // another owner.
-        let own = || place.own(unsafe { ContextHandle::new(handle, context) });
-        (!handle.is_null()).then(|| Self(own()))
+        let own = || unsafe { ContextHandle::new(handle, context) };
+        let values = || Arc::clone(values);
+        (!handle.is_null()).then(|| Self(place.own(KeepingHandle::new(own(), values()))))
     }
 
     /// Returns the handle, for reading the graph and for tests that change an unverified graph.
     pub(crate) fn handle(&self) -> sys::CUgraph {
-        self.0.get()
+        self.0.handle().get()
     }
 
     /// Instantiates the graph.
     pub(crate) fn instantiate(&self) -> Result<Executable, CudaError> {
         let (place, mut handle) = (Place::new()?, ptr::null_mut());
-        // SAFETY: the graph is live (1), and the output variable is valid (3).
-        let made = unsafe { sys::cuGraphInstantiateWithFlags(&raw mut handle, self.handle(), 0) };
+        // SAFETY: the graph is live (1), its modules are loaded (3), and the output variable is valid
+        // (4).
+        let made = with_relaxed_capture_mode(|| unsafe {
+            sys::cuGraphInstantiateWithFlags(&raw mut handle, self.handle(), 0)
+        });
         answer("cuGraphInstantiate", made.result())?;
         // SAFETY: the executable graph has just been created, in the graph's context.
-        Ok(Executable(place.own(unsafe { ContextHandle::new(handle, self.0.context()) })))
+        let handle = unsafe { ContextHandle::new(handle, self.0.handle().context()) };
+        Ok(Executable(place.own(KeepingHandle::new(handle, Arc::clone(self.0.values())))))
     }
 }
 
@@ -103,7 +114,7 @@ struct UpdateResultInfo {
 
 /// An executable graph, which is never exposed.
 #[derive(Debug)]
-pub(crate) struct Executable(ResourceOwner<ContextHandle<ExecutableKind>>);
+pub(crate) struct Executable(ResourceOwner<KeepingHandle<ExecutableKind>>);
 
 enum ExecutableKind {}
 
@@ -129,16 +140,23 @@ unsafe impl HandleKind for ExecutableKind {
 impl Executable {
     /// Enqueues a run. The context must be bound.
     pub(crate) fn launch(&mut self, stream: &CudaStream) -> Result<(), CudaError> {
-        // SAFETY: the executable graph is live (1). The stream is live while its owner is borrowed.
-        let launched = unsafe { sys::cuGraphLaunch(self.0.get(), stream.cu_stream()) };
+        // SAFETY: the executable graph is live (1), and its modules are loaded (3). The stream is live
+        // while its owner is borrowed.
+        let launched = unsafe { sys::cuGraphLaunch(self.handle(), stream.cu_stream()) };
         answer("cuGraphLaunch", launched.result())
     }
 
     /// Uploads the launch data to the device. The context must be bound.
     pub(crate) fn upload(&mut self, stream: &CudaStream) -> Result<(), CudaError> {
-        // SAFETY: the executable graph is live (1). The stream is live while its owner is borrowed.
-        let uploaded = unsafe { sys::cuGraphUpload(self.0.get(), stream.cu_stream()) };
+        // SAFETY: as in `launch`.
+        let uploaded = with_relaxed_capture_mode(|| unsafe {
+            sys::cuGraphUpload(self.handle(), stream.cu_stream())
+        });
         answer("cuGraphUpload", uploaded.result())
+    }
+
+    fn handle(&self) -> sys::CUgraphExec {
+        self.0.handle().get()
     }
 
     /// Takes over the parameters of another graph's nodes. The context must be bound. `kind_of`
@@ -154,7 +172,7 @@ impl Executable {
     /// # Errors
     ///
     /// For any other error, CUDA does not document the outcome, so the memory of both graphs must
-    /// be kept.
+    /// be kept. This value keeps the modules of both.
     pub(crate) fn update(
         &mut self,
         graph: &Graph,
@@ -163,11 +181,19 @@ impl Executable {
         let mut told =
             UpdateResultInfo { result: 0, node: ptr::null_mut(), _from: ptr::null_mut() };
         let place = (&raw mut told).cast();
-        // SAFETY: both graphs are live (1). The output variable is valid and has the layout of the
-        // call's result (3).
-        let updated = unsafe { sys::cuGraphExecUpdate_v2(self.0.get(), graph.handle(), place) };
+        let doubtful = Chain::of(Arc::clone(graph.0.values()))?;
+        // SAFETY: both graphs are live (1), and their modules are loaded (3). The output variable is
+        // valid and has the layout of the call's result (4).
+        let updated = with_relaxed_capture_mode(|| unsafe {
+            sys::cuGraphExecUpdate_v2(self.handle(), graph.handle(), place)
+        });
         if updated != sys::CUresult::CUDA_ERROR_GRAPH_EXEC_UPDATE_FAILURE {
-            return answer("cuGraphExecUpdate", updated.result()).map(Ok);
+            let updated = answer("cuGraphExecUpdate", updated.result());
+            match updated {
+                Ok(()) => self.0.replace_values(graph.0.values()),
+                Err(_) => self.0.keep_doubtful(doubtful),
+            }
+            return updated.map(Ok);
         }
         let (reason, node) = (UpdateReason::of_driver(told.result), told.node.addr() as u64);
         // The handle is only compared, because the driver may return a node of its own.

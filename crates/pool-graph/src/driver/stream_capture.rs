@@ -20,6 +20,7 @@ use result::stream::StreamKind;
 
 use super::graph_reading::{self, capture_under_way};
 use super::handles::{Graph, GraphPlace};
+use super::kept_values::{KeepingHandle, KeptValues};
 
 /// The calls of other threads that invalidate a capture.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
@@ -49,7 +50,7 @@ impl CaptureMode {
 /// `CUDA_ERROR_STREAM_CAPTURE_UNMATCHED` ("the capture was not initiated in this stream", driver
 /// API), and invalidates the capture.
 #[derive(Debug)]
-struct Origin(ResourceOwner<ContextHandle<OriginKind>>);
+struct Origin(ResourceOwner<KeepingHandle<OriginKind>>);
 
 // SAFETY: the driver's calls on a stream may be made from any thread, and the value itself never
 // changes.
@@ -71,17 +72,19 @@ unsafe impl HandleKind for OriginKind {
 }
 
 impl Origin {
-    /// Creates a stream in a context, which must be bound.
-    fn new(context: &Arc<CudaContext>) -> Result<Self, CudaError> {
+    /// Creates a stream in a context, which must be bound. The stream owns the values that the
+    /// captured work needs, because a stream that is destroyed ends its capture.
+    fn new(context: &Arc<CudaContext>, values: &Arc<KeptValues>) -> Result<Self, CudaError> {
         let place = Place::new()?;
         let made = with_relaxed_capture_mode(|| result::stream::create(StreamKind::NonBlocking));
         let stream = answer("cuStreamCreate", made)?;
         // SAFETY: the stream has just been created in this context.
-        Ok(Self(place.own(unsafe { ContextHandle::new(stream, context) })))
+        let handle = unsafe { ContextHandle::new(stream, context) };
+        Ok(Self(place.own(KeepingHandle::new(handle, Arc::clone(values)))))
     }
 
     fn stream(&self) -> sys::CUstream {
-        self.0.get()
+        self.0.handle().get()
     }
 
     /// Removes the origin's dependencies again.
@@ -106,7 +109,7 @@ impl Origin {
         answer("cuStreamEndCapture", ended.result())?;
         let Some(place) = place.take() else { return Ok(None) };
         // SAFETY: the driver has just returned the graph, and no other code has its handle.
-        Ok(unsafe { Graph::new(graph, self.0.context(), place) })
+        Ok(unsafe { Graph::new(graph, self.0.handle().context(), self.0.values(), place) })
     }
 }
 
@@ -124,15 +127,16 @@ pub(crate) struct StreamCapture {
 }
 
 impl StreamCapture {
-    /// Begins a capture of a stream, whose context must be bound. Returns `None` if another thread
-    /// has already invalidated the capture.
+    /// Begins a capture of a stream, whose context must be bound. The capture and its graph own
+    /// `values`. Returns `None` if another thread has already invalidated the capture.
     pub(crate) fn begin(
         stream: &Arc<CudaStream>,
         mode: CaptureMode,
         event: &Arc<Event>,
+        values: &Arc<KeptValues>,
     ) -> Result<Option<Self>, CudaError> {
         let place = Some(GraphPlace::new()?);
-        let origin = Origin::new(stream.context())?;
+        let origin = Origin::new(stream.context(), values)?;
         // SAFETY: the stream is live (1).
         let begun = unsafe { sys::cuStreamBeginCapture_v2(origin.stream(), mode.of_driver()) };
         answer("cuStreamBeginCapture", begun.result())?;

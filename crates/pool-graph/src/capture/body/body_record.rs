@@ -1,5 +1,7 @@
 //! The results of a body other than the graph: its steps, their memory, and their work on streams.
 
+use std::sync::Arc;
+
 use pool_driver::host_buffer::HostBuffer;
 
 use super::model::Model;
@@ -7,6 +9,7 @@ use super::region::Region;
 use super::span::Span;
 use super::trace::Trace;
 use crate::capture::sharing::Shares;
+use crate::driver::KeptValues;
 
 /// The record of a finished body.
 pub(crate) struct BodyRecord {
@@ -30,6 +33,8 @@ pub(crate) struct BodyRecord {
     /// The index of each host argument in `host`. An argument of 0 bytes needs no memory. Values
     /// written by scopes and lent views are not arguments, because those writes are not steps.
     pub(crate) arguments: Vec<Option<usize>>,
+    /// The values that the work of the body needs. The graph also owns them.
+    pub(super) values: Option<Arc<KeptValues>>,
 }
 
 impl BodyRecord {
@@ -45,6 +50,7 @@ impl BodyRecord {
             shares,
             host: Vec::new(),
             arguments: Vec::new(),
+            values: None,
         }
     }
 

@@ -13,7 +13,7 @@ use pool_driver::event::Event;
 
 use crate::capture::deferred_destruction::DeferredDestruction;
 use crate::capture::error::CaptureError;
-use crate::driver::{CaptureMode, StreamCapture};
+use crate::driver::{CaptureMode, KeptValues, StreamCapture};
 
 /// The pools of a body's scopes, one for each stream on which a scope was opened.
 pub(crate) struct Pools {
@@ -34,7 +34,11 @@ pub(super) struct DryStream {
 }
 
 impl DryStream {
-    pub(super) fn new(context: &Arc<CudaContext>) -> Result<Self, CaptureError> {
+    /// Creates a captured stream. The capture owns `values`.
+    pub(super) fn new(
+        context: &Arc<CudaContext>,
+        values: &Arc<KeptValues>,
+    ) -> Result<Self, CaptureError> {
         bind(context)?;
         // The context may hold an error from an earlier call. It does not belong to this call, so
         // it is put back into the context.
@@ -45,7 +49,7 @@ impl DryStream {
         let event = Arc::new(Event::new(context)?);
         // Waiting for the context would also invalidate this capture.
         let (deferred, under_way) = (DeferredDestruction, CaptureUnderWay::begin());
-        let capture = StreamCapture::begin(&stream, CaptureMode::Relaxed, &event)?
+        let capture = StreamCapture::begin(&stream, CaptureMode::Relaxed, &event, values)?
             .ok_or_else(|| CaptureError::invalidated(context, CaptureMode::Relaxed))?;
         Ok(Self { _capture: capture, stream, _under_way: under_way, _deferred: deferred })
     }

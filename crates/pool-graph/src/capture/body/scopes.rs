@@ -15,6 +15,7 @@ use super::pools::{DryStream, config};
 use super::source::FromArena;
 use super::trace::BodyStep;
 use crate::capture::error::CaptureError;
+use crate::driver::KeptValues;
 
 impl<'c> Capture<'c> {
     /// Runs `body` with a scope of a pool on this stream. Code that takes a
@@ -133,9 +134,9 @@ impl<'c> Capture<'c> {
 
     /// Returns the stream that the pools for a stream of the session work on.
     pub(crate) fn pool_stream(&self, stream: usize) -> Result<Arc<CudaStream>, CaptureError> {
-        let (streams, is_dry) = {
+        let (streams, is_dry, values) = {
             let account = self.account.open();
-            (Arc::clone(account.streams()), account.is_dry())
+            (Arc::clone(account.streams()), account.is_dry(), account.values())
         };
         if !is_dry {
             streams.iter().for_each(announce);
@@ -144,7 +145,8 @@ impl<'c> Capture<'c> {
         if let Some(dry) = &self.pools.borrow().dry {
             return Ok(Arc::clone(&dry.stream));
         }
-        let dry = DryStream::new(streams[stream].context())?;
+        let values = values.map_or_else(KeptValues::new, Ok)?;
+        let dry = DryStream::new(streams[stream].context(), &values)?;
         let dry_stream = Arc::clone(&dry.stream);
         self.pools.borrow_mut().dry = Some(dry);
         Ok(dry_stream)

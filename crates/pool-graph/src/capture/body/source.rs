@@ -2,7 +2,7 @@
 //! that a view lends. This is the only module here that implements the unsafe trait `BlockSource`
 //! of `pool-cuda`.
 //!
-//! The proofs rely on three facts:
+//! The proofs rely on four facts:
 //!
 //! 1. **The graph owns the arena** and holds the leased blocks, so their memory lives as long as
 //!    work of the capture may run. Work of a failed capture never runs.
@@ -10,7 +10,9 @@
 //!    records it as in use until the end of the capture, so no later temporary shares its bytes.
 //!    All earlier uses of its bytes have ended when the stream reaches the region. The verifier
 //!    checks this in the graph.
-//! 3. **Work of a dry run never runs**, because its pools work on a stream whose capture is
+//! 3. **The graph owns the modules** of the functions that are launched through its pools
+//!    (`KeptValues`). If a function cannot be kept, the capture fails.
+//! 4. **Work of a dry run never runs**, because its pools work on a stream whose capture is
 //!    discarded.
 
 use std::cell::RefCell;
@@ -19,7 +21,7 @@ use std::sync::Arc;
 
 use pool_cuda::BlockSource;
 use pool_driver::calls;
-use pool_driver::cudarc::driver::CudaStream;
+use pool_driver::cudarc::driver::{CudaFunction, CudaStream};
 use pool_driver::error::CudaError;
 use pool_driver::host_buffer::HostBuffer;
 
@@ -112,6 +114,14 @@ impl BodyStream {
         })
     }
 
+    /// Keeps the module of a function. Without it, the capture fails.
+    fn keep_function(&self, function: &CudaFunction) {
+        let values = self.account.open().values();
+        if let Some(Err(error)) = values.map(|values| values.keep_function(function)) {
+            self.account.open().note_error_of_drop(error.into());
+        }
+    }
+
     /// # Safety
     ///
     /// The same as for [`BlockSource::write`].
@@ -137,7 +147,7 @@ impl BodyStream {
 // the capture (2). The pool reuses a freed block only after all uses of that block, in the order of
 // the pool's one stream. The memory lives as long as the graph (1). It is in the context of the
 // session's streams, which was checked when the session took the arena. A dry run has no memory,
-// but its capture is discarded (3). The owner is the capture. The account's lock is held only while
+// but its capture is discarded (4). Functions are kept (3). The owner is the capture. The account's lock is held only while
 // the account is read or changed, and no method uses the pool.
 unsafe impl BlockSource for FromArena {
     fn owner(&self) -> u64 {
@@ -165,13 +175,17 @@ unsafe impl BlockSource for FromArena {
         self.place.admit(stream)
     }
 
+    fn keep_function(&self, function: &CudaFunction) {
+        self.place.keep_function(function);
+    }
+
     unsafe fn write(&self, to: u64, bytes: &[u8]) -> Result<(), CudaError> {
         // SAFETY: the caller promises that the range may be written.
         unsafe { self.place.write(to, bytes) }
     }
 }
 
-// SAFETY: the memory lives as long as the graph (1), and work of a dry run never runs (3). The one
+// SAFETY: the memory lives as long as the graph (1), functions are kept (3), and work of a dry run never runs (4). The one
 // block is the region that the creator of this source passed, and only the view of this pool uses
 // the region. The pool requests one word more than the view needs. The block lacks that word, but
 // no work uses more than the view.
@@ -192,6 +206,10 @@ unsafe impl BlockSource for FromView {
 
     fn admit(&self, stream: &CudaStream) -> Result<(), CudaError> {
         self.place.admit(stream)
+    }
+
+    fn keep_function(&self, function: &CudaFunction) {
+        self.place.keep_function(function);
     }
 
     unsafe fn write(&self, to: u64, bytes: &[u8]) -> Result<(), CudaError> {

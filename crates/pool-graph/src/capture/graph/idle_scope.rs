@@ -19,7 +19,7 @@ use std::sync::Arc;
 use pool_core::{Pool, Scope};
 use pool_cuda::{BlockSource, Cuda, DeviceStream};
 use pool_driver::calls::synchronize_context;
-use pool_driver::cudarc::driver::CudaStream;
+use pool_driver::cudarc::driver::{CudaFunction, CudaStream};
 use pool_driver::error::CudaError;
 
 use super::captured_graph::CapturedGraph;
@@ -225,6 +225,9 @@ unsafe impl BlockSource for IdleArena {
     }
 
     /// Never called, because the pool's stream is not captured.
+    fn keep_function(&self, _: &CudaFunction) {}
+
+    /// Never called, for the same reason.
     unsafe fn write(&self, _: u64, _: &[u8]) -> Result<(), CudaError> {
         Err(CudaError::Capturing { operation: "write by a source of idle memory" })
     }
