@@ -13,7 +13,7 @@ struct Cause {
     instead: &'static str,
 }
 
-const CAUSES: [Cause; 7] = [
+const CAUSES: [Cause; 10] = [
     Cause {
         is_possible: |_, event_tracking| event_tracking,
         call: "a cudarc slice from before the capture was used in it, while cudarc's event tracking is on",
@@ -35,9 +35,26 @@ const CAUSES: [Cause; 7] = [
         instead: "use `CaptureMode::ThreadLocal`, where other threads may call it",
     },
     Cause {
+        is_possible: |mode, _| mode == CaptureMode::ThreadLocal,
+        call: "this thread queried or waited for any stream or event, called `cuMemAllocAsync` or \
+               `cuMemFreeAsync` outside the capture, instantiated a graph, or created a memory pool",
+        instead: "do it before or after the capture, or on another thread",
+    },
+    Cause {
+        is_possible: |mode, _| mode == CaptureMode::Global,
+        call: "a thread queried or waited for any stream or event, called `cuMemAllocAsync` or \
+               `cuMemFreeAsync` outside the capture, instantiated a graph, or created a memory pool",
+        instead: "use `CaptureMode::ThreadLocal`, where other threads may do it",
+    },
+    Cause {
         is_possible: |_, _| true,
         call: "a captured stream, its context or an event of the capture was waited for or queried",
         instead: "wait after the capture",
+    },
+    Cause {
+        is_possible: |_, _| true,
+        call: "a graph was launched on a captured stream",
+        instead: "launch it before or after the capture",
     },
     Cause {
         is_possible: |_, _| true,
@@ -77,12 +94,12 @@ mod tests {
     #[test]
     fn only_possible_causes_are_listed() {
         for (mode, event_tracking, listed) in [
-            (CaptureMode::Global, true, [0, 1, 3, 4, 5, 6].as_slice()),
-            (CaptureMode::ThreadLocal, true, &[0, 1, 2, 4, 5, 6]),
-            (CaptureMode::Relaxed, true, &[0, 1, 4, 5, 6]),
-            (CaptureMode::Global, false, &[3, 4, 5, 6]),
-            (CaptureMode::ThreadLocal, false, &[2, 4, 5, 6]),
-            (CaptureMode::Relaxed, false, &[4, 5, 6]),
+            (CaptureMode::Global, true, [0, 1, 3, 5, 6, 7, 8, 9].as_slice()),
+            (CaptureMode::ThreadLocal, true, &[0, 1, 2, 4, 6, 7, 8, 9]),
+            (CaptureMode::Relaxed, true, &[0, 1, 6, 7, 8, 9]),
+            (CaptureMode::Global, false, &[3, 5, 6, 7, 8, 9]),
+            (CaptureMode::ThreadLocal, false, &[2, 4, 6, 7, 8, 9]),
+            (CaptureMode::Relaxed, false, &[6, 7, 8, 9]),
         ] {
             let text = PossibleCauses { mode, event_tracking }.to_string();
             for (number, cause) in CAUSES.iter().enumerate() {

@@ -3,10 +3,11 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use cuda_sim_control::Settings;
 use cudarc::driver::CudaContext;
 use cudarc::driver::sys::{self, CUgraphInstantiate_flags, CUstreamCaptureMode};
 
-use crate::support::start;
+use crate::support::{settings, start};
 
 const NO_FLAGS: CUgraphInstantiate_flags = CUgraphInstantiate_flags(0);
 const RELAXED: CUstreamCaptureMode = CUstreamCaptureMode::CU_STREAM_CAPTURE_MODE_RELAXED;
@@ -33,10 +34,12 @@ fn work_is_done_before_the_call_that_it_waits_for() {
     assert_eq!(simulator.calls("cuStreamSynchronize"), before + 3);
 }
 
+/// With the other answers, a captured launch is a child graph.
 #[test]
 #[ignore = "needs a process of its own: cargo xtask sim-test"]
 fn a_graph_that_is_launched_in_a_capture_is_a_node_of_it() {
     let simulator = start();
+    assert!(simulator.reset(Settings { other_answers: true, ..settings(0) }));
     let stream = CudaContext::new(0).unwrap().new_stream().unwrap();
     let mut slice = stream.alloc_zeros::<u8>(64).unwrap();
     // SAFETY: only one stream uses the slice.

@@ -1,13 +1,13 @@
 //! Child graphs: nested graphs run in the order of their nodes, races in them are reported, and
 //! updates compare them.
 
-use cuda_sim_control::Mistake;
+use cuda_sim_control::{Mistake, Settings, Simulator};
 use driver_conformance::codes;
 use driver_conformance::driver::{
-    self, Exec, Graph, Kind, Mode, Node, Refusal, Span, Status, Stream,
+    self, Device, Exec, Graph, Kind, Mode, Node, Refusal, Span, Status, Stream,
 };
 
-use crate::support::{filled, join, seeds_with, start, with_seed};
+use crate::support::{filled, join, seeds_with, settings, start};
 
 const BYTES: usize = 64;
 
@@ -21,6 +21,12 @@ fn fill(stream: &Stream, span: Span, value: u8) -> Graph {
     stream.begin_capture(Mode::ThreadLocal).unwrap();
     driver::fill_behind(stream, span, value).unwrap();
     stream.end_capture().unwrap()
+}
+
+/// Restarts the simulator so that a launch in a capture becomes a child graph.
+fn capturing_launches(simulator: Simulator, seed: u64) -> Device {
+    assert!(simulator.reset(Settings { other_answers: true, ..settings(seed) }));
+    Device::open_hardware_or_simulator().unwrap()
 }
 
 /// Captures a launch of a graph.
@@ -41,7 +47,7 @@ fn kinds(graph: &Graph) -> Vec<Kind> {
 fn graphs_in_graphs_run_in_order() {
     let simulator = start();
     for seed in 0..20 {
-        let device = with_seed(simulator, seed);
+        let device = capturing_launches(simulator, seed);
         let (stream, span) = (Stream::non_blocking().unwrap(), filled(4 * BYTES, 0).unwrap());
         let part = |number: usize| span.part(number * BYTES, BYTES);
         // Copies parts 1 to 2 in a nested graph. There are nodes before and after each nested
@@ -112,7 +118,7 @@ fn branches_of_child_graphs_race() {
 #[ignore = "needs a process of its own: cargo xtask sim-test"]
 fn updates_look_into_child_graphs() {
     let simulator = start();
-    let device = with_seed(simulator, 0);
+    let device = capturing_launches(simulator, 0);
     let (stream, span) = (Stream::non_blocking().unwrap(), filled(BYTES, 0).unwrap());
     let with_child = |child: &Graph| {
         let graph = Graph::new().unwrap();
@@ -139,22 +145,34 @@ fn updates_look_into_child_graphs() {
     simulator.assert_clean();
 }
 
-/// A graph with memory nodes cannot become a child graph of a capture. The capture continues.
+/// A capture refuses a launch, and is invalidated. With the other answers, a launch becomes a child
+/// graph, but not if the graph has memory nodes; the capture then continues.
 #[test]
 #[ignore = "needs a process of its own: cargo xtask sim-test"]
-fn memory_nodes_are_not_launched_in_a_capture() {
+fn launches_in_a_capture_are_refused() {
     let simulator = start();
-    let device = with_seed(simulator, 0);
-    let (stream, other) = (Stream::non_blocking().unwrap(), Stream::non_blocking().unwrap());
-    let graph = Graph::new().unwrap();
-    let (node, span) = graph.add_allocation(&device, BYTES, &[]).unwrap();
-    graph.add_free(span, &[node]).unwrap();
-    let exec = graph.instantiate().unwrap();
-    stream.begin_capture(Mode::ThreadLocal).unwrap();
-    join(&other, &stream).unwrap();
-    assert_eq!(exec.launch(&other), Err(Refusal::Code(codes::NOT_SUPPORTED)));
-    join(&stream, &other).unwrap();
-    assert_eq!(stream.status().unwrap(), Status::Active);
-    assert_eq!(stream.end_capture().unwrap().nodes().unwrap(), Vec::<Node<'_>>::new());
-    simulator.assert_clean();
+    for other_answers in [false, true] {
+        assert!(simulator.reset(Settings { other_answers, ..settings(0) }));
+        let device = Device::open_hardware_or_simulator().unwrap();
+        let (stream, other) = (Stream::non_blocking().unwrap(), Stream::non_blocking().unwrap());
+        let graph = Graph::new().unwrap();
+        let (node, span) = graph.add_allocation(&device, BYTES, &[]).unwrap();
+        graph.add_free(span, &[node]).unwrap();
+        let exec = graph.instantiate().unwrap();
+        stream.begin_capture(Mode::Relaxed).unwrap();
+        join(&other, &stream).unwrap();
+        let launched = exec.launch(&other);
+        if other_answers {
+            assert_eq!(launched, Err(Refusal::Code(codes::NOT_SUPPORTED)));
+            join(&stream, &other).unwrap();
+            assert_eq!(stream.status().unwrap(), Status::Active);
+            assert_eq!(stream.end_capture().unwrap().nodes().unwrap(), Vec::<Node<'_>>::new());
+        } else {
+            assert_eq!(launched, Err(Refusal::Code(codes::CAPTURE_UNSUPPORTED)));
+            assert_eq!(stream.status().unwrap(), Status::Invalidated);
+            let ended = stream.end_capture().map(drop);
+            assert_eq!(ended, Err(Refusal::Code(codes::CAPTURE_INVALIDATED)));
+        }
+        simulator.assert_clean();
+    }
 }

@@ -1,4 +1,5 @@
-//! Choices that NVIDIA's documentation leaves open. Both alternatives are tested.
+//! Choices that NVIDIA's documentation leaves open. The first alternative is the one that hardware
+//! has shown. Both alternatives are tested.
 
 use cuda_sim_control::{Settings, Simulator};
 use driver_conformance::codes;
@@ -8,7 +9,7 @@ use driver_conformance::driver::{
 
 use crate::support::{settings, start};
 
-fn answers_of(simulator: Simulator, other_answers: bool) -> [Outcome<()>; 4] {
+fn answers_of(simulator: Simulator, other_answers: bool) -> [Outcome<()>; 6] {
     assert!(simulator.reset(Settings { other_answers, ..settings(0) }));
     Device::open_hardware_or_simulator().unwrap();
     let (stream, other) = (Stream::non_blocking().unwrap(), Stream::non_blocking().unwrap());
@@ -18,16 +19,21 @@ fn answers_of(simulator: Simulator, other_answers: bool) -> [Outcome<()>; 4] {
     let ended = other.wait(&captured);
     stream.begin_capture(Mode::Relaxed).unwrap();
     let never = stream.wait(&Event::new().unwrap());
-    let spoiled = if other_answers { Status::Active } else { Status::Invalidated };
+    let spoiled = if other_answers { Status::Invalidated } else { Status::Active };
     assert_eq!(stream.status().unwrap(), spoiled);
     drop(stream.end_capture());
     stream.begin_capture(Mode::Relaxed).unwrap();
-    let made_up = driver::fill_behind(&stream, Span::made_up(64), 1);
+    let filled = driver::fill_behind(&stream, Span::made_up(64), 1);
     let span = driver::allocate(64).unwrap();
     driver::fill_behind(&stream, span, 1).unwrap();
-    stream.end_capture().unwrap();
+    let copied = driver::copy_behind(&stream, Span::made_up(64), span);
+    assert_eq!(stream.status().unwrap(), Status::Active);
+    let exec = stream.end_capture().unwrap().instantiate().unwrap();
+    stream.begin_capture(Mode::Relaxed).unwrap();
+    let launched = exec.launch(&stream);
+    drop(stream.end_capture());
     simulator.assert_clean();
-    [never, ended, HostBuffer::pinned(0).map(drop), made_up]
+    [never, ended, HostBuffer::pinned(0).map(drop), filled, copied, launched]
 }
 
 #[test]
@@ -36,10 +42,11 @@ fn each_doubtful_question_has_two_answers() {
     let simulator = start();
     let refused = |code: Code| Err(Refusal::Code(code));
     let invalid = codes::INVALID_VALUE;
-    let isolation = refused(codes::CAPTURE_ISOLATION);
-    let assumed = [isolation, refused(codes::CAPTURED_EVENT), refused(invalid), Ok(())];
-    assert_eq!(answers_of(simulator, false), assumed);
-    assert_eq!(answers_of(simulator, true), [Ok(()), Ok(()), Ok(()), refused(invalid)]);
+    let [isolation, unsupported] = [codes::CAPTURE_ISOLATION, codes::CAPTURE_UNSUPPORTED];
+    let seen = [Ok(()), refused(invalid), Ok(()), Ok(()), refused(invalid), refused(unsupported)];
+    assert_eq!(answers_of(simulator, false), seen);
+    let other = [refused(isolation), Ok(()), refused(invalid), refused(invalid), Ok(()), Ok(())];
+    assert_eq!(answers_of(simulator, true), other);
 }
 
 /// Returns the number of edges in a captured graph. Its stream fills, waits for a branch that

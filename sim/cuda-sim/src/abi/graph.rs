@@ -15,6 +15,12 @@ pub(super) fn edge_data(data: EdgeData) -> sys::CUgraphEdgeData {
     }
 }
 
+/// Returns the number of entries of the caller's arrays. Arrays without entries are refused.
+fn capacity(count: Out<usize>) -> Outcome<usize> {
+    let capacity = count.get()?;
+    if capacity == 0 { Err(Code::INVALID_VALUE) } else { Ok(capacity) }
+}
+
 /// Writes edges up to the caller's capacity, fills the rest with zeros, and writes the actual
 /// number of edges. If the caller passed no arrays, only the number is written.
 fn put_edges(
@@ -28,7 +34,7 @@ fn put_edges(
     if data.is_null() && edges.iter().any(|(_, _, data)| !data.is_plain()) {
         return Err(Code::LOSSY_QUERY);
     }
-    let capacity = count.get()?;
+    let capacity = capacity(count)?;
     for index in 0..capacity {
         let edge = edges.get(index).copied();
         let (first, second, with) = edge.unwrap_or_default();
@@ -49,7 +55,7 @@ pub(super) fn put_nodes(nodes: &[u64], place: Out<u64>, count: Out<usize>) -> Ou
     if place.is_null() {
         return count.put(nodes.len());
     }
-    let capacity = count.get()?;
+    let capacity = capacity(count)?;
     for index in 0..capacity {
         place.put_at(index, nodes.get(index).copied().unwrap_or_default())?;
     }
@@ -122,7 +128,8 @@ driver_calls! {
         if place.is_null() {
             return Err(Code::INVALID_VALUE);
         }
-        place.put(session.instantiate(graph, flags)?)
+        let thread = session.thread;
+        place.put(session.instantiate(thread, graph, flags)?)
     }
 
     fn cuGraphExecGetFlags(exec: u64, place: Out<u64>) |session| {
@@ -159,10 +166,7 @@ driver_calls! {
         session.upload(thread, exec, stream)
     }
 
-    fn cuDeviceGraphMemTrim(device: i32) |session| {
-        let thread = session.thread;
-        session.trim_graph_memory(thread, device)
-    }
+    fn cuDeviceGraphMemTrim(device: i32) |session| { session.trim_graph_memory(device) }
 
     fn cuDeviceGetGraphMemAttribute(device: i32, attribute: u32, place: Out<u64>) |session| {
         place.put(session.graph_memory_attribute(device, attribute)?)

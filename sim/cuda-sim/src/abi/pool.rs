@@ -88,7 +88,8 @@ driver_calls! {
         if place.is_null() {
             return Err(Code::INVALID_VALUE);
         }
-        place.put(session.create_pool(wanted.device()?, wanted.maximum)?)
+        let thread = session.thread;
+        place.put(session.create_pool(thread, wanted.device()?, wanted.maximum)?)
     }
 
     fn cuMemPoolDestroy(pool: u64) |session| { session.destroy_pool(pool) }

@@ -87,7 +87,7 @@ impl World {
         let device = self.current(thread)?;
         self.refuse_unsafe_call(thread)?;
         if bytes == 0 {
-            return if self.other_answers { Ok(0) } else { Err(Code::INVALID_VALUE) };
+            return if self.other_answers { Err(Code::INVALID_VALUE) } else { Ok(0) };
         }
         let address = self.host.allocate(bytes).ok_or(Code::OUT_OF_MEMORY)?;
         self.memory.allocate(address, bytes, device, Origin::Pinned);
@@ -169,7 +169,8 @@ impl World {
         Err(self.refuse(&trouble, "cuMemFreeHost"))
     }
 
-    /// `cuMemAllocAsync`, from the device's current pool or from a given pool.
+    /// `cuMemAllocAsync`, from the device's current pool or from a given pool. An allocation of 0
+    /// bytes has no address.
     pub(crate) fn allocate_async(
         &mut self,
         thread: u64,
@@ -178,9 +179,6 @@ impl World {
         pool: Option<u64>,
     ) -> Outcome<u64> {
         let stream = self.stream(thread, stream)?;
-        if bytes == 0 {
-            return Err(Code::INVALID_VALUE);
-        }
         let device = self.streams[stream].device;
         let pool = match pool {
             None => self.devices[device].current_pool,
@@ -190,6 +188,10 @@ impl World {
             return self.capture_allocation(stream, bytes, device);
         }
         self.refuse_legacy_beside_captures(stream)?;
+        self.refuse_unsafe_call(thread)?;
+        if bytes == 0 {
+            return Ok(0);
+        }
         let (address, frees) = self.pool_allocate(pool, stream, bytes)?;
         let region = self.memory.allocate(address, bytes, device, Origin::Pool(pool));
         let accesses = [whole(region)];
@@ -197,21 +199,18 @@ impl World {
         Ok(address)
     }
 
-    /// `cuMemFreeAsync`.
+    /// `cuMemFreeAsync`, which also frees memory of `cuMemAlloc`.
     pub(crate) fn free_async(&mut self, thread: u64, stream: u64, address: u64) -> Outcome<()> {
         let stream = self.stream(thread, stream)?;
         if self.capturing(stream)?.is_some() {
             return self.capture_free(stream, address);
         }
+        self.refuse_legacy_beside_captures(stream)?;
+        self.refuse_unsafe_call(thread)?;
         if address == 0 {
             return Ok(());
         }
-        self.refuse_legacy_beside_captures(stream)?;
         let region = self.freeable(address, "cuMemFreeAsync")?;
-        let in_order = matches!(region.origin, Origin::Pool(_) | Origin::Graph);
-        if !in_order {
-            return Err(Code::INVALID_VALUE);
-        }
         self.free_in_order(stream, region, "cuMemFreeAsync");
         Ok(())
     }
@@ -226,6 +225,10 @@ impl World {
         self.memory.remove(region.start);
         let unit = match region.origin {
             Origin::Graph => Unit::Poison(region.block),
+            Origin::Plain => {
+                let Region { block, device, len, .. } = region;
+                Unit::FreePlain { block, device, bytes: len }
+            }
             _ => Unit::Free(region.block),
         };
         let moment = self.submit(stream, what, &[whole(region)], &[], Body::Unit(unit));

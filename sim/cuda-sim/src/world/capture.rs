@@ -15,7 +15,7 @@ impl World {
         if self.streams[stream].order == Order::Legacy {
             return Err(Code::CAPTURE_UNSUPPORTED);
         }
-        if self.capturing(stream)?.is_some() {
+        if self.streams[stream].capture.is_some() {
             return Err(Code::ILLEGAL_STATE);
         }
         let graph = self.new_graph();
@@ -182,6 +182,9 @@ impl World {
         let Some((capture, tail)) = self.capturing(stream)? else {
             return Err(Code::ILLEGAL_STATE);
         };
+        if bytes == 0 {
+            return Err(Code::INVALID_VALUE);
+        }
         let graph = self.captures[capture].graph;
         let address = self.address_in_graph(graph, &tail, bytes)?;
         self.capture_work(stream, Work::Allocate { address, bytes, device });
@@ -248,13 +251,15 @@ impl World {
                 Ok(())
             }
             Status::Invalidated => Err(Code::CAPTURE_INVALIDATED),
-            Status::None => Err(Code::CAPTURED_EVENT),
+            Status::None => Err(Code::INVALID_VALUE),
         }
     }
 
-    /// Refuses to let the host wait for a stream that is capturing.
+    /// Refuses to let the host wait for a stream whose capture has not ended. A capture that has
+    /// been invalidated does not change the code.
     pub(crate) fn refuse_while_capturing(&mut self, stream: usize) -> Outcome<()> {
-        let Some((capture, _)) = self.capturing(stream)? else { return Ok(()) };
+        let Some(member) = &self.streams[stream].capture else { return Ok(()) };
+        let capture = member.capture;
         self.invalidate(capture);
         Err(Code::CAPTURE_UNSUPPORTED)
     }

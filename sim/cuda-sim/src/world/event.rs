@@ -112,7 +112,7 @@ impl World {
             Mark::At(_) | Mark::Never if external => {
                 self.put(stream, Work::Wait(event), "cuStreamWaitEvent")
             }
-            Mark::Never if self.other_answers => Ok(()),
+            Mark::Never if !self.other_answers => Ok(()),
             _ => {
                 self.invalidate(capture);
                 Err(Code::CAPTURE_ISOLATION)
@@ -124,6 +124,9 @@ impl World {
     pub(crate) fn wait_for_event(&mut self, thread: u64, handle: u64) -> Outcome<Goal> {
         let event = self.event(handle)?;
         if let Mark::Captured(capture, _) = self.events[event].mark {
+            if self.has_ended(capture) {
+                return Err(Code::INVALID_VALUE);
+            }
             self.invalidate(capture);
             return Err(Code::CAPTURED_EVENT);
         }

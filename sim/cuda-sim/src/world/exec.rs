@@ -16,8 +16,9 @@ const DEVICE_LAUNCH: u64 = 4;
 const ALL_FLAGS: u64 = 15;
 
 impl World {
-    pub(crate) fn instantiate(&mut self, graph: u64, flags: u64) -> Outcome<u64> {
+    pub(crate) fn instantiate(&mut self, thread: u64, graph: u64, flags: u64) -> Outcome<u64> {
         let graph = self.graph(graph)?;
+        self.refuse_unsafe_call(thread)?;
         if flags & !ALL_FLAGS != 0 {
             return Err(Code::INVALID_VALUE);
         }
@@ -75,15 +76,10 @@ impl World {
         self.find(Kind::Exec, handle, "use of an executable graph").map_err(|_| Code::INVALID_VALUE)
     }
 
-    /// Destroys an executable graph. A launch in flight continues, and the memory that it allocated
-    /// remains allocated.
+    /// Destroys an executable graph, even after a fault. A launch in flight continues, and the
+    /// memory that it allocated remains allocated.
     pub(crate) fn destroy_exec(&mut self, handle: u64) -> Outcome<()> {
         let exec = self.exec(handle)?;
-        let last = self.execs[exec].last.as_ref();
-        let device = last.map(|moment| self.streams[moment.position.stream].device);
-        if let Some(sticky) = device.and_then(|device| self.devices[device].sticky) {
-            return Err(sticky);
-        }
         self.execs[exec].lives = false;
         Ok(())
     }

@@ -97,9 +97,8 @@ impl World {
     }
 
     /// Releases unused memory.
-    pub(crate) fn trim_graph_memory(&mut self, thread: u64, ordinal: i32) -> Outcome<()> {
+    pub(crate) fn trim_graph_memory(&mut self, ordinal: i32) -> Outcome<()> {
         let device = self.device(ordinal)?;
-        self.refuse_unsafe_call(thread)?;
         let unused = |(address, own): &(&u64, &Physical)| {
             let idle = own.last.as_ref().is_none_or(|moment| self.is_done(moment.position));
             own.device == device && idle && self.memory.starting_at(**address).is_none()

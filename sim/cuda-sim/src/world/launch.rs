@@ -13,11 +13,17 @@ use crate::code::{Code, Outcome};
 use crate::report::Mistake;
 
 impl World {
+    /// Launches a graph. A stream that is being captured refuses the launch, which invalidates the
+    /// capture; with the other answers, the launch becomes a child graph.
     pub(crate) fn launch(&mut self, thread: u64, exec: u64, stream: u64) -> Outcome<()> {
         let stream = self.stream(thread, stream)?;
         let exec = self.exec(exec)?;
-        if self.capturing(stream)?.is_some() {
-            return self.capture_child(stream, exec);
+        if let Some((capture, _)) = self.capturing(stream)? {
+            if self.other_answers {
+                return self.capture_child(stream, exec);
+            }
+            self.invalidate(capture);
+            return Err(Code::CAPTURE_UNSUPPORTED);
         }
         self.refuse_legacy_beside_captures(stream)?;
         self.free_before_launch(exec, stream)?;

@@ -24,8 +24,14 @@ const USED: u32 = 7;
 const USED_HIGH: u32 = 8;
 
 impl World {
-    pub(crate) fn create_pool(&mut self, ordinal: i32, maximum: usize) -> Outcome<u64> {
+    pub(crate) fn create_pool(
+        &mut self,
+        thread: u64,
+        ordinal: i32,
+        maximum: usize,
+    ) -> Outcome<u64> {
         let device = self.device(ordinal)?;
+        self.refuse_unsafe_call(thread)?;
         self.pools.push(Pool::new(device, maximum, false));
         Ok(self.handles.make(Kind::Pool, self.pools.len() - 1))
     }

@@ -215,11 +215,13 @@ impl World {
         goal
     }
 
-    /// Returns the goal of a host wait for a stream. Fails during a capture.
+    /// Returns the goal of a host query or a host wait for a stream. Fails if the stream is being
+    /// captured, or if a strict capture forbids the call.
     pub(crate) fn wait_for_stream(&mut self, thread: u64, handle: u64) -> Outcome<Goal> {
         let stream = self.stream(thread, handle)?;
         self.refuse_while_capturing(stream)?;
         self.refuse_legacy_beside_captures(stream)?;
+        self.refuse_unsafe_call(thread)?;
         Ok(self.end_of(stream))
     }
 

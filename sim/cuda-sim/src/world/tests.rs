@@ -149,6 +149,39 @@ fn memory_ends_where_it_is_said() {
 }
 
 #[test]
+fn plain_memory_freed_in_order_is_given_back_when_the_free_runs() {
+    let mut world = world(0);
+    let total = world.total_bytes(0);
+    let stream = world.create_stream(THREAD, Order::NonBlocking, 0).unwrap();
+    let all = world.allocate_plain(THREAD, total).unwrap();
+    world.free_async(THREAD, stream, all).unwrap();
+    assert_eq!(world.memory_information(THREAD), Ok((0, total)));
+    assert_eq!(world.free_async(THREAD, stream, all), Err(Code::INVALID_VALUE));
+    wait_for(&mut world, stream).unwrap();
+    assert_eq!(world.memory_information(THREAD), Ok((total, total)));
+}
+
+#[test]
+fn a_strict_capture_refuses_queries_of_other_streams() {
+    let mut world = world(0);
+    let [one, two] = [0; 2].map(|_| world.create_stream(THREAD, Order::NonBlocking, 0).unwrap());
+    for (mode, thread, refuses) in [
+        (Mode::Global, THREAD, true),
+        (Mode::Global, THREAD + 1, true),
+        (Mode::ThreadLocal, THREAD, true),
+        (Mode::ThreadLocal, THREAD + 1, false),
+        (Mode::Relaxed, THREAD, false),
+    ] {
+        let context = world.retain(0).unwrap();
+        world.set_current(thread, context).unwrap();
+        world.begin_capture(THREAD, one, mode).unwrap();
+        let asked = world.wait_for_stream(thread, two).err();
+        assert_eq!(asked, refuses.then_some(Code::CAPTURE_UNSUPPORTED), "{mode:?}");
+        assert_eq!(world.end_capture(THREAD, one).is_err(), refuses, "{mode:?}");
+    }
+}
+
+#[test]
 fn a_spoiled_capture_leaves_no_graph() {
     let mut world = world(0);
     let stream = world.create_stream(THREAD, Order::NonBlocking, 0).unwrap();
@@ -167,9 +200,9 @@ fn a_circle_of_nodes_cannot_be_launched() {
     let two = world.add_node(graph, &[one], super::Work::Empty).unwrap();
     let plain = super::EdgeData::default();
     world.change_edges(graph, &[(two, one, plain)], true).unwrap();
-    assert_eq!(world.instantiate(graph, 0), Err(Code::INVALID_VALUE));
+    assert_eq!(world.instantiate(THREAD, graph, 0), Err(Code::INVALID_VALUE));
     world.change_edges(graph, &[(two, one, plain)], false).unwrap();
-    world.instantiate(graph, 0).unwrap();
+    world.instantiate(THREAD, graph, 0).unwrap();
 }
 
 #[test]
@@ -188,7 +221,7 @@ fn asking_the_legacy_stream_spoils_no_capture() {
 fn a_pool_may_be_told_to_keep_to_streams() {
     let mut world = world(0);
     let [one, two] = [0; 2].map(|_| world.create_stream(THREAD, Order::NonBlocking, 0).unwrap());
-    let pool = world.create_pool(0, 0).unwrap();
+    let pool = world.create_pool(THREAD, 0, 0).unwrap();
     for attribute in [1, 2] {
         world.set_pool_attribute(pool, attribute, 0).unwrap();
     }
@@ -244,7 +277,7 @@ fn a_condition_is_for_one_node_of_one_graph() {
     let (node, _) = world.add_conditional(graph, &[], choice).unwrap();
     assert_eq!(world.work_of(node).unwrap().kind() as u32, 13);
     assert_eq!(world.add_conditional(graph, &[], choice), Err(Code::INVALID_VALUE));
-    assert_eq!(world.instantiate(graph, 0), Err(Code::NOT_SUPPORTED));
+    assert_eq!(world.instantiate(THREAD, graph, 0), Err(Code::NOT_SUPPORTED));
     assert!(world.graph_lives(2), "the body");
     world.destroy_graph(graph).unwrap();
     assert!(!world.graph_lives(2) && world.graph_lives(1));

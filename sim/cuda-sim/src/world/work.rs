@@ -123,6 +123,11 @@ impl World {
                 self.memory.drop_block(block);
                 0
             }
+            Unit::FreePlain { block, device, bytes } => {
+                self.memory.drop_block(block);
+                self.give_back(device, bytes);
+                0
+            }
             Unit::Poison(block) => {
                 self.memory.blocks[block].bytes.fill(POISON_FREED);
                 0

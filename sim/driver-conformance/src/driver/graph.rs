@@ -154,6 +154,25 @@ impl Graph {
         unsafe { call!(cuGraphRemoveDependencies_v2(self.0, from, to, data, 1)) }
     }
 
+    /// Asks for the nodes and the edges of the graph with arrays that have no entries.
+    ///
+    /// # Errors
+    ///
+    /// Returns the driver's error code.
+    pub fn read_no_entries(&self) -> [Outcome<()>; 2] {
+        let (mut count, mut node, mut other) = (0, ptr::null_mut(), ptr::null_mut());
+        let mut data = edge_data(false);
+        // SAFETY: the graph is live (1).
+        // The array has more entries than the count states.
+        let nodes = unsafe { call!(cuGraphGetNodes(self.0, &raw mut node, &raw mut count)) };
+        count = 0;
+        let (from, to, data) = (&raw mut node, &raw mut other, &raw mut data);
+        // SAFETY: the graph is live (1).
+        // The arrays have more entries than the count states.
+        let edges = unsafe { call!(cuGraphGetEdges_v2(self.0, from, to, data, &raw mut count)) };
+        [nodes, edges]
+    }
+
     /// Returns the nodes of the graph, in the driver's order.
     ///
     /// # Errors
@@ -164,6 +183,10 @@ impl Graph {
         // SAFETY: the graph is live (1).
         // If there is no array, the driver only writes the count.
         unsafe { call!(cuGraphGetNodes(self.0, ptr::null_mut(), &raw mut count)) }?;
+        // The driver refuses an array without entries.
+        if count == 0 {
+            return Ok(Vec::new());
+        }
         let mut nodes = vec![ptr::null_mut(); count];
         // SAFETY: the graph is live (1).
         // The array has `count` entries.
@@ -184,6 +207,10 @@ impl Graph {
         // SAFETY: the graph is live (1).
         // If there are no arrays, the driver only writes the count.
         unsafe { call!(cuGraphGetEdges_v2(self.0, null, null, ptr::null_mut(), &raw mut count)) }?;
+        // The driver refuses arrays without entries.
+        if count == 0 {
+            return Ok(Vec::new());
+        }
         let plain = sys::CUgraphEdgeData { from_port: 0, to_port: 0, type_: 0, reserved: [0; 5] };
         let (mut from, mut to) = (vec![ptr::null_mut(); count], vec![ptr::null_mut(); count]);
         let mut data = vec![plain; count];
@@ -322,6 +349,16 @@ impl Exec {
         // SAFETY: the executable graph and the stream are live (1).
         // The nodes only access device memory, host buffers and gates (2, 3).
         unsafe { call!(cuGraphLaunch(self.0, stream.raw())) }
+    }
+
+    /// Uploads what a launch of the graph needs, after the stream's earlier work.
+    ///
+    /// # Errors
+    ///
+    /// Returns the driver's error code.
+    pub fn upload(&self, stream: &Stream) -> Outcome<()> {
+        // SAFETY: the executable graph and the stream are live (1).
+        unsafe { call!(cuGraphUpload(self.0, stream.raw())) }
     }
 
     /// Replaces the parameters with those of another graph's nodes.

@@ -64,6 +64,12 @@ impl HostBuffer {
         self.start.cast()
     }
 
+    /// Returns `true` if the buffer has no address.
+    #[must_use]
+    pub fn is_null(&self) -> bool {
+        self.start.is_null()
+    }
+
     /// Returns the length in bytes.
     #[must_use]
     pub fn bytes(&self) -> usize {

@@ -1,5 +1,5 @@
-//! Graphs that are nodes of other graphs: the copy in a node, launches during a capture, and
-//! refusals. The graph verifier reads child graphs like all other graphs, and relies on this being
+//! Graphs that are nodes of other graphs: the copy in a node, refusals, and launches during a
+//! capture. The graph verifier reads child graphs like all other graphs, and relies on this being
 //! possible.
 
 use driver_conformance::driver::{self, Graph, Kind, Mode, Outcome, Span, Status, Stream};
@@ -48,27 +48,34 @@ fn a_node_has_a_copy_of_its_graph() {
     });
 }
 
+/// A capture refuses a launch of a graph, which the documentation does not describe.
+/// `cuGraphAddChildGraphNode` adds a child graph to a capture. It was seen with a thread-local
+/// capture, and a graph that had not been launched before.
 #[test]
 #[ignore = "needs a CUDA device"]
-fn a_launch_in_a_capture_is_a_child_graph() {
+fn a_launch_in_a_capture() {
     ask("a graph launched in a capture", |_, answers| {
         let (stream, span) = (Stream::non_blocking()?, driver::allocate(BYTES)?);
-        let child = fill(&stream, span, 1)?;
-        let exec = child.instantiate()?;
-        child.destroy()?;
-        stream.begin_capture(Mode::ThreadLocal)?;
-        exec.launch(&stream)?;
-        let graph = stream.end_capture()?;
-        answers.documented("what it became", kinds(&graph)?, vec![Kind::Child]);
-        let inner = graph.nodes()?[0].child_graph()?;
-        answers.documented("what is in it", kinds(&inner)?, vec![Kind::Fill]);
-        exec.destroy()?;
-        driver::fill(span, 0)?;
-        Stream::legacy().synchronize()?;
-        graph.instantiate()?.launch(&stream)?;
-        stream.synchronize()?;
-        let ran = driver::download(span)? == [1; BYTES];
-        answers.documented("it runs when that is gone", ran, true);
+        let exec = fill(&stream, span, 1)?.instantiate()?;
+        for when in ["the first launch", "a later launch"] {
+            for mode in [Mode::ThreadLocal, Mode::Global, Mode::Relaxed] {
+                let question = format!("{when}, {mode:?}");
+                stream.begin_capture(mode)?;
+                let launched = exec.launch(&stream);
+                if mode == Mode::ThreadLocal && when == "the first launch" {
+                    answers.seen(&question, launched, codes::CAPTURE_UNSUPPORTED);
+                } else {
+                    answers.assumed(&question, launched, codes::CAPTURE_UNSUPPORTED);
+                }
+                let status = stream.status()?;
+                answers.assumed(&format!("{question}, status"), status, Status::Invalidated);
+                if let Ok(graph) = stream.end_capture() {
+                    answers.noted(&format!("{question}, nodes"), kinds(&graph)?);
+                }
+            }
+            exec.launch(&stream)?;
+            stream.synchronize()?;
+        }
         Ok(())
     });
 }
@@ -83,15 +90,14 @@ fn memory_nodes_are_not_copied() {
         child.add_free(span, &[node])?;
         let added = graph.add_child(&child, &[]);
         answers.documented("it may be added", added.is_ok(), false);
-        answers.assumed("the answer", added, codes::NOT_SUPPORTED);
+        answers.seen("the answer", added, codes::NOT_SUPPORTED);
         answers.documented("nodes then", graph.nodes()?.len(), 0_usize);
         Ok(())
     });
 }
 
-/// A launch during a capture becomes a child graph. A graph with memory nodes can therefore not be
-/// launched during a capture, not even with `AUTO_FREE_ON_LAUNCH`. The documentation of
-/// `cuGraphLaunch` does not describe the state of the capture afterwards.
+/// A graph with memory nodes can not be launched during a capture either, not even with
+/// `AUTO_FREE_ON_LAUNCH`.
 #[test]
 #[ignore = "needs a CUDA device"]
 fn memory_nodes_are_not_launched_in_a_capture() {
@@ -102,9 +108,9 @@ fn memory_nodes_are_not_launched_in_a_capture() {
         let exec = graph.instantiate_auto_free()?;
         stream.begin_capture(Mode::ThreadLocal)?;
         let launched = exec.launch(&stream);
-        answers.assumed("the answer", launched, codes::NOT_SUPPORTED);
-        answers.assumed("the capture goes on", stream.status()?, Status::Active);
-        answers.assumed("nodes then", stream.end_capture()?.nodes()?.len(), 0_usize);
+        answers.seen("the answer", launched, codes::CAPTURE_UNSUPPORTED);
+        answers.seen("the capture goes on", stream.status()?, Status::Invalidated);
+        answers.seen("its end", stream.end_capture(), codes::CAPTURE_INVALIDATED);
         Ok(())
     });
 }

@@ -53,7 +53,7 @@ fn a_linear_capture() {
         let fills = |node: &&Node<'_>| matches!(node.kind(), Ok(Kind::Fill));
         let filled = nodes.iter().find(fills).map(Node::filled_span).transpose()?;
         answers.documented("the fill tells its span", filled == Some((span.address(), 4096)), true);
-        answers.assumed(
+        answers.seen(
             "nodes, in order",
             kinds(&graph)?,
             vec![Kind::Fill, Kind::Kernel, Kind::Copy, Kind::Host],
@@ -78,7 +78,7 @@ fn a_wait_for_what_comes_behind() {
         stream.wait(&Event::recorded(&branch)?)?;
         stream.hold(Gate::closed())?;
         let graph = stream.end_capture()?;
-        answers.assumed("edges", shape(&graph)?, "Copy-Host Fill-Copy Fill-Host");
+        answers.seen("edges", shape(&graph)?, "Copy-Host Fill-Copy Fill-Host");
         Ok(())
     });
 }
@@ -109,7 +109,13 @@ fn a_forked_capture() {
 fn nodes_added_by_hand() {
     ask("reading nodes added by hand back", |_, answers| {
         let graph = Graph::new()?;
+        let [nodes, edges] = graph.read_no_entries();
+        answers.seen("nodes of an empty graph, into no entries", nodes, codes::INVALID_VALUE);
+        answers.assumed("edges of an empty graph, into no entries", edges, codes::INVALID_VALUE);
         let first = graph.add_empty(&[])?;
+        let [nodes, edges] = graph.read_no_entries();
+        answers.assumed("nodes, into no entries", nodes, codes::INVALID_VALUE);
+        answers.seen("edges, into no entries", edges, codes::INVALID_VALUE);
         let second = graph.add_empty(&[first])?;
         graph.add_empty(&[first, second])?;
         answers.documented("nodes", kinds(&graph)?, vec![Kind::Empty; 3]);
@@ -137,7 +143,7 @@ fn a_programmatic_edge() {
         answers.documented("edges", edges.len(), 1_usize);
         let [edge] = edges[..] else { return Ok(()) };
         answers.documented("its kind is programmatic", u32::from(edge.kind), 1_u32);
-        answers.assumed("its source port is the trigger", u32::from(edge.from_port), 1_u32);
+        answers.seen("its source port is the trigger", u32::from(edge.from_port), 1_u32);
         answers.documented("its target port is all of the kernel", u32::from(edge.to_port), 0_u32);
         answers.documented("edges without data", graph.edges_without_data(), codes::LOSSY_QUERY);
         let exec = graph.instantiate()?;
@@ -186,12 +192,12 @@ fn an_edge_becomes_programmatic() {
         let [edge] = edges[..] else { return Ok(()) };
         let (from, to) = (nodes[edge.from], nodes[edge.to]);
         answers.documented("removed", graph.remove_edge(from, to, false), codes::SUCCESS);
-        answers.assumed("put in again", graph.add_edge(from, to, true), codes::SUCCESS);
+        answers.seen("put in again", graph.add_edge(from, to, true), codes::SUCCESS);
         let edges = graph.edges()?;
         let [edge] = edges[..] else { return Ok(()) };
-        answers.assumed("its kind", u32::from(edge.kind), 1_u32);
-        answers.assumed("its source port", u32::from(edge.from_port), 1_u32);
-        answers.assumed("removed as what it is", graph.remove_edge(from, to, true), codes::SUCCESS);
+        answers.seen("its kind", u32::from(edge.kind), 1_u32);
+        answers.seen("its source port", u32::from(edge.from_port), 1_u32);
+        answers.seen("removed as what it is", graph.remove_edge(from, to, true), codes::SUCCESS);
         answers.assumed("edges then", graph.edges()?.len(), 0_usize);
         Ok(())
     });

@@ -36,7 +36,7 @@ fn many_views(device: &Device, page: usize) -> Outcome<Reserved> {
 fn one_page_at_many_addresses() {
     ask_of_pages("one page mapped many times", |device, answers, page| {
         let mapped = many_views(device, page);
-        answers.assumed("mapping", &mapped, codes::SUCCESS);
+        answers.seen("mapping", &mapped, codes::SUCCESS);
         let reserved = mapped?;
         let view = |index: usize| reserved.span().part(index * page, 16);
         let stream = Stream::non_blocking()?;
@@ -44,14 +44,14 @@ fn one_page_at_many_addresses() {
 
         write_numbers(view(0), &[1, 2, 3, 4])?;
         let seen = read_numbers(view(VIEWS - 1))? == [1, 2, 3, 4];
-        answers.assumed("a copy through one is seen through another", seen, true);
+        answers.seen("a copy through one is seen through another", seen, true);
         kernels.multiply_add.launch(&stream, view(3), 10, 1)?;
         stream.synchronize()?;
         let seen = read_numbers(view(5))? == [11, 21, 31, 41];
-        answers.assumed("a kernel's store too", seen, true);
+        answers.seen("a kernel's store too", seen, true);
         driver::fill_behind(&stream, view(6), 0)?;
         stream.synchronize()?;
-        answers.assumed("a fill too", read_numbers(view(1))? == [0; 4], true);
+        answers.seen("a fill too", read_numbers(view(1))? == [0; 4], true);
         Ok(())
     });
 }
@@ -64,16 +64,16 @@ fn many_addresses_in_one_capture() {
         let view = |index: usize| reserved.span().part(index * page, 16);
         let (stream, kernels) = (Stream::non_blocking()?, Kernels::load()?);
         stream.begin_capture(Mode::ThreadLocal)?;
-        answers.assumed("a fill", driver::fill_behind(&stream, view(0), 0), codes::SUCCESS);
+        answers.seen("a fill", driver::fill_behind(&stream, view(0), 0), codes::SUCCESS);
         let copied = driver::copy_behind(&stream, view(1), view(2));
-        answers.assumed("a copy between two of them", copied, codes::SUCCESS);
+        answers.seen("a copy between two of them", copied, codes::SUCCESS);
         let launched = kernels.multiply_add.launch(&stream, view(3), 1, 9);
-        answers.assumed("a kernel", launched, codes::SUCCESS);
+        answers.seen("a kernel", launched, codes::SUCCESS);
         let exec = stream.end_capture()?.instantiate()?;
-        answers.assumed("the launch", exec.launch(&stream), codes::SUCCESS);
-        answers.assumed("the wait", stream.synchronize(), codes::SUCCESS);
+        answers.seen("the launch", exec.launch(&stream), codes::SUCCESS);
+        answers.seen("the wait", stream.synchronize(), codes::SUCCESS);
         let seen = read_numbers(view(4))? == [9; 4];
-        answers.assumed("its store is seen through another", seen, true);
+        answers.seen("its store is seen through another", seen, true);
         Ok(())
     });
 }
@@ -91,7 +91,7 @@ fn pages_under_an_address() {
         answers.documented("cuMemUnmap", reserved.unmap(0, page), codes::SUCCESS);
         reserved.map(0, &first)?;
         reserved.allow(device)?;
-        answers.assumed("the contents are back", read_numbers(some)? == [5; 4], true);
+        answers.seen("the contents are back", read_numbers(some)? == [5; 4], true);
         answers.documented("cuMemRelease while mapped", first.release(), codes::SUCCESS);
         answers.documented("the contents stay", read_numbers(some)? == [5; 4], true);
         Ok(())
@@ -103,8 +103,8 @@ fn pages_under_an_address() {
 fn an_address_without_pages() {
     ask_of_pages("a reserved address without pages", |_, answers, page| {
         let some = Reserved::new(page)?.span().part(0, 16);
-        answers.assumed("cuMemcpyDtoH", driver::download(some), codes::INVALID_VALUE);
-        answers.assumed("and nothing stays broken", driver::allocate(64), codes::SUCCESS);
+        answers.seen("cuMemcpyDtoH", driver::download(some), codes::INVALID_VALUE);
+        answers.seen("and nothing stays broken", driver::allocate(64), codes::SUCCESS);
         Ok(())
     });
 }
@@ -116,8 +116,8 @@ fn pages_without_access() {
         let (reserved, pages) = (Reserved::new(page)?, Physical::new(device, page)?);
         reserved.map(0, &pages)?;
         let read = driver::download(reserved.span().part(0, 16));
-        answers.assumed("cuMemcpyDtoH", read, codes::INVALID_VALUE);
-        answers.assumed("and nothing stays broken", driver::allocate(64), codes::SUCCESS);
+        answers.seen("cuMemcpyDtoH", read, codes::INVALID_VALUE);
+        answers.seen("and nothing stays broken", driver::allocate(64), codes::SUCCESS);
         Ok(())
     });
 }

@@ -71,9 +71,8 @@ impl Copy {
 
     /// Returns a copy of a box of rows. The driver API defines valid corners: "If specified,
     /// srcPitch must be greater than or equal to `WidthInBytes` + srcXInBytes", "srcHeight must be
-    /// greater than or equal to Height + srcY", and the same for the destination. If a pitch or
-    /// height is needed but 0, this is treated as a mistake; the documentation does not specify the
-    /// case.
+    /// greater than or equal to Height + srcY", and the same for the destination. A pitch or height
+    /// of 0 is used as it is, so all rows or planes begin at the same address.
     pub(crate) fn of_rows(to: End, from: End, bytes: usize, volume: Volume) -> Outcome<Self> {
         for (end, corner) in [(&to, volume.to), (&from, volume.from)] {
             corner.check(end, bytes, volume.height, volume.depth).ok_or(Code::INVALID_VALUE)?;
@@ -159,10 +158,8 @@ impl Corner {
     fn check(self, end: &End, bytes: usize, height: usize, depth: usize) -> Option<()> {
         let row_ends = self.x.checked_add(bytes)?;
         let plane_ends = self.y.checked_add(height)?;
-        let needs_pitch = height > 1 || depth > 1 || self.y > 0 || self.z > 0;
-        let needs_height = depth > 1 || self.z > 0;
-        let good_pitch = self.pitch >= row_ends || (self.pitch == 0 && !needs_pitch);
-        let good_height = self.height >= plane_ends || (self.height == 0 && !needs_height);
+        let good_pitch = self.pitch >= row_ends || self.pitch == 0;
+        let good_height = self.height >= plane_ends || self.height == 0;
         if !good_pitch || !good_height || self.pitch > MAX_PITCH {
             return None;
         }
@@ -241,10 +238,11 @@ mod tests {
     fn corners_that_are_none_are_refused() {
         let good = Corner { x: 2, y: 1, z: 0, pitch: 10, height: 3 };
         assert!(copy(8, 2, 1, good).is_some());
-        assert!(copy(8, 2, 1, Corner { height: 0, ..good }).is_some());
+        for without in [Corner { pitch: 0, ..good }, Corner { height: 0, ..good }] {
+            assert!(copy(8, 2, 2, without).is_some(), "{without:?}");
+        }
         for bad in [
             Corner { pitch: 9, ..good },
-            Corner { pitch: 0, ..good },
             Corner { height: 2, ..good },
             Corner { pitch: 1 << 31, ..good },
             Corner { z: usize::MAX, ..good },
@@ -253,7 +251,8 @@ mod tests {
         ] {
             assert!(copy(8, 2, 1, bad).is_none(), "{bad:?}");
         }
-        assert!(copy(8, 2, 2, Corner { height: 0, ..good }).is_none());
+        let flat = copy(8, 2, 1, Corner { pitch: 0, ..good }).unwrap();
+        assert_eq!(flat.written().each().collect::<Vec<_>>(), [(1002, 8); 2]);
         assert!(copy(8, 1, 1, Corner::default()).is_some());
         let empty = copy(8, 0, 1, good).unwrap();
         assert_eq!((empty.written().hull(), empty.written().each().count()), (0, 0));

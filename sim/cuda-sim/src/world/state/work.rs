@@ -86,6 +86,12 @@ pub(crate) enum Unit {
     Kernel(Box<ReadyKernel>),
     /// Overwrites the bytes of a block, then drops them.
     Free(usize),
+    /// Frees a block of `cuMemAlloc` like `Free`, then returns its bytes to the device.
+    FreePlain {
+        block: usize,
+        device: usize,
+        bytes: usize,
+    },
     /// Overwrites the bytes of a block, and keeps the block for the next launch.
     Poison(usize),
     /// Records an event.
