@@ -5,7 +5,7 @@
 //! A strict capture forbids calls that have nothing to do with its stream; the list is in
 //! `capture_mode.rs` of `pool-driver`. The crates make these calls in the relaxed mode.
 
-use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::Arc;
 use std::sync::mpsc::channel;
 
@@ -179,7 +179,7 @@ const OPERATIONS: [Operation; 11] = [
         let pool = &before.graph_pool;
         let blocks = [4096, 20 * MIB].map(|bytes| pool.allocate(bytes).unwrap());
         drop(pool.lease(&blocks.map(|block| block.id())).unwrap());
-        blocks.iter().for_each(|block| drop(pool.deallocate(block.id()).unwrap()));
+        blocks.iter().for_each(|block| pool.deallocate(block.id()).unwrap());
         pool.trim().unwrap();
         drop(CudaArena::new(memory(), MIB, ArenaPolicy::Monotone).unwrap());
         assert_eq!(memory().take_unanswered(), None);
@@ -212,7 +212,8 @@ const OPERATIONS: [Operation; 11] = [
         let Before { graph, .. } = before;
         graph.replay().unwrap();
         let used = graph.scope(|scope| {
-            use_pool(scope);
+            let view = scope.acquire_filled(100, 0x0102_0304_0506_0708_u64);
+            assert_eq!(view.copy_to_vec().unwrap(), [0x0102_0304_0506_0708_u64; 100]);
             Ok::<(), CaptureError>(())
         });
         used.unwrap();
@@ -286,14 +287,18 @@ fn beside_the_capturing_thread(mode: CUstreamCaptureMode, operation: &Operation,
         scope.spawn(move || {
             let by_hand = ByHand::begin(captured, address, mode);
             begun.send(()).unwrap();
-            // If the operation panics, the channel is closed.
-            let _panicked = is_done.recv();
+            is_done.recv().unwrap();
             by_hand.end(what);
         });
         has_begun.recv().unwrap();
-        on_a_new_thread(|| (operation.1)(&mut before));
+        let work = AssertUnwindSafe(|| on_a_new_thread(|| (operation.1)(&mut before)));
+        // After a panic, the other thread must not wait forever.
+        let worked = catch_unwind(work);
         let (kept, left) = if ends { (None, Some(before.end())) } else { (Some(before), None) };
         done.send(()).unwrap();
+        if let Err(panic) = worked {
+            resume_unwind(panic);
+        }
         (kept, left)
     });
 }
