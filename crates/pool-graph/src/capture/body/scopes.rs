@@ -62,6 +62,9 @@ impl<'c> Capture<'c> {
     /// streams of scopes are accepted: open a scope on the branch, and use
     /// `view.on(inner.context().stream())`.
     ///
+    /// **Kernels.** The graph keeps the functions that `scope.launch` launches, so the caller may drop
+    /// them. Pass the function of any other launch to [`keep`](Self::keep).
+    ///
     /// **Dry runs.** In a [probe](crate::CaptureSession::probe), addresses have no memory behind
     /// them, and the scope works on a separate stream whose capture is discarded. Launches must go
     /// to `scope.context().stream()`, as `scope.launch` does. A kernel launched on the session's
