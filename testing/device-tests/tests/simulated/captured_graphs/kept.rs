@@ -134,6 +134,25 @@ fn values_wait_for_other_captures() {
     simulator.assert_clean();
 }
 
+/// A dry run ends during a capture of another session. Its values wait for the end of that capture.
+#[test]
+#[ignore = "needs a process of its own: cargo xtask sim-test"]
+fn values_of_a_dry_run_wait_for_other_captures() {
+    let simulator = start();
+    let drops = Arc::new(AtomicU64::new(0));
+    let noted = Noted { simulator, drops: Arc::clone(&drops), expected: [1, 0, 0] };
+    let dry = CaptureSession::new(&stream()).unwrap();
+    let another = prepared().capture((), |capture, ()| {
+        dry.probe(&mut (), |dry, ()| body(dry, noted))?;
+        assert_eq!(drops.load(Ordering::Relaxed), 0);
+        assert_eq!(Cuda::leftovers().of(LeftoverKind::OwnedMemory), 1);
+        body(capture, ())
+    });
+    drop(another.unwrap());
+    assert_eq!((drops.load(Ordering::Relaxed), Cuda::leftovers().total()), (1, 0));
+    simulator.assert_clean();
+}
+
 /// The unload of a module is made in the relaxed mode, while a stream is captured by hand.
 #[test]
 #[ignore = "needs a process of its own: cargo xtask sim-test"]
@@ -220,8 +239,7 @@ fn function() -> CudaFunction {
     module.load_function(elementwise::SCALE.f64).unwrap()
 }
 
-/// The host is out of memory when a function is to be kept: the launch is not refused, so the
-/// capture fails at the end of the scope. Also, a function is kept once.
+/// A function that is launched many times is kept once.
 #[test]
 #[ignore = "needs a process of its own: cargo xtask sim-test"]
 fn a_function_is_kept_once() {
