@@ -89,7 +89,7 @@ pub fn synchronize(stream: &CudaStream) -> Result<(), CudaError> {
     answer("cuStreamSynchronize", waited)
 }
 
-/// Allocates device memory from a memory pool, in stream order.
+/// Allocates device memory from a memory pool, in the order of a stream that is not captured.
 ///
 /// # Safety
 ///
@@ -102,7 +102,9 @@ pub unsafe fn allocate_in_order(
     let (handle, mut address) = (bound_handle(stream)?, 0);
     // SAFETY: the pool is live (caller), the stream is live, and the output variable outlives the
     // call.
-    let answered = unsafe { sys::cuMemAllocFromPoolAsync(&raw mut address, bytes, pool, handle) };
+    let answered = with_relaxed_capture_mode(|| unsafe {
+        sys::cuMemAllocFromPoolAsync(&raw mut address, bytes, pool, handle)
+    });
     answer("cuMemAllocFromPoolAsync", answered.result())?;
     Ok(address)
 }
@@ -115,7 +117,7 @@ pub fn allocate(bytes: usize, context: &CudaContext) -> Result<Address, CudaErro
     answer("cuMemAlloc", with_relaxed_capture_mode(|| unsafe { result::malloc_sync(bytes) }))
 }
 
-/// Frees device memory in stream order.
+/// Frees device memory in the order of a stream that is not captured.
 ///
 /// # Safety
 ///
@@ -124,7 +126,8 @@ pub fn allocate(bytes: usize, context: &CudaContext) -> Result<Address, CudaErro
 pub unsafe fn free_in_order(address: Address, stream: &CudaStream) -> Result<(), CudaError> {
     let handle = bound_handle(stream)?;
     // SAFETY: this call has the same contract, which the caller upholds.
-    answer("cuMemFreeAsync", unsafe { result::free_async(address, handle) })
+    let freed = with_relaxed_capture_mode(|| unsafe { result::free_async(address, handle) });
+    answer("cuMemFreeAsync", freed)
 }
 
 /// Frees device memory immediately.

@@ -34,7 +34,8 @@ unsafe impl HandleKind for EventKind {
     /// that are already waiting for the event continue to wait.
     unsafe fn destroy(event: sys::CUevent) -> Result<(), CudaError> {
         // SAFETY: the caller guarantees that the event is alive and that this is its last use.
-        answer("cuEventDestroy", unsafe { result::event::destroy(event) })
+        let destroyed = with_relaxed_capture_mode(|| unsafe { result::event::destroy(event) });
+        answer("cuEventDestroy", destroyed)
     }
 }
 

@@ -13,6 +13,7 @@ use std::sync::Arc;
 use cudarc::driver::{CudaContext, CudaEvent, CudaStream, result, sys};
 
 use crate::answer::answer;
+use crate::capture_mode::with_relaxed_capture_mode;
 use crate::context::{bind, bound_handle};
 use crate::error::CudaError;
 use crate::leftovers::{LeftoverKind, Place, Resource, ResourceOwner};
@@ -82,7 +83,10 @@ impl Resource for Handle {
     unsafe fn give_back(&mut self) -> Result<(), CudaError> {
         bind(self.event().context())?;
         // SAFETY: the event is alive, and the caller guarantees that no other code uses it.
-        answer("cuEventDestroy", unsafe { result::event::destroy(self.event().cu_event()) })
+        let destroyed = with_relaxed_capture_mode(|| unsafe {
+            result::event::destroy(self.event().cu_event())
+        });
+        answer("cuEventDestroy", destroyed)
     }
 }
 

@@ -26,7 +26,8 @@ pub enum LeftoverKind {
     /// The resources that a graph or an update left behind, because a capture was in progress or
     /// because waiting for the graph's runs failed.
     GraphRuns,
-    /// Memory that other code allocated and passed to a session.
+    /// Memory that was allocated elsewhere and passed to a session, and values that a graph kept,
+    /// such as the modules of its kernels.
     OwnedMemory,
 }
 
@@ -56,7 +57,7 @@ impl LeftoverKind {
             Self::Graph => "graphs",
             Self::Executable => "executables",
             Self::GraphRuns => "dropped graphs with all they own",
-            Self::OwnedMemory => "slices that sessions owned",
+            Self::OwnedMemory => "values that sessions owned",
         }
     }
 }

@@ -57,11 +57,11 @@
 // calls: answer, capture_mode, captures_under_way, context, error, gone, reclaim
 // leftovers: error, gone, leftover_kind
 // handle: context, error, leftover_kind, leftovers
-// versioned: answer, entry_point, error, library
+// versioned: answer, capture_mode, entry_point, error, library
 // capture: answer, context, error, versioned
 // stream_waits: calls, capture, captures_under_way
 // event: answer, capture_mode, code, context, error, handle, leftover_kind, leftovers
-// guard_event: answer, context, error, leftover_kind, leftovers, versioned
+// guard_event: answer, capture_mode, context, error, leftover_kind, leftovers, versioned
 // host_buffer: calls, error, leftover_kind, leftovers
 // memory_pool: answer, capture_mode, context, error, handle, leftover_kind, leftovers, versioned
 // copy_completion: capture, code, error, event

@@ -32,7 +32,8 @@ unsafe impl HandleKind for MemoryPoolKind {
     /// Destroys the memory pool. The driver frees its memory once its last block has been freed.
     unsafe fn destroy(pool: sys::CUmemoryPool) -> Result<(), CudaError> {
         // SAFETY: the memory pool is live, and this is its last use (caller).
-        answer("cuMemPoolDestroy", unsafe { result::mem_pool::destroy(pool) })
+        let destroyed = with_relaxed_capture_mode(|| unsafe { result::mem_pool::destroy(pool) });
+        answer("cuMemPoolDestroy", destroyed)
     }
 }
 

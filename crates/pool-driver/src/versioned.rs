@@ -9,6 +9,7 @@ use std::ptr;
 use cudarc::driver::sys;
 
 use crate::answer::answer;
+use crate::capture_mode::with_relaxed_capture_mode;
 use crate::entry_point::EntryPoint;
 use crate::error::CudaError;
 use crate::library;
@@ -169,7 +170,7 @@ pub unsafe fn is_recorded(event: sys::CUevent) -> Result<bool, CudaError> {
     let call = EVENT_ELAPSED_TIME.function()?;
     let mut milliseconds = 0.0;
     // SAFETY: the event is live (caller), and the output variable outlives the call.
-    let asked = unsafe { call(&raw mut milliseconds, event, event) };
+    let asked = with_relaxed_capture_mode(|| unsafe { call(&raw mut milliseconds, event, event) });
     match asked {
         sys::CUresult::CUDA_ERROR_INVALID_HANDLE => Ok(false),
         sys::CUresult::CUDA_ERROR_NOT_READY => Ok(true),
@@ -274,7 +275,8 @@ pub(crate) fn create_memory_pool(device: sys::CUdevice) -> Result<sys::CUmemoryP
     let mut handle = ptr::null_mut();
     // SAFETY: the output variable and the properties outlive the call, and the properties have the
     // same size as CUDA's.
-    let created = unsafe { call(&raw mut handle, &raw const properties) };
+    let created =
+        with_relaxed_capture_mode(|| unsafe { call(&raw mut handle, &raw const properties) });
     answer("cuMemPoolCreate", created.result()).map(|()| handle)
 }
 

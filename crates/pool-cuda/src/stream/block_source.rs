@@ -1,7 +1,7 @@
 //! Sources that provide a pool's blocks in place of the device. With a source, a pool on a captured
 //! stream can acquire memory that the graph will own.
 
-use cudarc::driver::CudaStream;
+use cudarc::driver::{CudaFunction, CudaStream};
 use pool_driver::error::CudaError;
 
 /// Provides the pool of a [`DeviceStream`](crate::DeviceStream) with memory that does not come from
@@ -13,16 +13,18 @@ use pool_driver::error::CudaError;
 ///
 /// # Safety
 ///
-/// - The address returned by [`allocate`](Self::allocate) is a multiple of 256, and is valid in the
-///   context of the source's stream. Until the memory is [freed](Self::free), no other code uses
-///   the bytes of the pool's views. The memory stays valid for as long as any work that was
-///   enqueued on the stream before the free may still run. If the stream is captured, the memory
-///   stays valid for as long as the graph exists.
-/// - If [`is_dry`](Self::is_dry) returns `true`, the addresses need not refer to any memory, and
-///   work that is enqueued on the stream is never executed.
-/// - Sources with the same [`owner`](Self::owner) provide memory that belongs to the same capture
-///   and is freed at the same time.
-/// - No method of this trait unwinds or uses the pool.
+/// - The address returned by [`allocate`](Self::allocate) is a multiple of 256, and valid in the
+///   context of the source's stream. Until the memory is [freed](Self::free), no other owner uses
+///   the bytes of the pool's views. The memory stays valid for as long as work enqueued on the
+///   stream before the free may run; for a captured stream, that is as long as the graph exists.
+/// - Alternatively, [`is_dry`](Self::is_dry) returns `true`. The addresses then refer to no memory,
+///   and work enqueued on the stream never runs.
+/// - Memory of sources with the same [`owner`](Self::owner) belongs to the same capture and lives
+///   equally long.
+/// - If the stream is [captured](Self::is_captured), the module of each function passed to
+///   [`keep_function`](Self::keep_function) stays loaded for as long as the graph, or anything
+///   instantiated from it, exists.
+/// - No method unwinds or uses the pool.
 pub unsafe trait BlockSource: Send + 'static {
     /// Returns the owner of the source's memory. Elements can be copied between the views of two
     /// pools only if both pools have the same owner.
@@ -65,10 +67,15 @@ pub unsafe trait BlockSource: Send + 'static {
     /// Returns [`CudaError::Capturing`] if the stream may not join the capture.
     fn admit(&self, stream: &CudaStream) -> Result<(), CudaError>;
 
-    /// Enqueues a copy of the given bytes on the pool's stream. The bytes are a shape, or the
-    /// elements of a fill. Every launch of a graph that was captured from the stream repeats the
-    /// copy, so the source must keep the bytes alive. If the source is dry, this method does
-    /// nothing.
+    /// Keeps the module of a function loaded, because the captured stream is about to launch it. The
+    /// nodes of a graph do not keep the module loaded, and a replay after the unload crashes the
+    /// process. A clone of the function does. The pool does not call this method for a source that
+    /// is not captured. A source that cannot keep the function must make the capture fail.
+    fn keep_function(&self, function: &CudaFunction);
+
+    /// Enqueues a copy of these bytes on the pool's stream. The bytes are elements of fills, or
+    /// shapes. Every launch of a graph captured from the stream repeats the copy, so the source
+    /// must keep the bytes. A dry source does nothing.
     ///
     /// # Errors
     ///

@@ -7,6 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use cudarc::driver::{CudaContext, CudaStream, result, sys};
 use pool_driver::answer::answer;
 use pool_driver::calls::device_memory;
+use pool_driver::capture_mode::with_relaxed_capture_mode;
 use pool_driver::context::{bind, ordinal};
 use pool_driver::error::{CudaError, MemoryInfo};
 use pool_driver::memory_pool::MemoryPool;
@@ -45,7 +46,7 @@ impl FirstStream {
         // this stream was created. SAFETY: no other code can access the context, so no slice is
         // created while event tracking is disabled.
         unsafe { context.disable_event_tracking() };
-        let made = context.new_stream();
+        let made = with_relaxed_capture_mode(|| context.new_stream());
         // SAFETY: no other code can access the context, so no slice was created while event
         // tracking was disabled.
         unsafe { context.enable_event_tracking() };
@@ -74,7 +75,8 @@ impl CudaDevice {
                 sys::CUdevice_attribute_enum::CU_DEVICE_ATTRIBUTE_MEMORY_POOLS_SUPPORTED,
             )
         })?;
-        let context = answer("cuDevicePrimaryCtxRetain", CudaContext::new(ordinal as usize))?;
+        let opened = with_relaxed_capture_mode(|| CudaContext::new(ordinal as usize));
+        let context = answer("cuDevicePrimaryCtxRetain", opened)?;
         let first = FirstStream::new(&context)?;
         Self::with(context, Some(first))
     }
@@ -159,7 +161,7 @@ impl CudaDevice {
         // If an earlier call left an error in the context, that error stays in the context and is
         // not returned by this method.
         let earlier = self.0.context.check_err();
-        let made = self.0.context.new_stream();
+        let made = with_relaxed_capture_mode(|| self.0.context.new_stream());
         self.0.context.record_err(earlier);
         answer("cuStreamCreate", made)
     }

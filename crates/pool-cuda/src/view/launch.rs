@@ -10,6 +10,9 @@ pub trait Launch {
     /// Returns cudarc's builder for a launch of `function` on the pool's stream. Views of the pool
     /// can be arguments: `scope.launch(&function).arg(&mut view).arg(&n)`.
     ///
+    /// If the pool belongs to a captured scope, the graph keeps the function's module loaded. A
+    /// launch through cudarc's own builder does not do this; see `Capture::keep` of `pool-graph`.
+    ///
     /// The launch itself is unsafe in cudarc. Its contract here is: Views of pools on another
     /// stream must be passed as `view.on(scope.context().stream())?`. If the stream is captured,
     /// all memory that the kernel uses must live as long as the graph, as memory of a pool with a
@@ -24,6 +27,10 @@ pub trait Launch {
 impl<B: DevicePool> Launch for Scope<'_, B> {
     #[inline]
     fn launch<'a>(&'a self, function: &'a CudaFunction) -> LaunchArgs<'a> {
-        self.context().stream().launch_builder(function)
+        let context = self.context();
+        if let Some(source) = context.captured_source() {
+            source.keep_function(function);
+        }
+        context.stream().launch_builder(function)
     }
 }

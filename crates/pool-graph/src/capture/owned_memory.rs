@@ -14,20 +14,17 @@ use std::marker::PhantomData;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use parking_lot::Mutex;
 use pool_core::{Element, Owned};
 use pool_cuda::Cuda;
 use pool_driver::calls::synchronize_context;
 use pool_driver::capture::is_capturing;
-use pool_driver::capture_mode::with_relaxed_capture_mode;
-use pool_driver::captures_under_way::is_capture_under_way;
 use pool_driver::context::bind;
 use pool_driver::cudarc::driver::{CudaContext, CudaSlice, DevicePtr};
 use pool_driver::error::CudaError;
-use pool_driver::leftovers::{LeftoverKind, Place, Resource, ResourceOwner};
 
 use super::error::CaptureError;
 use crate::base::range::LeasedRange;
+use crate::driver::KeptValues;
 
 /// Device memory that a session can own: a `CudaSlice`, an `Arc` of one, or an [`Owned`] array of a device pool.
 #[diagnostic::on_unimplemented(
@@ -194,12 +191,9 @@ pub(crate) struct OwnedMemory {
     pub(crate) name: OwnedName,
     /// `true` if graphs write the memory.
     pub(crate) is_written: bool,
-    /// The lock is never taken: the value is not `Sync`, and nothing uses it before its drop.
-    _keeper: Mutex<ResourceOwner<Keeper>>,
+    /// The value that frees the memory when it is dropped.
+    _keeper: Arc<KeptValues>,
 }
-
-/// The value that frees the memory when it is dropped.
-struct Keeper(Option<Box<dyn Send>>);
 
 impl OwnedMemory {
     /// Waits for all work of the context, and takes memory.
@@ -215,8 +209,8 @@ impl OwnedMemory {
             return Err(CaptureError::WrongContext { session, other });
         }
         let (address, elements) = memory.place()?;
-        let place = Place::new()?;
-        let keeper = place.own(Keeper(Some(Box::new(memory))));
+        let keeper = KeptValues::new()?;
+        keeper.keep(Box::new(memory))?;
         synchronize_context(own, None).map_err(|error| match error {
             CudaError::UnknownUse { .. } => {
                 let operation = "wait for the work before what a session is to own";
@@ -228,7 +222,7 @@ impl OwnedMemory {
         let bytes = (elements * size_of::<M::Element>()) as u64;
         let range = LeasedRange { address, bytes };
         let name = OwnedName { number: NEXT.fetch_add(1, Ordering::Relaxed), elements, range };
-        Ok(Self { name, is_written, _keeper: Mutex::new(keeper) })
+        Ok(Self { name, is_written, _keeper: keeper })
     }
 
     /// Returns `true` if a byte of `[address, address + bytes)` is in the memory.
@@ -244,22 +238,6 @@ pub(crate) fn find_owned(owned: &[OwnedMemory], name: &OwnedName) -> Result<usiz
     let LeasedRange { address, bytes } = name.range;
     let found = owned.iter().position(|memory| memory.name == *name);
     found.ok_or(CaptureError::NotOwned { address, bytes })
-}
-
-impl Resource for Keeper {
-    const KIND: LeftoverKind = LeftoverKind::OwnedMemory;
-
-    fn context(&self) -> Option<&CudaContext> {
-        None
-    }
-
-    unsafe fn give_back(&mut self) -> Result<(), CudaError> {
-        if is_capture_under_way() {
-            return Err(CudaError::Capturing { operation: "free what a session owned" });
-        }
-        with_relaxed_capture_mode(|| drop(self.0.take()));
-        Ok(())
-    }
 }
 
 impl fmt::Debug for OwnedMemory {

@@ -21,7 +21,7 @@ use super::setup::CaptureSetup;
 use crate::arena::CudaArena;
 use crate::base::error::GraphMemoryError;
 use crate::base::shortage::ArenaShortage;
-use crate::driver::CaptureMode;
+use crate::driver::{CaptureMode, KeptValues};
 use crate::lease::Lease;
 use crate::source::DeviceMemory;
 
@@ -367,7 +367,8 @@ impl CaptureSession {
         state: &mut S,
         body: impl FnOnce(&Capture<'_>, &mut S) -> Result<(), E>,
     ) -> Result<BodyRecord, E> {
-        let capture = Capture::new(Account::dry(&self.streams), self.kept());
+        let values = KeptValues::new().map_err(CaptureError::from)?;
+        let capture = Capture::new(Account::dry(&self.streams, values), self.kept());
         body(&capture, state)?;
         capture.join_all()?;
         Ok(capture.into_record())

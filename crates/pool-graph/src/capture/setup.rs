@@ -25,7 +25,7 @@ use super::resources::SessionResources;
 use super::sharing::Shares;
 use super::temporary_name::TemporaryName;
 use crate::arena::ArenaMark;
-use crate::driver::{CaptureMode, Contents, Graph, StreamCapture};
+use crate::driver::{CaptureMode, Contents, Graph, KeptValues, StreamCapture};
 use crate::lease::Lease;
 use crate::verify::{Access, LayoutViolation, RegionLayout, Verification, verify_layout};
 
@@ -160,12 +160,14 @@ impl CaptureSetup {
         let context = self.resources.stream().context();
         let event = Arc::new(Event::new(context)?);
         let shares = self.share_blocks()?;
-        let under_way = StreamCapture::begin(self.resources.stream(), self.mode, &event)?
+        let values = KeptValues::new()?;
+        let under_way = StreamCapture::begin(self.resources.stream(), self.mode, &event, &values)?
             .ok_or_else(|| CaptureError::invalidated(context, self.mode))?;
         let streams = self.resources.all_streams();
         let frontiers = Frontiers::new(streams.len(), under_way.observer(), self.mode);
         let live = LiveCapture::new(arena, event, frontiers);
-        let account = Account::live(streams, live, followed.cloned(), purpose.capture(), shares);
+        let planned = followed.cloned();
+        let account = Account::live(streams, live, planned, purpose.capture(), shares, values);
         let capture = Capture::new(account, self.resources.memory().kept());
         Ok(RunningCapture { under_way, capture })
     }

@@ -1,13 +1,15 @@
 //! Owners of the driver's handles for a captured graph. Each handle is destroyed exactly once,
 //! either immediately or later by a deferred free.
 //!
-//! The safety proofs rely on three facts:
+//! The safety proofs rely on four facts:
 //!
 //! - **A handle is live** from its creation until its owner is dropped, and no other code has
 //!   access to the handle. Only unverified captures expose the handle of their graph, which is
 //!   never instantiated. Unverified captures are used only by tests.
 //! - **The context is live** as long as its `Arc`, and every owner holds a clone of this `Arc`. The
 //!   context is bound before each call that requires it.
+//! - **The modules of a graph's kernels stay loaded** until the graph's handles have been destroyed,
+//!   because each handle owns the [`KeptValues`] of its capture.
 //! - **Output variables outlive the call** that writes to them.
 
 use std::ptr;
@@ -16,19 +18,21 @@ use std::sync::Arc;
 use pool_driver::answer::answer;
 use pool_driver::capture_mode::with_relaxed_capture_mode;
 use pool_driver::captures_under_way::is_capture_under_way;
+use pool_driver::chain::Chain;
 use pool_driver::cudarc::driver::{CudaContext, CudaStream, sys};
 use pool_driver::error::CudaError;
 use pool_driver::handle::{ContextHandle, HandleKind};
 use pool_driver::leftovers::{LeftoverKind, Place, ResourceOwner};
 
+use super::kept_values::{KeepingHandle, KeptValues};
 use super::refusal::{NodeKind, UpdateReason, UpdateRefusal};
 
 /// The owner of a graph from which an executable graph can be instantiated.
 #[derive(Debug)]
-pub(crate) struct Graph(ResourceOwner<ContextHandle<GraphKind>>);
+pub(crate) struct Graph(ResourceOwner<KeepingHandle<GraphKind>>);
 
-/// An entry in the queue of deferred frees that is reserved for a graph.
-pub(crate) type GraphPlace = Place<ContextHandle<GraphKind>>;
+/// An entry in the queue of deferred frees, reserved for a future graph.
+pub(crate) type GraphPlace = Place<KeepingHandle<GraphKind>>;
 
 pub(crate) enum GraphKind {}
 
@@ -60,8 +64,8 @@ fn check_no_capture() -> Result<(), CudaError> {
 }
 
 impl Graph {
-    /// Takes ownership of a graph that the driver has created. Returns `None` if the handle is
-    /// null.
+    /// Takes ownership of a graph of the driver, and of the values that its nodes need. Returns
+    /// `None` if the handle is 0.
     ///
     /// # Safety
     ///
@@ -70,30 +74,34 @@ impl Graph {
     pub(crate) unsafe fn new(
         handle: sys::CUgraph,
         context: &Arc<CudaContext>,
+        values: &Arc<KeptValues>,
         place: GraphPlace,
     ) -> Option<Self> {
-        // SAFETY: the caller promises that the graph was created in this context and has no other
-        // owner.
-        let own = || place.own(unsafe { ContextHandle::new(handle, context) });
-        (!handle.is_null()).then(|| Self(own()))
+        // SAFETY: the caller promises that the handle belongs to a graph in this context without
+        // another owner.
+        let own = || unsafe { ContextHandle::new(handle, context) };
+        let values = || Arc::clone(values);
+        (!handle.is_null()).then(|| Self(place.own(KeepingHandle::new(own(), values()))))
     }
 
     /// Returns the handle of the graph. The crate uses the handle to read the graph, and tests use
     /// it to modify an unverified graph.
     pub(crate) fn handle(&self) -> sys::CUgraph {
-        self.0.get()
+        self.0.handle().get()
     }
 
     /// Instantiates the graph as an executable graph.
     pub(crate) fn instantiate(&self) -> Result<Executable, CudaError> {
         let (place, mut handle) = (Place::new()?, ptr::null_mut());
-        // SAFETY: the graph is live, because its owner is borrowed, and `handle` outlives the call
-        // that writes to it.
-        let made = unsafe { sys::cuGraphInstantiateWithFlags(&raw mut handle, self.handle(), 0) };
+        // SAFETY: the graph is live, because its owner is borrowed. Its modules are loaded, because its
+        // owner holds the kept values. `handle` outlives the call that writes to it.
+        let made = with_relaxed_capture_mode(|| unsafe {
+            sys::cuGraphInstantiateWithFlags(&raw mut handle, self.handle(), 0)
+        });
         answer("cuGraphInstantiate", made.result())?;
-        // SAFETY: the executable graph has just been created in the graph's context and has no
-        // other owner.
-        Ok(Executable(place.own(unsafe { ContextHandle::new(handle, self.0.context()) })))
+        // SAFETY: the executable graph has just been created, in the graph's context.
+        let handle = unsafe { ContextHandle::new(handle, self.0.handle().context()) };
+        Ok(Executable(place.own(KeepingHandle::new(handle, Arc::clone(self.0.values())))))
     }
 }
 
@@ -108,7 +116,7 @@ struct UpdateResultInfo {
 
 /// The owner of an executable graph, whose handle is never exposed.
 #[derive(Debug)]
-pub(crate) struct Executable(ResourceOwner<ContextHandle<ExecutableKind>>);
+pub(crate) struct Executable(ResourceOwner<KeepingHandle<ExecutableKind>>);
 
 enum ExecutableKind {}
 
@@ -134,21 +142,28 @@ unsafe impl HandleKind for ExecutableKind {
 impl Executable {
     /// Launches the executable graph on a stream. The caller must have bound the context.
     pub(crate) fn launch(&mut self, stream: &CudaStream) -> Result<(), CudaError> {
-        // SAFETY: the executable graph and the stream are live, because their owners are borrowed.
-        let launched = unsafe { sys::cuGraphLaunch(self.0.get(), stream.cu_stream()) };
+        // SAFETY: the executable graph and the stream are live, because their owners are borrowed. The
+        // graph's modules are loaded, because its owner holds the kept values.
+        let launched = unsafe { sys::cuGraphLaunch(self.handle(), stream.cu_stream()) };
         answer("cuGraphLaunch", launched.result())
     }
 
     /// Uploads the executable graph's launch data to the device. The caller must have bound the
     /// context.
     pub(crate) fn upload(&mut self, stream: &CudaStream) -> Result<(), CudaError> {
-        // SAFETY: the executable graph and the stream are live, because their owners are borrowed.
-        let uploaded = unsafe { sys::cuGraphUpload(self.0.get(), stream.cu_stream()) };
+        // SAFETY: as in `launch`.
+        let uploaded = with_relaxed_capture_mode(|| unsafe {
+            sys::cuGraphUpload(self.handle(), stream.cu_stream())
+        });
         answer("cuGraphUpload", uploaded.result())
     }
 
-    /// Replaces the parameters of this graph's nodes with those of `graph`. The caller must have
-    /// bound the context. The closure `kind_of` returns the kind of a node in `graph`.
+    fn handle(&self) -> sys::CUgraphExec {
+        self.0.handle().get()
+    }
+
+    /// Takes over the parameters of another graph's nodes. The context must be bound. `kind_of`
+    /// returns the kind of a node in that graph.
     ///
     /// "Updates take effect the next time the graph is launched, so they do not impact previous graph
     /// launches, even if they are running at the time of the update" (CUDA Programming Guide, "Updating
@@ -160,8 +175,8 @@ impl Executable {
     ///
     /// # Errors
     ///
-    /// For all other errors, CUDA does not document the outcome of the update. The caller must
-    /// therefore keep the memory of both graphs.
+    /// For any other error, CUDA does not document the outcome, so the memory of both graphs must
+    /// be kept. This value keeps the modules of both.
     pub(crate) fn update(
         &mut self,
         graph: &Graph,
@@ -170,11 +185,20 @@ impl Executable {
         let mut told =
             UpdateResultInfo { result: 0, node: ptr::null_mut(), _from: ptr::null_mut() };
         let place = (&raw mut told).cast();
-        // SAFETY: both graphs are live, because their owners are borrowed. `told` outlives the call
-        // that writes to it, and has the layout that the call expects.
-        let updated = unsafe { sys::cuGraphExecUpdate_v2(self.0.get(), graph.handle(), place) };
+        let doubtful = Chain::of(Arc::clone(graph.0.values()))?;
+        // SAFETY: both graphs are live, because their owners are borrowed. Their modules are loaded,
+        // because both owners hold the kept values. `told` outlives the call, and has the layout of
+        // the call's result.
+        let updated = with_relaxed_capture_mode(|| unsafe {
+            sys::cuGraphExecUpdate_v2(self.handle(), graph.handle(), place)
+        });
         if updated != sys::CUresult::CUDA_ERROR_GRAPH_EXEC_UPDATE_FAILURE {
-            return answer("cuGraphExecUpdate", updated.result()).map(Ok);
+            let updated = answer("cuGraphExecUpdate", updated.result());
+            match updated {
+                Ok(()) => self.0.replace_values(graph.0.values()),
+                Err(_) => self.0.keep_doubtful(doubtful),
+            }
+            return updated.map(Ok);
         }
         let (reason, node) = (UpdateReason::of_driver(told.result), told.node.addr() as u64);
         // The handle is only compared with other handles, because the driver may return a handle

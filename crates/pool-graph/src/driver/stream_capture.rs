@@ -21,6 +21,7 @@ use result::stream::StreamKind;
 
 use super::graph_reading::{self, capture_under_way};
 use super::handles::{Graph, GraphPlace};
+use super::kept_values::{KeepingHandle, KeptValues};
 
 /// The rules that determine which driver calls invalidate a capture.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
@@ -51,7 +52,7 @@ impl CaptureMode {
 /// with `CUDA_ERROR_STREAM_CAPTURE_UNMATCHED` ("the capture was not initiated in this stream",
 /// driver API) and invalidates the capture.
 #[derive(Debug)]
-struct Origin(ResourceOwner<ContextHandle<OriginKind>>);
+struct Origin(ResourceOwner<KeepingHandle<OriginKind>>);
 
 // SAFETY: calls on a stream may be made from any thread, and the handle in this value never
 // changes.
@@ -73,17 +74,19 @@ unsafe impl HandleKind for OriginKind {
 }
 
 impl Origin {
-    /// Creates a stream in a context. The caller must have bound this context.
-    fn new(context: &Arc<CudaContext>) -> Result<Self, CudaError> {
+    /// Creates a stream in a context, which must be bound. The stream owns the values that the
+    /// captured work needs, because a stream that is destroyed ends its capture.
+    fn new(context: &Arc<CudaContext>, values: &Arc<KeptValues>) -> Result<Self, CudaError> {
         let place = Place::new()?;
         let made = with_relaxed_capture_mode(|| result::stream::create(StreamKind::NonBlocking));
         let stream = answer("cuStreamCreate", made)?;
-        // SAFETY: the stream has just been created in this context and has no other owner.
-        Ok(Self(place.own(unsafe { ContextHandle::new(stream, context) })))
+        // SAFETY: the stream has just been created in this context.
+        let handle = unsafe { ContextHandle::new(stream, context) };
+        Ok(Self(place.own(KeepingHandle::new(handle, Arc::clone(values)))))
     }
 
     fn stream(&self) -> sys::CUstream {
-        self.0.get()
+        self.0.handle().get()
     }
 
     /// Removes all dependencies from the origin, so that later work on the origin depends on no
@@ -110,8 +113,8 @@ impl Origin {
         let ended = unsafe { sys::cuStreamEndCapture(self.stream(), &raw mut graph) };
         answer("cuStreamEndCapture", ended.result())?;
         let Some(place) = place.take() else { return Ok(None) };
-        // SAFETY: the driver has just returned the graph, and no other code has the graph's handle.
-        Ok(unsafe { Graph::new(graph, self.0.context(), place) })
+        // SAFETY: the driver has just returned the graph, and no other code has its handle.
+        Ok(unsafe { Graph::new(graph, self.0.handle().context(), self.0.values(), place) })
     }
 }
 
@@ -129,15 +132,16 @@ pub(crate) struct StreamCapture {
 }
 
 impl StreamCapture {
-    /// Begins a capture in which `stream` takes part. The caller must have bound the stream's
-    /// context. Returns `None` if another thread has already invalidated the capture.
+    /// Begins a capture of a stream, whose context must be bound. The capture and its graph own
+    /// `values`. Returns `None` if another thread has already invalidated the capture.
     pub(crate) fn begin(
         stream: &Arc<CudaStream>,
         mode: CaptureMode,
         event: &Arc<Event>,
+        values: &Arc<KeptValues>,
     ) -> Result<Option<Self>, CudaError> {
         let place = Some(GraphPlace::new()?);
-        let origin = Origin::new(stream.context())?;
+        let origin = Origin::new(stream.context(), values)?;
         // SAFETY: the origin's stream is live, because its owner is borrowed.
         let begun = unsafe { sys::cuStreamBeginCapture_v2(origin.stream(), mode.of_driver()) };
         answer("cuStreamBeginCapture", begun.result())?;

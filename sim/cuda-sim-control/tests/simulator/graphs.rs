@@ -290,3 +290,62 @@ fn a_capture_tells_its_ends() {
     assert_eq!(answer!(cuStreamEndCapture(raw, &raw mut graph)), 0);
     simulator.assert_clean();
 }
+
+/// A graph does not keep the module of its kernels loaded. Every use of the graph is reported once
+/// the module is gone, and the destruction of the graph is allowed.
+#[test]
+#[ignore = "needs a process of its own: cargo xtask sim-test"]
+fn a_graph_is_used_after_its_module_was_unloaded() {
+    const MODULE: &str = ".version 8.0\n.target sm_80\n.address_size 64\n\
+                          .visible .entry nothing() { ret; }\n";
+    let simulator = start();
+    let context = cudarc::driver::CudaContext::new(0).unwrap();
+    let stream = context.new_stream().unwrap();
+    let raw = stream.cu_stream();
+    let text = std::ffi::CString::new(MODULE).unwrap();
+    let (mut module, mut function) = (ptr::null_mut(), ptr::null_mut());
+    assert_eq!(answer!(cuModuleLoadData(&raw mut module, text.as_ptr().cast())), 0);
+    assert_eq!(answer!(cuModuleGetFunction(&raw mut function, module, c"nothing".as_ptr())), 0);
+    let mode = sys::CUstreamCaptureMode::CU_STREAM_CAPTURE_MODE_RELAXED;
+    let capture = || {
+        let (mut graph, null) = (ptr::null_mut(), ptr::null_mut());
+        assert_eq!(answer!(cuStreamBeginCapture_v2(raw, mode)), 0);
+        let launched = answer!(cuLaunchKernel(function, 1, 1, 1, 1, 1, 1, 0, raw, null, null));
+        assert_eq!(launched, 0);
+        assert_eq!(answer!(cuStreamEndCapture(raw, &raw mut graph)), 0);
+        graph
+    };
+    let graph = capture();
+    let mut exec = ptr::null_mut();
+    assert_eq!(answer!(cuGraphInstantiateWithFlags(&raw mut exec, graph, 0)), 0);
+    assert_eq!(answer!(cuGraphUpload(exec, raw)), 0);
+    assert_eq!(answer!(cuGraphLaunch(exec, raw)), 0);
+    assert_eq!(answer!(cuStreamSynchronize(raw)), 0);
+    simulator.assert_clean();
+    assert_eq!(answer!(cuModuleUnload(module)), 0);
+    let mut told = sys::CUgraphExecUpdateResultInfo {
+        result: sys::CUgraphExecUpdateResult::CU_GRAPH_EXEC_UPDATE_SUCCESS,
+        errorNode: ptr::null_mut(),
+        errorFromNode: ptr::null_mut(),
+    };
+    let mut another = ptr::null_mut();
+    let uses: [(&str, &mut dyn FnMut() -> u32); 4] = [
+        ("cuGraphLaunch", &mut || answer!(cuGraphLaunch(exec, raw))),
+        ("cuGraphUpload", &mut || answer!(cuGraphUpload(exec, raw))),
+        ("cuGraphInstantiate", &mut || {
+            answer!(cuGraphInstantiateWithFlags(&raw mut another, graph, 0))
+        }),
+        ("cuGraphExecUpdate", &mut || answer!(cuGraphExecUpdate_v2(exec, graph, &raw mut told))),
+    ];
+    for (name, call) in uses {
+        assert_eq!(call(), 400, "{name}");
+        let reports = simulator.reports();
+        assert_eq!(reports.len(), 1, "{name}");
+        assert_eq!(reports[0].mistake(), cuda_sim_control::Mistake::StaleHandle);
+        assert!(reports[0].to_string().contains(name), "{}", reports[0]);
+        simulator.forget_reports();
+    }
+    assert_eq!(answer!(cuGraphExecDestroy(exec)), 0);
+    assert_eq!(answer!(cuGraphDestroy(graph)), 0);
+    simulator.assert_clean();
+}

@@ -37,6 +37,7 @@ impl World {
             return Err(Code::NOT_SUPPORTED);
         }
         let (nodes, before) = self.copy_nodes(graph)?;
+        self.refuse_unloaded(self.unloaded_kernel(&nodes), "cuGraphInstantiate")?;
         self.execs.push(Exec {
             lives: true,
             graph,

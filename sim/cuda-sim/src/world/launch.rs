@@ -28,6 +28,7 @@ impl World {
         self.refuse_legacy_beside_captures(stream)?;
         self.free_before_launch(exec, stream)?;
         let regions = self.back_allocations(exec)?;
+        self.refuse_unloaded(self.unloaded_kernel(&self.execs[exec].nodes), "cuGraphLaunch")?;
         let device = self.streams[stream].device;
         let (units, accesses) = self.prepare_nodes(exec, &regions, device);
         self.compare_branches(exec, &accesses);
@@ -48,6 +49,7 @@ impl World {
         let stream = self.stream(thread, stream)?;
         let exec = self.exec(exec)?;
         self.capturing(stream)?.map_or(Ok(()), |_| Err(Code::CAPTURE_UNSUPPORTED))?;
+        self.refuse_unloaded(self.unloaded_kernel(&self.execs[exec].nodes), "cuGraphUpload")?;
         self.back_allocations(exec).map(drop)
     }
 

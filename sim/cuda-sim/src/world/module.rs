@@ -4,9 +4,11 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use super::World;
+use super::state::exec::ExecNode;
 use super::state::handle::Kind;
 use super::state::memory::{Origin, PAGE, UNIT};
 use super::state::module::{Function, Module};
+use super::state::work::Work;
 use crate::code::{Code, Outcome};
 use crate::ptx::{self, Linkage, Program, PtxError, Space};
 use crate::report::Mistake;
@@ -228,6 +230,24 @@ impl World {
             }
         }
         self.free_variables(device, &variables);
+    }
+
+    /// Returns a kernel of an unloaded module among nodes.
+    pub(super) fn unloaded_kernel(&self, nodes: &[ExecNode]) -> Option<usize> {
+        nodes.iter().find_map(|node| match &node.work {
+            Work::Kernel(call) if !self.functions[call.function].lives => Some(call.function),
+            _ => None,
+        })
+    }
+
+    /// Reports a use of a graph with such a kernel. Graphs do not keep modules loaded, and hardware
+    /// crashes the process.
+    pub(super) fn refuse_unloaded(&mut self, kernel: Option<usize>, what: &str) -> Outcome<()> {
+        let Some(kernel) = kernel else { return Ok(()) };
+        let name = &self.functions[kernel].program.name;
+        let text = format!("{what}: a node is the kernel {name}, whose module was unloaded");
+        self.reports.add(Mistake::StaleHandle, &text);
+        Err(Code::INVALID_HANDLE)
     }
 
     pub(crate) fn function_of(&mut self, module: u64, name: &str) -> Outcome<u64> {

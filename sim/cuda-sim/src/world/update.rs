@@ -38,6 +38,7 @@ impl World {
     ) -> Outcome<Result<(), UpdateRefusal>> {
         let (exec, graph) = (self.exec(exec)?, self.graph(graph)?);
         let (nodes, before) = self.copy_nodes(graph)?;
+        self.refuse_unloaded(self.unloaded_kernel(&nodes), "cuGraphExecUpdate")?;
         if let Some(refused) = self.compare_nodes(exec, &nodes) {
             return Ok(Err(refused));
         }

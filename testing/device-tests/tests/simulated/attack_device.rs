@@ -191,7 +191,8 @@ fn with_state(main: &Arc<CudaStream>, other: &Arc<CudaStream>) -> CapturedGraph<
             unsafe { launch.launch(BLOCK) }.unwrap();
             Ok(())
         };
-        // SAFETY: the slice is the graph's state.
+        capture.keep(fill.clone())?;
+        // SAFETY: the slice is the graph's state, and the graph keeps the kernel's module.
         unsafe { capture.enqueue(capture.main(), &[], work) }
     });
     made.unwrap()

@@ -19,6 +19,7 @@ use crate::base::block::GraphMemoryBlock;
 use crate::base::range::LeasedRange;
 use crate::capture::error::CaptureError;
 use crate::capture::sharing::Shares;
+use crate::driver::KeptValues;
 
 /// The state of a body while the body runs.
 pub(crate) struct Account {
@@ -46,21 +47,22 @@ pub(crate) struct Account {
 
 impl Account {
     /// Creates the account of a dry run.
-    pub(crate) fn dry(streams: &[Arc<CudaStream>]) -> Self {
-        Self::new(streams.into(), Medium::DRY, None, None, Shares::default())
+    pub(crate) fn dry(streams: &[Arc<CudaStream>], values: Arc<KeptValues>) -> Self {
+        Self::new(streams.into(), Medium::DRY, None, None, Shares::default(), values)
     }
 
-    /// Creates the account of a capture. If there is a trace `planned`, the body must follow it. An
-    /// update of a graph passes the number that the graph's capture received. `shares` contains a
-    /// read of each leased block.
+    /// Creates the account of a capture, which follows the trace `planned` if there is one. An
+    /// update passes the number of the graph's captures. `shares` contains a read of each leased
+    /// block. The graph also owns `values`.
     pub(crate) fn live(
         streams: Arc<[Arc<CudaStream>]>,
         live: LiveCapture,
         planned: Option<Trace>,
         number: Option<u64>,
         shares: Shares,
+        values: Arc<KeptValues>,
     ) -> Self {
-        Self::new(streams, Medium::Live(live), planned, number, shares)
+        Self::new(streams, Medium::Live(live), planned, number, shares, values)
     }
 
     fn new(
@@ -69,15 +71,18 @@ impl Account {
         planned: Option<Trace>,
         number: Option<u64>,
         shares: Shares,
+        values: Arc<KeptValues>,
     ) -> Self {
         static NEXT: AtomicU64 = AtomicU64::new(0);
         let number = number.unwrap_or_else(|| NEXT.fetch_add(1, Ordering::Relaxed));
         let count = streams.len();
+        let mut record = BodyRecord::new(number, count, shares);
+        record.values = Some(values);
         Self {
             streams,
             medium,
             planned,
-            record: BodyRecord::new(number, count, shares),
+            record,
             first_refused: None,
             refused_is_reported: false,
             first_noted: None,
@@ -102,6 +107,11 @@ impl Account {
     /// Returns `true` for the account of a dry run.
     pub(super) fn is_dry(&self) -> bool {
         matches!(self.medium, Medium::Dry(_))
+    }
+
+    /// Returns the values that the work of the body needs. Returns `None` once the body has ended.
+    pub(super) fn values(&self) -> Option<Arc<KeptValues>> {
+        self.record.values.clone()
     }
 
     /// Returns the streams of the session.

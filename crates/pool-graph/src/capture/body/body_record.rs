@@ -1,6 +1,8 @@
 //! The results of a body, except for the graph itself. These results are the body's steps, the
 //! memory that the steps use, and the work on streams.
 
+use std::sync::Arc;
+
 use pool_driver::host_buffer::HostBuffer;
 
 use super::model::Model;
@@ -8,6 +10,7 @@ use super::region::Region;
 use super::span::Span;
 use super::trace::Trace;
 use crate::capture::sharing::Shares;
+use crate::driver::KeptValues;
 
 /// The record of a body that has finished.
 pub(crate) struct BodyRecord {
@@ -31,6 +34,8 @@ pub(crate) struct BodyRecord {
     /// The index of each host argument in `host`, or `None` for an argument of 0 bytes. Values that
     /// scopes and lent views have written are not arguments, because writing them is not a step.
     pub(crate) arguments: Vec<Option<usize>>,
+    /// The values that the work of the body needs. The graph also owns them.
+    pub(super) values: Option<Arc<KeptValues>>,
 }
 
 impl BodyRecord {
@@ -46,6 +51,7 @@ impl BodyRecord {
             shares,
             host: Vec::new(),
             arguments: Vec::new(),
+            values: None,
         }
     }
 

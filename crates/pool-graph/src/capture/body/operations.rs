@@ -129,6 +129,12 @@ impl Capture<'_> {
     /// enqueued on the stream while the closure runs, including kernels that other threads launch.
     /// The caller is also responsible for the nodes of work that fails halfway.
     ///
+    /// The modules of all launched kernels must stay loaded for as long as the graph lives, or until
+    /// an [update](crate::CapturedGraph::update) has replaced the work and succeeded. The same
+    /// applies to everything else that a replay uses, such as a library's handle with its kernels
+    /// and workspace. [`keep`](Self::keep) moves such a value, or a clone of a
+    /// [`CudaFunction`](pool_cuda::cudarc::driver::CudaFunction), into the graph.
+    ///
     /// # Errors
     ///
     /// Fails with the error that `work` returned, with [`CaptureError::ForeignWork`] or
@@ -143,8 +149,49 @@ impl Capture<'_> {
         self.operation(&Operation { kind: "work", stream, uses, owner }, work)
     }
 
-    /// Returns a host buffer with these bytes, which a copy in the graph can read. Returns `None`
-    /// for 0 bytes and in a dry run.
+    /// Keeps a value alive until no graph of this capture can run, for example a kernel's
+    /// [`CudaFunction`](pool_cuda::cudarc::driver::CudaFunction), whose module the driver would
+    /// unload, or a handle of cuBLAS. Functions that are launched with
+    /// [`Launch::launch`](pool_cuda::Launch::launch) are kept without this call.
+    ///
+    /// The value is dropped after the driver has destroyed the graph and its executable, on any
+    /// thread, and while no session captures. An [update](crate::CapturedGraph::update) replaces
+    /// all values that are kept, once earlier replays have ended. If a capture fails, and in a dry
+    /// run, the value is dropped at the end. A panic of its destructor is reported and then ignored.
+    ///
+    /// ```no_run
+    /// use pool_cuda::cudarc::driver::{CudaFunction, LaunchConfig, PushKernelArg};
+    /// use pool_graph::{Capture, CaptureError};
+    ///
+    /// /// The module may be unloaded elsewhere at any time after this call.
+    /// fn body(capture: &Capture<'_>, kernel: &CudaFunction) -> Result<(), CaptureError> {
+    ///     let main = capture.main();
+    ///     let mut numbers = capture.acquire::<f32>(1000)?;
+    ///     let address = numbers.address();
+    ///     capture.keep(kernel.clone())?;
+    ///     let uses = [numbers.write()];
+    ///     // SAFETY: the kernel writes 1000 numbers, and the graph keeps its module.
+    ///     unsafe {
+    ///         capture.enqueue(main, &uses, |stream| {
+    ///             let mut launch = stream.launch_builder(kernel);
+    ///             launch.arg(&address).launch(LaunchConfig::for_num_elems(1000))?;
+    ///             Ok(())
+    ///         })
+    ///     }
+    /// }
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// Fails with [`CudaError::Bookkeeping`](pool_cuda::CudaError::Bookkeeping) if the host is out
+    /// of memory. The value is then dropped.
+    pub fn keep<T: Send + 'static>(&self, value: T) -> Result<(), CaptureError> {
+        let values = self.account.open().values();
+        values.map_or(Ok(()), |values| Ok(values.keep(Box::new(value))?))
+    }
+
+    /// Returns the host buffer that a copy in the graph reads. Returns `None` for 0 bytes and in a
+    /// dry run.
     fn host_buffer(&self, bytes: &[u8]) -> Result<Option<HostBuffer>, CaptureError> {
         if self.is_dry() || bytes.is_empty() {
             return Ok(None);

@@ -13,7 +13,7 @@ use pool_driver::event::Event;
 
 use crate::capture::deferred_destruction::DeferredDestruction;
 use crate::capture::error::CaptureError;
-use crate::driver::{CaptureMode, StreamCapture};
+use crate::driver::{CaptureMode, KeptValues, StreamCapture};
 
 /// The pools of a body's scopes, with one pool for each stream on which a scope has been opened.
 pub(crate) struct Pools {
@@ -37,7 +37,11 @@ pub(super) struct DryStream {
 }
 
 impl DryStream {
-    pub(super) fn new(context: &Arc<CudaContext>) -> Result<Self, CaptureError> {
+    /// Creates a captured stream. The capture owns `values`.
+    pub(super) fn new(
+        context: &Arc<CudaContext>,
+        values: &Arc<KeptValues>,
+    ) -> Result<Self, CaptureError> {
         bind(context)?;
         // The context may contain an error of an earlier call. The error of the earlier call does
         // not belong to `new_stream`, so it is stored in the context again.
@@ -48,7 +52,7 @@ impl DryStream {
         let event = Arc::new(Event::new(context)?);
         // A wait for the whole context would also invalidate this capture.
         let (deferred, under_way) = (DeferredDestruction, CaptureUnderWay::begin());
-        let capture = StreamCapture::begin(&stream, CaptureMode::Relaxed, &event)?
+        let capture = StreamCapture::begin(&stream, CaptureMode::Relaxed, &event, values)?
             .ok_or_else(|| CaptureError::invalidated(context, CaptureMode::Relaxed))?;
         Ok(Self { _capture: capture, stream, _under_way: under_way, _deferred: deferred })
     }

@@ -15,6 +15,7 @@ use super::pools::{DryStream, config};
 use super::source::FromArena;
 use super::trace::BodyStep;
 use crate::capture::error::CaptureError;
+use crate::driver::KeptValues;
 
 impl<'c> Capture<'c> {
     /// Calls `body` with a scope of a pool on this stream. Functions that accept a [`Scope<'_,
@@ -63,6 +64,9 @@ impl<'c> Capture<'c> {
     /// session are refused. In a dry run, only the streams of scopes are accepted. A body that
     /// supports dry runs therefore opens a scope on the branch, and calls
     /// `view.on(inner.context().stream())`.
+    ///
+    /// **Kernels.** The graph keeps the functions that `scope.launch` launches, so the caller may drop
+    /// them. Pass the function of any other launch to [`keep`](Self::keep).
     ///
     /// **Dry runs.** In a [probe](crate::CaptureSession::probe), addresses have no memory behind
     /// them, and the scope uses a separate stream whose capture is discarded. Kernels must be
@@ -139,9 +143,9 @@ impl<'c> Capture<'c> {
 
     /// Returns the stream that pools use for a stream of the session.
     pub(crate) fn pool_stream(&self, stream: usize) -> Result<Arc<CudaStream>, CaptureError> {
-        let (streams, is_dry) = {
+        let (streams, is_dry, values) = {
             let account = self.account.open();
-            (Arc::clone(account.streams()), account.is_dry())
+            (Arc::clone(account.streams()), account.is_dry(), account.values())
         };
         if !is_dry {
             streams.iter().for_each(announce);
@@ -150,7 +154,8 @@ impl<'c> Capture<'c> {
         if let Some(dry) = &self.pools.borrow().dry {
             return Ok(Arc::clone(&dry.stream));
         }
-        let dry = DryStream::new(streams[stream].context())?;
+        let values = values.map_or_else(KeptValues::new, Ok)?;
+        let dry = DryStream::new(streams[stream].context(), &values)?;
         let dry_stream = Arc::clone(&dry.stream);
         self.pools.borrow_mut().dry = Some(dry);
         Ok(dry_stream)

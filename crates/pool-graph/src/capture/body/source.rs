@@ -2,17 +2,18 @@
 //! or from a view that is lent. In this crate, only this module implements the unsafe trait
 //! `BlockSource` of `pool-cuda`.
 //!
-//! The safety proofs in this module rely on three facts:
+//! The proofs rely on four facts:
 //!
-//! - **The graph owns the arena** and keeps the leased blocks. The memory of the arena and the
-//!   blocks therefore stays valid as long as work of the capture may run. Work of a failed capture
-//!   never runs.
-//! - **A region of a scope's pool is kept** until the capture ends. The region is not returned to
-//!   the arena, and the account records that it is in use during this time. No later temporary
-//!   therefore uses the same bytes. All earlier uses of these bytes end before the stream uses the
-//!   region, and the verifier checks this order in the graph.
-//! - **Work that is recorded in a dry run never runs**, because the pools of a dry run use a stream
-//!   whose capture is discarded.
+//! 1. **The graph owns the arena** and holds the leased blocks, so their memory lives as long as
+//!    work of the capture may run. Work of a failed capture never runs.
+//! 2. **A region of a scope's pool is kept.** It is not returned to the arena, and the account
+//!    records it as in use until the end of the capture, so no later temporary shares its bytes.
+//!    All earlier uses of its bytes have ended when the stream reaches the region. The verifier
+//!    checks this in the graph.
+//! 3. **The graph owns the modules** of the functions that are launched through its pools
+//!    (`KeptValues`). If a function cannot be kept, the capture fails.
+//! 4. **Work of a dry run never runs**, because its pools work on a stream whose capture is
+//!    discarded.
 
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
@@ -20,7 +21,7 @@ use std::sync::Arc;
 
 use pool_cuda::BlockSource;
 use pool_driver::calls;
-use pool_driver::cudarc::driver::CudaStream;
+use pool_driver::cudarc::driver::{CudaFunction, CudaStream};
 use pool_driver::error::CudaError;
 use pool_driver::host_buffer::HostBuffer;
 
@@ -114,6 +115,14 @@ impl BodyStream {
         })
     }
 
+    /// Keeps the module of a function. Without it, the capture fails.
+    fn keep_function(&self, function: &CudaFunction) {
+        let values = self.account.open().values();
+        if let Some(Err(error)) = values.map(|values| values.keep_function(function)) {
+            self.account.open().note_error_of_drop(error.into());
+        }
+    }
+
     /// # Safety
     ///
     /// The caller must satisfy the safety requirements of [`BlockSource::write`].
@@ -135,13 +144,13 @@ impl BodyStream {
     }
 }
 
-// SAFETY: regions of the arena start at multiples of 256 and belong to this pool until the capture
-// ends. The pool reuses a freed block only in the order of the pool's stream, after all earlier
-// uses of the block. The graph owns the arena, so the memory lives as long as the graph. The memory
-// belongs to the context of the session's streams, because the session checked this when it
-// received the arena. In a dry run, no memory exists, but the work of a dry run never runs. `owner`
-// returns the number of the capture. The account is locked only while it is read or changed, and no
-// method of this source uses the pool.
+// SAFETY: regions of the arena start at multiples of 256, and belong to this pool until the end of
+// the capture. The pool reuses a freed block only after all uses of that block, in the order of the
+// pool's only stream. The arena's memory lives as long as the graph, and is in the context of the
+// session's streams, which was checked when the session received the arena. A dry run has no memory,
+// but its capture is discarded. The capture's kept values hold each function. The owner is the
+// capture. The account's lock is held only while the account is read or changed, and no method uses
+// the pool.
 unsafe impl BlockSource for FromArena {
     fn owner(&self) -> u64 {
         self.place.account.open().number()
@@ -168,16 +177,20 @@ unsafe impl BlockSource for FromArena {
         self.place.admit(stream)
     }
 
+    fn keep_function(&self, function: &CudaFunction) {
+        self.place.keep_function(function);
+    }
+
     unsafe fn write(&self, to: u64, bytes: &[u8]) -> Result<(), CudaError> {
         // SAFETY: the caller promises that this range may be written.
         unsafe { self.place.write(to, bytes) }
     }
 }
 
-// SAFETY: the graph keeps the memory alive, and work that is recorded in a dry run never runs. The
-// single block is the region that was passed to `FromView::new`, and only the view of this pool
-// uses this region. The pool requests one word more than its view needs. The region does not
-// contain this additional word, but no work accesses memory beyond the view.
+// SAFETY: the memory lives as long as the graph, the capture's kept values hold each function, and
+// the work of a dry run is never executed. The only block is the region that the creator of this
+// source passed, and only the view of this pool uses the region. The pool requests one word more than the view needs. The block lacks that word, but
+// no work uses more than the view.
 unsafe impl BlockSource for FromView {
     fn owner(&self) -> u64 {
         self.place.account.open().number()
@@ -195,6 +208,10 @@ unsafe impl BlockSource for FromView {
 
     fn admit(&self, stream: &CudaStream) -> Result<(), CudaError> {
         self.place.admit(stream)
+    }
+
+    fn keep_function(&self, function: &CudaFunction) {
+        self.place.keep_function(function);
     }
 
     unsafe fn write(&self, to: u64, bytes: &[u8]) -> Result<(), CudaError> {

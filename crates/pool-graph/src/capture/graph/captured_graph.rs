@@ -66,6 +66,10 @@ use crate::verify::Verification;
 ///   their leases until this work has completed. If a ticket is forgotten, its buffer is never
 ///   reused.
 ///
+/// 9. *The modules of its kernels stay loaded.* The driver's handles own each function that a scope
+///    has launched, and the values that [`keep`](crate::Capture::keep) received, until the driver
+///    has destroyed them. Enqueued work promises the same.
+///
 /// | misuse | outcome |
 /// |---|---|
 /// | a view or the capture used after the body has ended | does not compile |
@@ -73,6 +77,7 @@ use crate::verify::Verification;
 /// | cloning the executable graph, or launching it elsewhere | no such method exists |
 /// | returning a block that the graph leases | `LeasedBlock` |
 /// | dropping the pool, arena, stream or context before the graph | the graph keeps them alive |
+/// | dropping the kernels that a captured scope has launched | the graph keeps their modules loaded |
 /// | replaying after the arena was reset | `StaleLease` |
 /// | using one arena for two graphs that could run concurrently | `ArenaInUse`, `AnotherStream` |
 /// | using a block that a graph writes in a graph on another stream | `SharedBlock` |

@@ -20,7 +20,7 @@ use std::sync::Arc;
 use pool_core::{Pool, Scope};
 use pool_cuda::{BlockSource, Cuda, DeviceStream};
 use pool_driver::calls::synchronize_context;
-use pool_driver::cudarc::driver::CudaStream;
+use pool_driver::cudarc::driver::{CudaFunction, CudaStream};
 use pool_driver::error::CudaError;
 
 use super::captured_graph::CapturedGraph;
@@ -229,6 +229,9 @@ unsafe impl BlockSource for IdleArena {
     fn admit(&self, _: &CudaStream) -> Result<(), CudaError> {
         Ok(())
     }
+
+    /// The pool's stream is not captured, so this method is never called.
+    fn keep_function(&self, _: &CudaFunction) {}
 
     /// The pool's stream is not captured, so this method is never called.
     unsafe fn write(&self, _: u64, _: &[u8]) -> Result<(), CudaError> {

@@ -19,6 +19,7 @@ mod attacks;
 mod captures;
 mod feeding;
 mod graphs;
+mod kept;
 mod mutations;
 mod opened;
 mod others;
@@ -29,6 +30,7 @@ mod scope_limits;
 mod scopes;
 mod shared_cases;
 mod steps;
+mod strict_captures;
 mod updates;
 
 use driver_conformance::driver::Device;

@@ -160,7 +160,8 @@ fn two_captures_at_once_are_not_joined() {
         let mut pool = pool(device);
         let stream = Arc::clone(pool.context().stream());
         let mut view = pool.scope().acquire_zeroed::<u8, _>(N);
-        in_a_capture(&stream, LOCAL, || {
+        // The end of the inner capture instantiates a graph, which a strict capture forbids.
+        in_a_capture(&stream, RELAXED, || {
             in_a_capture(&other, LOCAL, || {
                 let refused = record_use(&view, &other).unwrap_err();
                 assert!(matches!(refused, CudaError::Capturing { .. }), "{refused}");

@@ -323,12 +323,12 @@ fn a_capture_is_not_spoiled_by_other_streams_uses() {
         let mut view = pool.scope().acquire::<u8, _>(N);
         other.memset_zeros(&mut view).unwrap();
         let stream = Arc::clone(pool.context().stream());
+        let mut kept = other.alloc_zeros::<u8>(N).unwrap();
         stream.begin_capture(LOCAL).unwrap();
         let refused = pool.scope().try_acquire::<u8, _>(N).unwrap_err();
         let text = error_chain(&refused).to_string();
         assert!(text.contains("captured"), "{text}");
         assert_eq!(pool.trim().slots, 1);
-        let mut kept = other.alloc_zeros::<u8>(N).unwrap();
         let (address, _guard) = kept.device_ptr_mut(&other);
         // SAFETY: the memory is allocated, and no other work uses it.
         unsafe { result::memset_d8_async(address, 1, N, stream.cu_stream()) }.unwrap();

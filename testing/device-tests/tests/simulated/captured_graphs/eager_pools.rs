@@ -11,6 +11,7 @@ use cudarc::driver::sys::CUstreamCaptureStatus;
 use cudarc::driver::{CudaStream, DevicePtrMut};
 use pool_core::{Pool, PoolView, PoolViewMut};
 use pool_cuda::{Cuda, CudaDevice, CudaError};
+use pool_driver::capture_mode::with_relaxed_capture_mode;
 use pool_graph::{
     ArenaPolicy, Capture, CaptureError, CaptureMode, CaptureSession, CudaArena, DeviceMemory,
 };
@@ -62,8 +63,10 @@ fn eager(past: Past, [device, far]: &[CudaDevice; 2]) -> Result<(), CudaError> {
         match past {
             Past::AnotherDevice => {
                 let there = far.context().new_stream().unwrap();
-                let mut copy = there.alloc_zeros::<f32>(N).unwrap();
+                // A strict capture forbids cudarc's own allocation.
+                let mut copy = with_relaxed_capture_mode(|| there.alloc_zeros::<f32>(N)).unwrap();
                 there.memcpy_dtod(&view, &mut copy).unwrap();
+                with_relaxed_capture_mode(|| drop(copy));
             }
             Past::Forgotten => mem::forget(view.device_ptr_mut(&other).1),
             _ => other.memset_zeros(&mut view).unwrap(),

@@ -34,6 +34,7 @@ mod hostile;
 mod idle_scopes;
 mod in_between;
 mod invalidated;
+mod kept;
 mod ladders;
 mod lent;
 mod model;

@@ -1,0 +1,167 @@
+//! Values that live until the driver's objects that need them have been destroyed. The nodes of a graph refer to the
+//! functions of loaded modules, and the driver does not keep a module loaded for a graph.
+//!
+//! Each handle of a capture (its first stream, its graph, its executable graph) owns the values of the capture
+//! together with other handles. So no value is dropped before the driver has destroyed all of these handles, even if
+//! the driver refuses at first.
+
+use std::fmt;
+use std::mem;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+
+use parking_lot::Mutex;
+use pool_driver::capture_mode::with_relaxed_capture_mode;
+use pool_driver::captures_under_way::is_capture_under_way;
+use pool_driver::chain::Chain;
+use pool_driver::cudarc::driver::{CudaContext, CudaFunction};
+use pool_driver::error::CudaError;
+use pool_driver::handle::{ContextHandle, HandleKind};
+use pool_driver::leftovers::{LeftoverKind, Place, Resource, ResourceOwner};
+
+/// Values that the work of a capture needs, or memory that a session owns.
+pub(crate) struct KeptValues(Mutex<ResourceOwner<Values>>);
+
+/// The lists of values. A function keeps its module loaded.
+#[derive(Default)]
+struct Values {
+    functions: Chain<CudaFunction>,
+    others: Chain<Box<dyn Send>>,
+}
+
+/// A handle of the driver, and the values that must live longer than the handle.
+pub(crate) struct KeepingHandle<K: HandleKind> {
+    // Do not reorder: the handle's context is released before the values are dropped.
+    handle: ContextHandle<K>,
+    values: Arc<KeptValues>,
+    /// The values of updates whose outcome the driver did not report.
+    doubtful: Chain<Arc<KeptValues>>,
+}
+
+impl KeptValues {
+    /// Creates empty lists.
+    ///
+    /// # Errors
+    ///
+    /// Returns [`CudaError::Bookkeeping`] if the host is out of memory.
+    pub(crate) fn new() -> Result<Arc<Self>, CudaError> {
+        let values = Place::new()?.own(Values::default());
+        Ok(Arc::new(Self(Mutex::new(values))))
+    }
+
+    /// Keeps the module of a function loaded. A function that is already kept is not added again:
+    /// while it is kept, no other function has its handle.
+    ///
+    /// # Errors
+    ///
+    /// Returns [`CudaError::Bookkeeping`] if the host is out of memory.
+    pub(crate) fn keep_function(&self, function: &CudaFunction) -> Result<(), CudaError> {
+        let is_it = |kept: &CudaFunction| kept.cu_function() == function.cu_function();
+        if self.0.lock().functions.iter().any(is_it) {
+            return Ok(());
+        }
+        let link = Chain::of(function.clone())?;
+        self.0.lock().functions.add(link);
+        Ok(())
+    }
+
+    /// Keeps any value.
+    ///
+    /// # Errors
+    ///
+    /// Returns [`CudaError::Bookkeeping`] if the host is out of memory. The value is then dropped.
+    pub(crate) fn keep(&self, value: Box<dyn Send>) -> Result<(), CudaError> {
+        let link = Chain::of(value)?;
+        self.0.lock().others.add(link);
+        Ok(())
+    }
+}
+
+impl Resource for Values {
+    const KIND: LeftoverKind = LeftoverKind::OwnedMemory;
+
+    fn context(&self) -> Option<&CudaContext> {
+        None
+    }
+
+    /// Drops the values while no session captures, because a destructor may call the driver. A
+    /// panic of a destructor ends here, because other resources may be next in the queue. The panic
+    /// hook reports the panic.
+    unsafe fn give_back(&mut self) -> Result<(), CudaError> {
+        let Self { functions, others } = self;
+        if functions.is_empty() && others.is_empty() {
+            return Ok(());
+        }
+        if is_capture_under_way() {
+            return Err(CudaError::Capturing { operation: "drop what a session owned" });
+        }
+        let (mut functions, mut others) = (mem::take(functions), mem::take(others));
+        with_relaxed_capture_mode(|| {
+            while let Some(one) = functions.pop() {
+                drop_quietly(one);
+            }
+            while let Some(one) = others.pop() {
+                drop_quietly(one);
+            }
+        });
+        Ok(())
+    }
+}
+
+fn drop_quietly<T>(value: T) {
+    if let Err(panic) = catch_unwind(AssertUnwindSafe(|| drop(value))) {
+        // The payload of the panic has a destructor too, which may panic again.
+        mem::forget(panic);
+    }
+}
+
+impl<K: HandleKind> KeepingHandle<K> {
+    /// Creates the owner of a handle and of the values of its capture.
+    pub(crate) fn new(handle: ContextHandle<K>, values: Arc<KeptValues>) -> Self {
+        Self { handle, values, doubtful: Chain::new() }
+    }
+
+    pub(crate) fn handle(&self) -> &ContextHandle<K> {
+        &self.handle
+    }
+
+    pub(crate) fn values(&self) -> &Arc<KeptValues> {
+        &self.values
+    }
+
+    /// Replaces the values, after an update that the driver performed. The graph from which the
+    /// handle was made also owns the old ones.
+    pub(crate) fn replace_values(&mut self, values: &Arc<KeptValues>) {
+        self.values = Arc::clone(values);
+    }
+
+    /// Keeps the values of an update that the driver may have performed.
+    pub(crate) fn keep_doubtful(&mut self, values: Chain<Arc<KeptValues>>) {
+        self.doubtful.add(values);
+    }
+}
+
+impl<K: HandleKind> Resource for KeepingHandle<K> {
+    const KIND: LeftoverKind = K::KIND;
+
+    fn context(&self) -> Option<&CudaContext> {
+        Resource::context(&self.handle)
+    }
+
+    unsafe fn give_back(&mut self) -> Result<(), CudaError> {
+        // SAFETY: this call has the same contract, which the caller upholds.
+        unsafe { self.handle.give_back() }
+    }
+}
+
+impl<K: HandleKind> fmt::Debug for KeepingHandle<K> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.handle.fmt(f)
+    }
+}
+
+impl fmt::Debug for KeptValues {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("KeptValues").finish_non_exhaustive()
+    }
+}
