@@ -14,6 +14,7 @@ pub struct DriverCode(u32);
 impl DriverCode {
     /// The code for a device that is out of memory.
     pub const OUT_OF_MEMORY: Self = Self(2);
+    pub(crate) const INVALID_VALUE: Self = Self(1);
     pub(crate) const NO_DEVICE: Self = Self(100);
     pub(crate) const NOT_READY: Self = Self(600);
     pub(crate) const CAPTURED_EVENT: Self = Self(907);

@@ -32,7 +32,9 @@ pub enum CaptureMode {
     /// capture. Calls on other threads are not affected.
     #[default]
     ThreadLocal,
-    /// The driver refuses no calls, and no call invalidates the capture.
+    /// The driver refuses only calls that concern the captured streams, such as waiting for the
+    /// context. On an H200 with driver 580, `cuCtxSynchronize` invalidated such a capture, and no
+    /// other tested call did.
     Relaxed,
 }
 

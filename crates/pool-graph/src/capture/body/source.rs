@@ -2,18 +2,19 @@
 //! or from a view that is lent. In this crate, only this module implements the unsafe trait
 //! `BlockSource` of `pool-cuda`.
 //!
-//! The proofs rely on four facts:
+//! The safety proofs in this module rely on four facts:
 //!
-//! 1. **The graph owns the arena** and holds the leased blocks, so their memory lives as long as
-//!    work of the capture may run. Work of a failed capture never runs.
-//! 2. **A region of a scope's pool is kept.** It is not returned to the arena, and the account
-//!    records it as in use until the end of the capture, so no later temporary shares its bytes.
-//!    All earlier uses of its bytes have ended when the stream reaches the region. The verifier
-//!    checks this in the graph.
-//! 3. **The graph owns the modules** of the functions that are launched through its pools
-//!    (`KeptValues`). If a function cannot be kept, the capture fails.
-//! 4. **Work of a dry run never runs**, because its pools work on a stream whose capture is
-//!    discarded.
+//! - **The graph owns the arena** and keeps the leased blocks. The memory of the arena and the
+//!   blocks therefore stays valid as long as work of the capture may run. Work of a failed capture
+//!   never runs.
+//! - **A region of a scope's pool is kept** until the capture ends. The region is not returned to
+//!   the arena, and the account records that it is in use during this time. No later temporary
+//!   therefore uses the same bytes. All earlier uses of these bytes end before the stream uses the
+//!   region, and the verifier checks this order in the graph.
+//! - **The graph owns the modules** of all functions that are launched through its pools, in
+//!   [`KeptValues`](crate::driver::KeptValues). If a function cannot be kept, the capture fails.
+//! - **Work that is recorded in a dry run never runs**, because the pools of a dry run use a stream
+//!   whose capture is discarded.
 
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};

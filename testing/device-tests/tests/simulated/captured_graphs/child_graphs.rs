@@ -1,4 +1,4 @@
-//! Child graphs that are launched in a capture. Their uses of the arena's memory are checked like
+//! Child graphs that are added to a capture. Their uses of the arena's memory are checked like
 //! uses by their node, and memory nodes in them are refused.
 
 use std::ptr;
@@ -8,12 +8,14 @@ use cudarc::driver::{CudaGraph, CudaStream, result, sys};
 use pool_core::Pool;
 use pool_cuda::Cuda;
 use pool_graph::{
-    ArenaPolicy, CaptureError, CaptureSession, CudaArena, GraphMemoryError, LayoutViolation,
+    ArenaPolicy, CaptureError, CaptureMode, CaptureSession, CudaArena, GraphMemoryError,
+    LayoutViolation,
 };
 
 use crate::common::{
     BYTES, Made, NO_FLAGS, RELAXED, arena, memory, pool, stream, without_a_report,
 };
+use crate::hand_made::put_child;
 
 /// Returns a graph with a single fill.
 fn fill(stream: &Arc<CudaStream>, address: u64, value: u8, bytes: usize) -> CudaGraph {
@@ -23,16 +25,16 @@ fn fill(stream: &Arc<CudaStream>, address: u64, value: u8, bytes: usize) -> Cuda
     stream.end_capture(NO_FLAGS).unwrap().unwrap()
 }
 
-/// Returns a graph that launches another graph.
+/// Returns a graph that contains a copy of another graph.
 fn around(stream: &Arc<CudaStream>, graph: &CudaGraph) -> CudaGraph {
     stream.begin_capture(RELAXED).unwrap();
-    launch(stream, graph);
+    put(stream, graph);
     stream.end_capture(NO_FLAGS).unwrap().unwrap()
 }
 
-fn launch(stream: &Arc<CudaStream>, graph: &CudaGraph) {
-    // SAFETY: both handles are live, and the caller owns the memory that the graph writes.
-    unsafe { sys::cuGraphLaunch(graph.cu_graph_exec(), stream.cu_stream()) }.result().unwrap();
+/// Adds a copy of a graph to a capture, which refuses launches.
+fn put(stream: &Arc<CudaStream>, graph: &CudaGraph) {
+    put_child(stream, graph.cu_graph()).unwrap();
 }
 
 /// A library's captured graph writes a temporary, either exactly or with additional bytes. The
@@ -44,7 +46,8 @@ fn what_a_child_graph_writes_is_verified() {
         for (beyond, nested) in [(0, false), (0, true), (256, false), (256, true)] {
             let (main, other, pool) = (stream(), stream(), pool());
             let output = pool.allocate(BYTES).unwrap();
-            let session = CaptureSession::new(&main).unwrap();
+            // The body instantiates graphs.
+            let session = CaptureSession::new(&main).unwrap().mode(CaptureMode::Relaxed);
             let session = session.lease(pool.lease(&[output.id()]).unwrap());
             let made: Made = session.prepare(arena()).unwrap().capture((), |capture, ()| {
                 let mut view = capture.acquire::<u8>(4096)?;
@@ -57,7 +60,7 @@ fn what_a_child_graph_writes_is_verified() {
                 // refuses it.
                 unsafe {
                     capture.enqueue(capture.main(), &[view.write()], |stream| {
-                        launch(stream, &child);
+                        put(stream, &child);
                         Ok(())
                     })
                 }?;

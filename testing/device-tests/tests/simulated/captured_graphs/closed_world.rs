@@ -268,7 +268,7 @@ fn nothing_answers_for_what_came_in_before_it() {
     });
 }
 
-/// D10: a safe call launches a cudarc graph inside an open scope.
+/// D10: other code adds a child graph inside an open scope.
 #[test]
 #[ignore = "needs a process of its own: cargo xtask sim-test"]
 fn a_child_graph_in_a_scope_is_refused() {
@@ -279,7 +279,7 @@ fn a_child_graph_in_a_scope_is_refused() {
         let made: Made = session.prepare(arena()).unwrap().capture((), |capture, ()| {
             capture.scope(capture.main(), |scope| {
                 let mut view = scope.try_acquire::<u8, _>(100)?;
-                foreign.launch_child();
+                foreign.put(Kind::ChildGraph);
                 Ok::<(), CaptureError>(view.fill_with_value(1)?)
             })
         });

@@ -110,10 +110,8 @@ impl Foreign {
                 // SAFETY: the function does nothing, and receives no data.
                 unsafe { sys::cuLaunchHostFunc(stream, Some(nothing), ptr::null_mut()) }.result()
             }
-            Kind::ChildGraph => {
-                // SAFETY: this value owns the graph.
-                unsafe { sys::cuGraphLaunch(self.child.cu_graph_exec(), stream) }.result()
-            }
+            // A capture refuses launches of graphs.
+            Kind::ChildGraph => put_child(&self.stream, self.child.cu_graph()),
             Kind::Empty => self.add_empty(),
             Kind::Conditional => self.add_conditional(),
             Kind::ExternalSignal => {
@@ -138,11 +136,6 @@ impl Foreign {
                 unsafe { result::free_async(allocated, stream) }
             }
         }
-    }
-
-    /// Launches the child with cudarc's safe call, on the stream from which the graph was captured.
-    pub(crate) fn launch_child(&self) {
-        self.child.launch().unwrap();
     }
 
     fn launch(&self) -> Result<(), DriverError> {
@@ -231,18 +224,9 @@ impl Foreign {
             .unwrap();
     }
 
-    /// Adds a node with a copy of a graph after the stream's nodes, and makes it the stream's last
-    /// node.
+    /// Adds a node with a copy of a graph after the stream's nodes.
     pub(crate) fn put_child(&self, child: sys::CUgraph) {
-        let (graph, before) = self.captured().unwrap();
-        let mut node = ptr::null_mut();
-        let (first, count) = (before.as_ptr(), before.len());
-        // SAFETY: both graphs are live, the nodes belong to the first one, and the output variable
-        // outlives the call.
-        unsafe { sys::cuGraphAddChildGraphNode(&raw mut node, graph, first, count, child) }
-            .result()
-            .unwrap();
-        self.set_last(node).unwrap();
+        put_child(&self.stream, child).unwrap();
     }
 
     /// Returns a graph with one node, which contains a copy of another graph. The caller must
@@ -258,44 +242,16 @@ impl Foreign {
         graph
     }
 
-    fn set_last(&self, mut node: sys::CUgraphNode) -> Result<(), DriverError> {
-        let set = sys::CUstreamUpdateCaptureDependencies_flags::CU_STREAM_SET_CAPTURE_DEPENDENCIES;
-        let (stream, place) = (self.stream.cu_stream(), &raw mut node);
-        // SAFETY: the stream is captured, and the node belongs to the captured graph.
-        unsafe {
-            sys::cuStreamUpdateCaptureDependencies_v2(stream, place, ptr::null(), 1, set as u32)
-        }
-        .result()
+    fn set_last(&self, node: sys::CUgraphNode) -> Result<(), DriverError> {
+        set_last(&self.stream, node)
     }
 
     fn captured_graph(&self) -> Result<sys::CUgraph, DriverError> {
         self.captured().map(|(graph, _)| graph)
     }
 
-    /// Returns the graph of the stream's capture, and the nodes on which the next node depends.
     fn captured(&self) -> Result<(sys::CUgraph, Vec<sys::CUgraphNode>), DriverError> {
-        let mut status = sys::CUstreamCaptureStatus::CU_STREAM_CAPTURE_STATUS_NONE;
-        let (mut id, mut graph, mut count) = (0, ptr::null_mut(), 0);
-        let (mut nodes, mut data) = (ptr::null(), ptr::null());
-        // SAFETY: the stream is live, and every output variable outlives the call.
-        let asked = unsafe {
-            sys::cuStreamGetCaptureInfo_v3(
-                self.stream.cu_stream(),
-                &raw mut status,
-                &raw mut id,
-                &raw mut graph,
-                &raw mut nodes,
-                &raw mut data,
-                &raw mut count,
-            )
-        };
-        asked.result()?;
-        if count == 0 {
-            return Ok((graph, Vec::new()));
-        }
-        // SAFETY: the array contains `count` handles, and is valid until the next call on the
-        // stream.
-        Ok((graph, unsafe { std::slice::from_raw_parts(nodes, count) }.to_vec()))
+        captured(&self.stream)
     }
 }
 
@@ -308,6 +264,52 @@ impl Drop for Foreign {
         // SAFETY: this value owns the event.
         unsafe { result::event::destroy(self.event) }.unwrap();
     }
+}
+
+/// Adds a node with a copy of a graph after the nodes of a captured stream, and makes it the
+/// stream's last node.
+pub(crate) fn put_child(stream: &CudaStream, child: sys::CUgraph) -> Result<(), DriverError> {
+    let (graph, before) = captured(stream)?;
+    let mut node = ptr::null_mut();
+    let (first, count) = (before.as_ptr(), before.len());
+    // SAFETY: both graphs are live, the nodes belong to the first one, and the output variable
+    // outlives the call.
+    unsafe { sys::cuGraphAddChildGraphNode(&raw mut node, graph, first, count, child) }.result()?;
+    set_last(stream, node)
+}
+
+fn set_last(stream: &CudaStream, mut node: sys::CUgraphNode) -> Result<(), DriverError> {
+    let set = sys::CUstreamUpdateCaptureDependencies_flags::CU_STREAM_SET_CAPTURE_DEPENDENCIES;
+    let (stream, place) = (stream.cu_stream(), &raw mut node);
+    // SAFETY: the stream is captured, and the node belongs to the captured graph.
+    unsafe { sys::cuStreamUpdateCaptureDependencies_v2(stream, place, ptr::null(), 1, set as u32) }
+        .result()
+}
+
+/// Returns the graph of the stream's capture, and the nodes on which the next node depends.
+fn captured(stream: &CudaStream) -> Result<(sys::CUgraph, Vec<sys::CUgraphNode>), DriverError> {
+    let mut status = sys::CUstreamCaptureStatus::CU_STREAM_CAPTURE_STATUS_NONE;
+    let (mut id, mut graph, mut count) = (0, ptr::null_mut(), 0);
+    let (mut nodes, mut data) = (ptr::null(), ptr::null());
+    // SAFETY: the stream is live, and every output variable outlives the call.
+    let asked = unsafe {
+        sys::cuStreamGetCaptureInfo_v3(
+            stream.cu_stream(),
+            &raw mut status,
+            &raw mut id,
+            &raw mut graph,
+            &raw mut nodes,
+            &raw mut data,
+            &raw mut count,
+        )
+    };
+    asked.result()?;
+    if count == 0 {
+        return Ok((graph, Vec::new()));
+    }
+    // SAFETY: the array contains `count` handles, and is valid until the next call on the
+    // stream.
+    Ok((graph, unsafe { std::slice::from_raw_parts(nodes, count) }.to_vec()))
 }
 
 unsafe extern "C" fn nothing(_: *mut c_void) {}

@@ -109,8 +109,7 @@ fn the_error_of_the_work_is_returned() {
     let prepared = with.session().prepare(arena()).unwrap();
     let made: Result<CapturedGraph<()>, Box<dyn Error>> = prepared.capture((), |capture, ()| {
         capture.fill_bytes(capture.main(), &mut capture.acquire::<u8>(100)?, 0)?;
-        std::mem::forget(with.stream.alloc_zeros::<f32>(100)?);
-        Ok(())
+        Ok(with.stream.synchronize()?)
     });
     let error = made.map(drop).unwrap_err();
     assert!(error.is::<cudarc::driver::DriverError>(), "{error}");

@@ -6,10 +6,11 @@ use std::sync::Arc;
 use cudarc::driver::result;
 use pool_core::PoolViewMut;
 use pool_cuda::AcquireShaped;
-use pool_graph::{Capture, CaptureError, CaptureStream, CaptureView};
+use pool_graph::{Capture, CaptureStream, CaptureView};
 
 use super::{N, Named, Result, World, are_accepted, streams};
-use crate::common::{NO_FLAGS, RELAXED};
+use crate::common::RELAXED;
+use crate::hand_made::put_child;
 
 fn fork_and_join(capture: &Capture<'_>, world: &World) -> Result {
     let [main, one, other] = streams(capture)?;
@@ -95,7 +96,7 @@ fn library_with_two_streams(capture: &Capture<'_>, world: &World) -> Result {
     Ok(())
 }
 
-/// A library captures a graph on its own stream and launches the graph.
+/// A library captures a graph on its own stream and adds a copy of it.
 fn library_with_a_graph(capture: &Capture<'_>, world: &World) -> Result {
     let (x, mut y) = (world.block(capture, 0)?, world.block(capture, 1)?);
     let (from, to) = (x.address(), y.address());
@@ -103,10 +104,11 @@ fn library_with_a_graph(capture: &Capture<'_>, world: &World) -> Result {
         let side = &world.sides[0];
         side.begin_capture(RELAXED)?;
         world.add_raw(side, from, to)?;
-        let child = side.end_capture(NO_FLAGS)?.ok_or(CaptureError::ForeignView)?;
-        let stream: &cudarc::driver::CudaStream = stream;
-        // SAFETY: both handles are live, and the node contains a copy of the graph.
-        Ok(unsafe { result::graph::launch(child.cu_graph_exec(), stream.cu_stream()) }?)
+        // SAFETY: the stream is live. A strict capture does not permit to instantiate the graph.
+        let child = unsafe { result::stream::end_capture(side.cu_stream()) }?;
+        put_child(stream, child)?;
+        // SAFETY: no other code uses the graph, and the node contains a copy of it.
+        Ok(unsafe { result::graph::destroy(child) }?)
     };
     // SAFETY: the graph reads and writes these views.
     unsafe { capture.enqueue(capture.main(), &[x.read(), y.write()], work) }
