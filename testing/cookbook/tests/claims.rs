@@ -1,4 +1,4 @@
-//! The statements of docs/cookbook.md under "Beware" that no recipe shows.
+//! The statements of docs/cookbook.md that no recipe shows.
 
 use std::time::Duration;
 
