@@ -38,14 +38,40 @@ use crate::stacked::StackedBackend;
 ///
 /// # Safety
 ///
-/// `innermost` has the address of the state of a pool in the chain. All pools of the chain are live, and only this
+/// `innermost` has the address of `outer`, which is the state of a pool in the chain. All pools of the chain are live, and only this
 /// thread uses them. This also holds for the pool of `root`, which is not in the chain; no view or cursor of it is in
 /// use.
 #[inline(never)]
 pub(super) unsafe fn enter<B: StackedBackend>(
     root: NonNull<StackState<B>>,
     innermost: &Cell<*mut ()>,
+    outer: NonNull<StackState<B>>,
 ) {
+    // SAFETY: live (caller).
+    let state = unsafe { root.as_ref() };
+    if state.is_lean.get() {
+        debug_assert!(state.may_borrow_simply(), "a lean pool has changed");
+        // SAFETY: both are live, and nothing of the pool is in use (caller). A lean pool without a
+        // loan may borrow simply, and the pool has no loan before it enters.
+        if unsafe { lend_simply(outer, root) } {
+            innermost.set(root.as_ptr().cast());
+            state.neighbours.outer.set(Some(outer));
+            // SAFETY: a pool in the chain is live (caller).
+            unsafe { outer.as_ref() }.neighbours.inner.set(Some(root));
+            return;
+        }
+    }
+    // SAFETY: the caller upholds the same contract.
+    unsafe { enter_rarely(root, innermost) };
+}
+
+/// Does the same as [`enter`], for a pool that is not lean, or whose lender has a lowered end.
+///
+/// # Safety
+///
+/// Same as for [`enter`].
+#[inline(never)]
+unsafe fn enter_rarely<B: StackedBackend>(root: NonNull<StackState<B>>, innermost: &Cell<*mut ()>) {
     // SAFETY: live (caller).
     let state = unsafe { root.as_ref() };
     let is_simple = state.may_borrow_simply();
@@ -62,6 +88,7 @@ pub(super) unsafe fn enter<B: StackedBackend>(
     outer.neighbours.inner.set(Some(root));
     // SAFETY: both are live, and nothing of the pool is in use (caller).
     if is_simple && unsafe { lend_simply(lender, root) } {
+        state.is_lean.set(true);
         return;
     }
     let can_hold = state.with_chunks(|chunks| chunks.len() == 0 && chunks.has_room());
@@ -107,9 +134,38 @@ unsafe fn give_up_chunks<B: StackedBackend>(state: &StackState<B>) {
 ///
 /// # Safety
 ///
-/// Same as for [`enter`], but the pool of `root` is in a chain. No view or cursor of it is in use.
+/// Same as for [`enter`], but the pool of `root` is in a chain, and `outer` is its outer pool there. No view or cursor
+/// of it is in use.
 #[inline(never)]
 pub(super) unsafe fn leave<B: StackedBackend>(
+    root: NonNull<StackState<B>>,
+    innermost: &Cell<*mut ()>,
+    outer: NonNull<StackState<B>>,
+) -> bool {
+    // SAFETY: live (caller).
+    let state = unsafe { root.as_ref() };
+    // The innermost pool has no inner one.
+    if state.is_lean.get() && innermost.get() == root.as_ptr().cast() {
+        // SAFETY: a pool in the chain is live (caller).
+        let lender = unsafe { outer.as_ref() };
+        if give_back_simply(state, lender) {
+            innermost.set(outer.as_ptr().cast());
+            state.neighbours.outer.set(None);
+            lender.neighbours.inner.set(None);
+            return true;
+        }
+    }
+    // SAFETY: the caller upholds the same contract.
+    unsafe { leave_rarely(root, innermost) }
+}
+
+/// Does the same as [`leave`], for a pool that is not lean, is not the innermost one, or has no outer one.
+///
+/// # Safety
+///
+/// Same as for [`leave`], except that there may be no outer pool.
+#[inline(never)]
+pub(super) unsafe fn leave_rarely<B: StackedBackend>(
     root: NonNull<StackState<B>>,
     innermost: &Cell<*mut ()>,
 ) -> bool {

@@ -38,6 +38,9 @@ pub struct StackState<B: StackedBackend> {
     /// The other pools of the thread that are linked to this pool: they lend memory to it, borrow
     /// memory from it, or are its neighbours in the chain.
     pub(super) neighbours: Neighbours<B>,
+    /// `true` if [`may_borrow_simply`](Self::may_borrow_simply) held before the pool's last loan, and
+    /// holds apart from that loan. Cleared by every operation that may change this.
+    pub(super) is_lean: Cell<bool>,
     /// A hint for finding shape sets. For the low bits of an offset, in lines, it stores the index
     /// at which the shape set of such an offset was last found.
     pub(super) shape_hints: [Cell<u16>; SHAPE_HINTS],
@@ -159,6 +162,7 @@ impl<B: StackedBackend> StackState<B> {
             origin: Cell::new(null_mut()),
             top: Cell::new(without_provenance_mut(STRAY)),
             neighbours: Neighbours::new(),
+            is_lean: Cell::new(false),
             shape_hints: [const { Cell::new(0) }; SHAPE_HINTS],
             shape_hits: LongCount::new(),
             shape_misses: LongCount::new(),
@@ -201,6 +205,8 @@ impl<B: StackedBackend> StackState<B> {
     /// Sets the ends of the memory that acquires may use without the cold function (invariants 3, 6
     /// and 8).
     pub(super) fn set_ends(&self) {
+        // Operations that change the chunks, the counters, the ranges or the modes set the ends.
+        self.is_lean.set(false);
         let config = self.config.get();
         let counted = config.arms_every_use() || self.samples_left.get() > 0;
         if !self.is_settled() || counted || self.busy.is_set() {
@@ -254,6 +260,7 @@ impl<B: StackedBackend> StackState<B> {
     /// Makes the next first cursor stray, so that the next pass begins with a merge. The ends stay
     /// unchanged, because a stray cursor is above them (invariant 3).
     pub(super) fn merge_next(&self) {
+        self.is_lean.set(false);
         self.base.set(without_provenance_mut(STRAY));
     }
 
