@@ -198,7 +198,10 @@ impl<B: StackedBackend> StackState<B> {
         if !self.busy.try_mark() {
             return None;
         }
-        self.set_ends();
+        // The ends of a busy pool, as in `set_ends`.
+        self.is_lean.set(false);
+        self.end.set(null_mut());
+        self.written_end.set(null_mut());
         Some(BusyStack(self))
     }
 
