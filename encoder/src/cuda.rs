@@ -2,8 +2,8 @@
 
 use cudarc::driver::{CudaFunction, LaunchConfig, PushKernelArg};
 use cudarc::nvrtc::Ptx;
-use pool_facade::pool_cuda::{CudaDevice, DeviceView, DeviceViewMut, Launch};
-use pool_facade::{Cuda, LendView, PoolView, Scope};
+use pool_facade::pool_cuda::{CudaDevice, DevicePool, DeviceView, DeviceViewMut, Launch};
+use pool_facade::{LendView, PoolBackend, PoolView, Scope};
 use pool_kernels::transformer::{
     ADD_LAYER_NORM, ADD_ROWS, GELU, MODULE, PRODUCTS, SOFTMAX_BEGINNING, UNIT_MEANS,
 };
@@ -51,10 +51,16 @@ fn wide(number: usize) -> u64 {
 }
 
 // All views of an operation are of the scope's pool, or constants (`Algebra`), so its stream is theirs.
-impl Algebra<Cuda> for OnCuda {
+impl<B> Algebra<B> for OnCuda
+where
+    B: DevicePool,
+    B: for<'s> PoolBackend<View<'s, f32> = DeviceViewMut<'s, f32>>,
+    B: for<'s> PoolBackend<ViewRef<'s, f32> = DeviceView<'s, f32>>,
+    B: for<'s> PoolBackend<ViewRef<'s, u32> = DeviceView<'s, u32>>,
+{
     fn add_rows(
         &self,
-        scope: &Scope<'_, Cuda>,
+        scope: &Scope<'_, B>,
         columns: usize,
         table: DeviceView<'_, f32>,
         indices: DeviceView<'_, u32>,
@@ -74,7 +80,7 @@ impl Algebra<Cuda> for OnCuda {
 
     fn multiply(
         &self,
-        scope: &Scope<'_, Cuda>,
+        scope: &Scope<'_, B>,
         product: &Product,
         (left, right): (DeviceView<'_, f32>, DeviceView<'_, f32>),
         bias: Option<DeviceView<'_, f32>>,
@@ -113,7 +119,7 @@ impl Algebra<Cuda> for OnCuda {
         Ok(())
     }
 
-    fn gelu(&self, scope: &Scope<'_, Cuda>, y: &mut DeviceViewMut<'_, f32>) -> Result<(), Failure> {
+    fn gelu(&self, scope: &Scope<'_, B>, y: &mut DeviceViewMut<'_, f32>) -> Result<(), Failure> {
         let over = configuration(pool_kernels::Launch::over_elements(y.len()));
         let count = wide(y.len());
         let mut launch = scope.launch(&self.gelu);
@@ -125,7 +131,7 @@ impl Algebra<Cuda> for OnCuda {
 
     fn softmax(
         &self,
-        scope: &Scope<'_, Cuda>,
+        scope: &Scope<'_, B>,
         columns: usize,
         lengths: DeviceView<'_, u32>,
         sequence: usize,
@@ -144,9 +150,9 @@ impl Algebra<Cuda> for OnCuda {
 
     fn add_and_normalize(
         &self,
-        scope: &Scope<'_, Cuda>,
+        scope: &Scope<'_, B>,
         update: DeviceView<'_, f32>,
-        (scale, shift, epsilon): NormOf<'_, Cuda>,
+        (scale, shift, epsilon): NormOf<'_, B>,
         y: &mut DeviceViewMut<'_, f32>,
     ) -> Result<(), Failure> {
         let columns = scale.len();
@@ -164,7 +170,7 @@ impl Algebra<Cuda> for OnCuda {
 
     fn unit_means(
         &self,
-        scope: &Scope<'_, Cuda>,
+        scope: &Scope<'_, B>,
         rows_of_each: usize,
         x: DeviceView<'_, f32>,
         lengths: DeviceView<'_, u32>,

@@ -7,6 +7,7 @@
 mod algebra;
 #[cfg(feature = "cuda")]
 mod cuda;
+pub mod dry;
 mod encode;
 mod host;
 #[cfg(feature = "cuda")]

@@ -1,74 +1,38 @@
-//! Frames with wgpu alone: each frame creates its own buffers and bind groups. Pipelines, weights
-//! and parameters are the same for all frames, and are created once.
+//! Frames with wgpu alone: each frame creates its own buffers and bind groups.
 
 use std::error::Error;
 use std::sync::mpsc;
 
-use bytemuck::{bytes_of, cast_slice};
-use pool_kernels::wgsl::WgslKernel;
+use bytemuck::cast_slice;
 use pool_wgpu::wgpu;
 
 use crate::clock::processor_time;
-use crate::filter::{Filter, Filtered, KERNELS, Way};
+use crate::filter::{Filter, Filtered, Way};
+use crate::frame_objects::{FrameObjects, create_buffer};
 
 /// The filter, which creates buffers and bind groups for each frame.
-pub(crate) struct Created {
-    filter: Filter,
-    device: wgpu::Device,
-    queue: wgpu::Queue,
-    pipelines: Vec<wgpu::ComputePipeline>,
-    /// The parameters, as group 1 of each pipeline.
-    parameters: Vec<wgpu::BindGroup>,
-    weights: wgpu::Buffer,
-    buffers_created: u64,
-    bind_groups_created: u64,
-}
+pub(crate) struct Created(FrameObjects);
 
 impl Created {
     /// Creates the filter on a device.
     pub(crate) fn new(filter: &Filter, device: &wgpu::Device, queue: &wgpu::Queue) -> Self {
-        let with_contents = |contents: &[u8], usage| {
-            let usage = usage | wgpu::BufferUsages::COPY_DST;
-            let buffer = create_buffer(device, contents.len(), usage);
-            queue.write_buffer(&buffer, 0, contents);
-            buffer
-        };
-        let uniform = wgpu::BufferUsages::UNIFORM;
-        let own = with_contents(bytes_of(&filter.parameters), uniform);
-        let blur = with_contents(bytes_of(&filter.blur), uniform);
-        let pipelines: Vec<_> = KERNELS.iter().map(|kernel| compile(device, kernel)).collect();
-        let uniforms = [&own, &blur, &blur, &own, &own, &own];
-        let parameters = pipelines.iter().zip(uniforms);
-        Self {
-            filter: filter.clone(),
-            device: device.clone(),
-            queue: queue.clone(),
-            parameters: parameters.map(|(pipeline, of)| bind(device, pipeline, 1, &[of])).collect(),
-            pipelines,
-            weights: with_contents(cast_slice(&filter.weights), wgpu::BufferUsages::STORAGE),
-            buffers_created: 0,
-            bind_groups_created: 0,
-        }
-    }
-
-    fn buffer(&mut self, bytes: usize, usage: wgpu::BufferUsages) -> wgpu::Buffer {
-        self.buffers_created += 1;
-        create_buffer(&self.device, bytes, wgpu::BufferUsages::STORAGE | usage)
+        Self(FrameObjects::new(filter, device, queue))
     }
 
     /// Waits for all submitted work, and returns the contents of a buffer.
     fn read(&self, buffer: &wgpu::Buffer) -> Result<Vec<u32>, Box<dyn Error>> {
+        let (device, bytes) = (self.0.device(), self.0.filter().pixels() * size_of::<u32>());
         let usage = wgpu::BufferUsages::MAP_READ | wgpu::BufferUsages::COPY_DST;
-        let staging = create_buffer(&self.device, self.filter.pixels() * size_of::<u32>(), usage);
-        let mut encoder = self.device.create_command_encoder(&Default::default());
+        let staging = create_buffer(device, bytes, usage);
+        let mut encoder = device.create_command_encoder(&Default::default());
         encoder.copy_buffer_to_buffer(buffer, 0, &staging, 0, staging.size());
-        self.queue.submit([encoder.finish()]);
+        self.0.queue().submit([encoder.finish()]);
         let (sender, receiver) = mpsc::channel();
         staging.map_async(wgpu::MapMode::Read, .., move |answer| {
             // The receiver no longer exists if the poll has failed.
             let _ = sender.send(answer);
         });
-        self.device.poll(wgpu::PollType::wait_indefinitely())?;
+        device.poll(wgpu::PollType::wait_indefinitely())?;
         receiver.recv()??;
         let bytes = staging.get_mapped_range(..)?;
         Ok(cast_slice(&bytes).to_vec())
@@ -82,84 +46,14 @@ impl Way for Created {
 
     fn filter(&mut self, frame: &[u8], wants_picture: bool) -> Result<Filtered, Box<dyn Error>> {
         let start = processor_time();
-        let bytes = self.filter.pixels() * size_of::<f32>();
-        let words = self.buffer(frame.len(), wgpu::BufferUsages::COPY_DST);
-        self.queue.write_buffer(&words, 0, frame);
-        let [grey, half_blurred, blurred, sharp, edges] =
-            [(); 5].map(|()| self.buffer(bytes, wgpu::BufferUsages::empty()));
-        let picture = self.buffer(bytes, wgpu::BufferUsages::COPY_SRC);
-
-        let bindings: [&[&wgpu::Buffer]; KERNELS.len()] = [
-            &[&words, &grey],
-            &[&grey, &self.weights, &half_blurred],
-            &[&half_blurred, &self.weights, &blurred],
-            &[&grey, &blurred, &sharp],
-            &[&blurred, &edges],
-            &[&sharp, &edges, &picture],
-        ];
-        let mut encoder = self.device.create_command_encoder(&Default::default());
-        let mut pass = encoder.begin_compute_pass(&Default::default());
-        let parts = self.pipelines.iter().zip(&self.parameters).zip(bindings);
-        for (((pipeline, parameters), buffers), groups) in parts.zip(self.filter.workgroups()) {
-            let group = bind(&self.device, pipeline, 0, buffers);
-            pass.set_pipeline(pipeline);
-            pass.set_bind_group(0, &group, &[]);
-            pass.set_bind_group(1, parameters, &[]);
-            pass.dispatch_workgroups(groups[0], groups[1], groups[2]);
-        }
-        drop(pass);
-        self.bind_groups_created += KERNELS.len() as u64;
-        self.queue.submit([encoder.finish()]);
+        let (encoder, picture) = self.0.record(frame);
+        self.0.queue().submit([encoder.finish()]);
         let host_time = processor_time() - start;
         let picture = wants_picture.then(|| self.read(&picture)).transpose()?;
         Ok(Filtered { host_time, picture })
     }
 
     fn created(&self) -> [u64; 2] {
-        [self.buffers_created, self.bind_groups_created]
+        self.0.created()
     }
-}
-
-fn create_buffer(device: &wgpu::Device, bytes: usize, usage: wgpu::BufferUsages) -> wgpu::Buffer {
-    device.create_buffer(&wgpu::BufferDescriptor {
-        label: None,
-        size: bytes as u64,
-        usage,
-        mapped_at_creation: false,
-    })
-}
-
-fn compile(device: &wgpu::Device, kernel: &WgslKernel) -> wgpu::ComputePipeline {
-    let module = device.create_shader_module(wgpu::ShaderModuleDescriptor {
-        label: Some(kernel.entry),
-        source: wgpu::ShaderSource::Wgsl(kernel.source.into()),
-    });
-    device.create_compute_pipeline(&wgpu::ComputePipelineDescriptor {
-        label: Some(kernel.entry),
-        layout: None,
-        module: &module,
-        entry_point: Some(kernel.entry),
-        compilation_options: wgpu::PipelineCompilationOptions::default(),
-        cache: None,
-    })
-}
-
-fn bind(
-    device: &wgpu::Device,
-    pipeline: &wgpu::ComputePipeline,
-    group: u32,
-    buffers: &[&wgpu::Buffer],
-) -> wgpu::BindGroup {
-    let entries: Vec<_> = (0..)
-        .zip(buffers)
-        .map(|(binding, buffer)| wgpu::BindGroupEntry {
-            binding,
-            resource: buffer.as_entire_binding(),
-        })
-        .collect();
-    device.create_bind_group(&wgpu::BindGroupDescriptor {
-        label: None,
-        layout: &pipeline.get_bind_group_layout(group),
-        entries: &entries,
-    })
 }

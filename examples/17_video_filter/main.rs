@@ -12,6 +12,7 @@
 mod clock;
 mod created;
 mod filter;
+mod frame_objects;
 mod frames;
 mod pooled;
 mod timing;

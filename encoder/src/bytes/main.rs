@@ -10,25 +10,14 @@ mod acquires;
 use std::borrow::Cow;
 use std::fs;
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use acquires::{Acquires, Context, Noted};
 use clap::Parser;
-use pool_encoder::{
-    Algebra, Batch, Configuration, Failure, HeadsAtOnce, Ladder, Model, NormOf, Product, Tensor,
-    Tensors, encode,
-};
-use pool_facade::{Cpu, Cuda, Pool, PoolBackend, PoolConfig, Scope, Stacked};
-
-const MINILM: Configuration = Configuration {
-    words: 30_522,
-    positions: 512,
-    kinds: 2,
-    hidden: 384,
-    heads: 12,
-    inner: 1_536,
-    layers: 6,
-    epsilon: 1e-12,
-};
+use pool_encoder::dry::{Inputs, MINILM, forwards, stats_after};
+use pool_encoder::{Failure, HeadsAtOnce, Ladder, Tensor, Tensors};
+use pool_facade::pool_cuda::DeviceStream;
+use pool_facade::{Cpu, Cuda, Pool, PoolBackend, PoolConfig, Stacked};
 
 #[derive(Parser)]
 struct Arguments {
@@ -46,10 +35,14 @@ struct Arguments {
 fn main() -> Result<(), Failure> {
     let Arguments { sentences, tokens, logs } = Arguments::parse();
     fs::create_dir_all(&logs)?;
+    let stream = Cuda::device(0)?.new_stream()?;
+    let context = || DeviceStream::from_stream(Arc::clone(stream.stream()));
     for &tokens in &tokens {
         let (acquires, held) = dry_run(HeadsAtOnce::One, sentences, tokens)?;
-        let stacked = held_by_a_stack(HeadsAtOnce::One, sentences, tokens)?;
-        for (way, held) in [("eager", held), ("stacked", stacked)] {
+        let (sizes, live) = ((sentences, tokens), acquires.peak());
+        let stacked = held_by_a_stack::<Stacked<Cpu>>([(), ()], sizes, live)?;
+        let on_device = held_by_a_stack::<Stacked<Cuda>>([context()?, context()?], sizes, live)?;
+        for (way, held) in [("eager", held), ("stacked", stacked), ("stacked-cuda", on_device)] {
             fs::write(logs.join(format!("{way}-{tokens}.jsonl")), acquires.log(0).0)?;
             println!("{way} {tokens} {} {} {held}", acquires.sum(), acquires.peak());
         }
@@ -76,8 +69,10 @@ fn dry_run(
 ) -> Result<(Acquires, usize), Failure> {
     let config = PoolConfig::new().measure_live_bytes(true);
     let mut pool = Pool::<Noted>::with_config(Context::new(), config)?;
-    forwards(&mut pool, at_once, count, tokens, 1)?;
-    let acquires = Acquires::of(|| forwards(&mut pool, at_once, count, tokens, 1))?;
+    let acquires = Inputs::<Noted>::new(Context::new(), count, tokens)?.with(|views| {
+        forwards(&mut pool, at_once, views, 1)?;
+        Acquires::of(|| forwards(&mut pool, at_once, views, 1))
+    })?;
     let stats = pool.stats();
     if stats.peak_live_bytes != Some(acquires.peak()) {
         let counted = stats.peak_live_bytes;
@@ -90,42 +85,22 @@ fn dry_run(
     Ok((acquires, stats.reserved_bytes))
 }
 
-/// The bytes that a stack holds after three forwards.
-fn held_by_a_stack(at_once: HeadsAtOnce, count: usize, tokens: usize) -> Result<usize, Failure> {
-    let mut pool = Pool::<Stacked<Cpu>>::new(());
-    forwards(&mut pool, at_once, count, tokens, 3)?;
-    Ok(pool.stats().reserved_bytes)
-}
-
-/// Runs `times` forward passes in a pool, which compute nothing.
-fn forwards<B>(
-    pool: &mut Pool<B>,
-    at_once: HeadsAtOnce,
-    count: usize,
-    tokens: usize,
-    times: usize,
-) -> Result<(), Failure>
-where
-    B: for<'s> PoolBackend<View<'s, f32> = &'s mut [f32], ViewRef<'s, f32> = &'s [f32]>,
-    B: for<'s> PoolBackend<ViewRef<'s, u32> = &'s [u32]>,
-{
-    let numbers = vec![0.0; MINILM.words * MINILM.hidden];
-    let words = vec![0; count * tokens];
-    let model = Model::of(MINILM)
-        .try_map(|tensor| numbers.get(..tensor.length).ok_or("a tensor larger than the words"))?;
-    let batch = Batch {
-        count,
-        tokens,
-        words: &words[..],
-        positions: &words[..],
-        kinds: &words[..],
-        lengths: &words[..count],
-    };
-    let mut to = vec![0.0; count * MINILM.hidden];
-    for _ in 0..times {
-        encode(&Nothing, at_once, pool.scope(), &model, &batch, &mut to.as_mut_slice())?;
+/// Returns the bytes that a stack holds after three forward passes.
+///
+/// # Errors
+///
+/// Fails if the stack holds more than 1.05 × `live`.
+fn held_by_a_stack<B: PoolBackend>(
+    contexts: [B::Context; 2],
+    sizes: (usize, usize),
+    live: usize,
+) -> Result<usize, Failure> {
+    let stats = stats_after::<B>(contexts, PoolConfig::new(), HeadsAtOnce::One, sizes, 3)?;
+    let held = stats.reserved_bytes;
+    if held * 100 > live * 105 {
+        return Err(format!("a stack holds {held} bytes, the live peak is {live} bytes").into());
     }
-    Ok(())
+    Ok(held)
 }
 
 /// Weights that are not read.
@@ -134,68 +109,5 @@ struct Zeros;
 impl Tensors for Zeros {
     fn numbers(&self, tensor: &Tensor) -> Result<Cow<'_, [f32]>, Failure> {
         Ok(vec![0.0; tensor.length].into())
-    }
-}
-
-/// Operations that do nothing, for a dry run.
-struct Nothing;
-
-impl<B: PoolBackend> Algebra<B> for Nothing {
-    fn add_rows(
-        &self,
-        _: &Scope<'_, B>,
-        _: usize,
-        _: B::ViewRef<'_, f32>,
-        _: B::ViewRef<'_, u32>,
-        _: &mut B::View<'_, f32>,
-    ) -> Result<(), Failure> {
-        Ok(())
-    }
-
-    fn multiply(
-        &self,
-        _: &Scope<'_, B>,
-        _: &Product,
-        _: (B::ViewRef<'_, f32>, B::ViewRef<'_, f32>),
-        _: Option<B::ViewRef<'_, f32>>,
-        _: &mut B::View<'_, f32>,
-    ) -> Result<(), Failure> {
-        Ok(())
-    }
-
-    fn gelu(&self, _: &Scope<'_, B>, _: &mut B::View<'_, f32>) -> Result<(), Failure> {
-        Ok(())
-    }
-
-    fn softmax(
-        &self,
-        _: &Scope<'_, B>,
-        _: usize,
-        _: B::ViewRef<'_, u32>,
-        _: usize,
-        _: &mut B::View<'_, f32>,
-    ) -> Result<(), Failure> {
-        Ok(())
-    }
-
-    fn add_and_normalize(
-        &self,
-        _: &Scope<'_, B>,
-        _: B::ViewRef<'_, f32>,
-        _: NormOf<'_, B>,
-        _: &mut B::View<'_, f32>,
-    ) -> Result<(), Failure> {
-        Ok(())
-    }
-
-    fn unit_means(
-        &self,
-        _: &Scope<'_, B>,
-        _: usize,
-        _: B::ViewRef<'_, f32>,
-        _: B::ViewRef<'_, u32>,
-        _: &mut B::View<'_, f32>,
-    ) -> Result<(), Failure> {
-        Ok(())
     }
 }

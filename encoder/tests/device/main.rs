@@ -18,6 +18,7 @@ mod ladder;
 mod naive;
 #[path = "../suite/operations.rs"]
 mod operations;
+mod stacked;
 
 use std::sync::Arc;
 

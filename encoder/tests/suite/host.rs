@@ -1,5 +1,6 @@
 //! The encoder on the host.
 
+use pool_encoder::dry::stats_after;
 use pool_encoder::{Batch, Configuration, HeadsAtOnce, Host, Model, Sentences, encode, tiny};
 use pool_facade::{Cpu, DynamicPool, Pool, PoolConfig, Stacked};
 
@@ -35,6 +36,21 @@ fn a_stack_encodes_the_same_numbers_in_the_bytes_that_are_in_use_at_once() {
             let most = live * 105 / 100;
             assert!(stacked.bytes <= most, "{tokens} {at_once:?}: {} of {live}", stacked.bytes);
         }
+    }
+}
+
+/// Runs with the sizes of all-MiniLM-L6-v2 and operations that compute nothing.
+#[test]
+fn a_stack_of_minilms_sizes_holds_the_bytes_that_are_in_use_at_once() {
+    for (tokens, at_once) in
+        [(16, HeadsAtOnce::One), (128, HeadsAtOnce::One), (64, HeadsAtOnce::All)]
+    {
+        let count = PoolConfig::new().measure_live_bytes(true);
+        let slots = stats_after::<Cpu>([(), ()], count, at_once, (8, tokens), 1).unwrap();
+        let stacked =
+            stats_after::<Stacked<Cpu>>([(), ()], PoolConfig::new(), at_once, (8, tokens), 3);
+        let (held, live) = (stacked.unwrap().reserved_bytes, slots.peak_live_bytes.unwrap());
+        assert!(held >= live && held * 100 <= live * 105, "{tokens} {at_once:?}: {held} of {live}");
     }
 }
 

@@ -24,6 +24,10 @@ pub mod film;
 #[allow(dead_code, reason = "example 17 measures with it")]
 mod filter;
 #[cfg(target_arch = "wasm32")]
+#[path = "../../17_video_filter/frame_objects.rs"]
+#[allow(dead_code, reason = "example 17 waits for the device")]
+mod frame_objects;
+#[cfg(target_arch = "wasm32")]
 pub mod heat;
 pub mod host;
 #[cfg(target_arch = "wasm32")]

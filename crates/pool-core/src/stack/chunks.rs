@@ -131,6 +131,33 @@ impl Chunks {
         self.0.push(chunk);
     }
 
+    /// Appends a chunk to an empty list.
+    ///
+    /// # Safety
+    ///
+    /// The list must be empty, and must have capacity for one chunk.
+    #[inline(always)]
+    pub(super) unsafe fn push_first(&mut self, chunk: Chunk) {
+        debug_assert!(self.len() == 0 && self.has_room(), "the caller's promise");
+        // SAFETY: the caller guarantees that the list has capacity for one chunk.
+        unsafe { self.0.as_mut_ptr().write(chunk) };
+        // SAFETY: the first chunk was just written, and the caller guarantees a capacity of at least
+        // one chunk.
+        unsafe { self.0.set_len(1) };
+    }
+
+    /// Sets the end of the first chunk.
+    ///
+    /// # Safety
+    ///
+    /// The list must not be empty.
+    #[inline(always)]
+    pub(super) unsafe fn set_first_end(&mut self, end: *mut u8) {
+        debug_assert!(self.len() > 0, "the caller's promise");
+        // SAFETY: the caller guarantees that the list has a first chunk.
+        unsafe { &mut *self.0.as_mut_ptr() }.end = end;
+    }
+
     /// Removes the last chunk and returns it, if the list contains more than `keep` chunks.
     pub(super) fn pop_above(&mut self, keep: usize) -> Option<Chunk> {
         if self.0.len() > keep { self.0.pop() } else { None }

@@ -130,14 +130,16 @@ pub(super) unsafe fn lend_simply<B: StackedBackend>(
     if !is_plain || !has_room || !B::may_exchange_blocks(&from.context, &to.context) {
         return false;
     }
-    from.with_first(|chunk| chunk.end = top);
+    // SAFETY: the pool is settled, because its ends are not null: it has one chunk (invariant 3).
+    from.with_chunks(|chunks| unsafe { chunks.set_first_end(top) });
     from.neighbours.unlent_end.set(end);
     from.neighbours.borrower.set(Some(borrower));
     from.end.set(top);
     from.written_end.set(top);
     to.neighbours.lender.set(Some(lender));
     let chunk = Chunk { block: null_mut(), start: top, end, block_bytes: 0, live_before: 0 };
-    to.with_chunks(|chunks| chunks.push(chunk));
+    // SAFETY: the list is empty and has capacity, because `may_borrow_simply` holds (caller).
+    to.with_chunks(|chunks| unsafe { chunks.push_first(chunk) });
     to.base.set(top);
     to.origin.set(top);
     to.top.set(top);
@@ -162,11 +164,9 @@ pub(super) fn give_back_simply<B: StackedBackend>(
     let is_plain = !end.is_null() && lender.end.get() == end && lender.dirty.is_empty();
     // In the usual state, the borrower has counted no live bytes, and no byte of the borrower is
     // dirty.
-    let is_unchanged = state.reserved() == 0
-        && state.has_counted_nothing()
-        && state.dirty.is_empty()
-        && links.borrower.get().is_none();
-    if !is_lender || !is_plain || !is_unchanged {
+    let is_unchanged = state.is_lean.get()
+        || state.reserved() == 0 && state.has_counted_nothing() && state.dirty.is_empty();
+    if !is_lender || !is_plain || !is_unchanged || links.borrower.get().is_some() {
         return false;
     }
     links.lender.set(None);
@@ -177,7 +177,8 @@ pub(super) fn give_back_simply<B: StackedBackend>(
     state.written_end.set(null_mut());
     lender.neighbours.borrower.set(None);
     let end = lender.neighbours.unlent_end.replace(null_mut());
-    lender.with_first(|chunk| chunk.end = end);
+    // SAFETY: the lender is settled, because its ends are not null: it has one chunk (invariant 3).
+    lender.with_chunks(|chunks| unsafe { chunks.set_first_end(end) });
     lender.end.set(end);
     lender.written_end.set(end);
     true

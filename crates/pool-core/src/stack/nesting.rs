@@ -18,19 +18,19 @@
 //!
 //! # Why this is sound
 //!
-//! - **Every pool in the chain is live**. A pool enters the chain when its thread takes the pool
-//!   from the list, and leaves the chain before the thread returns the pool. Any thread may free a
-//!   pool, but only if the pool is in a list or was replaced in one (`thread_list`). A leaked pool
-//!   remains in the chain forever.
-//! - **A pool outside the chain has no loan**. When a pool leaves the chain, it returns the memory
-//!   that it borrowed, and transfers the memory that it lent (`loans`). Another thread can
-//!   therefore release an idle pool, which has no pointer into the chain.
-//! - Another thread may replace the pool of an entry that is in use. The entry stores the pool that
-//!   entered the chain, and that pool leaves the chain later. The replacement pool is not in the
-//!   chain and owns all of its memory.
-//! - Only one thread uses the chain. An allocator hook that creates and drops guards may change the
-//!   chain, but never in the middle of a step. All allocations and frees are performed first, and
-//!   the innermost pool is looked up after them.
+//! - **A pool in the chain is live.** It enters when its thread takes it from the list, and leaves before its thread
+//!   puts it back. Any thread may free a pool, but only if it is in a list or was replaced in one (`thread_list`). A
+//!   leaked pool stays in the chain forever.
+//! - **A pool out of the chain has no loan.** When it leaves, it returns the memory that it borrowed, and hands over
+//!   the memory that it lent (`loans`). So another thread can release an idle pool as before: it has no pointer into
+//!   the chain.
+//! - Another thread may replace the pool of an entry that is in use. The entry remembers the pool that entered, and
+//!   that pool leaves. Its replacement is not in the chain: it owns all of its memory.
+//! - **A lean pool has not changed since it was checked.** `enter_rarely` checks the pool before it sets the flag
+//!   `is_lean`. An operation that changes the pool's chunks, counters, ranges or modes sets its ends or schedules a
+//!   merge, and both clear the flag. `lend_simply` and `give_back_simply` undo each other, and keep the flag.
+//! - One thread uses the chain. An allocator's hook that takes and drops guards may change it, but not in the middle of
+//!   a step. All allocations and frees come first, and the innermost pool is looked up afterwards.
 
 use core::cell::Cell;
 use core::ptr::{NonNull, null_mut};
@@ -46,15 +46,41 @@ use crate::stacked::StackedBackend;
 ///
 /// # Safety
 ///
-/// `innermost` must contain the address of the state of a pool in the chain. All pools in the chain
-/// must be live, and only this thread may use them. The pool of `root` must also be live and used
-/// only by this thread, but must not be in the chain. No view or cursor of that pool may be in use.
+/// `innermost` has the address of `outer`, which is the state of a pool in the chain. All pools of the chain are live, and only this
+/// thread uses them. This also holds for the pool of `root`, which is not in the chain; no view or cursor of it is in
+/// use.
 #[inline(never)]
 pub(super) unsafe fn enter<B: StackedBackend>(
     root: NonNull<StackState<B>>,
     innermost: &Cell<*mut ()>,
+    outer: NonNull<StackState<B>>,
 ) {
     // SAFETY: the caller guarantees that the pool is live.
+    let state = unsafe { root.as_ref() };
+    if state.is_lean.get() {
+        debug_assert!(state.may_borrow_simply(), "a lean pool has changed");
+        // SAFETY: both are live, and nothing of the pool is in use (caller). A lean pool without a
+        // loan may borrow simply, and the pool has no loan before it enters.
+        if unsafe { lend_simply(outer, root) } {
+            innermost.set(root.as_ptr().cast());
+            state.neighbours.outer.set(Some(outer));
+            // SAFETY: a pool in the chain is live (caller).
+            unsafe { outer.as_ref() }.neighbours.inner.set(Some(root));
+            return;
+        }
+    }
+    // SAFETY: the caller upholds the same contract.
+    unsafe { enter_rarely(root, innermost) };
+}
+
+/// Does the same as [`enter`], for a pool that is not lean, or whose lender has a lowered end.
+///
+/// # Safety
+///
+/// Same as for [`enter`].
+#[inline(never)]
+unsafe fn enter_rarely<B: StackedBackend>(root: NonNull<StackState<B>>, innermost: &Cell<*mut ()>) {
+    // SAFETY: live (caller).
     let state = unsafe { root.as_ref() };
     let is_simple = state.may_borrow_simply();
     if !is_simple && is_offered_enough(state, innermost) {
@@ -72,6 +98,7 @@ pub(super) unsafe fn enter<B: StackedBackend>(
     // SAFETY: both pools are live, and the caller guarantees that no view or cursor of the inner
     // pool is in use.
     if is_simple && unsafe { lend_simply(lender, root) } {
+        state.is_lean.set(true);
         return;
     }
     let can_hold = state.with_chunks(|chunks| chunks.len() == 0 && chunks.has_room());
@@ -121,10 +148,38 @@ unsafe fn give_up_chunks<B: StackedBackend>(state: &StackState<B>) {
 ///
 /// # Safety
 ///
-/// The requirements are the same as for [`enter`], except that the pool of `root` must be in a
-/// chain. No view or cursor of that pool may be in use.
+/// Same as for [`enter`], but the pool of `root` is in a chain, and `outer` is its outer pool there. No view or cursor
+/// of it is in use.
 #[inline(never)]
 pub(super) unsafe fn leave<B: StackedBackend>(
+    root: NonNull<StackState<B>>,
+    innermost: &Cell<*mut ()>,
+    outer: NonNull<StackState<B>>,
+) -> bool {
+    // SAFETY: live (caller).
+    let state = unsafe { root.as_ref() };
+    // The innermost pool has no inner one.
+    if state.is_lean.get() && innermost.get() == root.as_ptr().cast() {
+        // SAFETY: a pool in the chain is live (caller).
+        let lender = unsafe { outer.as_ref() };
+        if give_back_simply(state, lender) {
+            innermost.set(outer.as_ptr().cast());
+            state.neighbours.outer.set(None);
+            lender.neighbours.inner.set(None);
+            return true;
+        }
+    }
+    // SAFETY: the caller upholds the same contract.
+    unsafe { leave_rarely(root, innermost) }
+}
+
+/// Does the same as [`leave`], for a pool that is not lean, is not the innermost one, or has no outer one.
+///
+/// # Safety
+///
+/// Same as for [`leave`], except that there may be no outer pool.
+#[inline(never)]
+pub(super) unsafe fn leave_rarely<B: StackedBackend>(
     root: NonNull<StackState<B>>,
     innermost: &Cell<*mut ()>,
 ) -> bool {

@@ -96,25 +96,28 @@ impl<B: StackedBackend> PoolRoot<Stacked<B>> for StackRoot<B> {
     unsafe fn enter(self, innermost: &Cell<*mut ()>) {
         // SAFETY: the caller guarantees that the pool is live.
         unsafe { self.state() }.note_entry();
-        if innermost.get().is_null() {
+        let Some(outer) = NonNull::new(innermost.get().cast()) else {
             innermost.set(self.into_raw());
             return;
-        }
+        };
         // SAFETY: the caller upholds the same contract.
-        unsafe { nesting::enter(self.0, innermost) };
+        unsafe { nesting::enter(self.0, innermost, outer) };
     }
 
     #[inline(always)]
     unsafe fn leave(self, innermost: &Cell<*mut ()>) -> bool {
         // SAFETY: the caller guarantees that the pool is live.
-        let has_outer = unsafe { self.state() }.neighbours.outer.get().is_some();
-        if !has_outer && innermost.get() == self.into_raw() {
-            // This pool is the only pool in use, so it has borrowed no memory.
+        if let Some(outer) = unsafe { self.state() }.neighbours.outer.get() {
+            // SAFETY: the caller upholds the same contract.
+            return unsafe { nesting::leave(self.0, innermost, outer) };
+        }
+        if innermost.get() == self.into_raw() {
+            // This is the only pool in use, so it has borrowed no memory from another pool.
             innermost.set(null_mut());
             return true;
         }
         // SAFETY: the caller upholds the same contract.
-        unsafe { nesting::leave(self.0, innermost) }
+        unsafe { nesting::leave_rarely(self.0, innermost) }
     }
 
     #[inline(always)]

@@ -39,6 +39,9 @@ pub struct StackState<B: StackedBackend> {
     /// Links to other pools of the same thread that lend memory to this pool, borrow memory from
     /// it, or are adjacent to it in the chain.
     pub(super) neighbours: Neighbours<B>,
+    /// `true` if [`may_borrow_simply`](Self::may_borrow_simply) held before the pool's last loan, and
+    /// holds apart from that loan. Every operation that may change this clears the flag.
+    pub(super) is_lean: Cell<bool>,
     /// Hints for finding shape sets. The low bits of an offset, measured in lines, select a hint,
     /// which stores the index at which a shape set for these low bits was last found.
     pub(super) shape_hints: [Cell<u16>; SHAPE_HINTS],
@@ -164,6 +167,7 @@ impl<B: StackedBackend> StackState<B> {
             origin: Cell::new(null_mut()),
             top: Cell::new(without_provenance_mut(STRAY)),
             neighbours: Neighbours::new(),
+            is_lean: Cell::new(false),
             shape_hints: [const { Cell::new(0) }; SHAPE_HINTS],
             shape_hits: LongCount::new(),
             shape_misses: LongCount::new(),
@@ -199,13 +203,18 @@ impl<B: StackedBackend> StackState<B> {
         if !self.busy.try_mark() {
             return None;
         }
-        self.set_ends();
+        // The ends of a busy pool, as in `set_ends`.
+        self.is_lean.set(false);
+        self.end.set(null_mut());
+        self.written_end.set(null_mut());
         Some(BusyStack(self))
     }
 
     /// Sets the ends of the memory that acquires may use without calling the cold function
     /// (invariants 3, 6 and 8).
     pub(super) fn set_ends(&self) {
+        // Operations that change the chunks, the counters, the ranges or the modes set the ends.
+        self.is_lean.set(false);
         let config = self.config.get();
         let counted = config.arms_every_use() || self.samples_left.get() > 0;
         if !self.is_settled() || counted || self.busy.is_set() {
@@ -260,6 +269,7 @@ impl<B: StackedBackend> StackState<B> {
     /// Makes the next first cursor stray, so that the next pass begins with a merge. The ends do
     /// not change, because a stray cursor is above them (invariant 3).
     pub(super) fn merge_next(&self) {
+        self.is_lean.set(false);
         self.base.set(without_provenance_mut(STRAY));
     }
 

@@ -246,6 +246,75 @@ fn a_lender_that_leaves_first_hands_its_block_over() {
     assert_eq!((stacks.trim_all(), stacks.held()), (1, 0));
 }
 
+/// Opens an outer guard, and a middle guard whose arrays fill the borrowed memory to its last line. Runs `body` on the middle
+/// guard.
+/// Uses `length` elements, or all that fit. Returns the number of elements.
+fn with_full_middle(stacks: &Stacks, length: Option<usize>, body: impl FnOnce(Guard)) -> usize {
+    let mut outer = stacks.guard();
+    let scope = outer.scope();
+    let start = address(scope.acquire::<u64, _>(8));
+    // A chunk ends one line before the end of its block.
+    let end = start + stacks.held() - 64;
+    let mut middle = stacks.guard();
+    let middle_scope = middle.scope();
+    let first = address(middle_scope.acquire::<u64, _>(8));
+    let length = length.unwrap_or((end - first) / 8 - 8);
+    middle_scope.acquire::<u64, _>(length);
+    body(middle);
+    length
+}
+
+/// Warms three pools. The second one has borrowed simply several times.
+fn with_lean_pools() -> (Stacks, usize) {
+    let stacks = Stacks::new();
+    passes(&stacks, 3, |guard| {
+        guard.scope().acquire::<u64, _>(LONG);
+    });
+    let length = (0..4).map(|_| with_full_middle(&stacks, None, drop)).last().unwrap();
+    assert_eq!(stacks.ledger.live_blocks(), 1);
+    (stacks, length)
+}
+
+#[test]
+fn a_full_guard_passes_on_what_an_inner_guard_needed() {
+    let (stacks, length) = with_lean_pools();
+    let round = || {
+        with_full_middle(&stacks, Some(length), |middle| {
+            let mut inner = stacks.guard();
+            stamp(inner.scope().acquire::<u64, _>(LONG), 3);
+            drop(inner);
+            drop(middle);
+        });
+    };
+    round();
+    assert_eq!(stacks.ledger.live_blocks(), 2, "the inner guard could not borrow");
+    (0..4).for_each(|_| round());
+    assert_eq!(stacks.ledger.live_blocks(), 1);
+    let allocations = stacks.ledger.allocations();
+    (0..4).for_each(|_| round());
+    assert_eq!(stacks.ledger.allocations(), allocations);
+}
+
+#[test]
+fn a_full_guard_that_leaves_before_its_inner_guard_leaves_the_chain_whole() {
+    let (stacks, _) = with_lean_pools();
+    for _ in 0..3 {
+        with_full_middle(&stacks, None, |middle| {
+            let mut inner = stacks.guard();
+            let scope = inner.scope();
+            let array = scope.acquire::<u64, _>(LONG);
+            stamp(array, 3);
+            drop(middle);
+            assert_stamped(array, 3);
+            drop(inner);
+        });
+        assert_eq!(stacks.stats().pools, 3, "each pool returned to the list");
+    }
+    let guards = [(); 3].map(|()| stacks.guard());
+    assert_eq!(stacks.stats().pools, 3, "three pools are idle");
+    drop(guards);
+}
+
 /// The pool between a lender and a borrower leaves: the loan continues.
 #[test]
 fn a_middle_guard_that_leaves_passes_its_loan_on() {
