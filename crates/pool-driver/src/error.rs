@@ -16,12 +16,13 @@ use crate::reclaim::Reclaim;
 pub enum CudaError {
     /// No library of the NVIDIA driver can be loaded.
     #[error(
-        "no NVIDIA driver can be loaded (libcuda.so, or nvcuda.dll): install the driver, or use the host backend"
+        "the NVIDIA driver (libcuda.so or nvcuda.dll) cannot be loaded: install the driver, or use \
+         the host backend"
     )]
     NoLibrary,
     /// The driver supports only an older version of CUDA than required.
     #[error(
-        "the NVIDIA driver is for CUDA {}, and this needs {}: update the driver",
+        "the NVIDIA driver supports CUDA {}, but CUDA {} is required: update the driver",
         Version(*driver),
         Version(*needed)
     )]
@@ -32,15 +33,15 @@ pub enum CudaError {
         needed: u32,
     },
     /// The driver reports a sufficient version, but lacks a call of that version.
-    #[error("the NVIDIA driver lacks {call}, which its version should have: reinstall it")]
+    #[error("the NVIDIA driver lacks {call}, which its version should have: reinstall the driver")]
     MissingCall {
         /// The name of the call.
         call: &'static str,
     },
     /// The driver failed to start.
     #[error(
-        "the NVIDIA driver does not start ({code}): check it with nvidia-smi, and that no stub of the toolkit is \
-         loaded in its place"
+        "the NVIDIA driver failed to start ({code}): check the driver with nvidia-smi, and make \
+         sure that the stub library of the CUDA toolkit is not loaded instead"
     )]
     NotStarted {
         /// The code that `cuInit` returned.
@@ -48,13 +49,14 @@ pub enum CudaError {
     },
     /// There is a driver, but no device.
     #[error(
-        "the NVIDIA driver finds no device: check it with nvidia-smi, and the variable CUDA_VISIBLE_DEVICES"
+        "the NVIDIA driver found no device: check the driver with nvidia-smi, and check the \
+         environment variable CUDA_VISIBLE_DEVICES"
     )]
     NoDevice,
     /// There is no device with the requested ordinal.
     #[error(
-        "there is no device {asked}: the driver sees {count}, counted from 0 (the variable CUDA_VISIBLE_DEVICES \
-         hides others)"
+        "there is no device {asked}: the driver reports {count} devices, numbered from 0 (the \
+         environment variable CUDA_VISIBLE_DEVICES can hide others)"
     )]
     NoSuchDevice {
         /// The requested ordinal.
@@ -88,8 +90,8 @@ pub enum CudaError {
     /// Kernels of one device cannot access memory of another device, so the access cannot be
     /// enabled (`CudaDevice::let_peer` of `pool-cuda`).
     #[error(
-        "kernels of device {reader} cannot reach memory of device {memory}, because there is no peer link: copy \
-         with `copy_from`"
+        "kernels of device {reader} cannot access memory of device {memory}, because the devices \
+         have no peer access to each other: copy the memory with `copy_from`"
     )]
     NotPeers {
         /// The ordinal of the device that holds the memory.
@@ -108,7 +110,8 @@ pub enum CudaError {
     },
     /// A stream is being captured into a graph, and the operation cannot become part of a graph.
     #[error(
-        "a stream is being captured, so the pool cannot {operation}: do it once before the capture"
+        "a stream is being captured, so the pool cannot {operation}: run this operation once \
+         before the capture"
     )]
     Capturing {
         /// The operation that was refused.
@@ -117,7 +120,8 @@ pub enum CudaError {
     /// Memory of the pool was used on a stream that the pool does not know, without an event after
     /// the use, and a session is capturing a graph. Waiting for all work of the context would
     /// invalidate that capture.
-    #[error("memory of the pool {}, which it cannot do while a graph is being captured: {}", UnknownUse(*stream), advice(*stream))]
+    #[error("memory of the pool {}, but cannot wait while a graph is being captured: \
+             {}", UnknownUse(*stream), advice(*stream))]
     UnknownUse {
         /// The handle of the stream; `None` for a stream of another device.
         stream: Option<u64>,
@@ -139,7 +143,9 @@ pub enum CudaError {
         requested: usize,
     },
     /// The two ranges of a copy differ in length.
-    #[error("{from} elements cannot be copied to {to}: the lengths must agree")]
+    #[error(
+        "cannot copy {from} elements to a destination of {to} elements: the lengths must be equal"
+    )]
     LengthMismatch {
         /// The number of elements of the source.
         from: usize,
@@ -150,7 +156,7 @@ pub enum CudaError {
     #[error(transparent)]
     Shape(#[from] ShapeError),
     /// The shape has more axes than a descriptor on the device can hold.
-    #[error("a shape on the device has at most {most} axes, not {rank}")]
+    #[error("a shape with {rank} axes cannot be written to the device: the maximum is {most} axes")]
     RankTooLarge {
         /// The number of axes.
         rank: usize,
@@ -215,7 +221,8 @@ impl fmt::Display for UnknownUse {
         match self.0 {
             Some(stream) => write!(
                 f,
-                "was used on the stream {stream:#x}, which was not announced, so the pool must wait for its context"
+                "was used on the stream {stream:#x}, which was not announced, so the pool must \
+                 wait for the whole context"
             ),
             None => {
                 f.write_str("was copied to another device, so the pool must wait for all devices")
@@ -251,7 +258,7 @@ impl fmt::Display for Free {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.0 {
             Some(MemoryInfo { free, total }) => {
-                write!(f, ": {free} of its {total} are free, for all processes together")
+                write!(f, ": {free} of its {total} bytes are free, shared by all processes")
             }
             None => f.write_str(", and does not report its free memory"),
         }
@@ -263,7 +270,7 @@ struct CodeAdvice(DriverCode);
 
 impl fmt::Display for CodeAdvice {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let lost = "the context of the device is lost, so restart the process";
+        let lost = "the device's context is lost; restart the process";
         let advice = self.0.is_sticky().then_some(lost).or_else(|| self.0.capture_advice());
         advice.map_or(Ok(()), |advice| write!(f, ": {advice}"))
     }
@@ -284,8 +291,8 @@ mod tests {
             (CudaError::NoLibrary, &["driver", "install"][..]),
             (CudaError::DriverTooOld { driver: 12_010, needed: 12_030 }, &["12.1", "12.3"]),
             (CudaError::NoDevice, &["nvidia-smi"]),
-            (CudaError::NoSuchDevice { asked: 7, count: 2 }, &["device 7", "sees 2"]),
-            (out_of_memory, &["3 bytes", "5 of its 9", "trimmed 7 bytes"]),
+            (CudaError::NoSuchDevice { asked: 7, count: 2 }, &["device 7", "reports 2 devices"]),
+            (out_of_memory, &["3 bytes", "5 of its 9 bytes", "freed 7 bytes"]),
             (CudaError::WrongDevice { memory: 0, stream: 1 }, &["device 0", "let_peer"]),
             (CudaError::UnknownUse { stream: Some(0x5a) }, &["stream 0x5a", "announce"]),
             (CudaError::UnknownUse { stream: None }, &["another device", "copy_from"]),

@@ -315,7 +315,7 @@ impl DeviceStream {
         if owner(self) == owner(other) {
             return Ok(());
         }
-        Err(CudaError::Capturing { operation: "copy memory that its graph does not own" })
+        Err(CudaError::Capturing { operation: "copy memory that the graph does not own" })
     }
 
     /// Asks the source to admit another stream, which will be ordered after this one and thereby

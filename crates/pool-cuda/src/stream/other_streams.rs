@@ -204,7 +204,9 @@ impl OtherStreams {
         let Borrower { stream, user, admitted } = to;
         let capture = capture_of(own)?;
         if !admitted && capture_of(stream)? != capture {
-            return Err(CudaError::Capturing { operation: "order another stream with its own" });
+            return Err(CudaError::Capturing {
+                operation: "order another stream with the pool's own stream",
+            });
         }
         // Work that a stream performed before a capture is not part of the graph, even if the same
         // stream continues.
@@ -405,7 +407,7 @@ fn keep_current(stream: &CudaStream) -> Result<(), CudaError> {
 /// Work that any thread enqueues after the wait runs after the work of the pool's stream.
 fn wait_for_every_thread(own: &CudaStream, capture: Capture) -> Result<Capture, CudaError> {
     if capture.is_some() {
-        return Err(CudaError::Capturing { operation: "wait for its stream" });
+        return Err(CudaError::Capturing { operation: "wait for the pool's stream" });
     }
     calls::synchronize(own).map(|()| capture)
 }

@@ -200,7 +200,9 @@ pub enum CaptureError {
         bytes: u64,
     },
     /// The lengths of the source and the destination differ.
-    #[error("{from} elements cannot be copied to {to}: the lengths must agree")]
+    #[error(
+        "cannot copy {from} elements to a destination of {to} elements: the lengths must be equal"
+    )]
     LengthMismatch {
         /// The number of elements in the source.
         from: usize,

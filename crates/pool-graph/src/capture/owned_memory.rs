@@ -219,7 +219,7 @@ impl OwnedMemory {
         let keeper = place.own(Keeper(Some(Box::new(memory))));
         synchronize_context(own, None).map_err(|error| match error {
             CudaError::UnknownUse { .. } => {
-                let operation = "wait for the work before what a session is to own";
+                let operation = "wait for earlier work on memory that a session will own";
                 CudaError::Capturing { operation }
             }
             error => error,
@@ -255,7 +255,7 @@ impl Resource for Keeper {
 
     unsafe fn give_back(&mut self) -> Result<(), CudaError> {
         if is_capture_under_way() {
-            return Err(CudaError::Capturing { operation: "free what a session owned" });
+            return Err(CudaError::Capturing { operation: "free memory that a session owned" });
         }
         with_relaxed_capture_mode(|| drop(self.0.take()));
         Ok(())

@@ -226,7 +226,7 @@ unsafe impl BlockSource for IdleArena {
 
     /// Never called, because the pool's stream is not captured.
     unsafe fn write(&self, _: u64, _: &[u8]) -> Result<(), CudaError> {
-        Err(CudaError::Capturing { operation: "write by a source of idle memory" })
+        Err(CudaError::Capturing { operation: "write to a graph's idle memory" })
     }
 }
 

@@ -174,9 +174,10 @@ fn expected(call: Call, mode: CaptureMode, event_tracking: bool) -> Outcome {
         Call::WaitForEarlierEvent => {
             Invalidated("an event from before the capture: wait for it before", earlier)
         }
-        Call::EndByHand => {
-            Invalidated("begun or ended without the session", (903, "leave that to the session"))
-        }
+        Call::EndByHand => Invalidated(
+            "begun or ended without the session",
+            (903, "let the session end the capture"),
+        ),
     }
 }
 
