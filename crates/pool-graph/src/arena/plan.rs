@@ -37,12 +37,12 @@ pub struct ArenaPlan {
 #[non_exhaustive]
 pub enum ArenaPlanError {
     /// Two buffers share bytes although they must not, or the offsets do not belong to the problem.
-    #[error("the plan cannot be followed")]
+    #[error("the plan is not valid for its problem")]
     Invalid(#[source] Violation),
     /// An offset is not a multiple of 256: give the problem's buffers that alignment.
     #[error(
-        "buffer #{buffer} is at offset {offset}, which is not a multiple of {GRANULE}: give the problem's buffers \
-         that alignment"
+        "buffer #{buffer} is at offset {offset}, which is not a multiple of {GRANULE}: set the \
+         alignment of the problem's buffers to {GRANULE}"
     )]
     Unaligned {
         /// The index of the buffer.

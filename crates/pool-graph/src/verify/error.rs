@@ -9,8 +9,8 @@ pub enum LayoutViolation {
     /// Two regions share bytes, and the graph does not finish with one region before it begins with
     /// the other.
     #[error(
-        "regions #{first} and #{second} share bytes, and no edges of full completion lead from all uses of the \
-         one to the other"
+        "regions #{first} and #{second} share bytes, but no edges of full completion order all \
+         uses of one region before the uses of the other"
     )]
     Unordered {
         /// The index of the first region, which is lower than `second`.
@@ -31,7 +31,7 @@ pub enum LayoutViolation {
         bytes: u64,
     },
     /// The layout names a node that is not in the graph.
-    #[error("there is no node {node}: the graph has {nodes}")]
+    #[error("there is no node {node}: the graph has {nodes} nodes, numbered from 0")]
     UnknownNode {
         /// The number of the node.
         node: usize,
@@ -49,6 +49,6 @@ pub enum LayoutViolation {
         bytes: u64,
     },
     /// The edges form a cycle.
-    #[error("the edges form a circle")]
+    #[error("the edges form a cycle")]
     Circle,
 }

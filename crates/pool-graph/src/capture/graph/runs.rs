@@ -67,6 +67,6 @@ impl Runs {
 
     /// Returns the executable graph and its objects, which exist until the graph is dropped.
     pub(super) fn parts(&mut self) -> Result<&mut Parts, CaptureError> {
-        self.of.as_mut().ok_or(CaptureError::Internal { found: "a graph without an executable" })
+        self.of.as_mut().ok_or(CaptureError::Internal { found: "a graph has no executable" })
     }
 }
