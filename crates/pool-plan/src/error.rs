@@ -12,10 +12,10 @@ use crate::violation::Violation;
 #[non_exhaustive]
 pub enum PlanError {
     /// The problem has no buffers.
-    #[error("there are no buffers to plan")]
+    #[error("the problem has no buffers: add at least one buffer")]
     Empty,
     /// A buffer's lifetime ends before it begins, or at the same time.
-    #[error("buffer {id}: its lifetime [{lower}, {upper}) is empty or inverted")]
+    #[error("buffer {id}: the lifetime [{lower}, {upper}) is empty or inverted")]
     InvertedLifetime {
         /// The buffer.
         id: String,
@@ -27,8 +27,8 @@ pub enum PlanError {
     /// A gap is empty, overlaps the one before it or leaves the buffer's lifetime, or the gaps
     /// leave nothing of the lifetime.
     #[error(
-        "buffer {id}: the gap [{lower}, {upper}) must be in order, apart from the others and inside the \
-         lifetime, and leave some of it"
+        "buffer {id}: the gap [{lower}, {upper}) is not valid: gaps must be nonempty, sorted, \
+         disjoint and within the lifetime, and must leave part of the lifetime"
     )]
     BadGap {
         /// The buffer.
@@ -57,7 +57,8 @@ pub enum PlanError {
         alignment: u64,
     },
     /// The sizes are too large: together with padding and fixed offsets they exceed `i64::MAX` bytes.
-    #[error("buffer {id}: {size} bytes on top of {sum} exceed {} bytes with padding", i64::MAX)]
+    #[error("buffer {id}: {size} bytes, added to {sum} bytes of earlier buffers, exceed {} bytes \
+             with padding", i64::MAX)]
     SizeOverflow {
         /// The buffer at which the sum exceeded the limit.
         id: String,
@@ -67,7 +68,7 @@ pub enum PlanError {
         sum: u64,
     },
     /// Two buffers have the same name.
-    #[error("buffers {first} and {second} are both called {id}")]
+    #[error("buffers {first} and {second} are both named {id}: give each buffer its own name")]
     DuplicateId {
         /// The name.
         id: String,
@@ -78,7 +79,7 @@ pub enum PlanError {
     },
     /// A problem has more buffers, edges, markers or gaps than the planner takes, which bounds the planner's
     /// own memory.
-    #[error("{count} {what} are more than {limit}, the most that is planned")]
+    #[error("the problem has {count} {what}, but the planner accepts at most {limit}")]
     TooMany {
         /// The name of the list that is too long.
         what: &'static str,
@@ -110,8 +111,8 @@ pub enum PlanError {
     },
     /// Edges lead from a free marker of a buffer to its alloc marker: it could have no use.
     #[error(
-        "buffer {id}: it is freed by operation {freed_by}, which comes before operation {allocated_by}, \
-         which allocates it"
+        "buffer {id}: operation {freed_by} frees the buffer, but comes before operation \
+         {allocated_by}, which allocates the buffer"
     )]
     FreedBeforeAllocated {
         /// The buffer.
@@ -122,7 +123,7 @@ pub enum PlanError {
         freed_by: usize,
     },
     /// The operations do not form an acyclic graph.
-    #[error("the operations depend on each other in a circle: {operations:?}")]
+    #[error("the operations depend on each other in a cycle: {operations:?}")]
     Cycle {
         /// The operations of one cycle, in order.
         operations: Vec<usize>,
@@ -132,7 +133,7 @@ pub enum PlanError {
     FixedOverlap(#[source] Violation),
     /// No plan can fit: some buffers that need memory at once are larger than the capacity.
     #[error(
-        "no plan fits {capacity} bytes: {} buffers need {bound} bytes at once", witness.len()
+        "no plan fits in {capacity} bytes: {} buffers need {bound} bytes at once", witness.len()
     )]
     Infeasible {
         /// The capacity in bytes.
@@ -144,7 +145,8 @@ pub enum PlanError {
     },
     /// An exhaustive search has shown that no plan fits, though the bound does.
     #[error(
-        "no plan fits {capacity} bytes: every placement was tried (bound {bound}, best plan {best})"
+        "no plan fits in {capacity} bytes: every placement was tried (lower bound {bound}, best \
+         plan {best})"
     )]
     ProvedInfeasible {
         /// The capacity in bytes.
@@ -156,8 +158,8 @@ pub enum PlanError {
     },
     /// No plan within the capacity was found in the budget; there may be one.
     #[error(
-        "no plan within {capacity} bytes was found in the budget (bound {bound}, best plan {best}): give it \
-         more time, or {best} bytes"
+        "no plan within {capacity} bytes was found in the time budget (lower bound {bound}, best \
+         plan {best}): allow more time, or {best} bytes"
     )]
     NotFound {
         /// The capacity in bytes.
@@ -168,10 +170,10 @@ pub enum PlanError {
         best: u64,
     },
     /// A problem of several memories has no memory.
-    #[error("there are no memories to place buffers in")]
+    #[error("the problem has no memories: add at least one memory")]
     NoMemories,
     /// Two memories have the same name.
-    #[error("memories {first} and {second} are both called {name}")]
+    #[error("memories {first} and {second} are both named {name}: give each memory its own name")]
     DuplicateMemory {
         /// The name.
         name: String,
@@ -198,7 +200,8 @@ pub enum PlanError {
         memory: String,
     },
     /// Costs are too large: a plan could cost more than `i64::MAX`.
-    #[error("memory {memory}: cost {cost} times {amount} exceeds {}", i64::MAX)]
+    #[error("memory {memory}: a cost of {cost} per byte, times {amount} bytes, exceeds \
+             {}", i64::MAX)]
     CostOverflow {
         /// The memory with the largest cost.
         memory: String,
@@ -208,15 +211,18 @@ pub enum PlanError {
         amount: u64,
     },
     /// The options have a capacity, but each memory of the problem has its own.
-    #[error("a capacity of {capacity} bytes for several memories: each has its own")]
+    #[error(
+        "the options set one capacity of {capacity} bytes for several memories: set the capacity \
+         of each memory instead"
+    )]
     OneCapacity {
         /// The capacity of the options.
         capacity: u64,
     },
     /// Buffers that are live at once may lie only in memories that are too small for them.
     #[error(
-        "memories {memories:?} have {capacity} bytes, but the {} buffers that may lie only there need {bound} bytes \
-         at time {time}",
+        "memories {memories:?} have {capacity} bytes, but the {} buffers that may use only these \
+         memories need {bound} bytes at time {time}",
         witness.len()
     )]
     MemoriesTooSmall {
@@ -234,8 +240,8 @@ pub enum PlanError {
     /// No plan within the capacities of all memories was found. An exhaustive search proved that there is none, or the
     /// budget ended.
     #[error(
-        "no plan of {buffers} buffers within the capacities of {memories} memories {}",
-        if *proved { "exists: every assignment was tried" } else { "was found in the budget: give it more time" }
+        "no plan for {buffers} buffers within the capacities of {memories} memories {}",
+        if *proved { "exists: every assignment was tried" } else { "was found in the time budget: allow more time" }
     )]
     Unassigned {
         /// The number of buffers.
@@ -246,7 +252,7 @@ pub enum PlanError {
         proved: bool,
     },
     /// The tolerance is below 1 or not a number.
-    #[error("tolerance {tolerance} must be a ratio of at least 1")]
+    #[error("the tolerance {tolerance} is not valid: set a ratio of at least 1")]
     BadTolerance {
         /// The tolerance.
         tolerance: f64,
@@ -262,10 +268,10 @@ pub enum PlanError {
         message: String,
     },
     /// The planner made a plan that the validator refuses: a bug in this crate.
-    #[error("the planner made an invalid plan, which is a bug in it")]
+    #[error("this is a bug in pool-plan, please report it: the planner produced an invalid plan")]
     Rejected(#[source] Violation),
     /// The planner reached a state that it excludes: a bug in this crate.
-    #[error("{what}: this is a bug in pool-plan, please report it")]
+    #[error("this is a bug in pool-plan, please report it: {what}")]
     Internal {
         /// The state that the planner reached.
         what: &'static str,

@@ -105,5 +105,5 @@ def whole(name: str, value: int, bits: int) -> int:
     """A whole number from 0 that has so many bits."""
     number = operator.index(value)
     if not 0 <= number < 1 << bits:
-        raise OverflowError(f"{name} is {number}, which is beyond 0 to {(1 << bits) - 1}")
+        raise OverflowError(f"{name} is {number}, which is not within 0 to {(1 << bits) - 1}")
     return number

@@ -145,7 +145,7 @@ fn a_snapshot_from_a_pipe_is_refused_by_name() {
     let _ = std::io::Write::write_all(&mut child.stdin.take().unwrap(), &snapshot);
     let output = child.wait_with_output().unwrap();
     assert_eq!(output.status.code(), Some(2));
-    assert!(message(&output).contains("no pipe"), "{}", message(&output));
+    assert!(message(&output).contains("from a pipe"), "{}", message(&output));
 }
 
 /// If the system grants fewer threads than requested, these do all the work.
