@@ -11,15 +11,15 @@ use thiserror::Error;
 pub enum WgpuError {
     /// No adapter of the requested kind exists.
     #[error(
-        "wgpu finds no adapter ({message}): install a driver, or turn on the feature of pool-wgpu for this system's \
-         API (vulkan, metal, dx12, webgpu)"
+        "wgpu found no adapter ({message}): install a driver, or enable the pool-wgpu feature for \
+         your system's API (vulkan, metal, dx12, webgpu)"
     )]
     NoAdapter {
         /// wgpu's message.
         message: String,
     },
     /// An adapter exists, but it offers no device with the requested features and limits.
-    #[error("the adapter {adapter} has no such device: {message}")]
+    #[error("the adapter {adapter} cannot provide the requested device: {message}")]
     NoDevice {
         /// The name of the adapter.
         adapter: String,
@@ -30,15 +30,15 @@ pub enum WgpuError {
     /// [`Stream::record`](crate::Stream::record), or in code that wgpu runs during a call of a
     /// stream: an error handler, a callback, or a log subscriber.
     #[error(
-        "a stream is in use on this thread: make this call after the closure of `record`, or after the callback, \
-         has returned"
+        "a stream is already in use on this thread: make this call after the closure passed to \
+         `record`, or the callback, has returned"
     )]
     Reentered,
     /// The thread is ending: the call was made in the destructor of a thread-local variable, where
     /// wgpu cannot be called.
     #[error(
-        "wgpu cannot be called while the thread drops its thread-local variables: drop what uses the stream before \
-         the thread's function returns, or send it to another thread"
+        "wgpu cannot be called while the thread drops its thread-local variables: drop all values \
+         that use the stream before the thread's function returns, or send them to another thread"
     )]
     ThreadEnding,
     /// The queue does not belong to the device.
@@ -49,7 +49,8 @@ pub enum WgpuError {
     /// The device is lost, together with the contents of its buffers. Every later call returns this
     /// error.
     #[error(
-        "the device is lost: make a stream of a new device, and new pools; the contents of the buffers are lost"
+        "the device was lost, along with the contents of its buffers: create a new device, a \
+         stream on that device, and new pools"
     )]
     DeviceLost,
     /// The device is out of memory.
@@ -73,8 +74,8 @@ pub enum WgpuError {
     },
     /// The view exceeds the device's limit for one binding.
     #[error(
-        "a view of {bytes} bytes exceeds the {limit} bytes of one binding: bind parts of the view, or ask the adapter \
-         for a higher `max_storage_buffer_binding_size`"
+        "a view of {bytes} bytes exceeds the device's limit of {limit} bytes for one binding: bind \
+         parts of the view, or ask the adapter for a higher `max_storage_buffer_binding_size`"
     )]
     BindingTooLarge {
         /// The size of the view, in bytes.
@@ -85,8 +86,8 @@ pub enum WgpuError {
     /// Part of a view starts at an offset that does not satisfy the device's alignment for
     /// bindings.
     #[error(
-        "a part that starts at byte {offset} of its buffer cannot be bound: the device binds at multiples of \
-         {alignment} bytes"
+        "a part that starts at byte {offset} of its buffer cannot be bound: the device requires an \
+         offset that is a multiple of {alignment} bytes"
     )]
     Misaligned {
         /// The offset of the part in its buffer, in bytes.
@@ -97,18 +98,18 @@ pub enum WgpuError {
     /// A writable binding was requested for part of a view that does not end at a multiple of 4
     /// bytes. The kernel would also write the first bytes of the next part.
     #[error(
-        "a part that ends at byte {end} of its buffer cannot be bound for writing: bindings end at multiples of 4 \
-         bytes, and the next bytes belong to another part"
+        "a part that ends at byte {end} of its buffer cannot be bound for writing: a binding ends \
+         at a multiple of 4 bytes, and the bytes up to that multiple belong to another part"
     )]
     UnevenEnd {
         /// The end of the part in its buffer, in bytes.
         end: u64,
     },
     /// The view is empty, and an empty view cannot be bound.
-    #[error("a view of no bytes cannot be bound")]
+    #[error("an empty view cannot be bound: bind a view of at least one element")]
     EmptyBinding,
     /// The number of bindings passed differs from the number that the kernel declares.
-    #[error("the kernel `{kernel}` declares {declared} bindings, but got {given}")]
+    #[error("the kernel `{kernel}` declares {declared} bindings, but {given} were passed")]
     BindingCount {
         /// The name of the kernel's entry point.
         kernel: String,
@@ -118,7 +119,10 @@ pub enum WgpuError {
         given: usize,
     },
     /// A kernel writes to a binding that was created for reading.
-    #[error("the kernel `{kernel}` writes to its binding {binding}, which was made for reading")]
+    #[error(
+        "the kernel `{kernel}` writes to its binding {binding}, which was created for reading: \
+         pass a writable binding"
+    )]
     ReadOnlyBinding {
         /// The name of the kernel's entry point.
         kernel: String,
@@ -128,8 +132,9 @@ pub enum WgpuError {
     /// Two bindings of one dispatch lie in the same buffer and conflict. Either one is read and the
     /// other written, or both are written and overlap.
     #[error(
-        "the kernel `{kernel}` has its bindings {first} and {second} in one buffer, and writes: declare both \
-         `read_write` and bind parts that do not overlap, bind the parts together, or copy one of them"
+        "the bindings {first} and {second} of the kernel `{kernel}` are in the same buffer, and \
+         the kernel writes to the buffer: declare both `read_write` and bind parts that do not \
+         overlap, bind the parts together, or copy one of them"
     )]
     SharedBuffer {
         /// The name of the kernel's entry point.
@@ -142,18 +147,22 @@ pub enum WgpuError {
     /// A binding refers to memory of another stream, and this stream does not order that stream's
     /// work.
     #[error(
-        "memory of another stream cannot be bound here: make both pools on one stream, or copy with `copy_from`"
+        "memory of another stream cannot be bound on this stream: create both pools on one stream, \
+         or copy with `copy_from`"
     )]
     OtherStream,
     /// The kernel was compiled for another stream.
-    #[error("the kernel `{kernel}` was compiled for another stream: compile it for this one")]
+    #[error(
+        "the kernel `{kernel}` was compiled for another stream: compile the kernel for this stream"
+    )]
     OtherKernel {
         /// The name of the kernel's entry point.
         kernel: String,
     },
     /// The parameters exceed the limit of one dispatch.
     #[error(
-        "{bytes} bytes of parameters exceed the {limit} bytes of one dispatch: put them into a view"
+        "{bytes} bytes of parameters exceed the limit of {limit} bytes for one dispatch: put the \
+         parameters into a view"
     )]
     TooManyParameters {
         /// The bytes of parameters passed.
@@ -163,8 +172,8 @@ pub enum WgpuError {
     },
     /// The number of workgroups along one axis exceeds the device's limit.
     #[error(
-        "{groups} workgroups along axis {axis} exceed the device's {limit}: let each invocation process several \
-         elements, or use another axis"
+        "{groups} workgroups along axis {axis} exceed the device's limit of {limit}: let each \
+         invocation process several elements, or use another axis"
     )]
     TooManyGroups {
         /// The axis, from 0.
@@ -196,7 +205,8 @@ pub enum WgpuError {
     },
     /// An element type requires a feature that was not enabled when the device was opened.
     #[error(
-        "kernels compute with {element} only on a device with the feature {feature}, which this one lacks"
+        "the device lacks the feature {feature}, which kernels with elements of type {element} \
+         require: request the feature when you open the device"
     )]
     MissingFeature {
         /// The name of the element type.
@@ -207,7 +217,7 @@ pub enum WgpuError {
     /// wgpu rejected the arguments of a call. The call had no effect, and earlier commands stay
     /// recorded. The exception is [`Stream::submit_with`](crate::Stream::submit_with): it has
     /// already submitted the recorded commands, and your command buffers before the rejected one.
-    #[error("wgpu refuses the call, which has done nothing: {message}")]
+    #[error("wgpu rejected the call, which had no effect: {message}")]
     Refused {
         /// wgpu's message.
         message: String,
@@ -219,8 +229,9 @@ pub enum WgpuError {
     /// the message concerns `Buffer::map_async`, a mapping by `map_buffer_on_submit` failed, and
     /// the commands were executed.
     #[error(
-        "wgpu refuses recorded commands, and executes none of those recorded together: {message}. Do not map or \
-         destroy what commands use before `submit` has returned"
+        "wgpu rejected recorded commands, and executed no command that was recorded together with \
+         them: {message}. Do not map or destroy a resource of the commands before `submit` has \
+         returned"
     )]
     SubmissionRefused {
         /// wgpu's message.
@@ -229,8 +240,9 @@ pub enum WgpuError {
     /// The buffer of a block was destroyed, using a handle from
     /// [`Binding::resource`](crate::Binding::resource).
     #[error(
-        "the buffer of the block {identity:#x}, of {bytes} bytes, was destroyed by `wgpu::Buffer::destroy`: end the \
-         scope and call `trim` on the pool, which then allocates another one"
+        "the buffer of the block {identity:#x} ({bytes} bytes) was destroyed with \
+         `wgpu::Buffer::destroy`: end the scope and call `trim` on the pool, which then allocates \
+         another buffer"
     )]
     BufferDestroyed {
         /// The number that identifies the block, as in
@@ -242,13 +254,13 @@ pub enum WgpuError {
     /// The closure of [`Stream::record`](crate::Stream::record) replaced its encoder. The closure's
     /// commands are dropped, and earlier ones stay recorded.
     #[error(
-        "the closure of `record` has replaced its encoder: record into the encoder passed to it, \
-         or pass command buffers of your own to `submit_with`"
+        "the closure passed to `record` replaced its encoder: record into the given encoder, or \
+         pass your own command buffers to `submit_with`"
     )]
     ExchangedEncoder,
     /// The call cannot block until the contents arrive, because the browser's event loop must run.
     /// Await [`read`](crate::BufferView::read) instead.
-    #[error("a browser cannot wait: await `read()`")]
+    #[error("a browser cannot block until the contents arrive: await `read()` instead")]
     CannotWait,
     /// The staging buffer that holds the contents could not be mapped.
     #[error("the contents could not be read back: {message}")]
