@@ -12,7 +12,10 @@ use crate::element::name_of;
 #[non_exhaustive]
 pub enum TensorError {
     /// The number of elements in the shape differs from the number in the array.
-    #[error("a tensor of shape {shape:?} does not have the {elements} elements of the array")]
+    #[error(
+        "a tensor of shape {shape:?} does not match the array, which has {elements} elements: the \
+         product of the axis lengths must be {elements}"
+    )]
     Shape {
         /// The requested lengths of the axes.
         shape: Vec<usize>,
@@ -22,12 +25,13 @@ pub enum TensorError {
 
     /// The tensor must be read-only, but DLPack's legacy tensors have no flag for this.
     #[error(
-        "a shared array is read-only, which a legacy tensor cannot express: export a versioned one"
+        "a shared array is read-only, which a legacy tensor cannot express: export a versioned \
+         tensor"
     )]
     LegacyIsWritable,
 
     /// The tensor has another element type.
-    #[error("the tensor has elements of {}, not of {}", name_of(*found), name_of(*expected))]
+    #[error("the tensor has elements of {}, but {} was requested", name_of(*found), name_of(*expected))]
     DataType {
         /// The requested data type.
         expected: DLDataType,
@@ -37,7 +41,8 @@ pub enum TensorError {
 
     /// The tensor is in another kind of memory or on another device.
     #[error(
-        "the tensor is on device {} of type {}, not on device {} of type {} (1 is the host, 2 is CUDA)",
+        "the tensor is on device {} of type {}, but a tensor on device {} of type {} was requested \
+         (type 1 is the host, type 2 is CUDA)",
         found.device_id, found.device_type.0, expected.device_id, expected.device_type.0
     )]
     Device {
@@ -49,7 +54,8 @@ pub enum TensorError {
 
     /// The elements are not contiguous in row-major order.
     #[error(
-        "axis {axis} of the tensor has stride {found} instead of {expected}: copy it into row-major order first"
+        "axis {axis} of the tensor has stride {found} instead of {expected}: copy the tensor into \
+         row-major order first"
     )]
     Strides {
         /// The last axis with a wrong stride.
@@ -62,7 +68,8 @@ pub enum TensorError {
 
     /// The address of the first element is not a multiple of the element's alignment.
     #[error(
-        "the elements start at {address:#x}, which is not a multiple of their alignment of {align} bytes"
+        "the tensor's elements start at {address:#x}, which is not a multiple of their alignment \
+         of {align} bytes: copy the tensor first"
     )]
     Misaligned {
         /// The address of the first element, in bytes.
@@ -72,7 +79,7 @@ pub enum TensorError {
     },
 
     /// The tensor has elements but no memory.
-    #[error("the tensor has {elements} elements and no memory")]
+    #[error("the tensor has {elements} elements, but its data pointer is null")]
     NoMemory {
         /// The number of elements in the tensor.
         elements: usize,
@@ -80,7 +87,8 @@ pub enum TensorError {
 
     /// The tensor is larger than the address space, or its offset points outside of it.
     #[error(
-        "the tensor has {elements} elements at byte offset {byte_offset}, beyond the address space"
+        "the tensor's {elements} elements at byte offset {byte_offset} extend beyond the address \
+         space"
     )]
     TooLarge {
         /// The number of elements in the tensor.
