@@ -107,8 +107,8 @@ impl<E> fmt::Display for PoolError<E> {
         match self {
             Self::SizeOverflow { elements, element_size } => write!(
                 f,
-                "{elements} elements of {element_size} bytes exceed the address space: check how the length was \
-                 computed"
+                "{elements} elements of {element_size} bytes exceed the address space: check how \
+                 the length was computed"
             ),
             Self::Alignment { asked } => {
                 write!(
@@ -132,13 +132,15 @@ impl<E> fmt::Display for PoolError<E> {
             ),
             Self::Bookkeeping { requested } => write!(
                 f,
-                "cannot allocate {requested} bytes of host memory for the pool's bookkeeping: free host memory"
+                "cannot allocate {requested} bytes of host memory for the pool's bookkeeping: free \
+                 host memory"
             ),
             Self::Backend { operation, .. } => write!(f, "the backend failed to {operation}"),
             Self::Config(error) => error.fmt(f),
             Self::ForeignHandle { pool, made_by } => write!(
                 f,
-                "the handle was made by pool {made_by}, not by this one ({pool}): use it with the pool that made it"
+                "the handle was made by pool {made_by}, not by this one ({pool}): use it with the \
+                 pool that made it"
             ),
             Self::StaleHandle { slot, active } => write!(
                 f,

@@ -31,7 +31,11 @@ pub enum TensorError {
     LegacyIsWritable,
 
     /// The tensor has another element type.
-    #[error("the tensor has elements of {}, but {} was requested", name_of(*found), name_of(*expected))]
+    #[error(
+        "the tensor has elements of {}, but {} was requested",
+        name_of(*found),
+        name_of(*expected)
+    )]
     DataType {
         /// The requested data type.
         expected: DLDataType,

@@ -37,8 +37,8 @@ impl DriverCode {
     pub const fn capture_advice(self) -> Option<&'static str> {
         Some(match self.0 {
             900 => {
-                "the call is not permitted while a stream is being captured: wait, allocate and free before or after the \
-                 capture"
+                "the call is not permitted while a stream is being captured: wait, allocate and \
+                 free before or after the capture"
             }
             901 => {
                 "an earlier call invalidated the capture; if no earlier call failed, a cudarc \

@@ -78,8 +78,9 @@ pub enum CudaError {
     /// A stream or view of one device was used with memory of another device, and access has not
     /// been enabled (`CudaDevice::let_peer` of `pool-cuda`).
     #[error(
-        "memory of device {memory} cannot be used on a stream of device {stream}: use a pool of device {stream}, \
-         copy with `copy_from`, or let its kernels use the memory (`CudaDevice::let_peer`)"
+        "memory of device {memory} cannot be used on a stream of device {stream}: use a pool of \
+         device {stream}, copy with `copy_from`, or let its kernels use the memory \
+         (`CudaDevice::let_peer`)"
     )]
     WrongDevice {
         /// The ordinal of the device that holds the memory.
@@ -102,7 +103,8 @@ pub enum CudaError {
     /// The stream belongs to another CUDA context of the same device, with which events cannot be
     /// shared.
     #[error(
-        "the stream belongs to another context of device {ordinal}: use streams of the pool's own context"
+        "the stream belongs to another context of device {ordinal}: use streams of the pool's own \
+         context"
     )]
     WrongContext {
         /// The ordinal of the device.
@@ -120,8 +122,11 @@ pub enum CudaError {
     /// Memory of the pool was used on a stream that the pool does not know, without an event after
     /// the use, and a session is capturing a graph. Waiting for all work of the context would
     /// invalidate that capture.
-    #[error("memory of the pool {}, but cannot wait while a graph is being captured: \
-             {}", UnknownUse(*stream), advice(*stream))]
+    #[error(
+        "memory of the pool {}, but cannot wait while a graph is being captured: {}",
+        UnknownUse(*stream),
+        advice(*stream)
+    )]
     UnknownUse {
         /// The handle of the stream; `None` for a stream of another device.
         stream: Option<u64>,
@@ -136,7 +141,8 @@ pub enum CudaError {
     },
     /// The host is out of memory for the pool's records of its blocks, streams and shapes.
     #[error(
-        "cannot allocate {requested} bytes of host memory for the pool's bookkeeping: free host memory"
+        "cannot allocate {requested} bytes of host memory for the pool's bookkeeping: free host \
+         memory"
     )]
     Bookkeeping {
         /// The number of bytes requested.
@@ -235,8 +241,8 @@ impl fmt::Display for UnknownUse {
 fn advice(stream: Option<u64>) -> &'static str {
     match stream {
         Some(_) => {
-            "announce the stream before it uses the memory (`pool_cuda::announce`; a per-thread default stream cannot \
-             be announced)"
+            "announce the stream before it uses the memory (`pool_cuda::announce`; a per-thread \
+             default stream cannot be announced)"
         }
         None => "copy between devices with `copy_from`",
     }

@@ -57,8 +57,11 @@ pub enum PlanError {
         alignment: u64,
     },
     /// The sizes are too large: together with padding and fixed offsets they exceed `i64::MAX` bytes.
-    #[error("buffer {id}: {size} bytes, added to {sum} bytes of earlier buffers, exceed {} bytes \
-             with padding", i64::MAX)]
+    #[error(
+        "buffer {id}: {size} bytes, added to {sum} bytes of earlier buffers, exceed {} bytes with \
+         padding",
+        i64::MAX
+    )]
     SizeOverflow {
         /// The buffer at which the sum exceeded the limit.
         id: String,
@@ -200,8 +203,10 @@ pub enum PlanError {
         memory: String,
     },
     /// Costs are too large: a plan could cost more than `i64::MAX`.
-    #[error("memory {memory}: a cost of {cost} per byte, times {amount} bytes, exceeds \
-             {}", i64::MAX)]
+    #[error(
+        "memory {memory}: a cost of {cost} per byte, times {amount} bytes, exceeds {}",
+        i64::MAX
+    )]
     CostOverflow {
         /// The memory with the largest cost.
         memory: String,

@@ -43,7 +43,8 @@ pub enum WgpuError {
     ThreadEnding,
     /// The queue does not belong to the device.
     #[error(
-        "the queue belongs to another device: pass the device and the queue from the same call of `request_device`"
+        "the queue belongs to another device: pass the device and the queue from the same call of \
+         `request_device`"
     )]
     OtherQueue,
     /// The device is lost, together with the contents of its buffers. Every later call returns this
@@ -63,8 +64,8 @@ pub enum WgpuError {
     },
     /// The requested size exceeds the largest buffer that the device supports.
     #[error(
-        "{bytes} bytes exceed the device's largest buffer of {limit} bytes: ask the adapter for a higher \
-         `max_buffer_size`, or acquire in parts"
+        "{bytes} bytes exceed the device's largest buffer of {limit} bytes: ask the adapter for a \
+         higher `max_buffer_size`, or acquire in parts"
     )]
     BufferTooLarge {
         /// The requested bytes.

@@ -97,8 +97,8 @@ pub enum GraphMemoryError<E> {
     },
     /// The block belongs to another pool.
     #[error(
-        "the block was allocated by pool {made_by}, not by this one ({pool}): use it with the pool that \
-         made it"
+        "the block was allocated by pool {made_by}, not by this one ({pool}): use it with the pool \
+         that made it"
     )]
     UnknownBlock {
         /// The number of the pool that was called.

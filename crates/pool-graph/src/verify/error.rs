@@ -20,7 +20,8 @@ pub enum LayoutViolation {
     },
     /// A node accesses bytes of the arena that belong to no region at that time.
     #[error(
-        "node {node} accesses {bytes} bytes at offset {offset} of the arena, which belong to no region at that time"
+        "node {node} accesses {bytes} bytes at offset {offset} of the arena, which belong to no \
+         region at that time"
     )]
     StrayAccess {
         /// The number of the node.
