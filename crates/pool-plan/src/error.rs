@@ -246,7 +246,11 @@ pub enum PlanError {
     /// budget ended.
     #[error(
         "no plan for {buffers} buffers within the capacities of {memories} memories {}",
-        if *proved { "exists: every assignment was tried" } else { "was found in the time budget: allow more time" }
+        if *proved {
+            "exists: every assignment was tried"
+        } else {
+            "was found in the time budget: allow more time"
+        }
     )]
     Unassigned {
         /// The number of buffers.
