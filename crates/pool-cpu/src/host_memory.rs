@@ -10,7 +10,7 @@ use crate::header::Header;
 
 /// `Cpu` or `Stacked<Cpu>`, whose views are slices.
 #[diagnostic::on_unimplemented(
-    message = "`ndarray`'s arrays are views of host memory, and `{Self}` has none",
+    message = "`ndarray`'s arrays are views of host memory, but `{Self}` has no host memory",
     label = "not `Cpu` or `Stacked<Cpu>`"
 )]
 pub trait HostMemory:

@@ -176,7 +176,7 @@ impl<T> Reading<T> {
         // Once all submitted work is done, wgpu has mapped the buffer or has failed to, no matter
         // which thread runs the callback.
         self.setup.calls.find_loss()?;
-        Err(WgpuError::Unreadable { message: "wgpu has not mapped the buffer".to_owned() })
+        Err(WgpuError::Unreadable { message: "wgpu did not map the buffer".to_owned() })
     }
 
     /// Checks that the contents have arrived. In a browser, they arrive only while the event loop
@@ -209,7 +209,7 @@ impl<T> Reading<T> {
         }
         match is_there {
             Ok(false) if is_forgotten => {
-                Err(WgpuError::Unreadable { message: "wgpu has dropped the request".to_owned() })
+                Err(WgpuError::Unreadable { message: "wgpu dropped the request".to_owned() })
             }
             other => other,
         }

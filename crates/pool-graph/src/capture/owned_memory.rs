@@ -43,8 +43,8 @@ pub trait OwnedSource: sealed::OwnedSource {
 /// Device memory that a session can own for writing. It has no other owner.
 #[diagnostic::on_unimplemented(
     message = "a session cannot own `{Self}` for writing",
-    label = "others may have this memory",
-    note = "memory that graphs write is given by value: a `CudaSlice<T>`, or an `Owned<Cuda, T>` of a `SharedPool`"
+    label = "this memory may have other owners",
+    note = "pass memory that graphs write by value: a `CudaSlice<T>`, or an `Owned<Cuda, T>` of a `SharedPool`"
 )]
 pub trait OwnedSourceMut: OwnedSource {}
 

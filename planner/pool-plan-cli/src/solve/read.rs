@@ -139,5 +139,5 @@ fn read_text(path: &Path) -> Result<String, String> {
         });
     }
     let count = usize::try_from(length).unwrap_or(usize::MAX).max(bytes.len());
-    Err(PlanError::TooMany { what: "bytes", count, limit: MOST_BYTES }.to_string())
+    Err(PlanError::TooMany { what: "bytes of text", count, limit: MOST_BYTES }.to_string())
 }

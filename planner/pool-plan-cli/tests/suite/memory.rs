@@ -134,7 +134,10 @@ fn more_than_is_planned_is_refused_before_it_is_kept() {
     let output = solve_within(700, Path::new("/dev/zero"), &["--json"]);
     let said = String::from_utf8_lossy(&output.stdout);
     assert_eq!(output.status.code(), Some(2), "{said}");
-    assert!(said.contains("268435457 bytes are more than 268435456"), "{said}");
+    assert!(
+        said.contains("268435457 bytes of text, but the planner accepts at most 268435456"),
+        "{said}"
+    );
 }
 
 #[test]
