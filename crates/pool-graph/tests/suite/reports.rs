@@ -66,7 +66,10 @@ fn errors_say_what_to_do() {
     let shortage = ArenaShortage::Monotone;
     for (error, words) in [
         (Error::CapacityExceeded { requested, used, reserved, capacity }, "raise the maximum"),
-        (Error::OutOfMemory { requested, used, reserved, source }, "was refused, as the test requested"),
+        (
+            Error::OutOfMemory { requested, used, reserved, source },
+            "was refused, as the test requested",
+        ),
         (Error::ArenaInUse { address: 4096 }, "0x1000: acquire from the capture"),
         (Error::ArenaExhausted { requested, used, capacity, shortage }, "8 of 10"),
         (Error::LeasedBlock { block: 3, leases: 2 }, "2 leases of block 3: drop the graphs first"),

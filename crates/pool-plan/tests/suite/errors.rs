@@ -100,7 +100,10 @@ fn a_violation_says_which_buffers_and_numbers() {
         (Violation::Misaligned { buffer, offset, alignment: 16 }, &["#23", "24", "multiple of 16"]),
         (Violation::Moved { buffer, offset, fixed: 32 }, &["#23", "24", "fixes its offset at 32"]),
         (Violation::Overflow { buffer, offset }, &["#23", "24", "address"]),
-        (Violation::WrongLength { offsets: 3, buffers: 4 }, &["the plan has 3 offsets for 4 buffers"]),
+        (
+            Violation::WrongLength { offsets: 3, buffers: 4 },
+            &["the plan has 3 offsets for 4 buffers"],
+        ),
     ];
     for (violation, words) in cases {
         let text = violation.to_string();
