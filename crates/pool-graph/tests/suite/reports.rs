@@ -70,7 +70,7 @@ fn errors_say_what_to_do() {
             Error::OutOfMemory { requested, used, reserved, source },
             "was refused, as the test requested",
         ),
-        (Error::ArenaInUse { address: 4096 }, "0x1000: acquire from the capture"),
+        (Error::ArenaInUse { address: 4096 }, "0x1000 is in use by a capture session"),
         (Error::ArenaExhausted { requested, used, capacity, shortage }, "8 of 10"),
         (Error::LeasedBlock { block: 3, leases: 2 }, "2 leases of block 3: drop the graphs first"),
         (Error::StaleBlock { block: 3 }, "allocate another block"),

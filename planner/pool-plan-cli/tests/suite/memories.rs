@@ -85,8 +85,8 @@ fn arguments_and_files_that_cannot_be_are_refused() {
         (&csv, &["--memory", "a", "--memory", "a"], "there is no memory"),
         (&csv, &["--memory", "a:x"], "bytes: \"x\""),
         (&csv, &["--memory", "a:1:1:1:1"], "is not expected"),
-        (&csv, &["--memory", ":1"], "has a name"),
-        (&plain, &["--memory", "a"], "names its memories"),
+        (&csv, &["--memory", ":1"], "the name of a memory"),
+        (&plain, &["--memory", "a"], "requires memories in the JSON file"),
     ] {
         let output = solve(problem, arguments);
         let said = String::from_utf8(output.stderr).unwrap();

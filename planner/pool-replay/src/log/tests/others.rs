@@ -180,7 +180,7 @@ fn tflite_plan() {
     for (from, to, expected) in [
         ("size=20", "size=-2", "line 3: size=-2 is negative"),
         ("offset=10", "offset=18446744073709551616", "line 3: offset="),
-        ("last_used=3", "last_used=9223372036854775807", "line 3: last_used is beyond"),
+        ("last_used=3", "last_used=9223372036854775807", "line 3: last_used is too large"),
         ("offset=10", "offset=5", "the buffers cannot be planned"),
     ] {
         let message = message(TFLITE.replacen(from, to, 1).as_bytes());
@@ -217,7 +217,7 @@ fn xla_buffer_assignment() {
     assert_eq!(told(without), expected);
     for (from, to, expected) in [
         ("size 48", "size 18446744073709551616", "line 4: size "),
-        ("size=16,offset=16", "size=16,offset=33", "line 6: 16 bytes at offset 33 are not within"),
+        ("size=16,offset=16", "size=16,offset=33", "line 6: 16 bytes at offset 33 exceed"),
         ("size=16,offset=16", "size=16,offset=18446744073709551615", "line 6: 16 bytes at offset"),
     ] {
         let message = message(XLA.replacen(from, to, 1).as_bytes());

@@ -86,7 +86,7 @@ fn json_errors_name_the_line() {
         ("{\"action\":\"free\",\"adress\":1}", "line 2: column 25: unknown field `adress`"),
         ("{\"action\":\"free\",\"bytes\":-1}", "line 2: column 27: invalid value"),
         ("{\"action\":\"free\"", "line 2: column 16: EOF"),
-        ("{\"action\":\"free\",\"device\":4294967296}", "line 2: device 4294967296 is beyond"),
+        ("{\"action\":\"free\",\"device\":4294967296}", "line 2: device 4294967296 does not fit"),
         (
             "{\"action\":\"alloc\",\"bytes\":1,\"requested\":2}",
             "line 2: the requested bytes exceed",
