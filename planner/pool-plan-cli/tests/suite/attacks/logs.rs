@@ -94,7 +94,13 @@ pub(super) fn of_json_lines() -> Vec<Attack> {
             2,
             "line 1",
         ),
-        attack("a device of 33 bits", "json", line("\"device\":4294967296"), 2, "beyond 32 bits"),
+        attack(
+            "a device of 33 bits",
+            "json",
+            line("\"device\":4294967296"),
+            2,
+            "does not fit in 32 bits",
+        ),
         attack(
             "an end beyond 64 bits",
             "json",

@@ -250,7 +250,7 @@ fn rmm_among_other_lines() {
 fn nearest_formats_are_named() {
     for (bytes, expected) in [
         (&b"id,lower,upper\na,0,1\n"[..], "minimalloc, without the column size"),
-        (b"\xff\xfeT\0h\0", "a text in UTF-16"),
+        (b"\xff\xfeT\0h\0", "text in UTF-16"),
         (b"[{\"action\":\"alloc\"}]", "json, but the file is a JSON array"),
         (b"(dp0\nS'segments'\np1\n.", "pytorch, as a pickle with protocol 0 or 1"),
         (b"{\"traceEvents\":[]}", "a trace in the format of Chrome"),
