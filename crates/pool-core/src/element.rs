@@ -23,7 +23,7 @@ use bytemuck::{NoUninit, Pod, Zeroable};
 /// is_element::<Cell>();
 /// ```
 #[diagnostic::on_unimplemented(
-    message = "`{Self}` is not plain data, which this acquire needs",
+    message = "`{Self}` is not plain data, which this acquire requires",
     label = "not an element",
     note = "for your own type, derive it: `#[derive(Clone, Copy, bytemuck::Zeroable, bytemuck::NoUninit)] #[repr(C)]`",
     note = "for a tuple of one type use an array, `[u32; 2]` for `(u32, u32)`; an array is an element for the lengths that bytemuck knows: up to 32, and powers of two",

@@ -113,54 +113,63 @@ impl<E> fmt::Display for PoolError<E> {
         match self {
             Self::SizeOverflow { elements, element_size } => write!(
                 f,
-                "{elements} elements of {element_size} bytes exceed the address space: check how the length was \
-                 computed"
+                "{elements} elements of {element_size} bytes exceed the address space: check how \
+                 the length was computed"
             ),
             Self::Alignment { asked } => {
-                write!(f, "an alignment is a power of two, not {asked}: check how it was computed")
+                write!(
+                    f,
+                    "the alignment {asked} is not a power of two: check how the alignment was \
+                     computed"
+                )
             }
             Self::Shape(error) => error.fmt(f),
             Self::LimitExceeded { requested, reserved, limit } => write!(
                 f,
-                "a block of {requested} bytes does not fit the pool's limit of {limit} bytes, {reserved} of which \
-                 are in use: raise the limit, or end scopes earlier"
+                "a block of {requested} bytes would exceed the pool's limit of {limit} bytes, \
+                 {reserved} of which are in use: raise the limit, or end scopes earlier"
             ),
             Self::OutOfMemory { requested, reserved, largest, .. } => write!(
                 f,
-                "cannot allocate a block of {requested} bytes: {reserved} bytes of this pool are in use{}, and its \
-                 idle blocks were freed; request less, end scopes earlier, or trim other pools",
+                "cannot allocate a block of {requested} bytes: {reserved} bytes of this pool are \
+                 in use{}, and all idle blocks of the pool were already freed; request less, end \
+                 scopes earlier, or trim other pools",
                 LargestBlocks(largest)
             ),
             Self::Bookkeeping { requested } => write!(
                 f,
-                "cannot allocate {requested} bytes of host memory for the pool's bookkeeping: free host memory"
+                "cannot allocate {requested} bytes of host memory for the pool's bookkeeping: free \
+                 host memory"
             ),
             Self::Backend { operation, .. } => write!(f, "the backend failed to {operation}"),
             Self::Config(error) => error.fmt(f),
             Self::ForeignHandle { pool, made_by } => write!(
                 f,
-                "the handle was made by pool {made_by}, not by this one ({pool}): use it with the pool that made it"
+                "the handle was made by pool {made_by}, not by this one ({pool}): use it with the \
+                 pool that made it"
             ),
             Self::StaleHandle { slot, active } => write!(
                 f,
-                "the handle of slot {slot} is stale ({active} slots are handed out): it was rewound or replaced, so \
-                 acquire again"
+                "the handle of slot {slot} is stale ({active} slots are in use), because its array \
+                 was rewound or replaced: acquire another array"
             ),
-            Self::RepeatedHandle { slot } => write!(
-                f,
-                "slot {slot} is named twice: only distinct handles can be borrowed together"
-            ),
+            Self::RepeatedHandle { slot } => {
+                write!(f, "two of the handles name slot {slot}: pass each handle only once")
+            }
             Self::Reentered => f.write_str(
-                "the pool is in the middle of an acquire or a trim that called this code: an allocator's hook, a \
-                 tracing subscriber or a backend must use another pool",
+                "the pool was called by code that runs inside an acquire or a trim of the same \
+                 pool: an allocator's hook, a tracing subscriber or a backend must use another \
+                 pool",
             ),
             Self::IdentitiesExhausted { most } => write!(
                 f,
-                "the process has used all {most} pool identities: keep pools and reuse them"
+                "the process has already created {most} pools, which is the maximum: keep pools \
+                 and reuse them"
             ),
             Self::NoSuchCheckpoint { asked, top } => write!(
                 f,
-                "there is no checkpoint of depth {asked}: the newest has depth {top} (0 is the root)"
+                "there is no checkpoint at depth {asked}: the newest checkpoint has depth {top} (0 \
+                 is the root)"
             ),
         }
     }
@@ -251,21 +260,29 @@ impl fmt::Display for ShapeError {
         match self {
             Self::Overflow { rank, element_size } => write!(
                 f,
-                "the shape of rank {rank} overflows: the product of its axes that are not zero, times \
-                 {element_size} bytes, is above isize::MAX"
+                "the shape with {rank} axes is too large: the product of the nonzero axis lengths, \
+                 times {element_size} bytes per element, exceeds isize::MAX"
             ),
             Self::LengthMismatch { asked, length } => write!(
                 f,
-                "a shape of {asked} elements does not fit a view of {length}: the products must agree"
+                "a shape of {asked} elements does not match a view of {length} elements: the \
+                 product of the axis lengths must be {length}"
             ),
             Self::SplitOutOfRange { asked, extent } => {
-                write!(f, "cannot split at {asked}: the length is {extent}")
+                write!(f, "cannot split at index {asked}: the length is only {extent}")
             }
             Self::CopyMismatch { from, to } => {
-                write!(f, "cannot copy {from} elements to {to}: the lengths must agree")
+                write!(
+                    f,
+                    "cannot copy {from} elements to a destination of {to} elements: the lengths \
+                     must be equal"
+                )
             }
             Self::PartOutOfRange { start, end, extent } => {
-                write!(f, "the part {start}..{end} is out of range: the view has {extent} elements")
+                write!(
+                    f,
+                    "the range {start}..{end} is out of bounds: the view has {extent} elements"
+                )
             }
         }
     }
@@ -293,7 +310,11 @@ impl fmt::Display for ViewError {
         match self {
             Self::Shape(error) => error.fmt(f),
             Self::Bookkeeping { requested } => {
-                write!(f, "cannot allocate {requested} bytes of host memory for the elements")
+                write!(
+                    f,
+                    "cannot allocate {requested} bytes of host memory for the elements: free host \
+                     memory"
+                )
             }
         }
     }
@@ -336,9 +357,14 @@ pub enum ConfigError {
 impl fmt::Display for ConfigError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Ways { asked } => write!(f, "the shape cache has 1 to 16 ways, not {asked}"),
+            Self::Ways { asked } => {
+                write!(f, "the shape cache cannot have {asked} ways: choose 1 to 16")
+            }
             Self::GrowthFactor { asked } => {
-                write!(f, "the growth factor must be finite and at least 1, not {asked}")
+                write!(
+                    f,
+                    "the growth factor {asked} is not valid: choose a finite factor of at least 1"
+                )
             }
         }
     }

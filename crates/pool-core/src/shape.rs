@@ -47,7 +47,7 @@ pub trait Shape: Engine {
     message = "`{Self}` is not a shape whose number of axes is known at compile time",
     label = "not a fixed shape",
     note = "fixed shapes are: `usize` for a length; `[usize; N]` or a tuple of `usize` for 1 to 6 axes",
-    note = "for other lengths acquire their product, and give it a shape by `NdView::new`"
+    note = "for other lengths, acquire the product of the lengths, and set the shape with `NdView::new`"
 )]
 pub trait FixedShape: Shape + FixedEngine<Position = Self::Index> {
     /// The type of an element's index, which is `usize` for a length and `[usize; N]` for N axes.

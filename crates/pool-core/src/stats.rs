@@ -115,12 +115,12 @@ impl fmt::Display for PoolStats {
         if self.pools > 1 {
             row(f, "pools", self.pools)?;
         }
-        row(f, "slots handed out", self.active_slots)?;
-        row(f, "slots at most", self.high_water_slots)?;
+        row(f, "slots in use", self.active_slots)?;
+        row(f, "peak slots", self.high_water_slots)?;
         row(f, "reserved", Bytes(self.reserved_bytes))?;
-        row(f, "reserved at most", Bytes(self.peak_reserved_bytes))?;
+        row(f, "peak reserved", Bytes(self.peak_reserved_bytes))?;
         if let Some(live) = self.peak_live_bytes {
-            row(f, "live at most", Bytes(live))?;
+            row(f, "peak live", Bytes(live))?;
         }
         if let Some(ratio) = self.held_per_live_byte() {
             row(f, "reserved / live", alloc::format!("{ratio:.2}"))?;

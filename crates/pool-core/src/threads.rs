@@ -5,7 +5,7 @@
 /// A trait that no type implements, which prevents [`Scope`](crate::Scope) from being [`Send`] or
 /// [`Sync`].
 #[diagnostic::on_unimplemented(
-    message = "a scope belongs to one thread, the one that has its pool",
+    message = "a scope can be used only on the thread that owns its pool",
     label = "a scope, or a vector of a scope, is sent to another thread here",
     note = "open a scope on the other thread: with `with_pool!`, with `local()`, or in a `Pool` that is moved there",
     note = "to work on one array in several threads, acquire it here, and give each thread a part of the slice"

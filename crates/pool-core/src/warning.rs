@@ -48,25 +48,28 @@ impl fmt::Display for PoolWarning {
             Self::ManySlots { pool, slots, reserved_bytes, location } => {
                 write!(
                     f,
-                    "the pool {pool:?} has handed out {slots} slots at once and holds {reserved_bytes} bytes"
+                    "the pool {pool:?} has {slots} slots in use at once and holds {reserved_bytes} \
+                     bytes"
                 )?;
                 if let Some(location) = location {
-                    write!(f, ", the last one at {location}")?;
+                    write!(f, "; the last slot was acquired at {location}")?;
                 }
             }
             Self::GrowingStack { pool, passes, reserved_bytes, location } => {
                 write!(
                     f,
-                    "the stack {pool:?} has grown in each of {passes} passes and holds {reserved_bytes} bytes"
+                    "the stack {pool:?} has grown in each of the last {passes} passes and holds \
+                     {reserved_bytes} bytes"
                 )?;
                 if let Some(location) = location {
-                    write!(f, ", the last time at {location}")?;
+                    write!(f, "; the stack last grew at {location}")?;
                 }
             }
         }
         f.write_str(
-            ". Is a scope missing around a loop body? In a callback that has its scope by `&`, open one with \
-             `with_pool!`. `PoolConfig::warnings(false)` disables this warning of debug builds.",
+            ". Is a scope missing around a loop body? In a callback that receives its scope by \
+             `&`, open another scope with `with_pool!`. `PoolConfig::warnings(false)` disables \
+             this warning of debug builds.",
         )
     }
 }

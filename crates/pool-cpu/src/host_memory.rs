@@ -11,7 +11,7 @@ use crate::header::Header;
 
 /// A backend for host memory whose views are slices, which is either `Cpu` or `Stacked<Cpu>`.
 #[diagnostic::on_unimplemented(
-    message = "`ndarray`'s arrays are views of host memory, and `{Self}` has none",
+    message = "`ndarray`'s arrays are views of host memory, but `{Self}` has no host memory",
     label = "not `Cpu` or `Stacked<Cpu>`"
 )]
 pub trait HostMemory:

@@ -12,7 +12,10 @@ use crate::element::name_of;
 #[non_exhaustive]
 pub enum TensorError {
     /// The number of elements in the shape differs from the number of elements in the array.
-    #[error("a tensor of shape {shape:?} does not have the {elements} elements of the array")]
+    #[error(
+        "a tensor of shape {shape:?} does not match the array, which has {elements} elements: the \
+         product of the axis lengths must be {elements}"
+    )]
     Shape {
         /// The lengths of the axes that were requested.
         shape: Vec<usize>,
@@ -22,12 +25,17 @@ pub enum TensorError {
 
     /// The tensor must be read-only, but DLPack's legacy tensors cannot be marked as read-only.
     #[error(
-        "a shared array is read-only, which a legacy tensor cannot express: export a versioned one"
+        "a shared array is read-only, which a legacy tensor cannot express: export a versioned \
+         tensor"
     )]
     LegacyIsWritable,
 
     /// The tensor has a different element type.
-    #[error("the tensor has elements of {}, not of {}", name_of(*found), name_of(*expected))]
+    #[error(
+        "the tensor has elements of {}, but {} was requested",
+        name_of(*found),
+        name_of(*expected)
+    )]
     DataType {
         /// The data type that was requested.
         expected: DLDataType,
@@ -37,7 +45,8 @@ pub enum TensorError {
 
     /// The tensor is in a different kind of memory or on a different device.
     #[error(
-        "the tensor is on device {} of type {}, not on device {} of type {} (1 is the host, 2 is CUDA)",
+        "the tensor is on device {} of type {}, but a tensor on device {} of type {} was requested \
+         (type 1 is the host, type 2 is CUDA)",
         found.device_id, found.device_type.0, expected.device_id, expected.device_type.0
     )]
     Device {
@@ -49,7 +58,8 @@ pub enum TensorError {
 
     /// The elements of the tensor are not contiguous in row-major order.
     #[error(
-        "axis {axis} of the tensor has stride {found} instead of {expected}: copy it into row-major order first"
+        "axis {axis} of the tensor has stride {found} instead of {expected}: copy the tensor into \
+         row-major order first"
     )]
     Strides {
         /// The index of the last axis whose stride is wrong.
@@ -62,7 +72,8 @@ pub enum TensorError {
 
     /// The address of the first element is not a multiple of the element's alignment.
     #[error(
-        "the elements start at {address:#x}, which is not a multiple of their alignment of {align} bytes"
+        "the tensor's elements start at {address:#x}, which is not a multiple of their alignment \
+         of {align} bytes: copy the tensor first"
     )]
     Misaligned {
         /// The address of the first element.
@@ -72,7 +83,7 @@ pub enum TensorError {
     },
 
     /// The tensor has elements, but its memory address is null.
-    #[error("the tensor has {elements} elements and no memory")]
+    #[error("the tensor has {elements} elements, but its data pointer is null")]
     NoMemory {
         /// The number of elements in the tensor.
         elements: usize,
@@ -80,7 +91,8 @@ pub enum TensorError {
 
     /// The tensor's elements extend past the end of the address space.
     #[error(
-        "the tensor has {elements} elements at byte offset {byte_offset}, beyond the address space"
+        "the tensor's {elements} elements at byte offset {byte_offset} extend beyond the address \
+         space"
     )]
     TooLarge {
         /// The number of elements in the tensor.

@@ -33,7 +33,7 @@ use crate::layout::CheckedLayout;
 /// # let tensor: Dlpack = pool_dlpack::export(pool.take_zeroed::<f64>(4), &[4])?;
 /// // SAFETY: the producer keeps to DLPack, and nothing writes to the tensor.
 /// let refused = unsafe { HostTensor::<f32>::import(tensor) }.unwrap_err();
-/// assert_eq!(refused.to_string(), "the tensor has elements of float64, not of float32");
+/// assert_eq!(refused.to_string(), "the tensor has elements of float64, but float32 was requested");
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 ///

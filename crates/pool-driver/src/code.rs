@@ -39,30 +39,37 @@ impl DriverCode {
     pub const fn capture_advice(self) -> Option<&'static str> {
         Some(match self.0 {
             900 => {
-                "the call is not permitted while a stream is being captured: wait, allocate and free before or after the \
-                 capture"
+                "the call is not permitted while a stream is being captured: wait, allocate and \
+                 free before or after the capture"
             }
             901 => {
-                "an earlier call invalidated the capture. If none has failed, a cudarc slice was used, allocated or \
-                 dropped while cudarc's event tracking is on: call `CudaContext::disable_event_tracking` before the \
-                 capture"
+                "an earlier call invalidated the capture; if no earlier call failed, a cudarc \
+                 slice was used, allocated or dropped while cudarc's event tracking was enabled: \
+                 call `CudaContext::disable_event_tracking` before the capture"
             }
-            902 => "the event belongs to another capture: join the streams of one capture only",
+            902 => "the event belongs to another capture: join only streams of the same capture",
             903 => {
-                "a capture is ended on the stream where it began alone: leave that to the session"
+                "a capture can end only on the stream where the capture began: let the session end \
+                 the capture"
             }
-            904 => "a stream of the capture was not joined: make the first stream wait for it",
+            904 => {
+                "a stream of the capture was not joined: make the capture's first stream wait for \
+                 that stream"
+            }
             905 => {
-                "a captured stream was to wait for work from before the capture, as for each cudarc slice that was made \
-                 then, while cudarc's event tracking is on: call `CudaContext::disable_event_tracking` before the capture"
+                "a captured stream tried to wait for work from before the capture, which cudarc's \
+                 event tracking does for every slice created before the capture: call \
+                 `CudaContext::disable_event_tracking` before the capture"
             }
             906 => {
-                "the call uses the legacy default stream, which waits for a captured stream: use a stream of `new_stream`"
+                "the call uses the legacy default stream, which would wait for a captured stream: \
+                 use a stream created with `new_stream`"
             }
             907 => {
-                "the event was recorded in a capture, where nothing has run: wait for an event from after the replay"
+                "the event was recorded in a capture, and captured work has not run yet: wait for \
+                 an event that is recorded after the replay"
             }
-            908 => "another thread began the capture: end it there",
+            908 => "another thread began the capture: end the capture on that thread",
             _ => return None,
         })
     }
@@ -90,7 +97,7 @@ impl From<DriverError> for DriverCode {
 /// Prints the number and the name of the code, for example `2 OUT_OF_MEMORY`.
 impl fmt::Display for DriverCode {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} {}", self.0, self.name().unwrap_or("of no known name"))
+        write!(f, "{} {}", self.0, self.name().unwrap_or("(unknown name)"))
     }
 }
 
@@ -209,7 +216,7 @@ mod tests {
         let code = DriverCode::from(DriverError(CUresult::CUDA_ERROR_STREAM_CAPTURE_ISOLATION));
         assert_eq!(code.to_string(), "905 STREAM_CAPTURE_ISOLATION");
         assert_eq!(format!("{code:?}"), "DriverCode(905 STREAM_CAPTURE_ISOLATION)");
-        assert_eq!(DriverCode(77).to_string(), "77 of no known name");
+        assert_eq!(DriverCode(77).to_string(), "77 (unknown name)");
     }
 
     #[test]

@@ -73,7 +73,7 @@ impl CopyCompletion {
             Ok(false) => self.mark(&stream),
             asked => {
                 self.unmarked_on = Some(stream);
-                asked.and(Err(CudaError::Capturing { operation: "be waited for" }))
+                asked.and(Err(CudaError::Capturing { operation: "wait for an earlier copy" }))
             }
         }
     }

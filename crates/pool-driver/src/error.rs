@@ -16,12 +16,13 @@ use crate::reclaim::Reclaim;
 pub enum CudaError {
     /// The library of the NVIDIA driver cannot be loaded.
     #[error(
-        "no NVIDIA driver can be loaded (libcuda.so, or nvcuda.dll): install the driver, or use the host backend"
+        "the NVIDIA driver (libcuda.so or nvcuda.dll) cannot be loaded: install the driver, or use \
+         the host backend"
     )]
     NoLibrary,
     /// The driver supports only versions of CUDA that are older than the required version.
     #[error(
-        "the NVIDIA driver is for CUDA {}, and this needs {}: update the driver",
+        "the NVIDIA driver supports CUDA {}, but CUDA {} is required: update the driver",
         Version(*driver),
         Version(*needed)
     )]
@@ -34,15 +35,15 @@ pub enum CudaError {
         needed: u32,
     },
     /// The driver reports a sufficient version, but does not provide a function of that version.
-    #[error("the NVIDIA driver lacks {call}, which its version should have: reinstall it")]
+    #[error("the NVIDIA driver lacks {call}, which its version should have: reinstall the driver")]
     MissingCall {
         /// The name of the missing function.
         call: &'static str,
     },
     /// The driver failed to start.
     #[error(
-        "the NVIDIA driver does not start ({code}): check it with nvidia-smi, and that no stub of the toolkit is \
-         loaded in its place"
+        "the NVIDIA driver failed to start ({code}): check the driver with nvidia-smi, and make \
+         sure that the stub library of the CUDA toolkit is not loaded instead"
     )]
     NotStarted {
         /// The code that `cuInit` returned.
@@ -50,13 +51,14 @@ pub enum CudaError {
     },
     /// The driver is present, but reports no device.
     #[error(
-        "the NVIDIA driver finds no device: check it with nvidia-smi, and the variable CUDA_VISIBLE_DEVICES"
+        "the NVIDIA driver found no device: check the driver with nvidia-smi, and check the \
+         environment variable CUDA_VISIBLE_DEVICES"
     )]
     NoDevice,
     /// No device has the requested ordinal.
     #[error(
-        "there is no device {asked}: the driver sees {count}, counted from 0 (the variable CUDA_VISIBLE_DEVICES \
-         hides others)"
+        "there is no device {asked}: the driver reports {count} devices, numbered from 0 (the \
+         environment variable CUDA_VISIBLE_DEVICES can hide others)"
     )]
     NoSuchDevice {
         /// The ordinal that was requested.
@@ -79,8 +81,9 @@ pub enum CudaError {
     /// Memory of one device was used with a stream or a view of another device, and access has not
     /// been enabled with `CudaDevice::let_peer` of `pool-cuda`.
     #[error(
-        "memory of device {memory} cannot be used on a stream of device {stream}: use a pool of device {stream}, \
-         copy with `copy_from`, or let its kernels use the memory (`CudaDevice::let_peer`)"
+        "memory of device {memory} cannot be used on a stream of device {stream}: use a pool of \
+         device {stream}, copy with `copy_from`, or let its kernels use the memory \
+         (`CudaDevice::let_peer`)"
     )]
     WrongDevice {
         /// The ordinal of the device that holds the memory.
@@ -91,8 +94,8 @@ pub enum CudaError {
     /// `CudaDevice::let_peer` of `pool-cuda` cannot enable the access, because kernels of one
     /// device cannot access memory of the other device.
     #[error(
-        "kernels of device {reader} cannot reach memory of device {memory}, because there is no peer link: copy \
-         with `copy_from`"
+        "kernels of device {reader} cannot access memory of device {memory}, because the devices \
+         have no peer access to each other: copy the memory with `copy_from`"
     )]
     NotPeers {
         /// The ordinal of the device that holds the memory.
@@ -103,7 +106,8 @@ pub enum CudaError {
     /// The stream belongs to another CUDA context of the same device. Two contexts cannot share
     /// events.
     #[error(
-        "the stream belongs to another context of device {ordinal}: use streams of the pool's own context"
+        "the stream belongs to another context of device {ordinal}: use streams of the pool's own \
+         context"
     )]
     WrongContext {
         /// The ordinal of the device to which both contexts belong.
@@ -111,7 +115,8 @@ pub enum CudaError {
     },
     /// A stream is being captured into a graph, and the operation cannot become part of a graph.
     #[error(
-        "a stream is being captured, so the pool cannot {operation}: do it once before the capture"
+        "a stream is being captured, so the pool cannot {operation}: run this operation once \
+         before the capture"
     )]
     Capturing {
         /// The operation that was refused.
@@ -120,7 +125,11 @@ pub enum CudaError {
     /// The pool's memory was used on a stream that the pool does not know, no event was recorded
     /// after the use, and a session is capturing a graph. The pool would have to wait for all work
     /// in the context, which would invalidate the capture.
-    #[error("memory of the pool {}, which it cannot do while a graph is being captured: {}", UnknownUse(*stream), advice(*stream))]
+    #[error(
+        "memory of the pool {}, but cannot wait while a graph is being captured: {}",
+        UnknownUse(*stream),
+        advice(*stream)
+    )]
     UnknownUse {
         /// The handle of the stream, or `None` if the stream belongs to another device.
         stream: Option<u64>,
@@ -137,14 +146,17 @@ pub enum CudaError {
     /// The host does not have enough memory for the pool's records of its blocks, streams and
     /// shapes.
     #[error(
-        "cannot allocate {requested} bytes of host memory for the pool's bookkeeping: free host memory"
+        "cannot allocate {requested} bytes of host memory for the pool's bookkeeping: free host \
+         memory"
     )]
     Bookkeeping {
         /// The number of bytes that were requested.
         requested: usize,
     },
     /// The source and the target of a copy differ in length.
-    #[error("{from} elements cannot be copied to {to}: the lengths must agree")]
+    #[error(
+        "cannot copy {from} elements to a destination of {to} elements: the lengths must be equal"
+    )]
     LengthMismatch {
         /// The number of elements in the source.
         from: usize,
@@ -155,7 +167,7 @@ pub enum CudaError {
     #[error(transparent)]
     Shape(#[from] ShapeError),
     /// The shape has more axes than a shape on the device can have.
-    #[error("a shape on the device has at most {most} axes, not {rank}")]
+    #[error("a shape with {rank} axes cannot be written to the device: the maximum is {most} axes")]
     RankTooLarge {
         /// The number of axes of the shape.
         rank: usize,
@@ -221,7 +233,8 @@ impl fmt::Display for UnknownUse {
         match self.0 {
             Some(stream) => write!(
                 f,
-                "was used on the stream {stream:#x}, which was not announced, so the pool must wait for its context"
+                "was used on the stream {stream:#x}, which was not announced, so the pool must \
+                 wait for the whole context"
             ),
             None => {
                 f.write_str("was copied to another device, so the pool must wait for all devices")
@@ -234,8 +247,8 @@ impl fmt::Display for UnknownUse {
 fn advice(stream: Option<u64>) -> &'static str {
     match stream {
         Some(_) => {
-            "announce the stream before it uses the memory (`pool_cuda::announce`; a per-thread default stream cannot \
-             be announced)"
+            "announce the stream before it uses the memory (`pool_cuda::announce`; a per-thread \
+             default stream cannot be announced)"
         }
         None => "copy between devices with `copy_from`",
     }
@@ -257,7 +270,7 @@ impl fmt::Display for Free {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.0 {
             Some(MemoryInfo { free, total }) => {
-                write!(f, ": {free} of its {total} are free, for all processes together")
+                write!(f, ": {free} of its {total} bytes are free, shared by all processes")
             }
             None => f.write_str(", and does not report its free memory"),
         }
@@ -269,7 +282,7 @@ struct CodeAdvice(DriverCode);
 
 impl fmt::Display for CodeAdvice {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let lost = "the context of the device is lost, so restart the process";
+        let lost = "the device's context is lost; restart the process";
         let advice = self.0.is_sticky().then_some(lost).or_else(|| self.0.capture_advice());
         advice.map_or(Ok(()), |advice| write!(f, ": {advice}"))
     }
@@ -290,8 +303,8 @@ mod tests {
             (CudaError::NoLibrary, &["driver", "install"][..]),
             (CudaError::DriverTooOld { driver: 12_010, needed: 12_030 }, &["12.1", "12.3"]),
             (CudaError::NoDevice, &["nvidia-smi"]),
-            (CudaError::NoSuchDevice { asked: 7, count: 2 }, &["device 7", "sees 2"]),
-            (out_of_memory, &["3 bytes", "5 of its 9", "trimmed 7 bytes"]),
+            (CudaError::NoSuchDevice { asked: 7, count: 2 }, &["device 7", "reports 2 devices"]),
+            (out_of_memory, &["3 bytes", "5 of its 9 bytes", "freed 7 bytes"]),
             (CudaError::WrongDevice { memory: 0, stream: 1 }, &["device 0", "let_peer"]),
             (CudaError::UnknownUse { stream: Some(0x5a) }, &["stream 0x5a", "announce"]),
             (CudaError::UnknownUse { stream: None }, &["another device", "copy_from"]),

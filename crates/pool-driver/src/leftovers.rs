@@ -270,7 +270,7 @@ mod tests {
         unsafe fn give_back(&mut self) -> Result<(), CudaError> {
             let take = |refusals: usize| refusals.checked_sub(1);
             match self.0.fetch_update(Ordering::Relaxed, Ordering::Relaxed, take) {
-                Ok(_) => Err(CudaError::Capturing { operation: "give back" }),
+                Ok(_) => Err(CudaError::Capturing { operation: "give memory back" }),
                 Err(_) => Ok(()),
             }
         }

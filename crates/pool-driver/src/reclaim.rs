@@ -121,20 +121,29 @@ impl fmt::Display for Reclaim {
         }
         let Self { streams_waited, streams_captured, trimmed_bytes, pools, held_bytes, .. } = self;
         if self.during_capture {
-            f.write_str("; waited for no stream, because a graph is being captured")?;
+            f.write_str("; the pool waited for no stream, because a graph is being captured")?;
         } else {
-            write!(f, "; waited for {streams_waited} streams")?;
+            write!(f, "; the pool waited for {streams_waited} stream{}", plural(*streams_waited))?;
         }
         if *streams_captured > 0 {
-            write!(f, ", and not for {streams_captured} that are captured")?;
+            write!(
+                f,
+                ", but not for {streams_captured} captured stream{}",
+                plural(*streams_captured)
+            )?;
         }
-        write!(f, "; trimmed {trimmed_bytes} bytes of this thread's idle pools; ")?;
-        write!(f, "{pools} pools of this process hold {held_bytes} bytes of the device")?;
+        write!(f, ", and freed {trimmed_bytes} bytes of this thread's idle pools; ")?;
+        let holds = if *pools == 1 { " of this process holds" } else { "s of this process hold" };
+        write!(f, "{pools} pool{holds} {held_bytes} bytes of device memory")?;
         for (number, bytes) in self.largest_pools().enumerate() {
             write!(f, "{} {bytes}", if number == 0 { ":" } else { "," })?;
         }
         if usize::from(*pools) > LARGEST { f.write_str(", …") } else { Ok(()) }
     }
+}
+
+fn plural(count: u16) -> &'static str {
+    if count == 1 { "" } else { "s" }
 }
 
 #[cfg(test)]
@@ -152,12 +161,13 @@ mod tests {
         let reclaim = of_pools(&[256, 0, 1024, 512, 2048, 768]);
         assert_eq!((reclaim.pools(), reclaim.held_bytes()), (5, 4608));
         assert_eq!(reclaim.largest_pools().collect::<Vec<_>>(), [2048, 1024, 768, 512]);
-        let text = "; waited for 2 streams; trimmed 512 bytes of this thread's idle pools; 5 pools of this process \
-                    hold 4608 bytes of the device: 2048, 1024, 768, 512, …";
+        let text = "; the pool waited for 2 streams, and freed 512 bytes of this thread's idle \
+                    pools; 5 pools of this process hold 4608 bytes of device memory: 2048, 1024, \
+                    768, 512, …";
         assert_eq!(reclaim.to_string(), text);
         let text = of_pools(&[256]).to_string();
         assert!(
-            text.ends_with("1 pools of this process hold 256 bytes of the device: 256"),
+            text.ends_with("; 1 pool of this process holds 256 bytes of device memory: 256"),
             "{text}"
         );
     }
@@ -165,9 +175,12 @@ mod tests {
     #[test]
     fn what_was_not_waited_for_is_told() {
         let text = of_pools(&[]).after_waits(Some([1, 3])).to_string();
-        assert!(text.contains("waited for 1 streams, and not for 3 that are captured"), "{text}");
+        assert!(text.contains("waited for 1 stream, but not for 3 captured streams"), "{text}");
         let text = of_pools(&[]).after_waits(None).to_string();
-        assert!(text.contains("waited for no stream, because a graph is being captured"), "{text}");
+        assert!(
+            text.contains("the pool waited for no stream, because a graph is being captured"),
+            "{text}"
+        );
         assert_eq!(Reclaim::default().to_string(), "");
     }
 

@@ -13,10 +13,10 @@ use crate::violation::Violation;
 #[non_exhaustive]
 pub enum PlanError {
     /// The problem has no buffers.
-    #[error("there are no buffers to plan")]
+    #[error("the problem has no buffers: add at least one buffer")]
     Empty,
     /// A buffer's lifetime ends before it begins, or at the same time.
-    #[error("buffer {id}: its lifetime [{lower}, {upper}) is empty or inverted")]
+    #[error("buffer {id}: the lifetime [{lower}, {upper}) is empty or inverted")]
     InvertedLifetime {
         /// The name of the buffer.
         id: String,
@@ -28,8 +28,8 @@ pub enum PlanError {
     /// A gap is empty, overlaps the previous gap or extends beyond the buffer's lifetime, or the
     /// gaps cover the whole lifetime.
     #[error(
-        "buffer {id}: the gap [{lower}, {upper}) must be in order, apart from the others and inside the \
-         lifetime, and leave some of it"
+        "buffer {id}: the gap [{lower}, {upper}) is not valid: gaps must be nonempty, sorted, \
+         disjoint and within the lifetime, and must leave part of the lifetime"
     )]
     BadGap {
         /// The name of the buffer.
@@ -58,7 +58,11 @@ pub enum PlanError {
         alignment: u64,
     },
     /// The sizes of the buffers, together with padding and fixed offsets, exceed `i64::MAX` bytes.
-    #[error("buffer {id}: {size} bytes on top of {sum} exceed {} bytes with padding", i64::MAX)]
+    #[error(
+        "buffer {id}: {size} bytes, added to {sum} bytes of earlier buffers, exceed {} bytes with \
+         padding",
+        i64::MAX
+    )]
     SizeOverflow {
         /// The name of the buffer at which the sum exceeded the limit.
         id: String,
@@ -68,7 +72,7 @@ pub enum PlanError {
         sum: u64,
     },
     /// Two buffers have the same name.
-    #[error("buffers {first} and {second} are both called {id}")]
+    #[error("buffers {first} and {second} are both named {id}: give each buffer its own name")]
     DuplicateId {
         /// The name that both buffers have.
         id: String,
@@ -79,7 +83,7 @@ pub enum PlanError {
     },
     /// The problem contains more buffers, edges, markers or gaps than the planner accepts. The
     /// limit keeps the planner's own memory use within bounds.
-    #[error("{count} {what} are more than {limit}, the most that is planned")]
+    #[error("the problem has {count} {what}, but the planner accepts at most {limit}")]
     TooMany {
         /// The name of the list that is too long.
         what: &'static str,
@@ -112,8 +116,8 @@ pub enum PlanError {
     /// Edges lead from a free marker of a buffer to the buffer's alloc marker. No operation could
     /// use a buffer that is freed before it is allocated.
     #[error(
-        "buffer {id}: it is freed by operation {freed_by}, which comes before operation {allocated_by}, \
-         which allocates it"
+        "buffer {id}: operation {freed_by} frees the buffer, but comes before operation \
+         {allocated_by}, which allocates the buffer"
     )]
     FreedBeforeAllocated {
         /// The name of the buffer.
@@ -124,7 +128,7 @@ pub enum PlanError {
         freed_by: usize,
     },
     /// The edges between the operations form a cycle.
-    #[error("the operations depend on each other in a circle: {operations:?}")]
+    #[error("the operations depend on each other in a cycle: {operations:?}")]
     Cycle {
         /// The operations of one cycle, in order.
         operations: Vec<usize>,
@@ -135,7 +139,7 @@ pub enum PlanError {
     /// No plan fits, because some buffers that are live at the same time need more bytes than the
     /// capacity.
     #[error(
-        "no plan fits {capacity} bytes: {} buffers need {bound} bytes at once", witness.len()
+        "no plan fits in {capacity} bytes: {} buffers need {bound} bytes at once", witness.len()
     )]
     Infeasible {
         /// The capacity in bytes.
@@ -148,7 +152,8 @@ pub enum PlanError {
     /// An exhaustive search proved that no plan fits, although the lower bound does not exceed the
     /// capacity.
     #[error(
-        "no plan fits {capacity} bytes: every placement was tried (bound {bound}, best plan {best})"
+        "no plan fits in {capacity} bytes: every placement was tried (lower bound {bound}, best \
+         plan {best})"
     )]
     ProvedInfeasible {
         /// The capacity in bytes.
@@ -161,8 +166,8 @@ pub enum PlanError {
     /// The planner found no plan within the capacity before the budget ended. Such a plan may
     /// exist.
     #[error(
-        "no plan within {capacity} bytes was found in the budget (bound {bound}, best plan {best}): give it \
-         more time, or {best} bytes"
+        "no plan within {capacity} bytes was found in the time budget (lower bound {bound}, best \
+         plan {best}): allow more time, or {best} bytes"
     )]
     NotFound {
         /// The capacity in bytes.
@@ -173,10 +178,10 @@ pub enum PlanError {
         best: u64,
     },
     /// A problem with several memories must contain at least one memory.
-    #[error("there are no memories to place buffers in")]
+    #[error("the problem has no memories: add at least one memory")]
     NoMemories,
     /// Two memories have the same name.
-    #[error("memories {first} and {second} are both called {name}")]
+    #[error("memories {first} and {second} are both named {name}: give each memory its own name")]
     DuplicateMemory {
         /// The name that both memories have.
         name: String,
@@ -204,7 +209,10 @@ pub enum PlanError {
         memory: String,
     },
     /// The costs are too large, because a plan could cost more than `i64::MAX`.
-    #[error("memory {memory}: cost {cost} times {amount} exceeds {}", i64::MAX)]
+    #[error(
+        "memory {memory}: a cost of {cost} per byte, times {amount} bytes, exceeds {}",
+        i64::MAX
+    )]
     CostOverflow {
         /// The name of the memory with the largest cost.
         memory: String,
@@ -214,7 +222,10 @@ pub enum PlanError {
         amount: u64,
     },
     /// The options set a capacity, although each memory of the problem has its own capacity.
-    #[error("a capacity of {capacity} bytes for several memories: each has its own")]
+    #[error(
+        "the options set one capacity of {capacity} bytes for several memories: set the capacity \
+         of each memory instead"
+    )]
     OneCapacity {
         /// The capacity that the options set, in bytes.
         capacity: u64,
@@ -222,8 +233,8 @@ pub enum PlanError {
     /// Some buffers are live at the same time, but all memories that they may be placed in are too
     /// small for them.
     #[error(
-        "memories {memories:?} have {capacity} bytes, but the {} buffers that may lie only there need {bound} bytes \
-         at time {time}",
+        "memories {memories:?} have {capacity} bytes, but the {} buffers that may use only these \
+         memories need {bound} bytes at time {time}",
         witness.len()
     )]
     MemoriesTooSmall {
@@ -241,8 +252,12 @@ pub enum PlanError {
     /// The planner found no plan within the capacities of all memories. Either an exhaustive search
     /// proved that no such plan exists, or the budget ended before the search.
     #[error(
-        "no plan of {buffers} buffers within the capacities of {memories} memories {}",
-        if *proved { "exists: every assignment was tried" } else { "was found in the budget: give it more time" }
+        "no plan for {buffers} buffers within the capacities of {memories} memories {}",
+        if *proved {
+            "exists: every assignment was tried"
+        } else {
+            "was found in the time budget: allow more time"
+        }
     )]
     Unassigned {
         /// The number of buffers.
@@ -253,7 +268,7 @@ pub enum PlanError {
         proved: bool,
     },
     /// The tolerance is below 1, or is not a number.
-    #[error("tolerance {tolerance} must be a ratio of at least 1")]
+    #[error("the tolerance {tolerance} is not valid: set a ratio of at least 1")]
     BadTolerance {
         /// The tolerance that was given.
         tolerance: f64,
@@ -269,10 +284,10 @@ pub enum PlanError {
         message: String,
     },
     /// The planner computed a plan that the validator rejects, which is a bug in this crate.
-    #[error("the planner made an invalid plan, which is a bug in it")]
+    #[error("this is a bug in pool-plan, please report it: the planner produced an invalid plan")]
     Rejected(#[source] Violation),
     /// The planner reached a state that should be impossible, which is a bug in this crate.
-    #[error("{what}: this is a bug in pool-plan, please report it")]
+    #[error("this is a bug in pool-plan, please report it: {what}")]
     Internal {
         /// A description of the state that the planner reached.
         what: &'static str,

@@ -8,7 +8,7 @@ use thiserror::Error;
 #[non_exhaustive]
 pub enum Violation {
     /// Two buffers share bytes at a time at which both are live.
-    #[error("buffers #{first} and #{second} share bytes and both live at {time}")]
+    #[error("buffers #{first} and #{second} share bytes, and both are live at time {time}")]
     LiveTogether {
         /// The buffer that becomes live first.
         first: usize,
@@ -38,7 +38,7 @@ pub enum Violation {
         alignment: u64,
     },
     /// A buffer is not at its fixed offset.
-    #[error("buffer #{buffer}: offset {offset}, but it is fixed at {fixed}")]
+    #[error("buffer #{buffer} is at offset {offset}, but the problem fixes its offset at {fixed}")]
     Moved {
         /// The index of the buffer.
         buffer: usize,
@@ -48,7 +48,7 @@ pub enum Violation {
         fixed: u64,
     },
     /// A buffer ends beyond the address space.
-    #[error("buffer #{buffer}: its end does not fit an address (offset {offset})")]
+    #[error("buffer #{buffer} at offset {offset} ends beyond the address space")]
     Overflow {
         /// The index of the buffer.
         buffer: usize,
@@ -63,7 +63,8 @@ pub enum Violation {
     },
     /// The buffers of a witness are not all live at one time, or a buffer is listed twice.
     #[error(
-        "buffer #{buffer} is named twice, or is not live at {time}, when most of the witness is"
+        "buffer #{buffer} is listed twice in the witness, or is not live at time {time}, when most \
+         of the witness's buffers are live"
     )]
     NotAtOnce {
         /// The index of the buffer.
@@ -82,7 +83,7 @@ pub enum Violation {
         second: usize,
     },
     /// The plan does not contain exactly one offset for each buffer.
-    #[error("{offsets} offsets for {buffers} buffers")]
+    #[error("the plan has {offsets} offsets for {buffers} buffers")]
     WrongLength {
         /// The number of offsets.
         offsets: usize,
@@ -90,7 +91,7 @@ pub enum Violation {
         buffers: usize,
     },
     /// A buffer is placed in a memory that does not exist, or that the buffer may not use.
-    #[error("buffer #{buffer} may not lie in memory #{memory}")]
+    #[error("buffer #{buffer} may not be placed in memory #{memory}")]
     ForbiddenMemory {
         /// The index of the buffer.
         buffer: usize,
@@ -98,7 +99,9 @@ pub enum Violation {
         memory: usize,
     },
     /// The buffers in a memory exceed its capacity.
-    #[error("memory #{memory}: {peak} bytes of {capacity}")]
+    #[error(
+        "memory #{memory}: the buffers need {peak} bytes, but the capacity is {capacity} bytes"
+    )]
     OverCapacity {
         /// The index of the memory.
         memory: usize,
@@ -124,7 +127,7 @@ pub enum Violation {
         found: u64,
     },
     /// The prices of a memory are too high, so they do not prove a bound.
-    #[error("memory #{memory}: the prices add up to {price}, and may to {most}")]
+    #[error("memory #{memory}: the prices add up to {price}, but the maximum is {most}")]
     PricedTooHigh {
         /// The index of the memory.
         memory: usize,

@@ -12,15 +12,15 @@ use thiserror::Error;
 pub enum WgpuError {
     /// There is no adapter of the requested kind.
     #[error(
-        "wgpu finds no adapter ({message}): install a driver, or turn on the feature of pool-wgpu for this system's \
-         API (vulkan, metal, dx12, webgpu)"
+        "wgpu found no adapter ({message}): install a driver, or enable the pool-wgpu feature for \
+         your system's API (vulkan, metal, dx12, webgpu)"
     )]
     NoAdapter {
         /// The message of wgpu.
         message: String,
     },
     /// The adapter does not offer a device with the requested features and limits.
-    #[error("the adapter {adapter} has no such device: {message}")]
+    #[error("the adapter {adapter} cannot provide the requested device: {message}")]
     NoDevice {
         /// The name of the adapter.
         adapter: String,
@@ -31,26 +31,28 @@ pub enum WgpuError {
     /// [`Stream::record`](crate::Stream::record), or in code that wgpu runs during a call of a
     /// stream. During a call, wgpu can run error handlers, callbacks and log subscribers.
     #[error(
-        "a stream is in use on this thread: make this call after the closure of `record`, or after the callback, \
-         has returned"
+        "a stream is already in use on this thread: make this call after the closure passed to \
+         `record`, or the callback, has returned"
     )]
     Reentered,
     /// The thread is ending. The call was made in the destructor of a thread-local variable, in
     /// which wgpu cannot be called.
     #[error(
-        "wgpu cannot be called while the thread drops its thread-local variables: drop what uses the stream before \
-         the thread's function returns, or send it to another thread"
+        "wgpu cannot be called while the thread drops its thread-local variables: drop all values \
+         that use the stream before the thread's function returns, or send them to another thread"
     )]
     ThreadEnding,
     /// The queue does not belong to the device.
     #[error(
-        "the queue belongs to another device: pass the device and the queue from the same call of `request_device`"
+        "the queue belongs to another device: pass the device and the queue from the same call of \
+         `request_device`"
     )]
     OtherQueue,
     /// The device is lost, together with the contents of its buffers. Every later call returns this
     /// error.
     #[error(
-        "the device is lost: make a stream of a new device, and new pools; the contents of the buffers are lost"
+        "the device was lost, along with the contents of its buffers: create a new device, a \
+         stream on that device, and new pools"
     )]
     DeviceLost,
     /// The device does not have enough memory.
@@ -63,8 +65,8 @@ pub enum WgpuError {
     },
     /// The requested size exceeds the size of the largest buffer that the device supports.
     #[error(
-        "{bytes} bytes exceed the device's largest buffer of {limit} bytes: ask the adapter for a higher \
-         `max_buffer_size`, or acquire in parts"
+        "{bytes} bytes exceed the device's largest buffer of {limit} bytes: ask the adapter for a \
+         higher `max_buffer_size`, or acquire in parts"
     )]
     BufferTooLarge {
         /// The number of bytes that were requested.
@@ -74,8 +76,8 @@ pub enum WgpuError {
     },
     /// The size of the view exceeds the device's limit for one binding.
     #[error(
-        "a view of {bytes} bytes exceeds the {limit} bytes of one binding: bind parts of the view, or ask the adapter \
-         for a higher `max_storage_buffer_binding_size`"
+        "a view of {bytes} bytes exceeds the device's limit of {limit} bytes for one binding: bind \
+         parts of the view, or ask the adapter for a higher `max_storage_buffer_binding_size`"
     )]
     BindingTooLarge {
         /// The size of the view in bytes.
@@ -86,8 +88,8 @@ pub enum WgpuError {
     /// A part of a view starts at an offset that is not a multiple of the device's alignment for
     /// bindings.
     #[error(
-        "a part that starts at byte {offset} of its buffer cannot be bound: the device binds at multiples of \
-         {alignment} bytes"
+        "a part that starts at byte {offset} of its buffer cannot be bound: the device requires an \
+         offset that is a multiple of {alignment} bytes"
     )]
     Misaligned {
         /// The offset of the part within its buffer, in bytes.
@@ -98,18 +100,18 @@ pub enum WgpuError {
     /// A writable binding was requested for a part of a view that does not end at a multiple of 4
     /// bytes. The kernel would also write the first bytes of the next part.
     #[error(
-        "a part that ends at byte {end} of its buffer cannot be bound for writing: bindings end at multiples of 4 \
-         bytes, and the next bytes belong to another part"
+        "a part that ends at byte {end} of its buffer cannot be bound for writing: a binding ends \
+         at a multiple of 4 bytes, and the bytes up to that multiple belong to another part"
     )]
     UnevenEnd {
         /// The offset at which the part ends within its buffer, in bytes.
         end: u64,
     },
     /// An empty view was bound, but empty views cannot be bound.
-    #[error("a view of no bytes cannot be bound")]
+    #[error("an empty view cannot be bound: bind a view of at least one element")]
     EmptyBinding,
     /// The number of bindings that were passed differs from the number that the kernel declares.
-    #[error("the kernel `{kernel}` declares {declared} bindings, but got {given}")]
+    #[error("the kernel `{kernel}` declares {declared} bindings, but {given} were passed")]
     BindingCount {
         /// The name of the kernel's entry point.
         kernel: String,
@@ -119,7 +121,10 @@ pub enum WgpuError {
         given: usize,
     },
     /// A kernel writes to a binding that was created only for reading.
-    #[error("the kernel `{kernel}` writes to its binding {binding}, which was made for reading")]
+    #[error(
+        "the kernel `{kernel}` writes to its binding {binding}, which was created for reading: \
+         pass a writable binding"
+    )]
     ReadOnlyBinding {
         /// The name of the kernel's entry point.
         kernel: String,
@@ -129,8 +134,9 @@ pub enum WgpuError {
     /// Two bindings of one dispatch refer to the same buffer and cannot be used together. Either
     /// one binding is read and the other binding is written, or both are written and overlap.
     #[error(
-        "the kernel `{kernel}` has its bindings {first} and {second} in one buffer, and writes: declare both \
-         `read_write` and bind parts that do not overlap, bind the parts together, or copy one of them"
+        "the bindings {first} and {second} of the kernel `{kernel}` are in the same buffer, and \
+         the kernel writes to the buffer: declare both `read_write` and bind parts that do not \
+         overlap, bind the parts together, or copy one of them"
     )]
     SharedBuffer {
         /// The name of the kernel's entry point.
@@ -143,18 +149,22 @@ pub enum WgpuError {
     /// A binding refers to memory of another stream. Commands of two different streams are not
     /// ordered with each other.
     #[error(
-        "memory of another stream cannot be bound here: make both pools on one stream, or copy with `copy_from`"
+        "memory of another stream cannot be bound on this stream: create both pools on one stream, \
+         or copy with `copy_from`"
     )]
     OtherStream,
     /// The kernel was compiled for another stream.
-    #[error("the kernel `{kernel}` was compiled for another stream: compile it for this one")]
+    #[error(
+        "the kernel `{kernel}` was compiled for another stream: compile the kernel for this stream"
+    )]
     OtherKernel {
         /// The name of the kernel's entry point.
         kernel: String,
     },
     /// The size of the parameters exceeds the limit for one dispatch.
     #[error(
-        "{bytes} bytes of parameters exceed the {limit} bytes of one dispatch: put them into a view"
+        "{bytes} bytes of parameters exceed the limit of {limit} bytes for one dispatch: put the \
+         parameters into a view"
     )]
     TooManyParameters {
         /// The number of bytes of parameters that were passed.
@@ -164,8 +174,8 @@ pub enum WgpuError {
     },
     /// The number of workgroups along one axis exceeds the device's limit.
     #[error(
-        "{groups} workgroups along axis {axis} exceed the device's {limit}: let each invocation process several \
-         elements, or use another axis"
+        "{groups} workgroups along axis {axis} exceed the device's limit of {limit}: let each \
+         invocation process several elements, or use another axis"
     )]
     TooManyGroups {
         /// The zero-based index of the axis.
@@ -197,7 +207,8 @@ pub enum WgpuError {
     },
     /// The element type requires a feature that was not enabled when the device was opened.
     #[error(
-        "kernels compute with {element} only on a device with the feature {feature}, which this one lacks"
+        "the device lacks the feature {feature}, which kernels with elements of type {element} \
+         require: request the feature when you open the device"
     )]
     MissingFeature {
         /// The name of the element type.
@@ -209,7 +220,7 @@ pub enum WgpuError {
     /// stay recorded. The exception is [`Stream::submit_with`](crate::Stream::submit_with), which
     /// has already submitted the recorded commands, and those of your command buffers that come
     /// before the rejected one.
-    #[error("wgpu refuses the call, which has done nothing: {message}")]
+    #[error("wgpu rejected the call, which had no effect: {message}")]
     Refused {
         /// The message of wgpu.
         message: String,
@@ -221,8 +232,9 @@ pub enum WgpuError {
     /// rejected commands receives this error once. If the message concerns `Buffer::map_async`, a
     /// mapping by `map_buffer_on_submit` failed, and the commands were executed.
     #[error(
-        "wgpu refuses recorded commands, and executes none of those recorded together: {message}. Do not map or \
-         destroy what commands use before `submit` has returned"
+        "wgpu rejected recorded commands, and executed no command that was recorded together with \
+         them: {message}. Do not map or destroy a resource of the commands before `submit` has \
+         returned"
     )]
     SubmissionRefused {
         /// The message of wgpu.
@@ -231,8 +243,9 @@ pub enum WgpuError {
     /// The buffer of a block was destroyed through a handle that came from
     /// [`Binding::resource`](crate::Binding::resource).
     #[error(
-        "the buffer of the block {identity:#x}, of {bytes} bytes, was destroyed by `wgpu::Buffer::destroy`: end the \
-         scope and call `trim` on the pool, which then allocates another one"
+        "the buffer of the block {identity:#x} ({bytes} bytes) was destroyed with \
+         `wgpu::Buffer::destroy`: end the scope and call `trim` on the pool, which then allocates \
+         another buffer"
     )]
     BufferDestroyed {
         /// The number that identifies the block. For a view that starts at the beginning of a
@@ -244,13 +257,13 @@ pub enum WgpuError {
     /// The closure of [`Stream::record`](crate::Stream::record) replaced its encoder. The closure's
     /// commands are dropped, and earlier commands stay recorded.
     #[error(
-        "the closure of `record` has replaced its encoder: record into the encoder passed to it, \
-         or pass command buffers of your own to `submit_with`"
+        "the closure passed to `record` replaced its encoder: record into the given encoder, or \
+         pass your own command buffers to `submit_with`"
     )]
     ExchangedEncoder,
     /// The call cannot block until the contents arrive, because the browser's event loop must run.
     /// Use [`read`](crate::BufferView::read), and await its result.
-    #[error("a browser cannot wait: await `read()`")]
+    #[error("a browser cannot block until the contents arrive: await `read()` instead")]
     CannotWait,
     /// The staging buffer that contains the elements could not be mapped.
     #[error("the contents could not be read back: {message}")]

@@ -21,7 +21,7 @@ pub(crate) async fn open(config: &StreamConfig) -> Result<(wgpu::Device, wgpu::Q
     ending::check_not_ending()?;
     let no_adapter = |message: String| WgpuError::NoAdapter { message };
     if wgpu::Instance::enabled_backend_features().is_empty() {
-        let message = "this build has no API of this system".to_owned();
+        let message = "this build of pool-wgpu has no graphics API of this system".to_owned();
         return Err(no_adapter(message));
     }
     let descriptor = wgpu::InstanceDescriptor::new_without_display_handle_from_env();

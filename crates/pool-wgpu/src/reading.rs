@@ -182,7 +182,7 @@ impl<T> Reading<T> {
         // All submitted work has completed, so wgpu has either mapped the buffer or failed to map
         // it. The result does not depend on the thread that ran the callback.
         self.setup.calls.find_loss()?;
-        Err(WgpuError::Unreadable { message: "wgpu has not mapped the buffer".to_owned() })
+        Err(WgpuError::Unreadable { message: "wgpu did not map the buffer".to_owned() })
     }
 
     /// Waits until the contents have arrived, if the event loop can run. In a browser, the contents
@@ -216,7 +216,7 @@ impl<T> Reading<T> {
         }
         match is_there {
             Ok(false) if is_forgotten => {
-                Err(WgpuError::Unreadable { message: "wgpu has dropped the request".to_owned() })
+                Err(WgpuError::Unreadable { message: "wgpu dropped the request".to_owned() })
             }
             other => other,
         }

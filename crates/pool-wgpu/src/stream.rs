@@ -410,7 +410,7 @@ impl Stream {
         self.check_thread()?;
         ending::drop_orphans();
         if self.watch.as_ref().is_some_and(|watch| !watch.admit(bytes)) {
-            let message = "the stream's watch refuses".to_owned();
+            let message = "the stream's watch refused the allocation".to_owned();
             return Err(WgpuError::OutOfMemory { bytes: bytes as u64, message });
         }
         let identity = Allocation::new_identity(bytes as u64);

@@ -82,6 +82,7 @@ fn of_process() -> Result<Stream, WgpuError> {
 #[cfg(target_arch = "wasm32")]
 fn of_process() -> Result<Stream, WgpuError> {
     let message =
-        "a browser's adapters must be awaited: open a stream, and set it for the thread".to_owned();
+        "a browser returns adapters asynchronously: open a stream, and set the thread's stream"
+            .to_owned();
     Err(WgpuError::NoAdapter { message })
 }

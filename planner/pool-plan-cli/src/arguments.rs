@@ -240,7 +240,7 @@ pub(crate) struct Export {
 
 /// Parses an alignment.
 fn power_of_two(text: &str) -> Result<u64, String> {
-    let alignment: u64 = text.parse().map_err(|_| format!("{text:?} is no number of bytes"))?;
+    let alignment: u64 = text.parse().map_err(|_| format!("{text:?} is not a number of bytes"))?;
     if alignment.is_power_of_two() {
         return Ok(alignment);
     }
@@ -252,12 +252,12 @@ fn memory(text: &str) -> Result<Memory, String> {
     let mut fields = text.split(':');
     let mut memory = Memory::new(fields.next().unwrap_or_default());
     if memory.name.is_empty() || memory.name.contains(char::is_whitespace) {
-        return Err("a memory has a name without blanks".to_owned());
+        return Err("the name of a memory must not be empty and must not contain spaces".to_owned());
     }
     let mut number = |what: &str| match fields.next() {
         None | Some("") => Ok(None),
         Some(field) => {
-            let error = |_| format!("{what}: {field:?} is no whole number that fits 64 bits");
+            let error = |_| format!("{what}: {field:?} is not a whole number of at most 64 bits");
             field.parse().map(Some).map_err(error)
         }
     };
@@ -265,7 +265,10 @@ fn memory(text: &str) -> Result<Memory, String> {
     memory.cost = number("cost")?.unwrap_or(memory.cost);
     memory.traffic_cost = number("traffic cost")?.unwrap_or(memory.traffic_cost);
     match fields.next() {
-        Some(field) => Err(format!("{field:?} is one field too many")),
+        Some(field) => Err(format!(
+            "the field {field:?} is not expected: a memory has at most 4 fields, \
+             NAME:BYTES:COST:TRAFFIC_COST"
+        )),
         None => Ok(memory),
     }
 }
@@ -275,8 +278,8 @@ fn duration(text: &str) -> Result<Duration, String> {
     let (number, unit) = match (text.strip_suffix("ms"), text.strip_suffix('s')) {
         (Some(number), _) => (number, 1e-3),
         (None, Some(number)) => (number, 1.0),
-        (None, None) => return Err("a time ends in s or ms, as in 10s".to_owned()),
+        (None, None) => return Err("a time must end in s or ms, for example 10s".to_owned()),
     };
-    let number: f64 = number.parse().map_err(|_| format!("{number:?} is no number"))?;
+    let number: f64 = number.parse().map_err(|_| format!("{number:?} is not a number"))?;
     Duration::try_from_secs_f64(number * unit).map_err(|error| error.to_string())
 }

@@ -79,22 +79,27 @@ fn write_form(
 /// Returns the device of a problem or picture. Returns 0 for the forms that contain all devices.
 fn device(arguments: &Export, recording: &Recording) -> Result<u32, String> {
     if !matches!(arguments.to, Target::Csv | Target::Svg) {
-        let refused = Err("--device is for csv and svg: the others have all devices".to_owned());
+        let refused = Err("--device cannot be used with this format: only csv and svg contain a \
+                           single device"
+            .to_owned());
         return if arguments.device.is_some() { refused } else { Ok(0) };
     }
     let devices: Vec<u32> = recording.devices().collect();
     let device = match (arguments.device, &devices[..]) {
         (Some(device), all) if all.contains(&device) => device,
-        (Some(device), _) => return Err(format!("there is no device {device}")),
+        (Some(device), _) => return Err(format!("the log has no device {device}")),
         (None, []) => 0,
         (None, [only]) => *only,
         (None, several) => {
             let names: Vec<String> = several.iter().map(ToString::to_string).collect();
-            return Err(format!("--device says which of the devices: {}", names.join(", ")));
+            return Err(format!(
+                "the log has several devices: select one with --device ({})",
+                names.join(", ")
+            ));
         }
     };
     if recording.buffers(device) == 0 {
-        return Err("there are no buffers".to_owned());
+        return Err("the device has no buffers".to_owned());
     }
     Ok(device)
 }

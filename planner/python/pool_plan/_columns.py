@@ -56,7 +56,7 @@ def _of_columns(buffers: Any, names: list[str]) -> dict[str, Any]:
     known = ["lower", "upper", "size", "alignment", "offset", "id"]
     for name in names:
         if name not in known:
-            raise ProblemError(f"column {name!r} is none of {', '.join(known)}")
+            raise ProblemError(f"column {name!r} is not one of {', '.join(known)}")
     for name in known[:3]:
         if name not in names:
             raise ProblemError(f"there is no column {name!r}")
@@ -66,7 +66,7 @@ def _of_columns(buffers: Any, names: list[str]) -> dict[str, Any]:
 
 def _of_rows(buffers: Iterable[Any]) -> dict[str, Any]:
     if isinstance(buffers, (str, bytes)) or not isinstance(buffers, Iterable):
-        raise TypeError(f"buffers are rows or columns, and not {type(buffers).__name__}")
+        raise TypeError(f"buffers must be rows or columns, not {type(buffers).__name__}")
     rows = []
     for index, row in enumerate(buffers):
         if isinstance(row, Buffer):
@@ -106,13 +106,13 @@ def _settled(
         ),
     }
     if columns["offset"].size and columns["offset"].min() < -1:
-        raise ProblemError(f"offset {columns['offset'].min()} is below 0")
+        raise ProblemError(f"offset {columns['offset'].min()} is negative")
     for name, column in columns.items():
         if len(column) != count:
-            raise ProblemError(f"{len(column)} numbers in {name!r}, and {count} in 'lower'")
+            raise ProblemError(f"the column {name!r} has {len(column)} numbers, but 'lower' has {count}")
     columns["id"] = None if id is None else _names(id)
     if columns["id"] is not None and len(columns["id"]) != count:
-        raise ProblemError(f"{len(columns['id'])} names, and {count} numbers in 'lower'")
+        raise ProblemError(f"the column 'id' has {len(columns['id'])} names, but 'lower' has {count} numbers")
     return columns
 
 
@@ -120,11 +120,11 @@ def _names(ids: Any) -> list[str]:
     names = list(ids)
     for name in names:
         if not isinstance(name, str):
-            raise TypeError(f"{name!r} is no name: ids are of str")
+            raise TypeError(f"{name!r} is not a name: ids must be str")
         try:
             name.encode()
         except UnicodeEncodeError as error:
-            raise ProblemError(f"{name!r} is no name: it has half of a character") from error
+            raise ProblemError(f"{name!r} is not a name: the string contains half of a surrogate pair") from error
     # numpy's strings are a separate type.
     return [str(name) for name in names]
 
@@ -135,7 +135,7 @@ def _column(name: str, values: Any, dtype: type[np.signedinteger] | type[np.unsi
     if array.size == 0 and array.ndim == 1:
         return np.empty(0, dtype)
     if array.ndim != 1:
-        raise TypeError(f"{name!r} has {array.ndim} dimensions, and not one")
+        raise TypeError(f"{name!r} has {array.ndim} dimensions, but must have one")
     limits = np.iinfo(dtype)
     if array.dtype.kind in "iu":
         # Python's integers do not wrap.
@@ -145,10 +145,10 @@ def _column(name: str, values: Any, dtype: type[np.signedinteger] | type[np.unsi
         numbers = values if not isinstance(values, np.ndarray) else values.tolist()
         for number in numbers:
             if isinstance(number, (bool, np.bool_)) or not isinstance(number, (int, np.integer)):
-                raise TypeError(f"{name!r} has {number!r}, which is no whole number")
+                raise TypeError(f"{name!r} has {number!r}, which is not a whole number")
         least, most = int(min(numbers)), int(max(numbers))
         array = np.array(numbers, object)
     for number in (least, most):
         if not limits.min <= number <= limits.max:
-            raise OverflowError(f"{name!r} has {number}, which is beyond {limits.min} to {limits.max}")
+            raise OverflowError(f"{name!r} has {number}, which is not within {limits.min} to {limits.max}")
     return np.ascontiguousarray(array, dtype)

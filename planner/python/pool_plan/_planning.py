@@ -108,5 +108,5 @@ def whole(name: str, value: int, bits: int) -> int:
     """Returns a nonnegative integer that has at most the given number of bits."""
     number = operator.index(value)
     if not 0 <= number < 1 << bits:
-        raise OverflowError(f"{name} is {number}, which is beyond 0 to {(1 << bits) - 1}")
+        raise OverflowError(f"{name} is {number}, which is not within 0 to {(1 << bits) - 1}")
     return number

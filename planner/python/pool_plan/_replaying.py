@@ -158,11 +158,11 @@ def replay(
     pickle names is never called.
     """
     if isinstance(allocators, str):
-        raise TypeError(f"allocators are several names, and not {allocators!r}")
+        raise TypeError(f"allocators must be a list of names, not {allocators!r}")
     wanted = wanted_of(capacity, budget, rounds, 1.0, seed, threads)
     name = os.fspath(path)
     if isinstance(name, str) and "\0" in name:
-        raise ValueError(f"{name!r} is no path: it has a null character")
+        raise ValueError(f"{name!r} is not a path: the string contains a null character")
     names: list[str] = [one for one in ALLOCATORS if one in allocators]
     names += [one for one in allocators if one not in ALLOCATORS]
     text, outcome = _native.replay(

@@ -26,10 +26,14 @@ impl Wanted {
     /// Returns the options if the numbers are valid.
     pub(crate) fn options(&self) -> PyResult<Options> {
         let budget = Duration::try_from_secs_f64(self.budget).map_err(|error| {
-            PyValueError::new_err(format!("budget {} is no time in seconds: {error}", self.budget))
+            PyValueError::new_err(format!(
+                "budget {} is not a time in seconds: {error}",
+                self.budget
+            ))
         })?;
         if !(1..=MOST_THREADS).contains(&self.threads) {
-            let message = format!("threads {} must be from 1 to {MOST_THREADS}", self.threads);
+            let message =
+                format!("threads is {}, but must be from 1 to {MOST_THREADS}", self.threads);
             return Err(PyValueError::new_err(message));
         }
         let Self { capacity, rounds, tolerance, seed, threads, .. } = *self;

@@ -103,7 +103,7 @@ impl Columns<'_> {
         let lengths = [upper.len(), size.len(), alignment.len(), offset.len()];
         let ids = self.id.as_ref().map_or(count, Vec::len);
         if lengths.into_iter().chain([ids]).any(|length| length != count) {
-            return Err(PyValueError::new_err("the columns are not equally long"));
+            return Err(PyValueError::new_err("the columns must have the same length"));
         }
         let buffer = |index: usize| Buffer {
             id: self.id.as_ref().map_or_else(String::new, |ids| ids[index].clone()),

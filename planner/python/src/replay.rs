@@ -60,7 +60,7 @@ fn format_of(name: &str) -> PyResult<Format> {
     let known = Format::ALL.into_iter().find(|known| known.name() == name);
     known.ok_or_else(|| {
         let names = Format::ALL.map(Format::name).join(", ");
-        PyValueError::new_err(format!("format {name:?} is none of {names}"))
+        PyValueError::new_err(format!("format {name:?} is not one of {names}"))
     })
 }
 
@@ -68,7 +68,7 @@ fn allocator(name: &str) -> PyResult<Allocator> {
     let known = Allocator::ALL.into_iter().find(|one| one.name() == name);
     known.ok_or_else(|| {
         let names = Allocator::ALL.map(Allocator::name).join(", ");
-        PyValueError::new_err(format!("allocator {name:?} is none of {names}"))
+        PyValueError::new_err(format!("allocator {name:?} is not one of {names}"))
     })
 }
 

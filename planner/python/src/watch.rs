@@ -35,7 +35,10 @@ pub(crate) fn watched<T: Send>(
                 Err(RecvTimeoutError::Disconnected) => {
                     // The panic ends here, and does not propagate further.
                     let _ = py.detach(|| worker.join().is_err());
-                    return Err(PyRuntimeError::new_err("a bug in pool-plan: its thread ended"));
+                    return Err(PyRuntimeError::new_err(
+                        "this is a bug in pool-plan, please report it: the planner's thread ended \
+                         early",
+                    ));
                 }
             }
             if let Err(interrupt) = py.check_signals() {

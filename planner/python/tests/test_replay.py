@@ -107,7 +107,7 @@ def test_a_pickle_that_calls_is_refused(tmp_path, monkeypatch):
     path = tmp_path / "bad.pickle"
     for protocol in range(2, 6):
         path.write_bytes(pickle.dumps(snapshot(Harmful()), protocol=protocol))
-        with pytest.raises(pool_plan.LogError, match="nothing of a file is ever executed") as caught:
+        with pytest.raises(pool_plan.LogError, match="pickle code is never executed") as caught:
             pool_plan.replay(path)
         assert caught.value.byte > 0 and caught.value.line is None
         assert not (tmp_path / "harmed").exists()
@@ -150,8 +150,8 @@ def test_mutations_of_a_snapshot_are_errors_or_reports(tmp_path):
 @pytest.mark.parametrize(
     ("text", "number", "says"),
     [
-        ("", {}, "no log that is known"),
-        ("\0\0\0\0", {}, "no log that is known"),
+        ("", {}, "format of the log is unknown"),
+        ("\0\0\0\0", {}, "format of the log is unknown"),
         ('{"action":"alloc","address":0,"bytes":1}\n{"action":"grow"}', {"line": 2}, "grow"),
         ('{"action":"alloc","address":0,"bytes":-1}', {"line": 1}, "-1"),
         ('{"action":"alloc","address":0,"bytes":1e30}', {"line": 1}, "1e"),
@@ -159,7 +159,7 @@ def test_mutations_of_a_snapshot_are_errors_or_reports(tmp_path):
         ("Thread,Time,Action,Pointer,Size,Stream\n1,1:1:1.1,allocate,0x10000000000000000,1,0", {"line": 2}, "64 bits"),
         ("id,lower,upper,size\na,5,2,8", {}, "inverted"),
         ("id,lower,upper,size\na,0,1,9223372036854775807\nb,0,1,1", {}, "exceed"),
-        ('{"operations":2,"edges":[[0,1],[1,0]],"buffers":[]}', {}, "no buffers to plan"),
+        ('{"operations":2,"edges":[[0,1],[1,0]],"buffers":[]}', {}, "no buffers"),
     ],
 )
 def test_files_that_mean_nothing_are_errors_with_their_place(tmp_path, text, number, says):

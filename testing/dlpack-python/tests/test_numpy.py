@@ -131,10 +131,10 @@ class Taken(unittest.TestCase):
         column = numpy.zeros((4, 1), dtype=numpy.float32)
         self.assertEqual(pool.total(column)[1], [4, 1])
         for array, text in [
-            (numpy.zeros(4), "elements of float64, not of float32"),
-            (numpy.zeros(4, dtype=numpy.int32), "elements of int32, not of float32"),
-            (numpy.zeros(4, dtype=numpy.complex64), "elements of complex64, not of float32"),
-            (numpy.zeros(4, dtype=bool), "elements of bool8, not of float32"),
+            (numpy.zeros(4), "elements of float64, but float32"),
+            (numpy.zeros(4, dtype=numpy.int32), "elements of int32, but float32"),
+            (numpy.zeros(4, dtype=numpy.complex64), "elements of complex64, but float32"),
+            (numpy.zeros(4, dtype=bool), "elements of bool8, but float32"),
             (square.T[:, 1:], "axis 1 of the tensor has stride 4 instead of 1"),
             (square[:, ::2], "axis 1 of the tensor has stride 2 instead of 1"),
             (square[:, :3], "axis 0 of the tensor has stride 4 instead of 3"),

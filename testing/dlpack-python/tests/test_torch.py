@@ -27,7 +27,7 @@ class Torch(unittest.TestCase):
         self.assertEqual(tensor.sum().item(), 12)
 
     def test_refusals_name_what_was_found(self):
-        with self.assertRaisesRegex(BufferError, "elements of float64, not of float32"):
+        with self.assertRaisesRegex(BufferError, "elements of float64, but float32"):
             pool.total(torch.zeros(4, dtype=torch.float64))
         with self.assertRaisesRegex(BufferError, "stride 3 instead of 1"):
             pool.total(torch.zeros(4, 3).T)

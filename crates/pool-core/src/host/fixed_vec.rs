@@ -67,7 +67,12 @@ pub struct CapacityError<T> {
 
 impl<T> fmt::Display for CapacityError<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "the vector is full: it was acquired for {} elements", self.capacity)
+        write!(
+            f,
+            "the vector is full: all {} elements of its capacity are in use; acquire a larger \
+             vector",
+            self.capacity
+        )
     }
 }
 
@@ -224,7 +229,11 @@ impl<'s, T: Copy> FixedVec<'s, T> {
     /// Panics if `index` is greater than the length.
     #[track_caller]
     pub fn insert(&mut self, index: usize, element: T) -> Result<(), CapacityError<T>> {
-        assert!(index <= self.length, "index {index} is above the length {}", self.length);
+        assert!(
+            index <= self.length,
+            "cannot insert at index {index}: the length is only {}",
+            self.length
+        );
         self.push(element)?;
         self[index..].rotate_right(1);
         Ok(())

@@ -105,7 +105,7 @@ impl<A: Allocator> PoolString<A> {
     pub fn truncate(&mut self, length: usize) {
         assert!(
             length >= self.len() || self.is_char_boundary(length),
-            "byte {length} is within a character"
+            "cannot truncate to {length} bytes: the new end would be inside a character"
         );
         self.bytes.truncate(length);
     }

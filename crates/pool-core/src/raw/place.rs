@@ -130,6 +130,6 @@ impl<'s, B: PoolBackend> CursorPlace<'s, B> for SlotPlace<'s, B> {
 pub(super) const fn assert_aligned<B: PoolBackend, T>() {
     assert!(
         align_of::<T>() <= B::MAX_ALIGN,
-        "the element is aligned above the backend's `MAX_ALIGN`"
+        "the alignment of the element exceeds the backend's `MAX_ALIGN`"
     );
 }

@@ -56,7 +56,7 @@ impl<B: HostBackend> HostMemory<B> {
         const {
             assert!(
                 align_of::<T>() <= B::ALIGN,
-                "the element needs a higher alignment than blocks have"
+                "the alignment of the element exceeds the backend's `ALIGN`"
             );
         };
         // SAFETY: a host pointer is never null (`HostBackend`).

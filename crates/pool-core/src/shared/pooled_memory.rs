@@ -60,7 +60,7 @@ where
         config: &PoolConfig,
     ) -> Result<Self, PoolError<B::Error>> {
         let context = origin.context().map_err(|source| PoolError::Backend {
-            operation: "make a context for an array",
+            operation: "create a context for an array",
             source,
         })?;
         let config =

@@ -14,7 +14,10 @@ fn ways_are_one_to_sixteen() {
     for asked in [0, 17, 100, usize::MAX] {
         let error = ConfigError::Ways { asked };
         assert_eq!(PoolConfig::new().ways(asked).validate(), Err(error));
-        assert_eq!(error.to_string(), format!("the shape cache has 1 to 16 ways, not {asked}"));
+        assert_eq!(
+            error.to_string(),
+            format!("the shape cache cannot have {asked} ways: choose 1 to 16")
+        );
     }
 }
 
@@ -32,7 +35,10 @@ fn growth_factor_is_finite_and_at_least_one() {
         };
         assert_eq!(told.to_bits(), asked.to_bits());
         let text = ConfigError::GrowthFactor { asked }.to_string();
-        assert_eq!(text, format!("the growth factor must be finite and at least 1, not {asked}"));
+        assert_eq!(
+            text,
+            format!("the growth factor {asked} is not valid: choose a finite factor of at least 1")
+        );
     }
 }
 

@@ -27,25 +27,28 @@ fn every_error_says_its_numbers_and_what_to_do() {
     );
     assert_text(
         &HeapError::Alignment { asked: 24 },
-        "an alignment is a power of two, not 24: check how it was computed",
+        "the alignment 24 is not a power of two: check how the alignment was computed",
         None,
     );
     assert_text(
         &HeapError::from(ViewError::from(ShapeError::CopyMismatch { from: 3, to: 4 })),
-        "cannot copy 3 elements to 4: the lengths must agree",
+        "cannot copy 3 elements to a destination of 4 elements: the lengths must be equal",
         None,
     );
     assert_text(
         &HeapError::Shape(ShapeError::PartOutOfRange { start: 1, end: 5, extent: 4 }),
-        "the part 1..5 is out of range: the view has 4 elements",
+        "the range 1..5 is out of bounds: the view has 4 elements",
         None,
     );
     let no_memory = ViewError::Bookkeeping { requested: 77 };
-    assert_eq!(no_memory.to_string(), "cannot allocate 77 bytes of host memory for the elements");
+    assert_eq!(
+        no_memory.to_string(),
+        "cannot allocate 77 bytes of host memory for the elements: free host memory"
+    );
     assert_eq!(HeapError::from(no_memory), HeapError::Bookkeeping { requested: 77 });
     assert_text(
         &HeapError::LimitExceeded { requested: 4096, reserved: 100, limit: 2000 },
-        "a block of 4096 bytes does not fit the pool's limit of 2000 bytes, 100 of which are in \
+        "a block of 4096 bytes would exceed the pool's limit of 2000 bytes, 100 of which are in \
          use: raise the limit, or end scopes earlier",
         None,
     );
@@ -56,8 +59,9 @@ fn every_error_says_its_numbers_and_what_to_do() {
             largest: [24, 8, 0],
             source: RefusalError { bytes: 63 },
         },
-        "cannot allocate a block of 64 bytes: 32 bytes of this pool are in use (the largest blocks: 24, \
-         8), and its idle blocks were freed; request less, end scopes earlier, or trim other pools",
+        "cannot allocate a block of 64 bytes: 32 bytes of this pool are in use (the largest \
+         blocks: 24, 8), and all idle blocks of the pool were already freed; request less, end \
+         scopes earlier, or trim other pools",
         Some("the test refused 63 bytes"),
     );
     assert_text(
@@ -72,7 +76,7 @@ fn every_error_says_its_numbers_and_what_to_do() {
     );
     assert_text(
         &HeapError::IdentitiesExhausted { most: 7 },
-        "the process has used all 7 pool identities: keep pools and reuse them",
+        "the process has already created 7 pools, which is the maximum: keep pools and reuse them",
         None,
     );
     assert_text(
@@ -82,24 +86,24 @@ fn every_error_says_its_numbers_and_what_to_do() {
     );
     assert_text(
         &HeapError::StaleHandle { slot: 12, active: 7 },
-        "the handle of slot 12 is stale (7 slots are handed out): it was rewound or replaced, so \
-         acquire again",
+        "the handle of slot 12 is stale (7 slots are in use), because its array was rewound or \
+         replaced: acquire another array",
         None,
     );
     assert_text(
         &HeapError::RepeatedHandle { slot: 6 },
-        "slot 6 is named twice: only distinct handles can be borrowed together",
+        "two of the handles name slot 6: pass each handle only once",
         None,
     );
     assert_text(
         &HeapError::NoSuchCheckpoint { asked: 9, top: 2 },
-        "there is no checkpoint of depth 9: the newest has depth 2 (0 is the root)",
+        "there is no checkpoint at depth 9: the newest checkpoint has depth 2 (0 is the root)",
         None,
     );
     assert_text(
         &HeapError::Reentered,
-        "the pool is in the middle of an acquire or a trim that called this code: an allocator's hook, a \
-         tracing subscriber or a backend must use another pool",
+        "the pool was called by code that runs inside an acquire or a trim of the same pool: an \
+         allocator's hook, a tracing subscriber or a backend must use another pool",
         None,
     );
 }
@@ -109,20 +113,24 @@ fn shape_and_configuration_errors_are_the_whole_text() {
     let shapes = [
         (
             ShapeError::Overflow { rank: 3, element_size: 8 },
-            "the shape of rank 3 overflows: the product of its axes that are not zero, times 8 \
-             bytes, is above isize::MAX",
+            "the shape with 3 axes is too large: the product of the nonzero axis lengths, times 8 \
+             bytes per element, exceeds isize::MAX",
         ),
         (
             ShapeError::LengthMismatch { asked: 12, length: 10 },
-            "a shape of 12 elements does not fit a view of 10: the products must agree",
+            "a shape of 12 elements does not match a view of 10 elements: the product of the axis \
+             lengths must be 10",
         ),
-        (ShapeError::SplitOutOfRange { asked: 5, extent: 4 }, "cannot split at 5: the length is 4"),
+        (
+            ShapeError::SplitOutOfRange { asked: 5, extent: 4 },
+            "cannot split at index 5: the length is only 4",
+        ),
     ];
     for (error, text) in shapes {
         assert_text(&error.into(), text, None);
     }
     let error = ConfigError::Ways { asked: 17 };
-    let text = "the shape cache has 1 to 16 ways, not 17";
+    let text = "the shape cache cannot have 17 ways: choose 1 to 16";
     assert_text(&error.into(), text, None);
 }
 
@@ -130,7 +138,7 @@ fn shape_and_configuration_errors_are_the_whole_text() {
 fn errors_of_real_operations_have_the_real_numbers() {
     let (mut pool, _) = dynamic_heap_pool();
     let error = pool.rewind_to(4).unwrap_err();
-    assert!(error.to_string().contains("depth 4: the newest has depth 0"));
+    assert!(error.to_string().contains("depth 4: the newest checkpoint has depth 0"));
     let stale = pool.acquire::<u64>(1);
     pool.reset();
     let text = pool.get(stale).unwrap_err().to_string();

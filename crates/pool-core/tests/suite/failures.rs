@@ -256,7 +256,8 @@ fn a_copy_of_another_number_of_elements_does_not_get_the_shape() {
         assert_eq!(
             error.to_string(),
             format!(
-                "a shape of {} elements does not fit a view of 5: the products must agree",
+                "a shape of {} elements does not match a view of 5 elements: the product of the \
+                 axis lengths must be 5",
                 dims[0] * dims[1]
             )
         );

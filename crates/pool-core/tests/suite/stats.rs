@@ -26,10 +26,10 @@ fn example() -> PoolStats {
 fn display_is_an_aligned_table() {
     let expected = "\
 solver on logged:3
-  slots handed out              3
-  slots at most                17
+  slots in use                  3
+  peak slots                   17
   reserved                1.5 KiB
-  reserved at most        5.0 MiB
+  peak reserved           5.0 MiB
   bookkeeping              1000 B
   growths                      21
   cold acquires                40
@@ -45,11 +45,11 @@ fn display_shows_what_was_live_where_it_was_counted() {
     stats.peak_live_bytes = Some(1_024);
     let text = stats.to_string();
     let expected =
-        "  live at most            1.0 KiB\n  reserved / live            1.50\n  bookkeeping";
+        "  peak live               1.0 KiB\n  reserved / live            1.50\n  bookkeeping";
     assert!(text.contains(expected), "{text}");
     stats.peak_live_bytes = Some(0);
     let text = stats.to_string();
-    assert!(text.contains("live at most                0 B\n  bookkeeping"), "{text}");
+    assert!(text.contains("peak live                   0 B\n  bookkeeping"), "{text}");
 }
 
 #[test]
@@ -61,10 +61,10 @@ fn display_shows_limit_leak_and_number_of_pools_where_there_are() {
     let expected = "\
 solver on logged:3
   pools                         2
-  slots handed out              6
-  slots at most                34
+  slots in use                  6
+  peak slots                   34
   reserved                3.0 KiB
-  reserved at most       10.0 MiB
+  peak reserved          10.0 MiB
   limit                  64.0 MiB
   leaked                  8.0 KiB
   bookkeeping             1.9 KiB

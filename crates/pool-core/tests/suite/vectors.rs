@@ -35,7 +35,10 @@ fn a_fixed_vector_holds_what_it_was_acquired_for() {
     }
     let full = vector.push(('d', "fourth")).unwrap_err();
     assert_eq!(full.element, ('d', "fourth"));
-    assert_eq!(full.to_string(), "the vector is full: it was acquired for 3 elements");
+    assert_eq!(
+        full.to_string(),
+        "the vector is full: all 3 elements of its capacity are in use; acquire a larger vector"
+    );
     assert!(vector.is_full());
     assert_eq!(vector.swap_remove(0), Some(('a', "first")));
     assert_eq!(vector.swap_remove(2), None);
@@ -342,7 +345,10 @@ fn a_vector_has_the_methods_of_a_vector_of_the_heap() {
     assert_eq!((fixed.remove(0), fixed.remove(3)), (Some(pair(7)), None));
     assert!(fixed.into_iter().eq([9, 7, 3].map(pair)));
     assert!(first.into_iter().rev().eq([3, 5, 1].map(pair)));
-    assert!(panic_text(|| second.insert(1, pair(1))).contains("index 1 is above the length 0"));
+    assert!(
+        panic_text(|| second.insert(1, pair(1)))
+            .contains("cannot insert at index 1: the length is only 0")
+    );
     assert!(panic_text(|| second.drain(1..).len()).contains("range start index 1"));
 }
 

@@ -116,7 +116,7 @@ fn impossible_shapes_are_errors_and_take_no_slot() {
 }
 
 #[test]
-#[should_panic(expected = "the shape of rank 2 overflows")]
+#[should_panic(expected = "the shape with 2 axes is too large")]
 fn the_twin_without_try_panics_with_the_error() {
     let mut pool = Pool::<Cpu>::new(());
     pool.scope().acquire_array_dyn::<f64>(&[usize::MAX, 2]);

@@ -262,17 +262,17 @@ fn elements_without_size_have_any_length() {
 fn twins_without_try_panic_with_the_error() {
     type Twin = fn(&Scope<'_, Cpu>) -> usize;
     let twins: [(&str, Twin); 4] = [
-        ("rank 2", |scope| scope.acquire_array::<f64, _>((usize::MAX, 2)).len()),
-        ("rank 7", |scope| scope.acquire_array::<f64, _>(IxDyn(&[usize::MAX; 7])).len()),
-        ("rank 2", |scope| scope.acquire_zeroed::<f64, _>((usize::MAX, 2)).len()),
-        ("rank 2", |scope| scope.acquire_filled((usize::MAX, 2), 1.0).len()),
+        ("2 axes", |scope| scope.acquire_array::<f64, _>((usize::MAX, 2)).len()),
+        ("7 axes", |scope| scope.acquire_array::<f64, _>(IxDyn(&[usize::MAX; 7])).len()),
+        ("2 axes", |scope| scope.acquire_zeroed::<f64, _>((usize::MAX, 2)).len()),
+        ("2 axes", |scope| scope.acquire_filled((usize::MAX, 2), 1.0).len()),
     ];
     let mut pool = Pool::<Cpu>::new(());
-    for (rank, twin) in twins {
+    for (axes, twin) in twins {
         let scope = pool.scope();
         let panicked = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| twin(&scope)));
         let text = panicked.unwrap_err().downcast::<String>().unwrap();
-        assert!(text.starts_with(&format!("the shape of {rank} overflows")), "{text}");
+        assert!(text.starts_with(&format!("the shape with {axes} is too large")), "{text}");
         assert_eq!(scope.active_slots(), 0);
         check(scope.acquire_array((3, 4)), (3, 4));
     }

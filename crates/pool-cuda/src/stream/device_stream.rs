@@ -325,7 +325,7 @@ impl DeviceStream {
         if owner(self) == owner(other) {
             return Ok(());
         }
-        Err(CudaError::Capturing { operation: "copy memory that its graph does not own" })
+        Err(CudaError::Capturing { operation: "copy memory that the graph does not own" })
     }
 
     /// Asks the source to admit another stream to the capture. The other stream joins the capture

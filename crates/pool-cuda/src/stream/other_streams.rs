@@ -208,7 +208,9 @@ impl OtherStreams {
         let Borrower { stream, user, admitted } = to;
         let capture = capture_of(own)?;
         if !admitted && capture_of(stream)? != capture {
-            return Err(CudaError::Capturing { operation: "order another stream with its own" });
+            return Err(CudaError::Capturing {
+                operation: "order another stream with the pool's own stream",
+            });
         }
         // Work that a stream performed before a capture does not belong to the graph, even if the
         // capture uses the same stream.
@@ -417,7 +419,7 @@ fn keep_current(stream: &CudaStream) -> Result<(), CudaError> {
 /// stream.
 fn wait_for_every_thread(own: &CudaStream, capture: Capture) -> Result<Capture, CudaError> {
     if capture.is_some() {
-        return Err(CudaError::Capturing { operation: "wait for its stream" });
+        return Err(CudaError::Capturing { operation: "wait for the pool's stream" });
     }
     calls::synchronize(own).map(|()| capture)
 }

@@ -100,7 +100,8 @@ fn a_wrong_shape_gives_the_array_back() {
     assert!(refused.source().is_none());
     assert_eq!(
         refused.to_string(),
-        "a tensor of shape [2, 4] does not have the 6 elements of the array"
+        "a tensor of shape [2, 4] does not match the array, which has 6 elements: the product of \
+         the axis lengths must be 6"
     );
     let refused = export::<DLManagedTensorVersioned, _, _>(refused.array, &[]).err().unwrap();
     let overflow = [usize::MAX, 2];
@@ -207,7 +208,10 @@ fn data_types_are_those_of_the_elements() {
             Ok(_) => return assert_eq!(name, "int8"),
             Err(error) => error,
         };
-        assert_eq!(error.to_string(), format!("the tensor has elements of {name}, not of int8"));
+        assert_eq!(
+            error.to_string(),
+            format!("the tensor has elements of {name}, but int8 was requested")
+        );
     }
     check::<i8>("int8");
     if cfg!(miri) {

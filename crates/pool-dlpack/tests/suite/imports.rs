@@ -73,15 +73,21 @@ fn axes_of_length_one_have_any_stride_and_strides_may_be_missing_before_1_2() {
 #[test]
 fn other_elements_are_refused() {
     let refused = refusal(Foreign { data_type: DLDataType::F64, ..six() });
-    assert_eq!(refused.to_string(), "the tensor has elements of float64, not of float32");
+    assert_eq!(
+        refused.to_string(),
+        "the tensor has elements of float64, but float32 was requested"
+    );
     let lanes = DLDataType::new(DLDataTypeCode::FLOAT, 32, 2);
     let refused = refusal(Foreign { data_type: lanes, ..six() });
-    assert_eq!(refused.to_string(), "the tensor has elements of float32x2, not of float32");
+    assert_eq!(
+        refused.to_string(),
+        "the tensor has elements of float32x2, but float32 was requested"
+    );
     let fp8 = DLDataType::new(DLDataTypeCode(8), 8, 1);
     let refused = refusal(Foreign { data_type: fp8, ..six() });
     assert_eq!(
         refused.to_string(),
-        "the tensor has elements of type 8 of 8 bits, 1 lanes, not of float32"
+        "the tensor has elements of type 8 of 8 bits, 1 lanes, but float32 was requested"
     );
     for same_size in [DLDataType::I32, DLDataType::U32] {
         assert!(matches!(
@@ -96,7 +102,8 @@ fn memory_elsewhere_is_refused() {
     let refused = refusal(Foreign { device: DLDevice::cuda(3), ..six() });
     assert_eq!(
         refused.to_string(),
-        "the tensor is on device 3 of type 2, not on device 0 of type 1 (1 is the host, 2 is CUDA)"
+        "the tensor is on device 3 of type 2, but a tensor on device 0 of type 1 was requested \
+         (type 1 is the host, type 2 is CUDA)"
     );
     let pinned = DLDevice { device_type: DLDeviceType::CUDAHOST, device_id: 0 };
     assert!(matches!(
@@ -122,7 +129,7 @@ fn gaps_other_orders_and_reversed_axes_are_refused() {
     let refused = refusal(six().shape(&[3], &[2]));
     assert_eq!(
         refused.to_string(),
-        "axis 0 of the tensor has stride 2 instead of 1: copy it into row-major order first"
+        "axis 0 of the tensor has stride 2 instead of 1: copy the tensor into row-major order first"
     );
 }
 
@@ -135,7 +142,7 @@ fn an_address_between_elements_is_refused() {
 #[test]
 fn missing_memory_and_impossible_sizes_are_refused() {
     let refused = refusal(Foreign { has_memory: false, ..six() });
-    assert_eq!(refused.to_string(), "the tensor has 6 elements and no memory");
+    assert_eq!(refused.to_string(), "the tensor has 6 elements, but its data pointer is null");
     let refused = refusal(Foreign { byte_offset: u64::MAX - 3, ..six() });
     assert!(matches!(
         refused,

@@ -31,10 +31,10 @@ pub struct LocalGuard<B: LocalPool> {
 /// A trait that no type implements, which prevents [`LocalGuard`] from being [`Send`] or [`Sync`].
 /// The methods of a guard use the idle pools of a single thread.
 #[diagnostic::on_unimplemented(
-    message = "a guard of `local()` belongs to one thread, the one whose pool it has",
+    message = "a guard of `local()` can be used only on the thread that owns its pool",
     label = "a guard, or a scope of `with_pool!`, is sent to another thread here",
     note = "call `local()` or `with_pool!` on the other thread, which has pools of its own",
-    note = "a `Pool` that you make yourself can be moved to another thread",
+    note = "a `Pool` that you create yourself can be moved to another thread",
     note = "in a future that is `Send`, close the block of `with_pool!` before each `.await`"
 )]
 pub trait GuardMayLeaveItsThread {}

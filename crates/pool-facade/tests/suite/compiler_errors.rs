@@ -11,8 +11,8 @@ const PAGE: &str = include_str!("../../src/compiler_errors.md");
 
 /// The words that begin the messages of this repository, which no compiler changes.
 const OUR_WORDS: [&str; 4] = [
-    "a scope belongs to one thread",
-    "a guard of `local()` belongs to one thread",
+    "a scope can be used only on the thread",
+    "a guard of `local()` can be used only on the thread",
     "is not `Copy`, and a pool never drops an element",
     "cannot be stacked",
 ];

@@ -267,7 +267,7 @@ fn other_forms_of_the_macros_are_told_the_right_one() {
 #[cfg_attr(miri, ignore = "SKIPPED: Miri starts no compiler")]
 fn an_element_that_is_not_plain_data_says_what_to_do() {
     let texts = [
-        "Named` is not plain data, which this acquire needs",
+        "Named` is not plain data, which this acquire requires",
         "derive it: `#[derive(Clone, Copy, bytemuck::Zeroable, bytemuck::NoUninit)] #[repr(C)]`",
         "E0277",
     ];
@@ -298,7 +298,7 @@ fn tuples_options_references_and_owners_are_told_the_way_out() {
     let recycled = ["`(u32, u32)` cannot be handed out with recycled contents"];
     refused(&RECYCLED_TUPLE, &[&recycled[..], &way_out].concat());
     for (name, program) in &NO_ELEMENTS {
-        let said = format!("`{name}` is not plain data, which this acquire needs");
+        let said = format!("`{name}` is not plain data, which this acquire requires");
         refused(program, &[&[said.as_str()], &way_out[..]].concat());
     }
 }

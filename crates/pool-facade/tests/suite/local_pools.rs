@@ -48,8 +48,8 @@ fn stats_are_a_table() {
             .collect();
         for expected in [
             ("pools", "2"),
-            ("slots handed out", "0"),
-            ("slots at most", "2"),
+            ("slots in use", "0"),
+            ("peak slots", "2"),
             ("limit", "1.0 MiB"),
             ("growths", "2"),
             ("shape cache hits", "1"),

@@ -121,5 +121,5 @@ fn the_warning_names_the_call() {
         assert!(text.contains(number), "{text}");
     }
     let text = said("a method that returns errors");
-    assert!(text.contains(TEXT) && !text.contains("the last one at"), "{text}");
+    assert!(text.contains(TEXT) && !text.contains("the last slot was acquired at"), "{text}");
 }

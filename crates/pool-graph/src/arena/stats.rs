@@ -48,7 +48,7 @@ impl fmt::Display for ArenaStats {
         row(f, "high water", Bytes(self.high_water_bytes))?;
         row(f, "sum", Bytes(self.sum_bytes))?;
         row(f, "live", Bytes(self.live_bytes))?;
-        row(f, "live at most", Bytes(self.peak_live_bytes))?;
+        row(f, "peak live", Bytes(self.peak_live_bytes))?;
         row(f, "live regions", self.live_regions)?;
         row(f, "allocations", self.allocations)?;
         row(f, "foreign returns", self.foreign_deallocations)?;

@@ -19,10 +19,12 @@ use super::shortage::ArenaShortage;
 #[non_exhaustive]
 pub enum GraphMemoryError<E> {
     /// The requested block has a size of 0 bytes.
-    #[error("a block has at least one byte: 0 were requested")]
+    #[error("a block of 0 bytes was requested: request at least 1 byte")]
     ZeroSize,
     /// The alignment is not a power of two.
-    #[error("the alignment {alignment} is not a power of two")]
+    #[error(
+        "the alignment {alignment} is not a power of two: check how the alignment was computed"
+    )]
     BadAlignment {
         /// The requested alignment, in bytes.
         alignment: u64,
@@ -40,8 +42,8 @@ pub enum GraphMemoryError<E> {
     },
     /// The request would exceed the pool's maximum, even after all idle chunks have been freed.
     #[error(
-        "{requested} bytes do not fit the pool's maximum of {capacity} ({reserved} are reserved, {used} \
-         of them in use): raise the maximum, or return blocks first"
+        "allocating {requested} bytes would exceed the pool's maximum of {capacity} ({reserved} \
+         are reserved, {used} of them in use): raise the maximum, or return blocks first"
     )]
     CapacityExceeded {
         /// The requested size in bytes.
@@ -55,8 +57,8 @@ pub enum GraphMemoryError<E> {
     },
     /// The source is out of memory, even after all idle chunks of this pool have been freed.
     #[error(
-        "cannot allocate {requested} bytes: {reserved} are reserved, {used} of them in use, and idle chunks \
-         were freed: request less, or free memory elsewhere"
+        "cannot allocate {requested} bytes: {reserved} bytes are reserved, {used} of them in use, \
+         and all idle chunks were already freed; request less, or free memory outside the pool"
     )]
     OutOfMemory {
         /// The requested size in bytes.
@@ -70,8 +72,9 @@ pub enum GraphMemoryError<E> {
     },
     /// The source returned an invalid address. The pool has returned this memory to the source.
     #[error(
-        "the source returned {bytes} bytes at {address:#x}, which is 0, not a multiple of 256 or beyond the \
-         address space: it breaks its contract"
+        "the memory source returned {bytes} bytes at the invalid address {address:#x}: the address \
+         must not be 0 and must be a multiple of 256, and the bytes must end within the address \
+         space"
     )]
     BadAddress {
         /// The invalid address.
@@ -80,21 +83,23 @@ pub enum GraphMemoryError<E> {
         bytes: u64,
     },
     /// The pool already contains the maximum number of blocks.
-    #[error("the pool has {blocks} blocks, the maximum: use a second pool")]
+    #[error("the pool already has {blocks} blocks, which is the maximum: use a second pool")]
     TooManyBlocks {
         /// The number of blocks in the pool, including free blocks.
         blocks: u64,
     },
     /// The host does not have enough memory for the records of the pool or arena.
-    #[error("the host has no {requested} bytes for records: free host memory first")]
+    #[error(
+        "cannot allocate {requested} bytes of host memory for bookkeeping: free host memory first"
+    )]
     Bookkeeping {
         /// The number of bytes of host memory that were requested.
         requested: usize,
     },
     /// The block belongs to another pool.
     #[error(
-        "the block was allocated by pool {made_by}, not by this one ({pool}): use it with the pool that \
-         made it"
+        "the block was allocated by pool {made_by}, not by this one ({pool}): use it with the pool \
+         that made it"
     )]
     UnknownBlock {
         /// The number of the pool that was called.
@@ -103,13 +108,13 @@ pub enum GraphMemoryError<E> {
         made_by: u64,
     },
     /// A reset has freed the block.
-    #[error("block {block} is stale: a reset has freed it, so allocate again")]
+    #[error("block {block} is stale, because a reset freed the block: allocate another block")]
     StaleBlock {
         /// The block's number.
         block: u64,
     },
     /// The block has already been returned.
-    #[error("block {block} was returned before")]
+    #[error("block {block} was already returned: return each block only once")]
     AlreadyReturned {
         /// The block's number.
         block: u64,
@@ -124,13 +129,13 @@ pub enum GraphMemoryError<E> {
         leases: u64,
     },
     /// The pool has been disposed.
-    #[error("the pool was disposed: create another one")]
+    #[error("the pool was disposed: create another pool")]
     Disposed,
     /// A capture session or its graph is using the arena. No other code can allocate from the arena
     /// during this time.
     #[error(
-        "a capture session or its graph has the arena at {address:#x}: acquire from the capture, or create \
-         another arena"
+        "the arena at {address:#x} is in use by a capture session or its graph: acquire from the \
+         capture, or create another arena"
     )]
     ArenaInUse {
         /// The address at which the arena starts.
@@ -138,7 +143,7 @@ pub enum GraphMemoryError<E> {
     },
     /// The arena is full.
     #[error(
-        "the arena has no room for {requested} bytes: {used} of {capacity} are used. {}",
+        "the arena has no room for {requested} bytes: {used} of {capacity} bytes are in use. {}",
         shortage.advice()
     )]
     ArenaExhausted {
@@ -153,8 +158,8 @@ pub enum GraphMemoryError<E> {
     },
     /// An allocation differs from the allocation that the plan contains at the same position.
     #[error(
-        "allocation {allocation} requests {requested} bytes{}: plan again from a run that allocates the \
-         same",
+        "allocation {allocation} requests {requested} bytes{}: plan again from a run with the same \
+         allocations",
         Planned(*planned)
     )]
     PlanDiverged {
@@ -169,8 +174,9 @@ pub enum GraphMemoryError<E> {
     /// The capture forks, but its arena has rewound. Rewinding does not order the work of forked
     /// streams.
     #[error(
-        "the capture forks, and the arena has rewound {rewinds} times by the order of calls, which does not \
-         order a fork: discard it and use Monotone or Planned"
+        "the capture forks, but its arena has rewound {rewinds} times in call order, which does \
+         not order work on forked streams: discard the capture, and use an arena with the policy \
+         Monotone or Planned"
     )]
     ForkedCapture {
         /// The number of times that the arena has rewound.
@@ -179,8 +185,8 @@ pub enum GraphMemoryError<E> {
     /// The arena has been reset since the lease was created, so other code may be using the leased
     /// bytes.
     #[error(
-        "the arena was reset since the lease was made ({leased} resets then, {current} now): capture \
-         again"
+        "the arena was reset after the lease was created ({leased} resets then, {current} now): \
+         capture the graph again"
     )]
     StaleLease {
         /// The number of resets before the lease was created.
@@ -189,7 +195,7 @@ pub enum GraphMemoryError<E> {
         current: u64,
     },
     /// The stream and the memory are on different devices.
-    #[error("the stream is on {stream} and the memory on {memory}: use a stream of {memory}")]
+    #[error("the stream is on {stream}, but the memory is on {memory}: use a stream of {memory}")]
     WrongDevice {
         /// The stream's device.
         stream: Device,
@@ -197,13 +203,16 @@ pub enum GraphMemoryError<E> {
         memory: Device,
     },
     /// The stream already has an arena, or this arena is already installed on a stream.
-    #[error("stream {stream:#x} or this arena is installed already: clear it first")]
+    #[error(
+        "stream {stream:#x} already has an arena, or this arena is already installed on a stream: \
+         clear the installed arena first"
+    )]
     AlreadyInstalled {
         /// The stream's handle, as a number.
         stream: u64,
     },
     /// The arena is not installed on the stream.
-    #[error("this arena is not installed on stream {stream:#x}: install it first")]
+    #[error("this arena is not installed on stream {stream:#x}: install the arena first")]
     NotInstalled {
         /// The stream's handle, as a number.
         stream: u64,
@@ -225,8 +234,10 @@ struct Planned(Option<u64>);
 impl fmt::Display for Planned {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.0 {
-            Some(planned) => write!(f, ", and the plan has {planned} there"),
-            None => f.write_str(" after the end of the plan"),
+            Some(planned) => {
+                write!(f, ", but the plan contains {planned} bytes for this allocation")
+            }
+            None => f.write_str(", but the plan ends before this allocation"),
         }
     }
 }

@@ -26,27 +26,30 @@ impl ArenaShortage {
     pub const fn advice(self) -> &'static str {
         match self {
             Self::Monotone => {
-                "A monotone arena must hold the sum of a capture's allocations: create it with `arena_bytes()` of a probe, \
-                 or plan with that probe, which needs only the peak"
+                "A monotone arena must hold the sum of a capture's allocations: create the arena \
+                 with the `arena_bytes()` of a probe, or plan with that probe, so that the arena \
+                 needs only the peak"
             }
             Self::Linear => {
-                "A linear arena reuses bytes only if views are dropped in reverse order: drop views earlier, or \
-                 plan with a probe of the body, which needs only the peak"
+                "A linear arena reuses bytes only if views are dropped in reverse order: drop \
+                 views earlier, or plan with a probe of the body, so that the arena needs only the \
+                 peak"
             }
             Self::SmallerThanPlan => {
-                "The arena is smaller than its plan: make it as large as the plan's peak"
+                "The arena is smaller than its plan: create an arena of at least the plan's peak"
             }
             Self::NotInPlan => {
-                "An allocation of the body is not in its plan: probe it again, or create an arena with these bytes \
-                 after the plan"
+                "An allocation of the body is not in its plan: probe the body again, or create a \
+                 larger arena"
             }
             Self::MadeForAnotherGraph => {
-                "The arena was made for another graph and is smaller than this plan: capture the graph with the largest \
-                 plan first, or plan all of them together by `probe_ladder`"
+                "The arena was created for another graph and is smaller than this plan: capture \
+                 the graph with the largest plan first, or plan all graphs together with \
+                 `probe_ladder`"
             }
             Self::IdleMemory => {
-                "A scope between replays has the bytes of the graph's arena, which `idle_bytes` tells: take less at once, \
-                 or use a pool of the device"
+                "A scope between replays can use only the bytes of the graph's arena, which \
+                 `idle_bytes` returns: acquire less at once, or use a device pool"
             }
         }
     }

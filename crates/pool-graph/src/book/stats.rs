@@ -79,12 +79,12 @@ impl fmt::Display for GraphPoolStats {
         let disposed = if self.disposed { ", disposed" } else { "" };
         writeln!(f, "graph memory pool {} on {}{disposed}", self.pool, self.device)?;
         row(f, "reserved", Bytes(self.reserved_bytes))?;
-        row(f, "reserved at most", Bytes(self.peak_reserved_bytes))?;
+        row(f, "peak reserved", Bytes(self.peak_reserved_bytes))?;
         if self.maximum_bytes != u64::MAX {
             row(f, "maximum", Bytes(self.maximum_bytes))?;
         }
         row(f, "in use", Bytes(self.in_use_bytes))?;
-        row(f, "in use at most", Bytes(self.peak_in_use_bytes))?;
+        row(f, "peak in use", Bytes(self.peak_in_use_bytes))?;
         row(f, "asked for", Bytes(self.requested_bytes))?;
         row(f, "leased", Bytes(self.leased_bytes))?;
         row(f, "free", Bytes(self.free_bytes))?;

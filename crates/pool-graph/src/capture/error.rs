@@ -30,7 +30,7 @@ pub enum CaptureError {
     #[error(transparent)]
     Pool(#[from] PoolError<CudaError>),
     /// The planner could not find a plan.
-    #[error("there is no plan for the capture")]
+    #[error("no memory plan for the capture was found")]
     Plan(#[from] PlanError),
     /// The offsets of the plan cannot be used in an arena.
     #[error(transparent)]
@@ -39,8 +39,8 @@ pub enum CaptureError {
     /// finished with the other. This happens if their offsets come from a plan for a different body
     /// or a different order.
     #[error(
-        "{first} and {second} share bytes, but the graph may still use one of them when the other is acquired: \
-         make a stream `wait` before that, or plan with a probe of this body"
+        "{first} and {second} share bytes, but the graph may still use one of them when the other \
+         is acquired: make the stream `wait` before the acquire, or plan with a probe of this body"
     )]
     Unordered {
         /// The temporary with the lower number.
@@ -56,19 +56,19 @@ pub enum CaptureError {
     Update(UpdateRefusal),
     /// The stream is a default stream. Default streams cannot be captured, because work from other
     /// streams would become part of the capture.
-    #[error("a default stream cannot be captured: create one with `new_stream`")]
+    #[error("a default stream cannot be captured: create a stream with `new_stream`")]
     DefaultStream,
     /// The stream has already been added to the session.
-    #[error("the session has stream {stream:#x} already: pass each stream once")]
+    #[error("the session already contains stream {stream:#x}: pass each stream only once")]
     StreamTwice {
         /// The stream's handle, as a number.
         stream: u64,
     },
     /// The stream or the memory belongs to another device or context than the session.
     #[error(
-        "the session is on device {session}, and the memory or stream on device {other} or in another \
-         context of it. A session has the memory of one context: capture a graph for each device, and \
-         order their replays by events"
+        "the session belongs to device {session}, but the memory or stream belongs to device \
+         {other} or to another context of that device: capture one graph for each context, and \
+         order the replays with events"
     )]
     WrongContext {
         /// The ordinal of the session's device.
@@ -77,15 +77,17 @@ pub enum CaptureError {
         other: usize,
     },
     /// The stream is already being captured.
-    #[error("stream {stream:#x} is being captured already: end that capture, or use other streams")]
+    #[error(
+        "stream {stream:#x} is already being captured: end that capture, or use another stream"
+    )]
     AlreadyCapturing {
         /// The stream's handle, as a number.
         stream: u64,
     },
     /// The graph's stream is being captured, and the operation cannot become part of that capture.
     #[error(
-        "the graph's stream is being captured, so it cannot {operation}: do it after the capture, or on \
-         another stream"
+        "the graph's stream is being captured, so the graph cannot {operation}: call this method \
+         after the capture, or capture another stream"
     )]
     Capturing {
         /// The operation that was refused.
@@ -93,8 +95,8 @@ pub enum CaptureError {
     },
     /// The arena already belongs to another graph or session.
     #[error(
-        "the arena at {address:#x} belongs to another graph: give each graph its own arena, because two of them \
-         may run at once"
+        "the arena at {address:#x} belongs to another graph: give each graph its own arena, \
+         because two graphs may run at once"
     )]
     ArenaInUse {
         /// The address at which the arena starts.
@@ -103,8 +105,8 @@ pub enum CaptureError {
     /// The graphs would share an arena but run on different streams. Only graphs that run on the
     /// same stream may share an arena.
     #[error(
-        "the session is on stream {session:#x} and the graph on {graph:#x}: graphs that share an arena \
-         run one after the other, on one stream"
+        "the session uses stream {session:#x}, but the graph uses stream {graph:#x}: capture all \
+         graphs that share an arena on the same stream"
     )]
     AnotherStream {
         /// The handle of the session's stream, as a number.
@@ -115,8 +117,8 @@ pub enum CaptureError {
     /// Graphs on different streams share a block, and at least one of the graphs writes to the
     /// block.
     #[error(
-        "a graph on stream {graph:#x} has block {block}, and stream {session:#x} is ordered neither before \
-         nor after it: use one stream, or only read the block on both"
+        "block {block} belongs to a graph on stream {graph:#x}, which is not ordered with stream \
+         {session:#x}: use the same stream for both graphs, or only read the block in both"
     )]
     SharedBlock {
         /// The block's number.
@@ -127,7 +129,7 @@ pub enum CaptureError {
         graph: u64,
     },
     /// The session does not contain the requested branch.
-    #[error("there is no branch {asked}: the session has {branches}, counted from 0")]
+    #[error("there is no branch {asked}: the session has {branches} branches, numbered from 0")]
     NoSuchBranch {
         /// The number of the requested branch, counted from 0.
         asked: usize,
@@ -135,11 +137,12 @@ pub enum CaptureError {
         branches: usize,
     },
     /// The view belongs to another capture.
-    #[error("the memory belongs to another capture: use memory of this one")]
+    #[error("the memory belongs to another capture: use memory of this capture")]
     ForeignView,
     /// A scope is already open on the stream. A pool can have only one open scope at a time.
     #[error(
-        "a scope is open on stream {stream} of the session: call `scope()` on that scope, or end it first"
+        "a scope is already open on stream {stream} of the session: call `scope()` on that scope, \
+         or end that scope first"
     )]
     ScopeOpen {
         /// The index of the stream in the session, where 0 is the first stream and 1 is the first
@@ -149,8 +152,8 @@ pub enum CaptureError {
     /// The memory is lent to device views or to a scope between replays. A capture cannot observe
     /// the uses of device views.
     #[error(
-        "the memory at {address:#x} is lent: drop the `ViewLoan` before the capture uses it, or end the \
-         `CapturedGraph::scope` before a graph of the arena runs"
+        "the memory at {address:#x} is still borrowed: drop the `ViewLoan` before the capture uses \
+         the memory, or end the `CapturedGraph::scope` before a graph of the arena runs"
     )]
     Lent {
         /// The address at which the memory starts.
@@ -158,8 +161,8 @@ pub enum CaptureError {
     },
     /// No lease of the session contains the memory.
     #[error(
-        "no lease of the session holds the {bytes} bytes at {address:#x}: lease the block before the \
-         capture, so that the graph owns it"
+        "no lease of the session holds the {bytes} bytes at {address:#x}: lease the block before \
+         the capture, so that the graph owns the block"
     )]
     NotLeased {
         /// The address at which the memory starts.
@@ -169,8 +172,8 @@ pub enum CaptureError {
     },
     /// The session does not own the memory.
     #[error(
-        "the session does not own the {bytes} bytes at {address:#x}: give them to `own` or `own_mut` of this session \
-         before the capture"
+        "the session does not own the {bytes} bytes at {address:#x}: pass the memory to `own` or \
+         `own_mut` of this session before the capture"
     )]
     NotOwned {
         /// The address at which the memory starts.
@@ -180,8 +183,8 @@ pub enum CaptureError {
     },
     /// A fill or a copy in the graph writes to memory that the session owns only for reading.
     #[error(
-        "a fill or a copy of {bytes} bytes at {address:#x} writes memory that the session owns for reading: pass \
-         memory that graphs write to `own_mut`"
+        "a fill or a copy writes {bytes} bytes at {address:#x}, which the session owns only for \
+         reading: use `own_mut` for memory that graphs write"
     )]
     ReadOnly {
         /// The address at which the written range starts.
@@ -192,8 +195,9 @@ pub enum CaptureError {
     /// The captured graph does not order two uses of memory that the session owns, and at least one
     /// of these uses is a write.
     #[error(
-        "two uses of the {bytes} bytes at {address:#x}, which the session owns, are not ordered in the graph, and one of \
-         them writes: name the memory in `enqueue`, and leave its order to the capture"
+        "the graph does not order two uses of the {bytes} bytes at {address:#x}, which the session \
+         owns, and at least one of the uses writes: pass the memory to `enqueue`, so that the \
+         capture orders the uses"
     )]
     UnorderedUses {
         /// The address at which the memory starts.
@@ -202,7 +206,9 @@ pub enum CaptureError {
         bytes: u64,
     },
     /// The lengths of the source and the destination differ.
-    #[error("{from} elements cannot be copied to {to}: the lengths must agree")]
+    #[error(
+        "cannot copy {from} elements to a destination of {to} elements: the lengths must be equal"
+    )]
     LengthMismatch {
         /// The number of elements in the source.
         from: usize,
@@ -210,13 +216,16 @@ pub enum CaptureError {
         to: usize,
     },
     /// The source and the destination of a copy are the same memory.
-    #[error("the memory at {address:#x} cannot be copied to itself")]
+    #[error("the memory at {address:#x} cannot be copied to itself: use two different views")]
     SameMemory {
         /// The address at which the memory starts.
         address: u64,
     },
     /// The size exceeds the address space of the device.
-    #[error("{elements} elements of {size} bytes exceed the address space")]
+    #[error(
+        "{elements} elements of {size} bytes exceed the address space: check how the length was \
+         computed"
+    )]
     SizeOverflow {
         /// The requested number of elements.
         elements: usize,
@@ -227,8 +236,8 @@ pub enum CaptureError {
     /// to be updated. Using a different block is a difference, and so is writing to a block that
     /// was only read before.
     #[error(
-        "step {step} differs from the dry run or graph that the body must follow ({planned} steps): probe or capture \
-         the current body again"
+        "step {step} of the body differs from the dry run or graph that the body must repeat \
+         ({planned} steps): probe or capture the current body again"
     )]
     Diverged {
         /// The number of the first step that differs, counted from 1.
@@ -239,8 +248,8 @@ pub enum CaptureError {
     /// In an update, a temporary has a different offset than in the graph, because views were
     /// dropped in a different order.
     #[error(
-        "temporary {temporary} of the update is at offset {now} of the arena, that of the graph at \
-         {before}: drop views in the same order, or capture another graph"
+        "temporary {temporary} is at offset {now} of the arena in the update, but at offset \
+         {before} in the graph: drop views in the same order, or capture another graph"
     )]
     Moved {
         /// The number of the temporary, counted from 0.
@@ -252,9 +261,9 @@ pub enum CaptureError {
     },
     /// The graph contains nodes that allocate or free memory.
     #[error(
-        "the graph has {nodes} nodes that allocate or free memory: the driver may move their allocations \
-         between replays, and frees them before each. Acquire from the capture, set a \
-         `Capture::workspace` for a library that allocates, or allocate before the capture"
+        "the graph has {nodes} nodes that allocate or free memory, which the driver frees and may \
+         move between replays: acquire from the capture, set a `Capture::workspace` for a library \
+         that allocates, or allocate before the capture"
     )]
     MemoryNodes {
         /// The number of nodes that allocate or free memory.
@@ -264,8 +273,8 @@ pub enum CaptureError {
     /// verified. Nodes of some kinds, such as conditional nodes, are not supported. The node may
     /// also be a copy or a fill whose addresses cannot be computed.
     #[error(
-        "the memory of a node of kind {kind:?} cannot be verified: {reason}. Use kernels, fills and copies instead, \
-         or run the work outside the graph"
+        "the memory of a node of kind {kind:?} cannot be verified, because {reason}: use kernels, \
+         fills and copies instead, or run the work outside the graph"
     )]
     UnreadableNode {
         /// The kind of the node.
@@ -282,7 +291,7 @@ pub enum CaptureError {
     /// driver does not report which call was responsible. The text of `Invalidated` therefore lists
     /// all possible calls, with advice for each call.
     #[error(
-        "the capture was invalidated while its body ran, by one of these: {}",
+        "the capture was invalidated while its body ran; the possible causes are: {}",
         PossibleCauses { mode: *mode, event_tracking: *event_tracking }
     )]
     Invalidated {
@@ -301,8 +310,8 @@ pub enum CaptureError {
     /// Work was enqueued on a stream of the session without using the capture, and has become part
     /// of the graph.
     #[error(
-        "work entered stream {stream:#x} without the capture, and the graph would not own its memory: \
-         put it there by `enqueue`, or on another stream"
+        "work was submitted to stream {stream:#x} outside the capture, so the graph would not own \
+         the memory of the work: submit the work with `enqueue`, or use another stream"
     )]
     ForeignWork {
         /// The stream's handle, as a number.
@@ -312,8 +321,8 @@ pub enum CaptureError {
     /// added this node of the graph. Other code has added the node, or a scope has added a node of
     /// an unsupported kind.
     #[error(
-        "a node of kind {kind:?} entered the graph, and no operation of the body through the capture \
-         added it: add it by `enqueue`, or keep other threads off the streams of the session"
+        "the graph contains a node of kind {kind:?} that was not added through the capture: submit \
+         the work with `enqueue`, or keep other threads off the session's streams"
     )]
     ForeignNode {
         /// The kind of the node.
@@ -322,8 +331,8 @@ pub enum CaptureError {
     /// A fill or a copy in the graph accesses memory that the graph does not own, and no operation
     /// of the capture has added this node.
     #[error(
-        "a fill or a copy of {bytes} bytes at {address:#x} entered the graph, which does not own them: \
-         lease the block, or put the work there by `enqueue`"
+        "the graph contains a fill or a copy of {bytes} bytes at {address:#x}, which the graph \
+         does not own: lease the block, or submit the work with `enqueue`"
     )]
     ForeignMemory {
         /// The address at which the memory starts.
@@ -333,8 +342,9 @@ pub enum CaptureError {
     },
     /// All buffers of the [`StagingPool`](crate::StagingPool) are in use.
     #[error(
-        "all {buffers} buffers of the staging pool are in use: tickets hold {held}, and {pending} are being \
-         copied. Wait for a ticket, and drop it, or create the pool with more"
+        "all {buffers} buffers of the staging pool are in use: tickets hold {held}, and {pending} \
+         are being copied; wait for a ticket and drop the ticket, or create the pool with more \
+         buffers"
     )]
     StagingExhausted {
         /// The number of buffers in the pool.
@@ -347,8 +357,8 @@ pub enum CaptureError {
     },
     /// The buffers of the [`StagingPool`](crate::StagingPool) are too small for the copy.
     #[error(
-        "{requested} bytes do not fit a buffer of the staging pool, which has {capacity}: create the pool \
-         with larger ones"
+        "{requested} bytes do not fit in a staging buffer of {capacity} bytes: create the staging \
+         pool with larger buffers"
     )]
     StagingTooSmall {
         /// The number of bytes to be copied.
@@ -359,8 +369,8 @@ pub enum CaptureError {
     /// The argument belongs to another capture, or its length differs from the length of the
     /// graph's argument.
     #[error(
-        "host argument {asked} belongs to another capture or has another length: the graph has {arguments}, use \
-         those of its own capture"
+        "host argument {asked} belongs to another capture or has another length: use one of the \
+         {arguments} host arguments of the graph's own capture"
     )]
     NoSuchArgument {
         /// The number of the requested argument, counted from 0.
@@ -416,7 +426,7 @@ mod tests {
 
         let error = CaptureError::from(LayoutViolation::Circle);
         assert_eq!(error.to_string(), "the graph does not match the layout of its memory");
-        let chain = "the graph does not match the layout of its memory: the edges form a circle";
+        let chain = "the graph does not match the layout of its memory: the edges form a cycle";
         assert_eq!(error_chain(&error).to_string(), chain);
         let driver = CaptureError::from(CudaError::NoDevice);
         assert_eq!(error_chain(&driver).to_string(), CudaError::NoDevice.to_string());

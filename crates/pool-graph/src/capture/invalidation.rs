@@ -16,23 +16,24 @@ struct Cause {
 const CAUSES: [Cause; 10] = [
     Cause {
         is_possible: |_, event_tracking| event_tracking,
-        call: "a cudarc slice from before the capture was used in it, while cudarc's event tracking is on",
+        call: "a cudarc slice from before the capture was used in the capture while cudarc's event \
+               tracking was enabled",
         instead: "call `CudaContext::disable_event_tracking` before the capture",
     },
     Cause {
         is_possible: |_, event_tracking| event_tracking,
         call: "a cudarc slice was allocated or dropped",
-        instead: "acquire from the capture, and drop slices after it",
+        instead: "acquire from the capture, and drop slices after the capture",
     },
     Cause {
         is_possible: |mode, _| mode == CaptureMode::ThreadLocal,
         call: "this thread called `cuMemAlloc`, `cuMemFree` or another call that may wait",
-        instead: "call it before or after the capture",
+        instead: "make such calls before or after the capture",
     },
     Cause {
         is_possible: |mode, _| mode == CaptureMode::Global,
         call: "a thread called `cuMemAlloc`, `cuMemFree` or another call that may wait",
-        instead: "use `CaptureMode::ThreadLocal`, where other threads may call it",
+        instead: "use `CaptureMode::ThreadLocal`, which allows such calls on other threads",
     },
     Cause {
         is_possible: |mode, _| mode == CaptureMode::ThreadLocal,
@@ -59,12 +60,12 @@ const CAUSES: [Cause; 10] = [
     Cause {
         is_possible: |_, _| true,
         call: "a captured stream waited for an event from before the capture",
-        instead: "wait for it before the capture",
+        instead: "wait for that event before the capture",
     },
     Cause {
         is_possible: |_, _| true,
         call: "a capture of these streams was begun or ended without the session",
-        instead: "leave that to the session",
+        instead: "let the session begin and end the capture",
     },
 ];
 

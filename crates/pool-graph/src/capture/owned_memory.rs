@@ -40,8 +40,8 @@ pub trait OwnedSource: sealed::OwnedSource {
 /// Device memory that a session can own for writing. It has no other owner.
 #[diagnostic::on_unimplemented(
     message = "a session cannot own `{Self}` for writing",
-    label = "others may have this memory",
-    note = "memory that graphs write is given by value: a `CudaSlice<T>`, or an `Owned<Cuda, T>` of a `SharedPool`"
+    label = "this memory may have other owners",
+    note = "pass memory that graphs write by value: a `CudaSlice<T>`, or an `Owned<Cuda, T>` of a `SharedPool`"
 )]
 pub trait OwnedSourceMut: OwnedSource {}
 
@@ -213,7 +213,7 @@ impl OwnedMemory {
         keeper.keep(Box::new(memory))?;
         synchronize_context(own, None).map_err(|error| match error {
             CudaError::UnknownUse { .. } => {
-                let operation = "wait for the work before what a session is to own";
+                let operation = "wait for earlier work on memory that a session will own";
                 CudaError::Capturing { operation }
             }
             error => error,

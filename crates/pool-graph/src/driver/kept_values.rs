@@ -93,7 +93,7 @@ impl Resource for Values {
             return Ok(());
         }
         if is_capture_under_way() {
-            return Err(CudaError::Capturing { operation: "drop what a session owned" });
+            return Err(CudaError::Capturing { operation: "drop values that a session owned" });
         }
         let (mut functions, mut others) = (mem::take(functions), mem::take(others));
         with_relaxed_capture_mode(|| {

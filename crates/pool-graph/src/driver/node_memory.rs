@@ -32,11 +32,13 @@ pub enum UnreadableReason {
 impl fmt::Display for UnreadableReason {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            Self::Kind => "the driver does not return its memory",
-            Self::Array => "it copies from or to a CUDA array",
-            Self::MemoryType(kind) => return write!(f, "its memory is of type {kind}"),
-            Self::Pitch => "it has several rows, and no pitch or height",
-            Self::Overflow => "its addresses do not fit 64 bits",
+            Self::Kind => "the driver does not report the node's memory",
+            Self::Array => "the node copies from or to a CUDA array",
+            Self::MemoryType(kind) => {
+                return write!(f, "the node's memory has the unknown type {kind}");
+            }
+            Self::Pitch => "the node copies several rows without a pitch or a height",
+            Self::Overflow => "the node's addresses exceed 64 bits",
         })
     }
 }

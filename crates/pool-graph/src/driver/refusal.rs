@@ -11,7 +11,8 @@ use thiserror::Error;
 /// the same.
 #[derive(Clone, Copy, Debug, Error, PartialEq, Eq, Hash)]
 #[error(
-    "the graph cannot be updated and is as before: {}{}. Capture another graph for other work",
+    "the graph cannot be updated and is unchanged, because {}{}: capture another graph for the new \
+     work",
     ReasonText(*reason),
     AtNode(*node)
 )]
@@ -137,15 +138,15 @@ struct ReasonText(UpdateReason);
 impl fmt::Display for ReasonText {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self.0 {
-            UpdateReason::TopologyChanged => {
-                "the number of its nodes, or their dependencies, changed"
+            UpdateReason::TopologyChanged => "the number of nodes or their dependencies changed",
+            UpdateReason::NodeTypeChanged => "a node has another kind",
+            UpdateReason::FunctionChanged => {
+                "a kernel's function changed in a way that CUDA does not allow"
             }
-            UpdateReason::NodeTypeChanged => "a node is of another kind",
-            UpdateReason::FunctionChanged => "a kernel has a function that is not allowed",
-            UpdateReason::ParametersChanged => "parameters changed that must stay",
-            UpdateReason::AttributesChanged => "attributes changed that must stay",
-            UpdateReason::NotSupported => "it has a node that cannot be updated",
-            UpdateReason::Other(result) => return write!(f, "the driver's reason is {result}"),
+            UpdateReason::ParametersChanged => "a parameter changed that must stay the same",
+            UpdateReason::AttributesChanged => "an attribute changed that must stay the same",
+            UpdateReason::NotSupported => "a node of the graph cannot be updated",
+            UpdateReason::Other(result) => return write!(f, "the driver returned reason {result}"),
         })
     }
 }
@@ -155,7 +156,7 @@ struct AtNode(Option<NodeKind>);
 
 impl fmt::Display for AtNode {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.0.map_or(Ok(()), |node| write!(f, " (at a node of kind {node:?})"))
+        self.0.map_or(Ok(()), |node| write!(f, " (node of kind {node:?})"))
     }
 }
 
@@ -187,8 +188,8 @@ mod tests {
             node: Some(NodeKind::of_driver(1)),
         };
         let text = refused.to_string();
-        assert!(text.contains("of another kind (at a node of kind Copy)"), "{text}");
+        assert!(text.contains("a node has another kind (node of kind Copy)"), "{text}");
         let unknown = UpdateRefusal { reason: UpdateReason::of_driver(99), node: None };
-        assert!(unknown.to_string().contains("reason is 99. Capture"), "{unknown}");
+        assert!(unknown.to_string().contains("reason 99: capture"), "{unknown}");
     }
 }

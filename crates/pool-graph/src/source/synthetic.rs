@@ -55,7 +55,9 @@ struct State {
 #[non_exhaustive]
 pub enum SyntheticRefusal {
     /// The allocation would exceed the limit.
-    #[error("{requested} bytes on top of {held} exceed the limit of {limit}")]
+    #[error(
+        "allocating {requested} bytes would exceed the limit of {limit}: {held} bytes are in use"
+    )]
     Full {
         /// The requested size in bytes.
         requested: u64,
@@ -65,13 +67,13 @@ pub enum SyntheticRefusal {
         limit: u64,
     },
     /// A test has requested the refusal of this allocation.
-    #[error("{requested} bytes were refused on request")]
+    #[error("the allocation of {requested} bytes was refused, as the test requested")]
     OnRequest {
         /// The requested size in bytes.
         requested: u64,
     },
     /// The host does not have enough memory to record the allocation.
-    #[error("the host has no {requested} bytes to record the allocation")]
+    #[error("cannot allocate {requested} bytes of host memory to record the allocation")]
     Bookkeeping {
         /// The number of bytes of host memory that were requested.
         requested: usize,

@@ -10,8 +10,8 @@ pub enum LayoutViolation {
     /// Two regions share bytes, but the graph may use one region before it has finished with the
     /// other.
     #[error(
-        "regions #{first} and #{second} share bytes, and no edges of full completion lead from all uses of the \
-         one to the other"
+        "regions #{first} and #{second} share bytes, but no edges of full completion order all \
+         uses of one region before the uses of the other"
     )]
     Unordered {
         /// The index of the first region, which is lower than `second`.
@@ -21,7 +21,8 @@ pub enum LayoutViolation {
     },
     /// A node accesses bytes of the arena that do not belong to any region at that time.
     #[error(
-        "node {node} accesses {bytes} bytes at offset {offset} of the arena, which belong to no region at that time"
+        "node {node} accesses {bytes} bytes at offset {offset} of the arena, which belong to no \
+         region at that time"
     )]
     StrayAccess {
         /// The number of the node.
@@ -32,7 +33,7 @@ pub enum LayoutViolation {
         bytes: u64,
     },
     /// The layout refers to a node that the graph does not contain.
-    #[error("there is no node {node}: the graph has {nodes}")]
+    #[error("there is no node {node}: the graph has {nodes} nodes, numbered from 0")]
     UnknownNode {
         /// The number of the node.
         node: usize,
@@ -50,6 +51,6 @@ pub enum LayoutViolation {
         bytes: u64,
     },
     /// The edges form a cycle.
-    #[error("the edges form a circle")]
+    #[error("the edges form a cycle")]
     Circle,
 }

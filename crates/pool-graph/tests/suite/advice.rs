@@ -12,10 +12,10 @@ type Error = GraphMemoryError<SyntheticRefusal>;
 const ADVICE: [(ArenaShortage, &str); 6] = [
     (ArenaShortage::Monotone, "the sum of a capture's allocations"),
     (ArenaShortage::Linear, "drop views earlier"),
-    (ArenaShortage::SmallerThanPlan, "as large as the plan's peak"),
-    (ArenaShortage::NotInPlan, "probe it again"),
+    (ArenaShortage::SmallerThanPlan, "at least the plan's peak"),
+    (ArenaShortage::NotInPlan, "probe the body again"),
     (ArenaShortage::MadeForAnotherGraph, "capture the graph with the largest plan first"),
-    (ArenaShortage::IdleMemory, "take less at once"),
+    (ArenaShortage::IdleMemory, "acquire less at once"),
 ];
 
 /// Returns a plan of two buffers, each of 512 bytes.
@@ -68,7 +68,7 @@ fn advice_fits_the_policy() {
         assert_eq!(forked(policy), None);
     }
     let text = forked(ArenaPolicy::Linear).unwrap().to_string();
-    assert!(text.contains("use Monotone or Planned"), "{text}");
+    assert!(text.contains("the policy Monotone or Planned"), "{text}");
 }
 
 #[test]

@@ -66,15 +66,18 @@ fn errors_say_what_to_do() {
     let shortage = ArenaShortage::Monotone;
     for (error, words) in [
         (Error::CapacityExceeded { requested, used, reserved, capacity }, "raise the maximum"),
-        (Error::OutOfMemory { requested, used, reserved, source }, "refused on request"),
-        (Error::ArenaInUse { address: 4096 }, "0x1000: acquire from the capture"),
+        (
+            Error::OutOfMemory { requested, used, reserved, source },
+            "was refused, as the test requested",
+        ),
+        (Error::ArenaInUse { address: 4096 }, "0x1000 is in use by a capture session"),
         (Error::ArenaExhausted { requested, used, capacity, shortage }, "8 of 10"),
         (Error::LeasedBlock { block: 3, leases: 2 }, "2 leases of block 3: drop the graphs first"),
-        (Error::StaleBlock { block: 3 }, "allocate again"),
+        (Error::StaleBlock { block: 3 }, "allocate another block"),
         (Error::PlanDiverged { allocation: 1, planned: Some(2), requested }, "plan again"),
-        (Error::PlanDiverged { allocation: 1, planned: None, requested }, "after the end"),
+        (Error::PlanDiverged { allocation: 1, planned: None, requested }, "the plan ends before"),
         (Error::ForkedCapture { rewinds: 4 }, "Monotone or Planned"),
-        (Error::StaleLease { leased: 0, current: 1 }, "capture again"),
+        (Error::StaleLease { leased: 0, current: 1 }, "capture the graph again"),
     ] {
         let text = error_chain(&error).to_string();
         assert!(text.contains(words), "{text}");

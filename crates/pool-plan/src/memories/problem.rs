@@ -148,18 +148,18 @@ fn check_choices(index: usize, one: &MemoryBuffer, count: usize) -> Result<(), P
     }
     for &memory in &one.memories {
         if seen >> memory & 1 == 1 {
-            return bad("it names a memory twice");
+            return bad("the list of its memories contains a memory twice");
         }
         seen |= 1 << memory;
     }
     if one.memories.is_empty() {
-        return bad("it may lie in no memory");
+        return bad("the list of its memories is empty");
     }
     if one.memory.is_some_and(|memory| !one.memories.contains(&memory)) {
-        return bad("it is fixed in a memory that it may not lie in");
+        return bad("its fixed memory is not in the list of its memories");
     }
     if one.buffer.offset.is_some() && one.choices().len() > 1 {
-        return bad("it has a fixed offset and may lie in several memories");
+        return bad("a buffer with a fixed offset must have exactly one memory");
     }
     Ok(())
 }

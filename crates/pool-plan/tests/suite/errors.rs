@@ -95,12 +95,15 @@ fn infeasible_capacity_has_its_witness() {
 fn a_violation_says_which_buffers_and_numbers() {
     let (first, second, buffer, offset) = (21, 22, 23, 24_u64);
     let cases: [(Violation, &[&str]); 6] = [
-        (Violation::LiveTogether { first, second, time: -7 }, &["#21", "#22", "live at -7"]),
+        (Violation::LiveTogether { first, second, time: -7 }, &["#21", "#22", "live at time -7"]),
         (Violation::Unordered { first, second }, &["#21", "#22", "finished before"]),
         (Violation::Misaligned { buffer, offset, alignment: 16 }, &["#23", "24", "multiple of 16"]),
-        (Violation::Moved { buffer, offset, fixed: 32 }, &["#23", "24", "fixed at 32"]),
+        (Violation::Moved { buffer, offset, fixed: 32 }, &["#23", "24", "fixes its offset at 32"]),
         (Violation::Overflow { buffer, offset }, &["#23", "24", "address"]),
-        (Violation::WrongLength { offsets: 3, buffers: 4 }, &["3 offsets for 4 buffers"]),
+        (
+            Violation::WrongLength { offsets: 3, buffers: 4 },
+            &["the plan has 3 offsets for 4 buffers"],
+        ),
     ];
     for (violation, words) in cases {
         let text = violation.to_string();

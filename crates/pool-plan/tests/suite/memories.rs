@@ -264,10 +264,10 @@ fn problems_that_cannot_be_are_refused() {
     let same = PlanError::DuplicateMemory { name, first: 0, second: 1 };
     assert_eq!(refused(vec![Memory::new("a"), Memory::new("a")], any()), same);
     for (memories, memory, offset, text) in [
-        (vec![], None, None, "no memory"),
+        (vec![], None, None, "is empty"),
         (vec![0, 0], None, None, "twice"),
-        (vec![0], Some(1), None, "may not lie in"),
-        (vec![0, 1], None, Some(8), "several memories"),
+        (vec![0], Some(1), None, "not in the list"),
+        (vec![0, 1], None, Some(8), "exactly one memory"),
     ] {
         let one = MemoryBuffer { memory, ..MemoryBuffer::new(buffer("x"), memories) };
         let one = MemoryBuffer { buffer: Buffer { offset, ..buffer("x") }, ..one };

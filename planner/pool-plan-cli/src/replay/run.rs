@@ -35,7 +35,7 @@ pub(crate) fn run(arguments: &Replay) -> ExitCode {
         Outcome::Inconsistent => INCONSISTENT,
     };
     if code == BAD_INPUT {
-        complain(&format!("error: {}: there is no plan: {}", report.log, left_out(&report)));
+        complain(&format!("error: {}: no plan was computed: {}", report.log, left_out(&report)));
     }
     ExitCode::from(code)
 }

@@ -32,10 +32,11 @@ pub(crate) fn print(report: &Report, to: &mut impl Write) -> io::Result<()> {
     if let Some(operations) = report.operations {
         writeln!(
             to,
-            "a graph of {}, here one after the other by their numbers; plan and bound are",
+            "a graph of {}; this report replays them in numerical order, but the plan and the \
+             bound",
             counted(operations as u64, "operation")
         )?;
-        writeln!(to, "for whatever its edges leave open")?;
+        writeln!(to, "are valid for every order that the edges allow")?;
     }
     report.devices.iter().try_for_each(|one| device(one, to))
 }
@@ -46,11 +47,15 @@ fn device(report: &DeviceReport, to: &mut impl Write) -> io::Result<()> {
     writeln!(to, "\ndevice {}: {events}, {buffers}, {streams}", report.device)?;
     if report.freed_on_another_stream > 0 {
         let count = counted(report.freed_on_another_stream, "buffer");
-        writeln!(to, "freed on another stream than their own: {count}")?;
+        writeln!(to, "freed on a stream other than the allocating stream: {count}")?;
     }
     if report.freed_late > 0 {
         let (buffers, late) = (counted(report.freed_late, "buffer"), report.late_at_peak);
-        writeln!(to, "given up, and free only later: {buffers}; {} of the peak", HumanBytes(late))?;
+        writeln!(
+            to,
+            "freed, but reusable only later: {buffers}; {} of the peak",
+            HumanBytes(late)
+        )?;
     }
     let peak = report.peak_live;
     let at = report.peak_at.as_ref().map_or_else(String::new, |at| format!(", {}", place(at)));
@@ -59,12 +64,12 @@ fn device(report: &DeviceReport, to: &mut impl Write) -> io::Result<()> {
         let (held, live) = (counted(part.held, "byte"), counted(part.live, "byte"));
         writeln!(
             to,
-            "the log's own allocator: {held} held where {live} are live, {};",
+            "the log's own allocator held {held} while {live} were live, {};",
             place(&part.at)
         )?;
         writeln!(
             to,
-            "the log lacks some of what it took from the device, so what it held is not known"
+            "the log lacks some of its device allocations, so the held bytes are unknown"
         )?;
     }
     writeln!(to, "{}", held(report))?;
@@ -216,7 +221,7 @@ fn faults(faults: &[FaultReport], count: u64, to: &mut impl Write) -> io::Result
     if count == 0 {
         return Ok(());
     }
-    writeln!(to, "events that cannot be: {count}")?;
+    writeln!(to, "impossible events: {count}")?;
     for FaultReport { at, message, .. } in faults.iter().take(SHOWN) {
         writeln!(to, "  {}: {message}", place(at))?;
     }

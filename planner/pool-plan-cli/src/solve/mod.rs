@@ -46,7 +46,8 @@ fn solve(arguments: &Solve) -> Result<(), Failure> {
     let proved = proved.map_err(|error| Failure::bad(error_chain(&error)))?;
     if proved < plan.certificate.bound {
         return Err(Failure::bad(format!(
-            "the witness proves {proved} bytes, not the bound of {}, which is a bug in pool-plan",
+            "this is a bug in pool-plan, please report it: the witness proves {proved} bytes, not \
+             the bound of {}",
             plan.certificate.bound
         )));
     }

@@ -58,7 +58,10 @@ fn from_json(text: &str, arguments: &Solve) -> Result<Contents, String> {
         return several(text, arguments);
     }
     if !arguments.memories.is_empty() {
-        return Err("--memory: a JSON file names its memories by the key \"memories\"".to_owned());
+        return Err(
+            "--memory requires memories in the JSON file: add the key \"memories\" to the file"
+                .to_owned(),
+        );
     }
     if kind.operations.is_some() {
         let record = GraphRecord::from_json_with(text, |buffer| {
@@ -81,7 +84,9 @@ fn from_json(text: &str, arguments: &Solve) -> Result<Contents, String> {
 /// in the file.
 fn several(text: &str, arguments: &Solve) -> Result<Contents, String> {
     if arguments.capacity.is_some() {
-        return Err("--capacity: each memory has its own; --memory NAME:BYTES caps one".to_owned());
+        return Err("--capacity cannot be used with several memories: limit each memory with \
+                    --memory NAME:BYTES"
+            .to_owned());
     }
     let mut unknown = None;
     let mut source = serde_json::Deserializer::from_str(text);
@@ -130,9 +135,9 @@ fn read_text(path: &Path) -> Result<String, String> {
     if bytes.len() <= MOST_BYTES {
         return String::from_utf8(bytes).map_err(|error| {
             let at = error.utf8_error().valid_up_to();
-            format!("this is not UTF-8 from byte {at} on")
+            format!("the file is not UTF-8 at byte {at}")
         });
     }
     let count = usize::try_from(length).unwrap_or(usize::MAX).max(bytes.len());
-    Err(PlanError::TooMany { what: "bytes", count, limit: MOST_BYTES }.to_string())
+    Err(PlanError::TooMany { what: "bytes of text", count, limit: MOST_BYTES }.to_string())
 }

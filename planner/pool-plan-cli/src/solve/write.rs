@@ -15,8 +15,8 @@ use super::svg;
 pub(super) fn check(arguments: &Solve) -> Result<(), String> {
     let others = [arguments.out.as_ref(), Some(&arguments.file)];
     if arguments.svg.is_some() && others.contains(&arguments.svg.as_ref()) {
-        let message =
-            "--svg names the file of the problem or of --out: the picture would be in its place";
+        let message = "--svg names the same file as the problem or --out: choose another file for \
+                       the picture";
         return Err(message.to_owned());
     }
     Ok(())

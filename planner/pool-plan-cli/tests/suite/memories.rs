@@ -79,14 +79,14 @@ fn arguments_and_files_that_cannot_be_are_refused() {
     let plain =
         file("memories_none.json", r#"{"buffers":[{"id":"a","lower":0,"upper":1,"size":8}]}"#);
     for (problem, arguments, text) in [
-        (&json, &["--capacity", "9"][..], "each memory has its own"),
+        (&json, &["--capacity", "9"][..], "--capacity cannot be used with several memories"),
         (&json, &["--memory", "dram:9"], "no memory \"dram\""),
         (&csv, &["--memory", "sram:64"], "line 4, column 16: there is no memory \"psram\""),
         (&csv, &["--memory", "a", "--memory", "a"], "there is no memory"),
         (&csv, &["--memory", "a:x"], "bytes: \"x\""),
-        (&csv, &["--memory", "a:1:1:1:1"], "one field too many"),
-        (&csv, &["--memory", ":1"], "has a name"),
-        (&plain, &["--memory", "a"], "names its memories"),
+        (&csv, &["--memory", "a:1:1:1:1"], "is not expected"),
+        (&csv, &["--memory", ":1"], "the name of a memory"),
+        (&plain, &["--memory", "a"], "requires memories in the JSON file"),
     ] {
         let output = solve(problem, arguments);
         let said = String::from_utf8(output.stderr).unwrap();

@@ -110,7 +110,7 @@ fn inconsistent_logs_are_named() {
         );
         let output = run("replay", &file, &["--rounds", "0"]);
         let said = String::from_utf8(output.stdout).unwrap();
-        assert!(said.contains(place) && said.contains("events that cannot be: 1"), "{said}");
+        assert!(said.contains(place) && said.contains("impossible events: 1"), "{said}");
         let output = run("export", &file, &["--to", "json"]);
         assert_eq!((output.status.code(), output.stdout.len()), (Some(3), 0));
         assert!(String::from_utf8(output.stderr).unwrap().contains(place));
@@ -152,7 +152,7 @@ fn devices_apart() {
     assert!(
         String::from_utf8(output.stderr)
             .unwrap()
-            .contains("--device says which of the devices: 0, 3")
+            .contains("the log has several devices: select one with --device (0, 3)")
     );
     let output = run("export", &file, &["--to", "csv", "--device", "3"]);
     assert_eq!(String::from_utf8(output.stdout).unwrap(), "id,lower,upper,size\n0,1,2,16\n");

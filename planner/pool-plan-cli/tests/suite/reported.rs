@@ -117,7 +117,7 @@ fn f8_segments_of_one_pool() {
     let part = &device["held_in_part"];
     assert_eq!((&part["held"], &part["live"]), (&2_097_152.into(), &67_108_864.into()));
     let said = String::from_utf8(run("replay", &file, &[]).stdout).unwrap();
-    assert!(said.contains("2097152 bytes held where 67108864 bytes are live"), "{said}");
+    assert!(said.contains("held 2097152 bytes while 67108864 bytes were live"), "{said}");
     assert!(!said.contains("the log's own  ") && !said.contains("log's own idle"), "{said}");
 }
 

@@ -129,7 +129,11 @@ fn rows<T: AsRef<Buffer>>(
     while let Some(record) = records.next() {
         if record.count != columns.len() {
             let column = record.fields.get(columns.len()).map_or(record.end, |one| one.column);
-            let message = format!("{} fields for {} columns", record.count, columns.len());
+            let message = format!(
+                "the line has {} fields, but the header has {} columns",
+                record.count,
+                columns.len()
+            );
             return Err(CsvError::Field { line: record.line, column, message });
         }
         let buffer = read(&columns, &record.fields)?;
@@ -183,13 +187,17 @@ fn located(error: PlanError, columns: &[Column], text: &str) -> CsvError {
 fn columns(header: &Record<'_>) -> Result<Vec<Column>, CsvError> {
     let mut columns: Vec<Column> = Vec::new();
     if header.count > header.fields.len() {
-        let message = format!("{} columns are more than {}", header.count, header.fields.len());
+        let message = format!(
+            "the header has {} columns, but at most {} are supported",
+            header.count,
+            header.fields.len()
+        );
         return Err(header.fields[0].wrong(message));
     }
     for field in &header.fields {
         let column = Column::named(&field.text);
         if column != Column::Other && columns.iter().any(|other| other.role() == column.role()) {
-            return Err(field.wrong(format!("a second column for {:?}", field.text)));
+            return Err(field.wrong(format!("the column {:?} occurs twice", field.text)));
         }
         columns.push(column);
     }
@@ -272,7 +280,7 @@ fn alignment(field: &Field<'_>) -> Result<u64, CsvError> {
 
 fn end(field: &Field<'_>, inclusive: i64) -> Result<i64, CsvError> {
     let last: i64 = field.number("upper")?;
-    last.checked_add(inclusive).ok_or_else(|| field.wrong("the end is beyond all times"))
+    last.checked_add(inclusive).ok_or_else(|| field.wrong("the end is too large for a time"))
 }
 
 fn gaps(field: &Field<'_>, inclusive: i64) -> Result<Vec<Gap>, CsvError> {
@@ -296,12 +304,12 @@ fn gaps(field: &Field<'_>, inclusive: i64) -> Result<Vec<Gap>, CsvError> {
         };
         let bytes = window.split_once(':');
         let (first, last) = bytes.ok_or_else(|| {
-            field.wrong(format!("gap {text:?}: its window is not of the form 1:17"))
+            field.wrong(format!("gap {text:?}: the window is not of the form 1:17"))
         })?;
         let (first, last): (u64, u64) =
             (part(first).number("window")?, part(last).number("window")?);
         if first >= last {
-            return Err(field.wrong(format!("gap {text:?}: its window is empty or inverted")));
+            return Err(field.wrong(format!("gap {text:?}: the window is empty or inverted")));
         }
     }
     Ok(gaps)
@@ -363,7 +371,7 @@ fn with_columns(
         lines += 1;
     }
     if lines != expected {
-        let message = format!("{expected} offsets for {lines} lines");
+        let message = format!("the plan has {expected} offsets for {lines} lines");
         return Err(CsvError::Field { line: first.line, column: 1, message });
     }
     Ok(output)

@@ -44,7 +44,7 @@ impl Field<'_> {
 
     pub(super) fn number<T: std::str::FromStr>(&self, what: &str) -> Result<T, CsvError> {
         self.text.parse().map_err(|_| {
-            self.wrong(format!("{what}: {:?} is no whole number that fits 64 bits", self.text))
+            self.wrong(format!("{what}: {:?} is not a whole number of at most 64 bits", self.text))
         })
     }
 }

@@ -22,7 +22,9 @@ const MOST_DEVICES: u32 = 1 << 10;
 pub(super) fn write(recording: &Recording, to: impl Write) -> io::Result<()> {
     let devices = recording.devices.last_key_value().map_or(1, |(&last, _)| last.saturating_add(1));
     if devices > MOST_DEVICES {
-        let message = format!("a snapshot has at most {MOST_DEVICES} devices, not {devices}");
+        let message = format!(
+            "the log has {devices} devices, but a snapshot can have at most {MOST_DEVICES}"
+        );
         return Err(io::Error::new(io::ErrorKind::InvalidInput, message));
     }
     for event in &recording.events {
@@ -48,8 +50,8 @@ fn check(event: &Event) -> io::Result<()> {
         return Ok(());
     }
     let message = format!(
-        "{place}: {bytes} bytes at {address:#x} end beyond 2^63 - 1, the most that a snapshot has; \
-         export to json or perfetto instead"
+        "{place}: {bytes} bytes at {address:#x} end beyond 2^63 - 1, the largest address of a \
+         snapshot: export to json or perfetto instead"
     );
     Err(io::Error::new(io::ErrorKind::InvalidInput, message))
 }

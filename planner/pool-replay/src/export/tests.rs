@@ -192,7 +192,10 @@ fn snapshot_of_large_numbers() {
 fn snapshot_of_too_many_devices() {
     let recording = recording(b"{\"action\":\"alloc\",\"bytes\":1,\"device\":4294967295}\n");
     let error = memory_viz::write(&recording, Vec::new()).unwrap_err();
-    assert_eq!(error.to_string(), "a snapshot has at most 1024 devices, not 4294967295");
+    assert_eq!(
+        error.to_string(),
+        "the log has 4294967295 devices, but a snapshot can have at most 1024"
+    );
 }
 
 #[test]

@@ -47,7 +47,7 @@ impl<R: Seek> Seek for Entry<R> {
             SeekFrom::End(by) => self.length.checked_add_signed(by),
         };
         let at = at.filter(|&at| at <= self.length).ok_or_else(|| {
-            io::Error::new(io::ErrorKind::InvalidInput, "a seek out of an entry of an archive")
+            io::Error::new(io::ErrorKind::InvalidInput, "a seek beyond the end of an archive entry")
         })?;
         self.reader.seek(SeekFrom::Start(self.start + at))?;
         self.at = at;
@@ -83,18 +83,21 @@ pub(super) fn snapshot<R: Read + Seek>(mut reader: R) -> Result<Entry<R>, LogErr
         None => {
             let names: Vec<&str> = files.iter().take(3).map(|file| file.name.as_str()).collect();
             let names = names.join(", ");
-            return Err(wrong(format!("there is no data.pkl of torch.save in it, but {names}")));
+            return Err(wrong(format!(
+                "the archive contains no data.pkl of torch.save, but {names}"
+            )));
         }
     };
     if file.method != 0 {
-        let message = "data.pkl is compressed, as torch.save never writes it; unpack it first";
+        let message = "data.pkl is compressed, but torch.save writes it uncompressed: decompress \
+                       the archive first";
         return Err(wrong(message));
     }
     let mut head = [0; 30];
     reader.seek(SeekFrom::Start(file.offset))?;
-    reader.read_exact(&mut head).map_err(|_| wrong("it ends within data.pkl"))?;
+    reader.read_exact(&mut head).map_err(|_| wrong("the file ends within data.pkl"))?;
     if head[..4] != *b"PK\x03\x04" {
-        return Err(wrong("data.pkl is not where the directory has it"));
+        return Err(wrong("data.pkl is not at the offset that the directory states"));
     }
     let start = file.offset + 30 + number(&head, 26, 2) + number(&head, 28, 2);
     reader.seek(SeekFrom::Start(start))?;
@@ -110,7 +113,7 @@ fn directory<R: Read + Seek>(reader: &mut R) -> Result<Vec<u8>, LogError> {
     reader.by_ref().take(MOST_END).read_to_end(&mut tail)?;
     let at = tail.windows(4).rposition(|bytes| bytes == b"PK\x05\x06");
     let at = at.filter(|at| at + END <= tail.len());
-    let at = at.ok_or_else(|| wrong("it ends before its directory"))?;
+    let at = at.ok_or_else(|| wrong("the file ends before its directory"))?;
     let (mut size, mut offset) = (number(&tail, at + 12, 4), number(&tail, at + 16, 4));
     // Large archives store the size and the offset in another record, and a locator before the end
     // record points to it.
@@ -118,11 +121,13 @@ fn directory<R: Read + Seek>(reader: &mut R) -> Result<Vec<u8>, LogError> {
     if let Some(locator) = locator.filter(|_| size == 0xffff_ffff || offset == 0xffff_ffff) {
         let mut end = [0; 56];
         reader.seek(SeekFrom::Start(number(&tail, locator + 8, 8)))?;
-        reader.read_exact(&mut end).map_err(|_| wrong("it ends before its directory"))?;
+        reader.read_exact(&mut end).map_err(|_| wrong("the file ends before its directory"))?;
         (size, offset) = (number(&end, 40, 8), number(&end, 48, 8));
     }
     if size > MOST_DIRECTORY {
-        return Err(wrong(format!("a directory of {size} bytes is more than {MOST_DIRECTORY}")));
+        return Err(wrong(format!(
+            "the directory has {size} bytes, but at most {MOST_DIRECTORY} are read"
+        )));
     }
     reader.seek(SeekFrom::Start(offset))?;
     let mut directory = Vec::new();
@@ -138,7 +143,7 @@ fn files(mut directory: &[u8]) -> Result<Vec<File>, LogError> {
         let [Ok(name), Ok(extra), Ok(comment)] = lengths else { break };
         let end = 46 + name + extra + comment;
         let Some(record) = directory.get(..end) else {
-            return Err(wrong("its directory ends within a file"));
+            return Err(wrong("the directory ends within the entry of a file"));
         };
         let mut file = File {
             name: String::from_utf8_lossy(&record[46..46 + name]).into_owned(),

@@ -66,10 +66,10 @@ fn event(number: u64, line: &str) -> Result<Event, String> {
         Hook::Free => Action::Free,
     };
     let device = u32::try_from(line.device_id)
-        .map_err(|_| format!("device_id {} is beyond 32 bits", line.device_id))?;
+        .map_err(|_| format!("device_id {} does not fit in 32 bits", line.device_id))?;
     let requested = line.size.filter(|_| action == Action::Allocate);
     if requested.is_some_and(|requested| requested > line.mem_size) {
-        return Err(format!("size is more than the mem_size {}", line.mem_size));
+        return Err(format!("the size exceeds the mem_size of {} bytes", line.mem_size));
     }
     let event = Event::new(action, Place::Line(number), line.mem_ptr, line.mem_size);
     Ok(Event { device, requested, ..event })

@@ -17,23 +17,23 @@ pub enum LogError {
     Io(#[from] io::Error),
     /// The first bytes match no known format.
     #[error(
-        "this is no log that is known: neither RMM's CSV, nor a PyTorch snapshot, nor MiniMalloc's CSV, nor JSON \
-         lines, nor a problem in JSON, nor CuPy's hook, nor a memory plan of TFLite Micro or XLA{}; --from says \
-         which one it is",
-        nearest.as_ref().map_or_else(String::new, |nearest| format!(" (the nearest is {nearest})"))
+        "the format of the log is unknown: the file is not RMM's CSV, a PyTorch snapshot, \
+         MiniMalloc's CSV, JSON lines, a problem in JSON, the output of CuPy's hook, or a memory \
+         plan of TFLite Micro or XLA{}; set the format with --from",
+        nearest.as_ref().map_or_else(String::new, |name| format!(" (the closest format is {name})"))
     )]
     UnknownFormat {
         /// The nearest format, and the parts of this format that are missing from the first bytes.
         nearest: Option<String>,
     },
     /// The file is an archive that contains no readable snapshot.
-    #[error("the archive: {message}")]
+    #[error("the archive cannot be read: {message}")]
     Archive {
         /// The mistake in the archive.
         message: String,
     },
     /// A part of the log by time was requested, but the events have no times.
-    #[error("the events of the log have no times: ask for a part by the numbers of events")]
+    #[error("the events of the log have no times: select a part by event numbers instead")]
     NoTimes,
     /// A problem in JSON refers to an operation that does not exist, or one of its lists has the
     /// wrong number of entries.
@@ -70,10 +70,10 @@ pub enum LogError {
         message: String,
     },
     /// The file of buffers cannot be read.
-    #[error("these are no buffers that can be planned")]
+    #[error("the buffers cannot be planned")]
     Csv(#[from] CsvError),
     /// The buffers are not a valid problem.
-    #[error("these are no buffers that can be planned")]
+    #[error("the buffers cannot be planned")]
     Buffers(#[from] PlanError),
 }
 

@@ -86,7 +86,7 @@ impl Format {
                 b"hook" => Ok(Self::Cupy),
                 b"traceEvents" | b"displayTimeUnit" | b"schemaVersion" => {
                     let nearest =
-                        "a trace of Chrome's or Perfetto's, which is written and not read";
+                        "a trace in the format of Chrome or Perfetto, which can only be written";
                     Err(LogError::UnknownFormat { nearest: Some(nearest.to_owned()) })
                 }
                 key if problem::KEYS.iter().any(|known| known.as_bytes() == key) => {
@@ -126,15 +126,18 @@ fn among_others(line: &str) -> Option<Format> {
 fn nearest(start: &[u8], header: &str) -> Option<String> {
     match start {
         [0xff, 0xfe, ..] | [0xfe, 0xff, ..] => {
-            return Some("a text in UTF-16; only UTF-8 is read".to_owned());
+            return Some("text in UTF-16; convert the file to UTF-8".to_owned());
         }
         [b'(' | b'c' | b'}' | b']', ..] if start.contains(&b'.') && start.contains(&b'\n') => {
             return Some(
-                "pytorch, as a pickle of protocol 0 or 1; write it with 2 to 5".to_owned(),
+                "pytorch, as a pickle with protocol 0 or 1; write it with protocol 2 to 5"
+                    .to_owned(),
             );
         }
         [b'[', ..] => {
-            return Some("json, one object a line; this is an array of JSON".to_owned());
+            return Some(
+                "json, but the file is a JSON array; write one object per line".to_owned(),
+            );
         }
         _ => {}
     }

@@ -102,7 +102,7 @@ impl Header {
     /// Refuses a line with more fields than columns.
     pub(super) fn check_count(&self, count: usize) -> Result<(), String> {
         if count > self.names.len() && !self.has_free_end {
-            return Err(format!("there are more fields than the {} columns", self.names.len()));
+            return Err(format!("the line has more fields than the {} columns", self.names.len()));
         }
         Ok(())
     }

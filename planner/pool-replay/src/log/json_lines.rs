@@ -155,10 +155,13 @@ impl Line {
             LineAction::SegmentFree => Action::Release,
         };
         if self.requested.is_some_and(|requested| requested > self.bytes) {
-            return Err(format!("more bytes are requested than the {} there are", self.bytes));
+            return Err(format!(
+                "the requested bytes exceed the {} bytes of the allocation",
+                self.bytes
+            ));
         }
         let device = u32::try_from(self.device)
-            .map_err(|_| format!("device {} is beyond 32 bits", self.device))?;
+            .map_err(|_| format!("device {} does not fit in 32 bits", self.device))?;
         let event = Event::new(action, Place::Line(number), self.address, self.bytes);
         let (requested, time, stream) = (self.requested, self.time, self.stream);
         let stack = self.stack(tables, frames)?;
@@ -168,7 +171,9 @@ impl Line {
     fn stack(&self, tables: &Tables, frames: &mut Frames) -> Result<Stack, String> {
         if let Some(number) = self.stack {
             if !self.frames.is_empty() {
-                return Err("it has both frames and a stack".to_owned());
+                return Err(
+                    "the object has both frames and a stack: keep only one of the two".to_owned()
+                );
             }
             let stack = tables.stacks.get(&number).copied();
             return stack.ok_or_else(|| format!("no line above defines stack {number}"));

@@ -36,10 +36,10 @@ impl<'a, R: BufRead> Lines<'a, R> {
         }
         let line = self.line;
         if self.bytes.len() > MOST_BYTES {
-            return Err(LogError::line(line, format!("more than {MOST_BYTES} bytes in one line")));
+            return Err(LogError::line(line, format!("the line has more than {MOST_BYTES} bytes")));
         }
         let text = std::str::from_utf8(&self.bytes)
-            .map_err(|error| LogError::line(line, format!("this is not UTF-8: {error}")))?;
+            .map_err(|error| LogError::line(line, format!("the line is not UTF-8: {error}")))?;
         let text = if line == 1 { text.strip_prefix('\u{feff}').unwrap_or(text) } else { text };
         Ok(Some((line, text.trim())))
     }

@@ -22,7 +22,7 @@ pub(super) fn read(source: &mut impl BufRead, sink: &mut dyn FnMut(Event)) -> Re
     source.by_ref().take(MOST_BYTES + 1).read_to_string(&mut text)?;
     if text.len() as u64 > MOST_BYTES {
         let limit = usize::try_from(MOST_BYTES).unwrap_or(usize::MAX);
-        return Err(PlanError::TooMany { what: "bytes", count: text.len(), limit }.into());
+        return Err(PlanError::TooMany { what: "bytes of text", count: text.len(), limit }.into());
     }
     let problem = csv::read(&text, CsvOptions { fixed: true, alignment: None })?;
     replay(&problem, sink);

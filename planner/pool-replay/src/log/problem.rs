@@ -45,7 +45,7 @@ pub(super) fn read(
     source.by_ref().take(MOST_BYTES + 1).read_to_string(&mut text)?;
     if text.len() as u64 > MOST_BYTES {
         let limit = usize::try_from(MOST_BYTES).unwrap_or(usize::MAX);
-        return Err(PlanError::TooMany { what: "bytes", count: text.len(), limit }.into());
+        return Err(PlanError::TooMany { what: "bytes of text", count: text.len(), limit }.into());
     }
     let text = text.strip_prefix('\u{feff}').unwrap_or(&text);
     // With LF line ends, the parser can also count lines that originally ended with a single CR.

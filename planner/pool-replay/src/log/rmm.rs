@@ -63,10 +63,10 @@ fn event(number: u64, fields: &[&str], header: &Header) -> Result<Event, String>
     header.check_count(fields.len())?;
     let size = size
         .parse()
-        .map_err(|_| named(Column::Size, format!("{size:?} is no number of 64 bits")))?;
+        .map_err(|_| named(Column::Size, format!("{size:?} is not a 64-bit number")))?;
     let device = device
         .parse()
-        .map_err(|_| named(Column::Device, format!("{device:?} is no number of 32 bits")))?;
+        .map_err(|_| named(Column::Device, format!("{device:?} is not a 32-bit number")))?;
     let stream = stream.map_err(|message| named(Column::Stream, message))?;
     let event = Event::new(action, Place::Line(number), pointer, size);
     Ok(Event { time, stream, device, ..event })
@@ -77,7 +77,7 @@ fn action(text: &str) -> Result<Action, String> {
         "allocate" | "Alloc" => Ok(Action::Allocate),
         "free" | "Free" => Ok(Action::Free),
         "allocate failure" => Ok(Action::Fail),
-        _ => Err(format!("{text:?} is none of \"allocate\", \"allocate failure\", \"free\"")),
+        _ => Err(format!("{text:?} is not one of \"allocate\", \"allocate failure\", \"free\"")),
     }
 }
 
@@ -90,7 +90,7 @@ pub(super) fn address(text: &str) -> Result<u64, String> {
 /// Returns the number of a pointer or of a stream.
 fn hexadecimal(text: &str) -> Result<u64, String> {
     let digits = text.strip_prefix("0x").or_else(|| text.strip_prefix("0X")).unwrap_or(text);
-    let wrong = || format!("{text:?} is no hexadecimal number of 64 bits");
+    let wrong = || format!("{text:?} is not a hexadecimal 64-bit number");
     if digits.starts_with('+') {
         return Err(wrong());
     }

@@ -51,7 +51,7 @@ fn event(number: u64, line: &str) -> Result<Option<Event>, String> {
     // `Upstream 256B` is a request to the upstream resource.
     let digits = size.trim_start_matches(|letter: char| !letter.is_ascii_digit());
     let bytes = digits.strip_suffix('B').and_then(|digits| digits.parse().ok());
-    let bytes = bytes.ok_or_else(|| format!("size: {size:?} is no number of 64 bits"))?;
+    let bytes = bytes.ok_or_else(|| format!("size: {size:?} is not a 64-bit number"))?;
     let pointer = groups.next().filter(|group| group.starts_with("0x") || group.starts_with('('));
     let action = match (is_allocation, has_failed, pointer) {
         (true, true, _) => Action::Fail,

@@ -63,16 +63,24 @@ impl<'a> Traces<'a> {
             return Ok(Self { pickle, traces: &[] });
         }
         let root = pickle.dict(&pickle.root);
-        let root = root.ok_or_else(|| wrong("the snapshot", "neither a dictionary nor a list"))?;
+        let root = root
+            .ok_or_else(|| wrong("the snapshot", "the root is neither a dictionary nor a list"))?;
         let Some(traces) = root.get(Field::DeviceTraces) else {
             if root.get(Field::Segments).is_some() {
                 return Ok(Self { pickle, traces: &[] });
             }
-            return Err(wrong("the snapshot", "it has neither segments nor device_traces"));
+            return Err(wrong(
+                "the snapshot",
+                "the dictionary has neither segments nor device_traces",
+            ));
         };
-        let traces = pickle.list(traces).ok_or_else(|| wrong("device_traces", "no list"))?;
+        let traces =
+            pickle.list(traces).ok_or_else(|| wrong("device_traces", "the value is not a list"))?;
         if traces.len() > MOST_DEVICES as usize {
-            return Err(wrong("device_traces", format!("more than {MOST_DEVICES} devices")));
+            return Err(wrong(
+                "device_traces",
+                format!("the snapshot has more than {MOST_DEVICES} devices"),
+            ));
         }
         Ok(Self { pickle, traces })
     }
@@ -85,10 +93,13 @@ impl<'a> Traces<'a> {
         frames: &Frames,
     ) -> Result<impl Iterator<Item = Result<Event, LogError>>, LogError> {
         let trace = self.pickle.trace(trace);
-        let trace = trace.ok_or_else(|| wrong(format!("device_traces[{device}]"), "no list"))?;
+        let trace = trace
+            .ok_or_else(|| wrong(format!("device_traces[{device}]"), "the value is not a list"))?;
         Ok((0_u64..).zip(trace).filter_map(move |(index, entry)| {
             let place = || Place::Trace(device, index).to_string();
-            let Some(entry) = entry else { return Some(Err(wrong(place(), "there is no action"))) };
+            let Some(entry) = entry else {
+                return Some(Err(wrong(place(), "the action is missing")));
+            };
             match event(entry, device, index, frames) {
                 Ok(event) => event.map(Ok),
                 Err((key, error)) => Some(Err(wrong(place(), format!("{key} {error}")))),
@@ -221,10 +232,13 @@ fn blocks(pickle: &Pickle, frames: &mut Frames, before: &mut Before) -> Result<(
         None => Some(&pickle.root),
     };
     let Some(segments) = segments else { return Ok(()) };
-    let segments = pickle.list(segments).ok_or_else(|| wrong("segments", "no list"))?;
+    let segments =
+        pickle.list(segments).ok_or_else(|| wrong("segments", "the value is not a list"))?;
     for (index, segment) in segments.iter().enumerate() {
         let place = format!("segments[{index}]");
-        let segment = pickle.dict(segment).ok_or_else(|| wrong(place.as_str(), "no dictionary"))?;
+        let segment = pickle
+            .dict(segment)
+            .ok_or_else(|| wrong(place.as_str(), "the value is not a dictionary"))?;
         let size = number(segment, Field::TotalSize, &place)?;
         let device = optional(segment, Field::Device, &place)?.unwrap_or(0);
         let device = u32::try_from(device).ok().filter(|&device| device < MOST_DEVICES);
@@ -236,7 +250,9 @@ fn blocks(pickle: &Pickle, frames: &mut Frames, before: &mut Before) -> Result<(
         let blocks = segment.get(Field::Blocks).and_then(|blocks| pickle.list(blocks));
         for (index, block) in blocks.unwrap_or_default().iter().enumerate() {
             let place = format!("{place}.blocks[{index}]");
-            let block = pickle.dict(block).ok_or_else(|| wrong(place.as_str(), "no dictionary"))?;
+            let block = pickle
+                .dict(block)
+                .ok_or_else(|| wrong(place.as_str(), "the value is not a dictionary"))?;
             let size = number(block, Field::Size, &place)?;
             let key = (device, address);
             if is_active(block, frames) && !before.allocated.contains_key(&key) {
@@ -249,9 +265,9 @@ fn blocks(pickle: &Pickle, frames: &mut Frames, before: &mut Before) -> Result<(
                 let stack = stack.unwrap_or_default();
                 before.buffers.entry(key).or_insert(Event { device, stream, stack, ..event });
             }
-            address = address
-                .checked_add(size)
-                .ok_or_else(|| wrong(place.as_str(), "its address and size exceed 64 bits"))?;
+            address = address.checked_add(size).ok_or_else(|| {
+                wrong(place.as_str(), "the end of the block does not fit in 64 bits")
+            })?;
         }
     }
     Ok(())

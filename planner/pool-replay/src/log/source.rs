@@ -66,7 +66,7 @@ impl<R> Source<R> {
 
 fn needs_file(error: &io::Error) -> LogError {
     let why = format!(
-        "a compressed file is read from its start, so it must be a file, and no pipe: {error}"
+        "a compressed log is read from its start, so the log must be a file and not a pipe: {error}"
     );
     io::Error::new(io::ErrorKind::InvalidInput, why).into()
 }
@@ -114,7 +114,10 @@ impl<R: Read + Seek> Seek for Source<R> {
             _ => {}
         }
         let SeekFrom::Start(to) = to else {
-            return Err(io::Error::new(io::ErrorKind::Unsupported, "a seek from within gzip"));
+            return Err(io::Error::new(
+                io::ErrorKind::Unsupported,
+                "a compressed file can seek only to its start",
+            ));
         };
         let Content::Gzip(old) = std::mem::replace(&mut self.content, Content::Nothing) else {
             return Err(io::Error::new(io::ErrorKind::Unsupported, "the file could not be read"));

@@ -47,10 +47,10 @@ pub(super) fn read(
 fn buffer(line: &str) -> Result<Buffer, String> {
     let (id, lower, upper) = (number(line, "(id=")?, line, number(line, "last_used=")?);
     let lower = number(lower, "first_used=")?;
-    let upper = upper.checked_add(1).ok_or("last_used is beyond all times")?;
+    let upper = upper.checked_add(1).ok_or("last_used is too large for a time")?;
     let natural = |key: &str| {
         let number = number(line, key)?;
-        u64::try_from(number).map_err(|_| format!("{key}{number} is below 0"))
+        u64::try_from(number).map_err(|_| format!("{key}{number} is negative"))
     };
     let buffer = Buffer::new(id.to_string(), lower, upper, natural("size=")?);
     Ok(Buffer { offset: Some(natural("offset=")?), ..buffer })
@@ -61,5 +61,5 @@ fn number(line: &str, key: &str) -> Result<i64, String> {
     let text = line.split_once(key).map_or("", |(_, rest)| rest);
     let is_part = |letter: char| letter.is_ascii_digit() || letter == '-';
     let digits = text.split(|letter| !is_part(letter)).next().unwrap_or_default();
-    digits.parse().map_err(|_| format!("{key}{digits} is no number of 64 bits"))
+    digits.parse().map_err(|_| format!("{key}{digits} is not a 64-bit number"))
 }

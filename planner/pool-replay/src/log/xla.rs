@@ -74,12 +74,12 @@ pub(super) fn read(
             end = end.checked_next_multiple_of(256).unwrap_or(u64::MAX);
         } else if line.starts_with("value: <") {
             let of = allocations.last().copied();
-            let of = of.ok_or_else(|| wrong("a value stands before the first allocation"))?;
+            let of = of.ok_or_else(|| wrong("a value comes before the first allocation"))?;
             let (name, bytes, offset) = value(line).map_err(|why| LogError::line(number, why))?;
             let fits = offset.checked_add(bytes).is_some_and(|end| end <= of.bytes);
             if !fits {
                 let message = format!(
-                    "{bytes} bytes at offset {offset} are not within the {} of the allocation",
+                    "{bytes} bytes at offset {offset} exceed the {} bytes of the allocation",
                     of.bytes
                 );
                 return Err(LogError::line(number, message));
@@ -124,7 +124,7 @@ fn allocation(line: &str) -> Option<Result<u64, String>> {
     number.parse::<u64>().ok()?;
     let (_, size) = rest.split_once("size ")?;
     let digits = size.split(|letter: char| !letter.is_ascii_digit()).next().unwrap_or_default();
-    Some(digits.parse().map_err(|_| format!("size {digits:?} is no number of 64 bits")))
+    Some(digits.parse().map_err(|_| format!("size {digits:?} is not a 64-bit number")))
 }
 
 /// Returns the name, the size and the offset in a line such as `value: <12 dot.3 @0>
@@ -135,7 +135,7 @@ fn value(line: &str) -> Result<(String, u64, u64), String> {
         let text = line.rsplit_once(key).map_or("", |(_, rest)| rest);
         let digits = text.split(|letter: char| !letter.is_ascii_digit()).next();
         let digits = digits.unwrap_or_default();
-        digits.parse::<u64>().map_err(|_| format!("{key}{digits} is no number of 64 bits"))
+        digits.parse::<u64>().map_err(|_| format!("{key}{digits} is not a 64-bit number"))
     };
     let (bytes, offset) = (number("(size=")?, number(",offset=")?);
     // A value that is not an element of a tuple has no braces in this line, but empty braces in the

@@ -52,18 +52,20 @@ impl fmt::Display for Fault {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Event { address, bytes, .. } = self.event;
         match self.kind {
-            FaultKind::UnknownFree => write!(f, "frees {address:#x}, where nothing is live"),
+            FaultKind::UnknownFree => {
+                write!(f, "frees address {address:#x}, but no buffer is live there")
+            }
             FaultKind::Overlap { other, address: live, bytes: size } => write!(
                 f,
-                "allocates {bytes} bytes at {address:#x}, where {size} bytes at {live:#x} are live \
-                 since {other}"
+                "allocates {bytes} bytes at {address:#x}, but {size} bytes at {live:#x} have been \
+                 live since {other}"
             ),
             FaultKind::FreedBytes { other, allocated } => write!(
                 f,
-                "frees {bytes} bytes at {address:#x}, where {other} allocated {allocated}"
+                "frees {bytes} bytes at {address:#x}, but {other} allocated {allocated} bytes there"
             ),
             FaultKind::Overflow => {
-                write!(f, "{bytes} bytes at {address:#x} are more than 64 bits can count")
+                write!(f, "{bytes} bytes at {address:#x} end beyond the 64-bit address space")
             }
         }
     }

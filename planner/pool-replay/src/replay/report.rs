@@ -326,9 +326,10 @@ fn planner(device: &Device, planned: &Planned, frames: &Frames) -> AllocatorRepo
     let (held, message) = match planned {
         Planned::Plan(certificate) => (Some(certificate.peak), None),
         Planned::Nothing => (Some(0), None),
-        Planned::TooMany => {
-            (None, Some(format!("more than {MOST_LIFETIMES} buffers, the most that are planned")))
-        }
+        Planned::TooMany => (
+            None,
+            Some(format!("the log has more than {MOST_LIFETIMES} buffers, the maximum for a plan")),
+        ),
         Planned::Refused(error) => (None, Some(error_chain(error))),
     };
     AllocatorReport {

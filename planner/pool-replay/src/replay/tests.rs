@@ -135,7 +135,7 @@ fn sizes_that_overflow_are_faults() {
     device.event(Event { requested: Some(1), ..allocate(3, 8, u64::MAX - 8) });
     let last = device.faults.first.last().unwrap();
     assert_eq!(last.kind.name(), "overlap");
-    assert!(last.to_string().ends_with("are live since line 1"), "{last}");
+    assert!(last.to_string().ends_with("have been live since line 1"), "{last}");
     assert_eq!(device.books.bytes(), 1);
     device.end();
     assert_eq!(device.peak.bytes, u64::MAX);

@@ -88,5 +88,5 @@ fn positions_count_lines_in_quotes() {
     let commas = format!("id,lower,upper,size\na,0,1,1{}\n", ",".repeat(1_000));
     assert_eq!(place(&commas), (2, 9));
     let offsets = write("id,lower,upper,size\na,0,1,1\n", &[0, 1]).unwrap_err();
-    assert_eq!(offsets.to_string(), "line 1, column 1: 2 offsets for 1 lines");
+    assert_eq!(offsets.to_string(), "line 1, column 1: the plan has 2 offsets for 1 lines");
 }

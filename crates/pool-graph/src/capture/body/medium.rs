@@ -60,7 +60,7 @@ impl Medium {
                 Ok((region.address(), region.offset()))
             }
             Self::Over => Err(CaptureError::Internal {
-                found: "a pool that has outlived its capture asked for memory",
+                found: "a pool requested memory after the end of its capture",
             }),
         }
     }

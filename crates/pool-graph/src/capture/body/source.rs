@@ -102,17 +102,22 @@ impl BodyStream {
             return error;
         }
         self.account.open().note_refused(error);
-        CudaError::NoBlock { requested, why: "the capture cannot go on: its error has the reason" }
+        CudaError::NoBlock {
+            requested,
+            why: "the capture failed earlier; see the error of the capture for the reason",
+        }
     }
 
     fn admit(&self, stream: &CudaStream) -> Result<(), CudaError> {
         let mut account = self.account.open();
         let Some(other) = account.streams().iter().position(|known| **known == *stream) else {
-            return Err(CudaError::Capturing { operation: "use memory on a stream of no session" });
+            return Err(CudaError::Capturing {
+                operation: "use memory on a stream outside the session",
+            });
         };
         account.admit(self.stream, other).map_err(|error| {
             account.note_refused(error);
-            CudaError::Capturing { operation: "fork where its arena rewinds by the order of calls" }
+            CudaError::Capturing { operation: "fork while its arena rewinds in call order" }
         })
     }
 

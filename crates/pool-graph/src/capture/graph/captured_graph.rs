@@ -361,7 +361,7 @@ impl<S> CapturedGraph<S> {
 
 /// Returns the state of a graph, which exists until the graph ends.
 pub(super) fn state_of<S>(state: &mut Option<S>) -> Result<&mut S, CaptureError> {
-    state.as_mut().ok_or(CaptureError::Internal { found: "a graph without its state" })
+    state.as_mut().ok_or(CaptureError::Internal { found: "a graph has no state" })
 }
 
 impl<S> Drop for CapturedGraph<S> {

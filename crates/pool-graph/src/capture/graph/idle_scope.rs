@@ -235,7 +235,7 @@ unsafe impl BlockSource for IdleArena {
 
     /// The pool's stream is not captured, so this method is never called.
     unsafe fn write(&self, _: u64, _: &[u8]) -> Result<(), CudaError> {
-        Err(CudaError::Capturing { operation: "write by a source of idle memory" })
+        Err(CudaError::Capturing { operation: "write to a graph's idle memory" })
     }
 }
 

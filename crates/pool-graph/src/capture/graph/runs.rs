@@ -69,6 +69,6 @@ impl Runs {
     /// Returns the executable graph and the objects that belong to it, which exist until the graph
     /// is dropped.
     pub(super) fn parts(&mut self) -> Result<&mut Parts, CaptureError> {
-        self.of.as_mut().ok_or(CaptureError::Internal { found: "a graph without an executable" })
+        self.of.as_mut().ok_or(CaptureError::Internal { found: "a graph has no executable" })
     }
 }

@@ -29,17 +29,17 @@ pub(super) fn million() -> usize {
 
 fn of_no_format() -> Vec<Attack> {
     vec![
-        attack("nothing", "", "", 2, "no log that is known"),
-        attack("zeros", "", vec![0; 1 << 20], 2, "no log that is known"),
+        attack("nothing", "", "", 2, "format of the log is unknown"),
+        attack("zeros", "", vec![0; 1 << 20], 2, "format of the log is unknown"),
         attack(
             "an ELF file",
             "",
             std::fs::read(env!("CARGO_BIN_EXE_pool-plan")).unwrap(),
             2,
-            "no log that is known",
+            "format of the log is unknown",
         ),
         attack("an empty object", "", "{}", 2, "line 1"),
-        attack("a mark of the byte order alone", "", "\u{feff}", 2, "no log that is known"),
+        attack("a mark of the byte order alone", "", "\u{feff}", 2, "format of the log is unknown"),
     ]
 }
 

@@ -39,14 +39,14 @@ pub(super) fn of_rmm() -> Vec<Attack> {
             "rmm",
             rmm("").into_iter().chain(*b"\xff\xfe,\n").collect::<Vec<u8>>(),
             2,
-            "line 2: this is not UTF-8",
+            "line 2: the line is not UTF-8",
         ),
         attack(
             "a line of 2 MiB",
             "rmm",
             rmm(&"1".repeat(2 << 20)),
             2,
-            "line 2: more than 1048576 bytes",
+            "line 2: the line has more than 1048576 bytes",
         ),
         attack(
             "an end beyond 64 bits",
@@ -60,14 +60,14 @@ pub(super) fn of_rmm() -> Vec<Attack> {
             "rmm",
             rmm(&allocate.repeat(million())),
             3,
-            "events that cannot be: ",
+            "impossible events: ",
         ),
         attack(
             "a million frees of nothing",
             "rmm",
             rmm(&"1,1:1:1.1,free,0x10,8,0\n".repeat(million())),
             3,
-            "events that cannot be: ",
+            "impossible events: ",
         ),
     ]
 }
@@ -94,7 +94,13 @@ pub(super) fn of_json_lines() -> Vec<Attack> {
             2,
             "line 1",
         ),
-        attack("a device of 33 bits", "json", line("\"device\":4294967296"), 2, "beyond 32 bits"),
+        attack(
+            "a device of 33 bits",
+            "json",
+            line("\"device\":4294967296"),
+            2,
+            "does not fit in 32 bits",
+        ),
         attack(
             "an end beyond 64 bits",
             "json",
@@ -115,7 +121,7 @@ pub(super) fn of_json_lines() -> Vec<Attack> {
             "json",
             line("\"bytes\":8").repeat(million()),
             3,
-            "events that cannot be: ",
+            "impossible events: ",
         ),
         attack(
             "a name that clears the screen",
@@ -159,7 +165,7 @@ pub(super) fn of_minimalloc() -> Vec<Attack> {
             "minimalloc",
             csv(&"a,0,1,8\n".repeat(million())),
             2,
-            "both called a",
+            "both named a",
         ),
         attack(
             "a column twice",

@@ -25,7 +25,7 @@ pub(super) fn of_problems() -> Vec<Attack> {
             "problem",
             graph(&format!("{},{}", edge(0, 1), edge(1, 0)), &a, ""),
             2,
-            "circle: [",
+            "cycle: [",
         ),
         attack(
             "an operation that is not there",
@@ -53,7 +53,7 @@ pub(super) fn of_problems() -> Vec<Attack> {
             "problem",
             graph("", &format!("{a},{a}"), ""),
             2,
-            "both called a",
+            "both named a",
         ),
         attack(
             "offsets that collide",
@@ -106,14 +106,14 @@ pub(super) fn of_size() -> Vec<Attack> {
             "problem",
             graph(edges.trim_end_matches(','), &buffer("a", "8", (0, 1), ""), ""),
             2,
-            "4200000 edges are more than 4194304",
+            "4200000 edges, but the planner accepts at most 4194304",
         ),
         attack(
             "1,100,000 buffers",
             "minimalloc",
             format!("id,lower,upper,size\n{buffers}"),
             2,
-            "1100000 buffers and gaps are more than 1048576",
+            "1100000 buffers and gaps, but the planner accepts at most 1048576",
         ),
     ]
 }

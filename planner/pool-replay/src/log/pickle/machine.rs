@@ -36,7 +36,7 @@ fn fetched(source: &mut impl BufRead) -> Result<HashSet<u32>, LogError> {
             _ => {}
         }
         if numbers.len() as u64 > MOST_FETCHED {
-            let what = "entries of the memo that are fetched";
+            let what = "memo entries that are fetched";
             return Err(scanner.wrong(PickleError::TooMany { what, limit: MOST_FETCHED }));
         }
     }

@@ -34,8 +34,8 @@ impl fmt::Display for NumberError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Missing => f.write_str("is missing"),
-            Self::NotInteger => f.write_str("is no integer"),
-            Self::Negative(number) => write!(f, "is {number}, which is below 0"),
+            Self::NotInteger => f.write_str("is not an integer"),
+            Self::Negative(number) => write!(f, "is {number}, which is negative"),
             Self::TooLarge(bits) => write!(f, "is an integer of more than {bits} bits"),
         }
     }

@@ -52,10 +52,10 @@ fn numbers_that_do_not_fit_are_errors() {
         ("stream", &huge, "stream is an integer of more than 64 bits"),
         ("time_us", &huge, "time_us is an integer of more than 63 bits"),
         ("time_us", &large, "time_us is an integer of more than 63 bits"),
-        ("addr", &negative, "addr is -1, which is below 0"),
-        ("stream", float, "stream is no integer"),
-        ("time_us", float, "time_us is no integer"),
-        ("size", float, "size is no integer"),
+        ("addr", &negative, "addr is -1, which is negative"),
+        ("stream", float, "stream is not an integer"),
+        ("time_us", float, "time_us is not an integer"),
+        ("size", float, "size is not an integer"),
     ];
     for (key, number, expected) in cases {
         let numbers: [(&str, &[u8]); 4] =
@@ -158,8 +158,7 @@ fn archives_of_torch_save() {
     }
     let message = |bytes| opened(bytes).unwrap_err().to_string();
     assert!(
-        message(archive(&[("a.txt", version)], 0))
-            .contains("no data.pkl of torch.save in it, but a.txt")
+        message(archive(&[("a.txt", version)], 0)).contains("no data.pkl of torch.save, but a.txt")
     );
     assert!(message(archive(&files, 8)).contains("data.pkl is compressed"));
     // Before `torch.save` used archives, it wrote three pickles of its own before the data.

@@ -62,7 +62,7 @@ fn truncated_at_every_byte() {
             if format == Format::Pytorch {
                 // The prefixes of all other formats end at a line end, or within a line.
                 let error = pool_plan::error_chain(&outcome.unwrap_err());
-                assert!(error.ends_with("the file ends here, before the pickle does"), "{error}");
+                assert!(error.ends_with("the file ends before the pickle is complete"), "{error}");
             }
         }
     }

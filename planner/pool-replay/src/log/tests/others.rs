@@ -83,20 +83,23 @@ fn rmm_columns_in_any_order() {
     let last = events(both.as_bytes())[2];
     assert_eq!((last.address, last.bytes, last.stream), (0x20, 8, 7));
     let message = message(b"Thread,Time,Action,Pointer,Stream\n1,1:1:1.1,free,0x1,0\n");
-    assert!(message.contains("(the nearest is rmm, without the column Size)"), "{message}");
+    assert!(message.contains("(the closest format is rmm, without the column Size)"), "{message}");
 }
 
 #[test]
 fn rmm_numbers_that_do_not_fit() {
     let header = "Event Type,Device ID,Address,Stream,Size (bytes),Start\n";
     for (line, expected) in [
-        ("Alloc,4294967296,0x1,0,1,1.5", "line 2: Device ID: \"4294967296\" is no number"),
+        (
+            "Alloc,4294967296,0x1,0,1,1.5",
+            "line 2: Device ID: \"4294967296\" is not a 32-bit number",
+        ),
         ("Alloc,0,0x10000000000000000,0,1,1.5", "line 2: Address: "),
         ("Alloc,0,0x1,0x10000000000000000,1,1.5", "line 2: Stream: "),
         ("Alloc,0,0x1,0,18446744073709551616,1.5", "line 2: Size (bytes): "),
         ("Alloc,0,0x1,0,1,1e300", "line 2: Start: "),
         ("Alloc,0,0x1,0,1,inf", "line 2: Start: "),
-        ("Realloc,0,0x1,0,1,1.5", "line 2: Event Type: \"Realloc\" is none of"),
+        ("Realloc,0,0x1,0,1,1.5", "line 2: Event Type: \"Realloc\" is not one of"),
     ] {
         let message = message(format!("{header}{line}\n").as_bytes());
         assert!(message.starts_with(expected), "{line}: {message}");
@@ -142,7 +145,7 @@ fn cupy_hook() {
         ("{\"hook\":\"free\",\"mem_size\":1,\"mem_ptr\":18446744073709551616}", "line 1: column"),
         (
             "{\"hook\":\"malloc\",\"mem_size\":1,\"size\":2,\"mem_ptr\":0}",
-            "line 1: size is more than",
+            "line 1: the size exceeds",
         ),
         (
             "{\"hook\":\"alloc\",\"mem_size\":1,\"mem_ptr\":0,\"device_id\":4294967296}",
@@ -175,10 +178,10 @@ fn tflite_plan() {
     // The plan occurs twice, because it is printed again when buffers are added.
     assert_eq!(told(&format!("{TFLITE}{TFLITE}")), expected);
     for (from, to, expected) in [
-        ("size=20", "size=-2", "line 3: size=-2 is below 0"),
+        ("size=20", "size=-2", "line 3: size=-2 is negative"),
         ("offset=10", "offset=18446744073709551616", "line 3: offset="),
-        ("last_used=3", "last_used=9223372036854775807", "line 3: last_used is beyond"),
-        ("offset=10", "offset=5", "these are no buffers that can be planned"),
+        ("last_used=3", "last_used=9223372036854775807", "line 3: last_used is too large"),
+        ("offset=10", "offset=5", "the buffers cannot be planned"),
     ] {
         let message = message(TFLITE.replacen(from, to, 1).as_bytes());
         assert!(message.starts_with(expected), "{to}: {message}");
@@ -214,7 +217,7 @@ fn xla_buffer_assignment() {
     assert_eq!(told(without), expected);
     for (from, to, expected) in [
         ("size 48", "size 18446744073709551616", "line 4: size "),
-        ("size=16,offset=16", "size=16,offset=33", "line 6: 16 bytes at offset 33 are not within"),
+        ("size=16,offset=16", "size=16,offset=33", "line 6: 16 bytes at offset 33 exceed"),
         ("size=16,offset=16", "size=16,offset=18446744073709551615", "line 6: 16 bytes at offset"),
     ] {
         let message = message(XLA.replacen(from, to, 1).as_bytes());
@@ -231,7 +234,7 @@ fn rmm_among_other_lines() {
         1979932,14:21:19.998533,allocate,0x30a000000,256,0x2\n\
         26/01/01 14:21:20 WARN a,b,c,d,e,f,g\n\
         1980043,14:21:32.661875,free,0x30a000000,256,0x2\n";
-    assert!(message(text.as_bytes()).starts_with("this is no log that is known"));
+    assert!(message(text.as_bytes()).starts_with("the format of the log is unknown"));
     let (read, skipped) = among_others(text, Format::Rmm).unwrap();
     assert_eq!((read.len(), skipped), (2, 2));
     assert_eq!(read[1].place, Place::Line(5));
@@ -247,13 +250,13 @@ fn rmm_among_other_lines() {
 fn nearest_formats_are_named() {
     for (bytes, expected) in [
         (&b"id,lower,upper\na,0,1\n"[..], "minimalloc, without the column size"),
-        (b"\xff\xfeT\0h\0", "a text in UTF-16"),
-        (b"[{\"action\":\"alloc\"}]", "json, one object a line"),
-        (b"(dp0\nS'segments'\np1\n.", "pytorch, as a pickle of protocol 0 or 1"),
-        (b"{\"traceEvents\":[]}", "a trace of Chrome's"),
+        (b"\xff\xfeT\0h\0", "text in UTF-16"),
+        (b"[{\"action\":\"alloc\"}]", "json, but the file is a JSON array"),
+        (b"(dp0\nS'segments'\np1\n.", "pytorch, as a pickle with protocol 0 or 1"),
+        (b"{\"traceEvents\":[]}", "a trace in the format of Chrome"),
     ] {
         let message = message(bytes);
-        assert!(message.contains(&format!("(the nearest is {expected}")), "{message}");
+        assert!(message.contains(&format!("(the closest format is {expected}")), "{message}");
     }
     assert!(!message(b"hello\n").contains("nearest"));
 }

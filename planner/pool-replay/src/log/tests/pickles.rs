@@ -142,13 +142,17 @@ fn opcodes_all_have_an_answer() {
 fn pickles_that_ask_for_too_much() {
     let deep: Vec<u8> =
         [0x80, 4].into_iter().chain([b']'; 1000]).chain([b'a'; 999]).chain(*b".").collect();
-    assert!(message(&deep).ends_with("more than 64 levels of nesting"), "{}", message(&deep));
+    assert!(
+        message(&deep).ends_with("the pickle has more than 64 levels of nesting"),
+        "{}",
+        message(&deep)
+    );
     // A list contains itself, through the memo, and two lists contain each other.
     let own = Pickler::new(4).op(b']').put(0).get(0).op(b'a').op(b'.').0;
-    assert_eq!(message(&own), "segments[0]: no dictionary");
+    assert_eq!(message(&own), "segments[0]: the value is not a dictionary");
     let both =
         Pickler::new(4).op(b']').put(0).op(b']').put(1).get(0).op(b'a').op(b'a').get(1).op(b'.');
-    assert_eq!(message(&both.0), "segments[0]: no dictionary");
+    assert_eq!(message(&both.0), "segments[0]: the value is not a dictionary");
     // Each list contains the previous list ten times. If the lists were copied, there would be
     // 10^60 lists.
     let mut laughs = Pickler::new(4).op(b']').put(0);
@@ -164,15 +168,18 @@ fn pickles_that_ask_for_too_much() {
         b"\x8b\xff\xff\xff\x7f",
     ] {
         let pickle = [b"\x80\x04", start, b"abc"].concat();
-        assert_eq!(message(&pickle), "byte 2: the file ends here, before the pickle does");
+        assert_eq!(message(&pickle), "byte 2: the file ends before the pickle is complete");
     }
     let long = [b"\x80\x04", &b"\x8d\xff\xff\xff\xff\xff\xff\xff\xff"[..]].concat();
-    assert_eq!(message(&long), "byte 2: more than 16777216 bytes in one text");
+    assert_eq!(message(&long), "byte 2: the pickle has more than 16777216 bytes in one text");
     assert_eq!(
         message(b"\x80\x06."),
-        "byte 0: protocol 6 is newer than 5, the newest that is read"
+        "byte 0: protocol 6 is not supported: write the pickle with protocol 2 to 5"
     );
-    assert_eq!(message(b"\x80\x04h\x01."), "byte 2: entry 1 of the memo was never put");
+    assert_eq!(
+        message(b"\x80\x04h\x01."),
+        "byte 2: entry 1 of the memo is read before it is stored"
+    );
     assert!(message(b"\x80\x042.").starts_with("byte 2: opcode DUP"));
     assert!(message(b"\x80\x04]]s.").contains("SETITEM"));
     assert!(message(b"\x80\x04.").contains("STOP"));
@@ -187,10 +194,10 @@ fn snapshots_that_are_none() {
     let trace = |entry: Pickler| entry.op(b'a').op(b'a').op(b's').op(b'.').0;
     let start = || Pickler::new(4).op(b'}').text("device_traces").op(b']').op(b']');
     let negative = trace(start().op(b']').put(0).op(b'0').entry("alloc", -1, 1, 0));
-    assert_eq!(message(&negative), "device_traces[0][0]: addr is -1, which is below 0");
+    assert_eq!(message(&negative), "device_traces[0][0]: addr is -1, which is negative");
     let empty = trace(start().op(b'}'));
-    assert_eq!(message(&empty), "device_traces[0][0]: there is no action");
-    assert_eq!(message(b"\x80\x04N."), "the snapshot: neither a dictionary nor a list");
+    assert_eq!(message(&empty), "device_traces[0][0]: the action is missing");
+    assert_eq!(message(b"\x80\x04N."), "the snapshot: the root is neither a dictionary nor a list");
     assert!(message(b"\x80\x04}.").contains("neither segments nor device_traces"));
     let mut huge = snapshot();
     let size = huge.windows(8).position(|bytes| bytes == 7680_i64.to_le_bytes()).unwrap();
@@ -200,5 +207,9 @@ fn snapshots_that_are_none() {
     huge[address..address + 8].copy_from_slice(&(i64::MAX - 8).to_le_bytes());
     let active = huge.windows(8).position(|bytes| bytes == 512_i64.to_le_bytes()).unwrap();
     huge[active..active + 8].copy_from_slice(&i64::MAX.to_le_bytes());
-    assert!(message(&huge).starts_with("segments[0].blocks[1]: its address"), "{}", message(&huge));
+    assert!(
+        message(&huge).starts_with("segments[0].blocks[1]: the end of the block"),
+        "{}",
+        message(&huge)
+    );
 }

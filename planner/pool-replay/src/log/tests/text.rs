@@ -31,7 +31,7 @@ fn rmm_log() {
 #[test]
 fn rmm_errors_name_the_line() {
     let cases = [
-        ("1,16:48:38.1,realloc,0x1,1,0", "line 2: Action: \"realloc\" is none of"),
+        ("1,16:48:38.1,realloc,0x1,1,0", "line 2: Action: \"realloc\" is not one of"),
         ("1,16:48:38.1,free,0x1,18446744073709551616,0", "line 2: Size: \"18446744073709551616\""),
         ("1,16:48:38.1,free,0x1,-1,0", "line 2: Size: \"-1\""),
         ("1,16:48:38.1,free,0x10000000000000000,1,0", "line 2: Pointer: "),
@@ -42,7 +42,7 @@ fn rmm_errors_name_the_line() {
         ("1,3709551615:0:0.4,free,0x1,1,0", "line 2: Time: "),
         ("1,4294967295:4294967295:4294967295.4,free,0x1,1,0", "line 2: Time: "),
         ("1,16:48:38.1,free", "line 2: there is no column \"Pointer\""),
-        ("1,16:48:38.1,free,0x1,1,0,", "line 2: there are more fields"),
+        ("1,16:48:38.1,free,0x1,1,0,", "line 2: the line has more fields"),
         ("1,16:48:38.1,free,0x1,\"1", "line 2: there is no column \"Stream\""),
     ];
     for (line, expected) in cases {
@@ -51,10 +51,10 @@ fn rmm_errors_name_the_line() {
         assert!(message.starts_with(expected), "{line}: {message}");
     }
     let latin = b"Thread,Time,Action,Pointer,Size,Stream\n1,16:48:38.1,fr\xe9e,0x1,1,0\n";
-    assert!(message(latin).starts_with("line 2: this is not UTF-8"));
+    assert!(message(latin).starts_with("line 2: the line is not UTF-8"));
     let mut long = b"Thread,Time,Action,Pointer,Size,Stream\n".to_vec();
     long.resize(3 << 20, b'1');
-    assert_eq!(message(&long), "line 2: more than 1048576 bytes in one line");
+    assert_eq!(message(&long), "line 2: the line has more than 1048576 bytes");
 }
 
 #[test]
@@ -86,15 +86,18 @@ fn json_errors_name_the_line() {
         ("{\"action\":\"free\",\"adress\":1}", "line 2: column 25: unknown field `adress`"),
         ("{\"action\":\"free\",\"bytes\":-1}", "line 2: column 27: invalid value"),
         ("{\"action\":\"free\"", "line 2: column 16: EOF"),
-        ("{\"action\":\"free\",\"device\":4294967296}", "line 2: device 4294967296 is beyond"),
-        ("{\"action\":\"alloc\",\"bytes\":1,\"requested\":2}", "line 2: more bytes are requested"),
+        ("{\"action\":\"free\",\"device\":4294967296}", "line 2: device 4294967296 does not fit"),
+        (
+            "{\"action\":\"alloc\",\"bytes\":1,\"requested\":2}",
+            "line 2: the requested bytes exceed",
+        ),
         ("{\"stack\":0,\"of\":[7]}", "line 2: no line above defines frame 7"),
         ("{\"action\":\"free\",\"stack\":9}", "line 2: no line above defines stack 9"),
         ("{\"frame\":18446744073709551616}", "line 2: column 29: "),
         ("{\"frame\":0,\"lines\":1}", "line 2: column 18: unknown field `lines`"),
         (
             "{\"action\":\"free\",\"stack\":9,\"frames\":[{}]}",
-            "line 2: it has both frames and a stack",
+            "line 2: the object has both frames and a stack: keep only one of the two",
         ),
     ];
     for (line, expected) in cases {
@@ -127,7 +130,7 @@ fn minimalloc_problem() {
         "{}",
         message(collision.as_bytes())
     );
-    assert_eq!(message(b"hello\n").split(':').next(), Some("this is no log that is known"));
+    assert_eq!(message(b"hello\n").split(':').next(), Some("the format of the log is unknown"));
 }
 
 pub(super) const PROBLEM: &str = r#"{"operations": 9, "edges": [{"from": 2, "to": 1}, {"from": 1, "to": 8, "kind": "programmatic"}],

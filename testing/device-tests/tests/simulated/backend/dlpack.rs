@@ -134,7 +134,7 @@ fn tensors_of_other_devices_and_streams_are_refused() {
     let on_device: Dlpack = export_device(pool.take_zeroed::<u32>(N), &[N], &stream).unwrap();
     // SAFETY: the import is refused.
     let refused = unsafe { DeviceTensor::<f32>::import(on_device, &stream) }.unwrap_err();
-    assert_eq!(refused.to_string(), "the tensor has elements of uint32, not of float32");
+    assert_eq!(refused.to_string(), "the tensor has elements of uint32, but float32 was requested");
 
     let empty: Dlpack = export_device(pool.take_zeroed::<u32>(0), &[0, 3], &stream).unwrap();
     // SAFETY: no other code uses the elements.

@@ -309,7 +309,7 @@ fn what_a_pointer_failed_for_comes_before_what_spoils_the_capture_later() {
         })
     });
     let expected = CaptureError::Driver(CudaError::Capturing {
-        operation: "use memory on a stream of no session",
+        operation: "use memory on a stream outside the session",
     });
     assert_eq!(found.map(drop), Err(expected));
     simulator.assert_clean();

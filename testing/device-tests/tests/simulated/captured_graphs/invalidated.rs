@@ -174,11 +174,12 @@ fn expected(call: Call, mode: CaptureMode, event_tracking: bool) -> Outcome {
             Invalidated("was waited for or queried: wait after the capture", not_permitted)
         }
         Call::WaitForEarlierEvent => {
-            Invalidated("an event from before the capture: wait for it before", earlier)
+            Invalidated("an event from before the capture: wait for that event before", earlier)
         }
-        Call::EndByHand => {
-            Invalidated("begun or ended without the session", (903, "leave that to the session"))
-        }
+        Call::EndByHand => Invalidated(
+            "begun or ended without the session",
+            (903, "let the session end the capture"),
+        ),
     }
 }
 

@@ -138,11 +138,11 @@ fn a_view_of_a_pool_of_another_device_in_a_capture() {
                 Ok::<(), CaptureError>(())
             })
         });
-        let operation = "copy memory that its graph does not own";
+        let operation = "copy memory that the graph does not own";
         let refused = CaptureError::Driver(CudaError::Capturing { operation });
         assert_eq!(made.map(drop), Err(refused));
         let made: Made = prepared.capture((), |_, ()| Ok(view.as_view().on(&main).map(drop)?));
-        let operation = "order another stream with its own";
+        let operation = "order another stream with the pool's own stream";
         let refused = match is_let {
             true => CudaError::Capturing { operation },
             false => CudaError::WrongDevice { memory: 1, stream: 0 },

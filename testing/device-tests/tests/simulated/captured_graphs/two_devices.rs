@@ -78,7 +78,7 @@ fn a_second_device_is_refused_at_the_first_call() {
     assert_eq!(session.probe(&mut (), body).map(drop), Err(REFUSED));
     assert_eq!(session.prepare(near.arena()).unwrap().capture((), body).map(drop), Err(REFUSED));
     let text = REFUSED.to_string();
-    for words in ["device 0", "device 1", "a graph for each device", "events"] {
+    for words in ["device 0", "device 1", "one graph for each context", "events"] {
         assert!(text.contains(words), "{text}");
     }
     simulator.assert_clean();
