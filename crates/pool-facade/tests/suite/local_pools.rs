@@ -207,7 +207,9 @@ fn a_configuration_out_of_range_changes_nothing() {
         for (config, expected) in bad {
             let error = guard.configure(config).unwrap_err();
             assert_eq!(error, PoolError::Config(expected));
-            assert!(error.to_string().contains("must be") || error.to_string().contains("1 to 16"));
+            assert!(
+                error.to_string().contains("at least 1") || error.to_string().contains("1 to 16")
+            );
             assert!(guard.configure(PoolConfig::new().growth_factor(f64::NAN)).is_err());
             let others: Vec<_> = (0..4).map(|_| local::<Cpu>()).collect();
             for guard in others.iter().chain([&guard]) {
