@@ -1,5 +1,5 @@
-//! Defines an observer that is notified when a pool allocates or frees a block. Tests use an
-//! observer to count blocks and to make allocations fail, and programs use observers for logging.
+//! Defines an observer that is notified when a pool allocates or frees a block. Tests use observers
+//! to count blocks and to make allocations fail, and programs use observers for logging.
 
 /// An observer that is notified about the blocks of a device's pools, and that may refuse an
 /// allocation. Pass the observer to a backend together with its stream, using the `watched` method
@@ -45,12 +45,12 @@ pub trait BlockWatch: 'static {
     /// Notifies the observer that the pool has allocated a block. If this method panics, the pool
     /// frees the block and the panic propagates through the acquire.
     ///
-    /// Each live block has a different `identity`. The identity is the block's address on a CUDA
-    /// device, and a number with wgpu.
+    /// Each live block has a different `identity`. The identity of a block is its address with
+    /// CUDA, and a unique number with wgpu.
     fn allocated(&self, identity: u64, bytes: usize);
 
-    /// Notifies the observer that the pool is freeing a block. When this method is called, work
-    /// that uses the block may still be enqueued or running. The pool catches a panic in this
-    /// method, because freeing a block must not unwind.
+    /// Notifies the observer that the pool is freeing a block. Work that uses the block may still
+    /// be enqueued or running when this method is called. The pool catches a panic in this method,
+    /// because freeing a block must not unwind.
     fn freed(&self, identity: u64, bytes: usize);
 }

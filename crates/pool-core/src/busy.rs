@@ -1,7 +1,7 @@
 //! Defines a flag that marks a pool as busy while foreign code (an allocator's hook, a `tracing`
-//! subscriber, a backend, or the drop of a descriptor) may run in the middle of an operation.
-//! Foreign code that runs during an operation may hold a scope of the same pool and call the
-//! scope's methods.
+//! subscriber, a backend, or the destructor of a descriptor) may run in the middle of an operation.
+//! Foreign code that runs during an operation may hold a scope of the same pool and call methods of
+//! that scope.
 
 use core::cell::Cell;
 

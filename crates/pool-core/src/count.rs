@@ -49,7 +49,7 @@ impl LongCount {
     }
 
     /// Adds one to the counter. Only the thread that uses the pool may call this method, because
-    /// the load and the store do not form one atomic addition.
+    /// the separate load and store do not form an atomic addition.
     #[inline(always)]
     pub(crate) fn increment(&self) {
         self.0.store(self.0.load(Ordering::Relaxed).wrapping_add(1), Ordering::Relaxed);

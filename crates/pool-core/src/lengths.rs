@@ -1,5 +1,5 @@
 //! Computes the number of elements and the row-major strides of a list of axis lengths. For a
-//! dynamic rank, the shape cache stores both the lengths and the strides, and lends them to arrays.
+//! dynamic rank, the shape cache stores the lengths and the strides, and lends both to arrays.
 
 use alloc::vec::Vec;
 use core::fmt;
@@ -16,8 +16,8 @@ pub(crate) struct Lengths {
 }
 
 impl Lengths {
-    /// Allocates a list that contains the given lengths and their strides. If the host has no
-    /// memory for the list, this method fails with the number of requested bytes.
+    /// Allocates a list that contains the given lengths and their strides. If the host cannot
+    /// allocate the list, this method returns the number of requested bytes as its error.
     pub(crate) fn of(dims: &[usize]) -> Result<Self, usize> {
         let rank = dims.len();
         let mut lengths = Vec::new();
@@ -42,7 +42,8 @@ impl Lengths {
 
     #[inline(always)]
     fn strides(&self) -> &[usize] {
-        // SAFETY: the list has `2 * rank` entries, so the offset `rank` is within the allocation.
+        // SAFETY: the list has `2 * rank` entries, so the offset `rank` is within the list's
+        // allocation.
         let strides = unsafe { self.lengths.as_ptr().add(self.rank) };
         // SAFETY: the list has `2 * rank` entries, and their number never changes. The strides are
         // in the second half of the entries.
@@ -113,8 +114,8 @@ pub fn element_count(dims: &[usize], element_size: usize) -> Result<usize, Shape
     if product == 0 { empty_count(dims, element_size, most) } else { Ok(product) }
 }
 
-/// Handles the rare case of an axis with length zero. Even if one axis has length zero, the product
-/// of the other axis lengths must not overflow.
+/// Handles the rare case in which an axis has length zero. Even if one axis has length zero, the
+/// product of the other axis lengths must not overflow.
 #[cold]
 #[inline(never)]
 fn empty_count(dims: &[usize], element_size: usize, most: usize) -> Result<usize, ShapeError> {

@@ -1,4 +1,4 @@
-//! Provides functions that act on the pools of all threads, which release idle pools and add up
+//! Provides functions that act on the pools of all threads, by releasing idle pools or adding up
 //! statistics.
 
 use pool_core::{PoolStats, ReleaseReport};
@@ -7,14 +7,13 @@ use pool_core::{PoolStats, ReleaseReport};
 use crate::local::cpu::{lists, stack_lists};
 use crate::local::requests::OF_DEVICES;
 
-/// Releases the memory of the idle pools of every thread, and returns a report of the released
-/// memory.
+/// Releases the memory of every thread's idle pools, and returns a report on the released memory.
 ///
-/// A pool is idle while it is not used by any guard of [`local()`](crate::local()) or any block of
-/// [`with_pool!`](crate::with_pool). The thread that owns an idle pool may be sleeping, waiting
-/// like an idle rayon worker, or computing something else, because no code has to run on that
-/// thread. Pools that are in use keep their memory, and so does every [`Pool`](crate::Pool) that
-/// you own. After a pool has been released, the next acquire of each of its slots allocates memory.
+/// A pool is idle while no guard of [`local()`](crate::local()) and no block of
+/// [`with_pool!`](crate::with_pool) uses the pool. No code has to run on the thread that owns an
+/// idle pool, so this thread may be sleeping, waiting for work in rayon, or computing something
+/// else. Pools that are in use keep their memory, and so does every [`Pool`](crate::Pool) that you
+/// own. After a pool has been released, the next acquire of each of its slots allocates memory.
 ///
 /// ```
 /// # #[cfg(feature = "cpu")] {
@@ -51,7 +50,7 @@ use crate::local::requests::OF_DEVICES;
 /// | pools of `Cuda`, `Stacked<Cuda>` and `Wgpu`, on the calling thread | before this call returns |
 /// | pools of `Cuda`, `Wgpu` and backends of other crates, on another thread | when that thread next acquires a pool of the same backend |
 ///
-/// The report includes only memory that was released before the call returned.
+/// The report includes only memory that was released before the function returned.
 ///
 /// # Cost on the hot path
 ///
@@ -62,9 +61,8 @@ use crate::local::requests::OF_DEVICES;
 /// `membarrier` makes each running thread execute a barrier. The documentation of
 /// `pool_core::thread_list` describes the protocol and proves that it is correct.
 ///
-/// The call needs memory for a new, empty table (about 4 KiB) for each pool that it releases. If
-/// the host has no memory for these tables, the call releases only the idle pools of the calling
-/// thread.
+/// For each pool that it releases, the call allocates a new, empty table of about 4 KiB. If the
+/// host cannot allocate these tables, the call releases only the idle pools of the calling thread.
 ///
 /// The function may be called from anywhere, including from inside a scope, from an allocator's
 /// hook, or from the destructor of a thread-local variable.
@@ -124,16 +122,16 @@ mod host {
     use crate::local::idle_pools;
     use crate::local::requests::OF_HOST;
 
-    /// The maximum number of attempts to release all idle pools, because other threads may create
-    /// or take pools during an attempt.
+    /// The maximum number of attempts to release all idle pools. One attempt may not be enough,
+    /// because other threads may create or take pools during the attempt.
     const ROUNDS: usize = 4;
 
     /// The type of a function that locks the registry of a backend.
     type Lock<B> = fn() -> MutexGuard<'static, ThreadLists<B>>;
 
     pub(super) fn release<B: LocalPool<Context = ()>>(lists: Lock<B>) -> ReleaseReport {
-        // The first call of the barrier runs before any pool is accessed, and determines whether
-        // the system supports the barrier.
+        // The first barrier is executed before any pool is accessed, and shows whether the system
+        // supports such a barrier.
         if !barrier_on_all_threads() {
             OF_HOST.ask();
             return idle_pools::trim::<B>();
@@ -166,8 +164,8 @@ mod host {
                 return released;
             }
         }
-        // If there was no memory for new pools, the idle pools of this thread are emptied without
-        // being replaced.
+        // If the host could not allocate new pools, the idle pools of this thread are emptied
+        // instead of being replaced.
         released.plus(idle_pools::trim::<B>())
     }
 
