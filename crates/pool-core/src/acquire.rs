@@ -1,8 +1,8 @@
 //! The acquire methods for every kind of memory. Each acquire method reserves a slot, advances the
 //! scope's cursor past the slot, fills the slot if necessary, and builds an array of the requested
 //! shape. The backend or closure that fills a slot may itself acquire arrays from the same scope.
-//! Code that runs between the reservation of a slot and the advance of the cursor cannot acquire
-//! arrays, because such an acquire fails with `PoolError::Reentered`. The methods that require
+//! Code that runs after a slot is reserved and before the cursor advances cannot acquire arrays,
+//! because such an acquire fails with `PoolError::Reentered`. The methods that require
 //! host-writable memory are in the `host` module.
 
 use crate::backend::{ArrayMemory, FirstUse, Memory, PoolBackend, ScopeCursor};
@@ -178,7 +178,7 @@ impl<'s, B: PoolBackend> Scope<'s, B> {
     /// # Safety
     ///
     /// `fill` receives the number of elements and a newly acquired slot that has no views. When
-    /// `fill` returns `Ok`, all of these elements must be valid values of `T`. If `first_use` is
+    /// `fill` returns `Ok`, all elements of the slot must be valid values of `T`. If `first_use` is
     /// `Write`, `fill` must have written all of the elements before it returns `Ok`.
     #[inline(always)]
     unsafe fn acquire_array<T: Element, S: Shape>(

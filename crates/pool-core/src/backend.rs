@@ -168,7 +168,7 @@ pub unsafe trait PoolBackend: Sized + 'static {
     const MAX_ALIGN: usize = Self::ALIGN;
 
     /// The block of an empty slot, which is used for views that contain no bytes. The `DANGLING`
-    /// block is never freed or written. Even a slice without elements needs a non-null, aligned
+    /// block is never freed or written to. Even a slice without elements needs a non-null, aligned
     /// address, which `NonNull::dangling` returns for a type that has the alignment of a block. A
     /// backend with opaque blocks may use any value that does not identify any memory.
     const DANGLING: Self::Block;
@@ -472,8 +472,8 @@ pub trait PoolRoot<B: PoolBackend>: Copy {
     /// `true` if the pools that a thread is using form a chain (see [`enter`](Self::enter)).
     const NESTS: bool = false;
 
-    /// Returns a cursor like [`cursor`](Self::cursor), for a pool on which [`enter`](Self::enter)
-    /// may have been called.
+    /// Returns a cursor in the same way as [`cursor`](Self::cursor), for a pool on which
+    /// [`enter`](Self::enter) may have been called.
     ///
     /// # Safety
     ///
@@ -634,8 +634,8 @@ pub trait ScopeCursor<B: PoolBackend>: fmt::Debug + Sized {
     #[track_caller]
     unsafe fn reserve<'s, T>(&self, length: usize) -> Self::Memory<'s>;
 
-    /// Reserves memory like [`reserve`](Self::reserve), but returns an error instead of panicking,
-    /// and accepts either kind of first use.
+    /// Reserves memory in the same way as [`reserve`](Self::reserve), but returns an error instead
+    /// of panicking, and accepts either kind of first use.
     ///
     /// # Errors
     ///
@@ -709,8 +709,8 @@ pub trait ScopeCursor<B: PoolBackend>: fmt::Debug + Sized {
     ///
     /// This cursor must have stepped past `vector.memory`. The vector must hold the only view of
     /// its memory, and that view must not be used after this call. The first `vector.length`
-    /// elements must be initialised. If `vector.plain` is `true`, every byte of a `T` must be
-    /// initialised.
+    /// elements must be initialised. If `vector.plain` is `true`, every byte of every element must
+    /// be initialised.
     unsafe fn enlarge<'s, T: Copy>(
         &self,
         vector: VectorMemory<Self::Memory<'s>>,
@@ -786,14 +786,14 @@ pub trait ScopeCursor<B: PoolBackend>: fmt::Debug + Sized {
     /// Frees the memory that is not handed out.
     fn trim(&self) -> ReleaseReport;
 
-    /// Replaces oversized memory that is not handed out with smaller memory.
+    /// Replaces each oversized piece of memory that is not handed out with a smaller piece.
     fn compact(&self, compaction: &Compaction) -> ReleaseReport;
 
     /// Starts sampling the lengths requested by acquires.
     fn sample_lengths(&self);
 
-    /// Records the caller of a panicking acquire method for the report that debug builds produce.
-    /// In release builds, this method does nothing.
+    /// Records the caller of a panicking acquire method for the warning that debug builds emit. In
+    /// release builds, this method does nothing.
     #[inline(always)]
     #[track_caller]
     fn note_caller(&self) {}
@@ -879,8 +879,8 @@ pub trait CursorPlace<'s, B: PoolBackend>: Copy {
         first_use: FirstUse,
     ) -> Result<MemoryAndShape<'s, Self::Memory, B>, PoolError<B::Error>>;
 
-    /// Reserves memory like [`prepare_shape`](Self::prepare_shape) for elements that may be read
-    /// before they are written, but panics instead of returning an error.
+    /// Reserves memory in the same way as [`prepare_shape`](Self::prepare_shape), for elements that
+    /// may be read before they are written, but panics instead of returning an error.
     ///
     /// # Panics
     ///

@@ -38,8 +38,8 @@
 /// ```
 pub trait BlockWatch: 'static {
     /// Decides whether the pool may allocate a block of `bytes` bytes. If the observer returns
-    /// `false`, the allocation fails in the same way as on a device without free memory. A panic in
-    /// this method propagates through the acquire.
+    /// `false`, the allocation fails as if the device had no free memory. A panic in this method
+    /// propagates through the acquire.
     fn admit(&self, bytes: usize) -> bool;
 
     /// Notifies the observer that the pool has allocated a block. If this method panics, the pool

@@ -78,8 +78,9 @@ impl PoolConfig {
     ///
     /// A block always grows to at least the requested size. The growth factor provides extra
     /// capacity for lengths that increase slowly over time. If the old capacity exceeds 64 KiB, the
-    /// pool adds only a quarter of that extra capacity. For example, with a factor of 1.5, a block
-    /// of 10 MiB that is slightly too small grows to 11.3 MiB.
+    /// pool adds only a quarter of the extra capacity that the growth factor specifies. For
+    /// example, with a factor of 1.5, a block of 10 MiB that is slightly too small grows to 11.3
+    /// MiB.
     #[must_use]
     pub const fn growth_factor(mut self, factor: f64) -> Self {
         self.growth_factor = factor;
@@ -172,7 +173,7 @@ impl PoolConfig {
         self.byte_limit
     }
 
-    /// Returns `true` if every acquire calls the cold function because a debugging mode is enabled.
+    /// Returns `true` if an enabled debugging mode makes every acquire call the cold function.
     pub(crate) const fn arms_every_use(&self) -> bool {
         self.poison || self.fresh || self.measure_live_bytes
     }

@@ -7,7 +7,8 @@ use core::sync::atomic::{AtomicUsize, Ordering};
 #[cfg(target_has_atomic = "64")]
 use core::sync::atomic::AtomicU64 as LongWord;
 
-/// On targets without 64-bit atomics, a `LongCount` wraps around at the word size.
+/// On targets without 64-bit atomics, a `LongCount` has the size of a machine word and may wrap
+/// around.
 #[cfg(not(target_has_atomic = "64"))]
 use core::sync::atomic::AtomicUsize as LongWord;
 

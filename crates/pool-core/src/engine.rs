@@ -367,9 +367,10 @@ unsafe fn prepare_slot<'s, B: PoolBackend, T: Element>(
     Ok((unsafe { place.prepare::<T>(count, first_use) }?, count))
 }
 
-/// Returns the product of the axis lengths in the usual case. Returns `None` if the product
-/// overflows or is zero, or if the elements are zero-sized, because [`element_count`] handles these
-/// cases. If the elements fit into a block, their total size is at most `isize::MAX` bytes.
+/// Returns the product of the axis lengths if no special case applies. Returns `None` if the
+/// product overflows or is zero, or if the elements are zero-sized, because [`element_count`]
+/// handles these cases. If the elements fit into a block, their total size is at most `isize::MAX`
+/// bytes.
 #[inline(always)]
 fn usual_count<T>(dims: &[usize]) -> Option<usize> {
     if size_of::<T>() == 0 {

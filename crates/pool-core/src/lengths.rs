@@ -7,7 +7,8 @@ use core::slice;
 
 use crate::error::ShapeError;
 
-/// The lengths of a shape of dynamic rank and their row-major strides, in one allocation.
+/// The lengths of a shape of dynamic rank and its row-major strides, which are stored in one
+/// allocation.
 pub(crate) struct Lengths {
     /// The axis lengths, followed by the strides.
     lengths: Vec<usize>,
@@ -89,7 +90,8 @@ impl AsRef<[usize]> for DynamicShape<'_> {
     }
 }
 
-/// Returns the number of elements in a shape, for elements of `element_size` bytes.
+/// Returns the number of elements in an array of the given shape, whose elements have a size of
+/// `element_size` bytes.
 ///
 /// The product of the nonzero axis lengths must not exceed `isize::MAX`, either in elements or in
 /// bytes. The product is checked even if an axis has length zero, so `[usize::MAX, 2, 0]` is an

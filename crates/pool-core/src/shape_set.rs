@@ -15,7 +15,7 @@ pub(crate) struct ShapeSet<D> {
     /// The maximum number of entries.
     capacity: usize,
     /// The index of the entry that the next cache miss evicts if the set is full. A cache hit does
-    /// not change the index of the next victim.
+    /// not change which entry is evicted next.
     victim: usize,
 }
 

@@ -52,7 +52,7 @@ use crate::slot_ref::SlotRef;
 ///
 /// # Nested scopes of one thread
 ///
-/// If a thread-local scope is opened inside another one, it borrows the unused rest of the outer
+/// A thread-local scope that is opened inside another one borrows the unused rest of the outer
 /// scope's chunk. In a chain of function calls, each function can therefore open its own scope, and
 /// the chain only needs memory for its live bytes. The borrowed memory is returned when the inner
 /// guard is dropped. In `pool_facade`, the macro `with_pool!(Stacked<Cpu>, |scope| { … })` opens a
@@ -152,9 +152,9 @@ pub unsafe trait StackedBackend: PoolBackend<Layout = Slots> {
         size_of::<Self::Context>() == 0
     }
 
-    /// Orders the backend's queue like [`reuse`](PoolBackend::reuse), for a part of a stack's chunk
-    /// that a view has [armed](SlotRef::arm_bytes). The pool calls this method before it hands out
-    /// the first `bytes` bytes of `block` again.
+    /// Orders the backend's queue in the same way as [`reuse`](PoolBackend::reuse), but for a part
+    /// of a stack's chunk that a view has [armed](SlotRef::arm_bytes). The pool calls this method
+    /// before it hands out the first `bytes` bytes of `block` again.
     ///
     /// # Errors
     ///

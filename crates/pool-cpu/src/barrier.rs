@@ -1,5 +1,5 @@
-//! Implements a memory barrier on all threads, which is the expensive half of an asymmetric fence.
-//! The cheap half of the asymmetric fence does not execute any instructions.
+//! Implements a memory barrier that is executed on all threads, which is the expensive side of an
+//! asymmetric fence. The cheap side of an asymmetric fence does not execute any instructions.
 
 use core::sync::atomic::{AtomicU8, Ordering};
 

@@ -81,9 +81,9 @@ impl Header {
         Ok(unsafe { erased.view::<T>() })
     }
 
-    /// Creates the header like [`make`](Self::make), but panics instead of returning an error.
-    /// After a panic, the slot stays in use, because returning the slot to the scope would cost the
-    /// hot path a register.
+    /// Creates the header in the same way as [`make`](Self::make), but panics instead of returning
+    /// an error. After a panic, the slot stays in use, because returning the slot to the scope
+    /// would cost the hot path a register.
     ///
     /// # Safety
     ///
@@ -134,8 +134,8 @@ impl ErasedView {
     }
 }
 
-/// Creates the array of a block. The array is valid as long as the block is accessed only through
-/// the array.
+/// Creates the array that consists of a block's elements. The array is valid as long as the block
+/// is accessed only through the array.
 ///
 /// # Safety
 ///
@@ -218,7 +218,8 @@ unsafe fn drop_header<T: 'static>(header: NonNull<()>) {
 
 impl Drop for ErasedView {
     fn drop(&mut self) {
-        // SAFETY: `drop` was chosen for the type of `header`, which `self` owns.
+        // SAFETY: the function `drop` was created for the type of `header`, and `self` owns the
+        // value to which `header` points.
         unsafe { (self.drop)(self.header) };
     }
 }

@@ -29,7 +29,8 @@ pub(crate) fn acquire_for<'s, B: HostMemory, T: PodElement, D: Dimension>(
     B::elements(view)
 }
 
-/// Acquires the elements like [`acquire_for`], for a rank that is 0 or is only known at run time.
+/// Acquires the elements in the same way as [`acquire_for`], for a rank that is 0 or is known only
+/// at run time.
 #[inline]
 #[track_caller]
 fn acquire_for_any_rank<'s, B: HostMemory, T: PodElement, D: Dimension>(
@@ -48,8 +49,8 @@ fn lengths<const N: usize, D: Dimension>(dim: &D) -> [usize; N] {
     core::array::from_fn(|axis| dim[axis])
 }
 
-/// The rank of a dimension as a constant. Because the rank is a constant, the compiler generates
-/// code only for the matching branch.
+/// Provides the rank of a dimension as a constant. Because the rank is a constant, the compiler
+/// generates code only for the matching branch.
 struct Rank<D>(PhantomData<D>);
 
 impl<D: Dimension> Rank<D> {

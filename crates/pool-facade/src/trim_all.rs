@@ -57,7 +57,7 @@ use crate::local::requests::OF_DEVICES;
 /// Support for `trim_all` does not make an acquire more expensive. A thread can acquire and return
 /// its pools without a lock, a fence or an atomic read-modify-write operation. Opening a
 /// thread-local scope costs at most one additional instruction, because it loads the address of the
-/// pool instead of copying it. `trim_all` itself takes a few microseconds longer, because
+/// pool instead of copying it. Each call to `trim_all` takes a few additional microseconds, because
 /// `membarrier` makes each running thread execute a barrier. The documentation of
 /// `pool_core::thread_list` describes the protocol and proves that it is correct.
 ///
@@ -95,9 +95,9 @@ pub fn trim_all() -> ReleaseReport {
 /// `Stacked<Cpu>`, including pools that are in use and pools of other threads.
 ///
 /// Other threads may use their pools during the call, so the returned numbers may have been read at
-/// slightly different times. The statistics do not include the number of slots that are currently
-/// handed out or the peaks of live bytes. Pools that a thread creates while it is ending are not
-/// counted.
+/// slightly different times. The statistics include neither the number of slots that are currently
+/// handed out nor the peak number of live bytes. Pools that a thread creates while it is ending are
+/// not counted.
 #[must_use]
 pub fn stats_all() -> PoolStats {
     #[cfg(feature = "cpu")]
@@ -130,8 +130,8 @@ mod host {
     type Lock<B> = fn() -> MutexGuard<'static, ThreadLists<B>>;
 
     pub(super) fn release<B: LocalPool<Context = ()>>(lists: Lock<B>) -> ReleaseReport {
-        // The first barrier is executed before any pool is accessed, and shows whether the system
-        // supports such a barrier.
+        // The first barrier is executed before any pool is accessed, because it determines whether
+        // the system supports barriers on all threads.
         if !barrier_on_all_threads() {
             OF_HOST.ask();
             return idle_pools::trim::<B>();

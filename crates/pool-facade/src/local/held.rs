@@ -1,6 +1,6 @@
-//! Defines the pool that a guard owns, which is either an entry of a list from which other threads
-//! can release pools, or a pool without such an entry. The backend determines at compile time which
-//! of the two is stored, so the value has the size of one word.
+//! Defines the pool that a guard owns, which is stored as an entry of a list if other threads can
+//! release the pool, and is stored directly if they cannot. The backend determines at compile time
+//! how the pool is stored, so the value has the size of one word.
 
 use std::fmt;
 use std::mem::ManuallyDrop;
@@ -111,8 +111,8 @@ impl<B: LocalPool> Held<B> {
     pub(super) fn configure(&mut self, config: PoolConfig) -> Result<(), PoolError<B::Error>> {
         if B::ACCESS.is_shared() {
             // A call to `trim_all` on another thread may have found this pool in the list, and may
-            // still be replacing the pool. When that call to `trim_all` has ended, no other call
-            // replaces the pool until the guard returns the pool to the list.
+            // still be replacing the pool. After the call to `trim_all` has ended, the pool cannot
+            // be replaced until the guard returns it to the list.
             B::ACCESS.wait_for_release();
             // SAFETY: `B::ACCESS` is shared, so the field `listed` is initialised.
             return unsafe { &mut self.listed }.configure(config);

@@ -22,11 +22,11 @@ use crate::diagnostics;
 /// of this thread.
 ///
 /// The [`local_pools!`](crate::local_pools) macro stores an `IdlePools` in a `const` thread-local
-/// variable. `IdlePools` has no destructor, so it can be used while the thread is ending, and no
-/// access has to check whether the value has been dropped. On systems that access thread-local
-/// variables through keys, the standard library frees the value at some point while the thread is
-/// ending. If the thread accesses the value after it has been freed, the access creates a new list
-/// with the default configuration, and all pools in the old list are leaked.
+/// variable. `IdlePools` has no destructor, so it can be used while the thread is ending, and code
+/// that accesses it does not have to check whether it has been dropped. On systems that access
+/// thread-local variables through keys, the standard library frees the value at some point while
+/// the thread is ending. If the thread accesses the value after it has been freed, the access
+/// creates a new list with the default configuration, and all pools in the old list are leaked.
 pub struct IdlePools<B: PoolBackend> {
     /// The list of idle pools that is used if the backend's [`ACCESS`](LocalPool::ACCESS) is
     /// shared.
@@ -132,7 +132,7 @@ pub struct ListAccess<B: PoolBackend> {
 
 impl<B: PoolBackend> ListAccess<B> {
     /// The mode in which a thread uses an idle pool only if [`LocalPool::is_for_thread`] returns
-    /// `true`. In this mode, a returned pool is always linked again to the first pool in the list.
+    /// `true`. In this mode, returning a pool always links the pool to the first pool in the list.
     /// In the `CHECKED` mode, only the thread that owns a pool can release the pool's memory.
     pub const CHECKED: Self = Self { lists: None };
 

@@ -11,8 +11,8 @@
 //!
 //! The list of idle pools also links to the innermost pool that is in use. When a thread starts to
 //! use a stack, the stack borrows memory from the innermost pool, and returns this memory when the
-//! stack becomes idle again (see `stack/nesting.rs` in `pool_core`). For backends with slots, none
-//! of the code for borrowing memory is compiled.
+//! stack becomes idle again (see `stack/nesting.rs` in `pool_core`). For backends that use slots,
+//! the code for borrowing memory is not compiled.
 
 #[cfg(feature = "cpu")]
 pub(crate) mod cpu;
