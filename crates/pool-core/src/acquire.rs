@@ -24,9 +24,10 @@ impl<'s, B: PoolBackend> Scope<'s, B> {
     /// the memory.
     ///
     /// The shape is either a length (`usize`), a list of axis lengths (`[usize; N]` or a tuple), or
-    /// `&[usize]` if the rank is only known at run time. The [`Shape`] trait lists the array type
-    /// and the cost of each kind of shape. The elements are stored in row-major order. An array
-    /// without elements occupies a slot like any other array, but uses no memory.
+    /// `&[usize]` if the rank is only known at run time. The documentation of the [`Shape`] trait
+    /// lists the array type and the cost of each kind of shape. The elements are stored in
+    /// row-major order. An array without elements occupies a slot like any other array, but uses no
+    /// memory.
     ///
     /// ```
     /// # use pool_conformance::HeapBackend as Memory;

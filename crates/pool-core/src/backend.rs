@@ -146,8 +146,8 @@ pub unsafe trait PoolBackend: Sized + 'static {
     type Descriptor: Default + 'static;
 
     /// The error returned if memory cannot be allocated or an operation cannot be enqueued. The
-    /// type is `Send` and `Sync`, so that `?` can convert a [`PoolError`] into `Box<dyn Error +
-    /// Send + Sync>` in code that is generic over the backend.
+    /// error type is `Send` and `Sync`, so that `?` can convert a [`PoolError`] into `Box<dyn Error
+    /// + Send + Sync>` in code that is generic over the backend.
     type Error: Error + Send + Sync + 'static;
 
     /// The error returned if the contents of a view cannot be read or written. Backends whose views
@@ -414,7 +414,7 @@ pub(crate) type State<B> = <<B as PoolBackend>::Layout as Layout<B>>::State;
 /// The cursor of a scope of the backend `B`.
 pub(crate) type Cursor<B> = <<B as PoolBackend>::Layout as Layout<B>>::Cursor;
 
-/// The position of a cursor for the backend `B`, which is passed by value.
+/// A copyable value that stores the position of a cursor of the backend `B`.
 pub(crate) type Place<'s, B> = <Cursor<B> as ScopeCursor<B>>::Place<'s>;
 
 /// Memory of the backend `B` that was reserved for one array.
@@ -599,13 +599,13 @@ pub trait PoolState<B: PoolBackend> {
 
 /// The position of a scope in the memory of its pool. Reserving checks that enough memory is
 /// available at the cursor's position, and stepping moves the cursor past the reserved memory. The
-/// cursor moves backwards only if filling the memory failed and nothing has been acquired since the
-/// cursor moved.
+/// cursor moves backwards only if filling the memory failed and nothing has been acquired after
+/// that memory.
 pub trait ScopeCursor<B: PoolBackend>: fmt::Debug + Sized {
     /// The state of the pool (see [`Layout::State`]).
     type State;
 
-    /// The position of a cursor, which is passed by value. Larger functions accept a position
+    /// A copyable value that stores the position of a cursor. Larger functions accept a position
     /// instead of a cursor, because a cursor that is passed to them would have to be stored in
     /// memory.
     type Place<'s>: CursorPlace<'s, B, Memory = Self::Memory<'s>>;
@@ -757,9 +757,9 @@ pub trait ScopeCursor<B: PoolBackend>: fmt::Debug + Sized {
         None
     }
 
-    /// Removes the block that [`idle_block_bytes`](Self::idle_block_bytes) found from the pool, and
-    /// replaces it with `spare`. If no idle block contains `address`, the method drops `spare` and
-    /// returns `None`.
+    /// Removes from the pool the block that [`idle_block_bytes`](Self::idle_block_bytes) found, and
+    /// replaces this block with `spare`. If no idle block contains `address`, the method drops
+    /// `spare` and returns `None`.
     ///
     /// # Safety
     ///
@@ -825,8 +825,8 @@ pub struct VectorMemory<M> {
 pub(crate) type EnlargeResult<'s, B, C> =
     Result<VectorMemory<<C as ScopeCursor<B>>::Memory<'s>>, PoolError<<B as PoolBackend>::Error>>;
 
-/// The position of a cursor, which is passed by value. Arrays whose lengths must be checked before
-/// memory is reserved are acquired through a position.
+/// A copyable value that stores the position of a cursor. Arrays whose lengths must be checked
+/// before memory is reserved are acquired through a position.
 pub trait CursorPlace<'s, B: PoolBackend>: Copy {
     /// The memory reserved for one array (see [`ScopeCursor::Memory`]).
     type Memory;
@@ -1004,7 +1004,7 @@ pub trait ArrayMemory<'s, B: PoolBackend>: Copy + fmt::Debug {
             .map_err(|source| PoolError::Backend { operation: "fill a block", source })
     }
 
-    /// Copies `source` to the first elements of the memory.
+    /// Copies `source` to the start of the memory.
     ///
     /// # Errors
     ///

@@ -1,13 +1,13 @@
 //! Defines an observer that is notified when a pool allocates or frees a block. Tests use observers
 //! to count blocks and to make allocations fail, and programs use observers for logging.
 
-/// An observer that is notified about the blocks of a device's pools, and that may refuse an
-/// allocation. Pass the observer to a backend together with its stream, using the `watched` method
-/// of `DeviceStream` in `pool-cuda` or of `Stream` in `pool-wgpu`. The observer is never called
-/// once the pool has reached a steady state.
+/// An observer that is notified when a device's pools allocate or free blocks, and that may refuse
+/// an allocation. Pass the observer to a backend together with its stream, using the `watched`
+/// method of `DeviceStream` in `pool-cuda` or of `Stream` in `pool-wgpu`. The observer is never
+/// called once the pool has reached a steady state.
 ///
-/// A pool calls its observer only while it grows or trims. The observer must not use the pool that
-/// calls it.
+/// A pool calls its observer only while the pool grows or is trimmed. The observer must not use the
+/// pool that calls it.
 ///
 /// ```
 /// use std::sync::atomic::{AtomicUsize, Ordering};
@@ -39,11 +39,11 @@
 pub trait BlockWatch: 'static {
     /// Decides whether the pool may allocate a block of `bytes` bytes. If the observer returns
     /// `false`, the allocation fails as if the device had no free memory. A panic in this method
-    /// propagates through the acquire.
+    /// propagates to the caller of the acquire method.
     fn admit(&self, bytes: usize) -> bool;
 
     /// Notifies the observer that the pool has allocated a block. If this method panics, the pool
-    /// frees the block and the panic propagates through the acquire.
+    /// frees the block, and the panic propagates to the caller of the acquire method.
     ///
     /// Each live block has a different `identity`. The identity of a block is its address with
     /// CUDA, and a unique number with wgpu.

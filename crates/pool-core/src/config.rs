@@ -64,7 +64,7 @@ impl PoolConfig {
         self
     }
 
-    /// Sets an upper limit on the total size of the pool's blocks in bytes. Each pool has its own
+    /// Sets an upper limit, in bytes, on the total size of the pool's blocks. Each pool has its own
     /// limit, which is independent of the limits of other pools. Setting a limit does not reserve a
     /// share of the device's memory for the pool.
     #[must_use]

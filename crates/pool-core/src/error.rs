@@ -221,7 +221,7 @@ pub enum ShapeError {
         /// The number of elements in the view.
         length: usize,
     },
-    /// The index of a split is greater than the length.
+    /// The index at which to split is greater than the length.
     SplitOutOfRange {
         /// The index at which the caller tried to split the array.
         asked: usize,

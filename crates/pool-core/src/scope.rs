@@ -1,5 +1,6 @@
-//! Defines the lexical scope, which is a by-value handle of one word. The word in a scope is the
-//! position of the next slot, and also the checkpoint to which the outer scope returns.
+//! Defines the lexical scope, which is a one-word handle that is passed by value. The word in a
+//! scope is the position of the next slot, and also the checkpoint to which the outer scope
+//! returns.
 
 use core::fmt;
 use core::marker::PhantomData;
@@ -42,10 +43,10 @@ use crate::stats::{PoolStats, ReleaseReport};
 /// - The memory of a slot is handed out only when a cursor steps past that slot. Scopes implement
 ///   neither `Clone` nor `Default`. A cursor moves back past a slot only if the slot could not be
 ///   filled and has no view, and if nothing was acquired after the slot.
-/// - [`Pool::scope`](crate::Pool::scope) and [`Scope::scope`] borrow their receiver exclusively
-///   for as long as the new scope or any of its views is alive. The outer scope therefore cannot
-///   acquire memory while an inner scope is in use. As soon as the outer scope can acquire memory
-///   again, no view of the inner scope is alive.
+/// - [`Pool::scope`](crate::Pool::scope) and [`Scope::scope`] borrow their receiver exclusively for
+///   as long as the new scope or any of its views is alive. The outer scope therefore cannot
+///   acquire memory while an inner scope is in use. When the outer scope can acquire memory again,
+///   no view of the inner scope is alive anymore.
 /// - Slots never move in memory. Only slots at or above the cursor are grown or freed, so the
 ///   memory of a view stays at the same address until the view's borrow ends.
 /// - Recycled contents are handed out only as elements of a [`PodElement`](crate::PodElement) type,

@@ -11,7 +11,7 @@ use crate::raw::Slots;
 use crate::slot_ref::SlotRef;
 
 /// The backend `B` with the [`Stack`] layout, whose pools hold little more memory than their peak
-/// of live bytes.
+/// number of live bytes.
 ///
 /// A pool of `B` holds a separate block for each array in a pass, and each block is as large as the
 /// largest array that has used it. A pool of `Stacked<B>` holds one chunk of memory, in which
@@ -122,8 +122,8 @@ pub enum BlockOf<Block> {
 ///   that `block_at` returned. If `block_at` receives the address of an allocated block, it must
 ///   return that block itself, which `free` accepts.
 /// - If [`may_exchange_blocks`](Self::may_exchange_blocks) returns `true` for two contexts, every
-///   block allocated with one of them must also be a valid block of the other until both contexts
-///   are dropped.
+///   block allocated with one context must also be a valid block of the other context until both
+///   contexts are dropped.
 /// - If the views created by [`view`](PoolBackend::view) and [`view_ref`](PoolBackend::view_ref)
 ///   use their [`SlotRef`], they must use only the methods [`pool_context`](SlotRef::pool_context),
 ///   [`block_of`](SlotRef::block_of) and [`arm_bytes`](SlotRef::arm_bytes), which work for both

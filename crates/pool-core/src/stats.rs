@@ -8,7 +8,7 @@ use crate::device::Device;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct PoolStats {
-    /// The name from the pool's configuration.
+    /// The name that was set in the pool's configuration.
     pub name: &'static str,
     /// The device whose memory the pool manages.
     pub device: Device,

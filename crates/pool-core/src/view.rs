@@ -237,8 +237,8 @@ pub trait PoolViewMut: PoolView + for<'a> LendView<'a> {
 /// To write two parts of a view at the same time, call [`into_split_at`](PoolView::into_split_at)
 /// on a loan of the view.
 pub trait LendView<'a, Bound = &'a Self>: PoolView {
-    /// The type of a shared view, which is the [`ViewRef`](crate::PoolBackend::ViewRef) of a
-    /// backend.
+    /// The type of a shared view, which is a backend's [`ViewRef`](crate::PoolBackend::ViewRef)
+    /// type.
     type Shared: PoolView<Element = Self::Element, Error = Self::Error>;
 
     /// The type of a view with the same access as this view, which is either the backend's

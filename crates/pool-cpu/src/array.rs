@@ -213,9 +213,9 @@ impl<'s, B: HostMemory> AcquireArray<'s> for Scope<'s, B> {
     #[inline(always)]
     #[track_caller]
     fn acquire_array_dyn<T: PodElement>(&self, dims: &[usize]) -> &'s mut ArrayRef<T, IxDyn> {
-        // SAFETY: only one exclusive array is created from the block. Safe code receives an `&mut
-        // ArrayRef`, which cannot be swapped or replaced because it is unsized, and never receives
-        // the descriptor.
+        // SAFETY: only one exclusive array is created from the block. Safe code never receives the
+        // descriptor, but only an `&mut ArrayRef`, whose target cannot be swapped or replaced
+        // because it is unsized.
         let parts = unsafe { self.acquire_described::<T>(dims) };
         let block = parts.block.cast();
         // SAFETY: the pool stores one descriptor for each element type, and this descriptor belongs

@@ -1,4 +1,5 @@
-//! Implements allocation, writes and views of blocks for the host memory backend.
+//! Implements the host memory backend, which allocates blocks, writes to them, and creates views of
+//! them.
 
 use core::ptr::NonNull;
 

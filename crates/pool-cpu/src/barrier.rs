@@ -21,7 +21,7 @@ static STATE: AtomicU8 = AtomicU8::new(UNKNOWN);
 ///
 /// On Linux 4.14 and later, the barrier is the system call
 /// [`membarrier(2)`](https://man7.org/linux/man-pages/man2/membarrier.2.html), which takes a few
-/// microseconds. Under Miri and on all other systems, this function always returns `false`.
+/// microseconds. Under Miri and on systems other than Linux, this function always returns `false`.
 #[must_use]
 pub fn barrier_on_all_threads() -> bool {
     if STATE.load(Ordering::Relaxed) == MISSING {

@@ -13,7 +13,7 @@ use crate::local::requests::OF_DEVICES;
 /// [`with_pool!`](crate::with_pool) uses the pool. No code has to run on the thread that owns an
 /// idle pool, so this thread may be sleeping, waiting for work in rayon, or computing something
 /// else. Pools that are in use keep their memory, and so does every [`Pool`](crate::Pool) that you
-/// own. After a pool has been released, the next acquire of each of its slots allocates memory.
+/// own. After a pool has been released, the next acquire from each of its slots allocates memory.
 ///
 /// ```
 /// # #[cfg(feature = "cpu")] {
@@ -109,7 +109,8 @@ pub fn stats_all() -> PoolStats {
 
 #[cfg(feature = "cpu")]
 mod host {
-    //! Releases and counts the pools of `Cpu` and `Stacked<Cpu>`.
+    //! Releases the idle pools of `Cpu` and `Stacked<Cpu>`, and collects the statistics of all
+    //! pools of these backends.
 
     use pool_core::reserve::list;
     use pool_core::{Pool, PoolStats, ReleaseReport};

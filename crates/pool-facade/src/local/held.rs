@@ -38,7 +38,7 @@ impl<B: LocalPool> Held<B> {
         Self { alone: ManuallyDrop::new(pool) }
     }
 
-    /// Converts this value into the entry of a list.
+    /// Converts this value into the list entry that it stores.
     ///
     /// # Safety
     ///
@@ -50,7 +50,7 @@ impl<B: LocalPool> Held<B> {
         ManuallyDrop::into_inner(unsafe { self.listed })
     }
 
-    /// Converts this value into the pool.
+    /// Converts this value into the pool that it stores.
     ///
     /// # Safety
     ///

@@ -7,8 +7,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 /// The number of requests to release idle pools that have been sent so far.
 pub(crate) struct Requests(AtomicUsize);
 
-/// Requests to release the idle pools of `Cuda`, `Wgpu` and backends in other crates, which can be
-/// released only by their own thread.
+/// Requests to release the idle pools of `Cuda`, `Wgpu` and backends in other crates, because these
+/// pools can be released only by their own thread.
 pub(crate) static OF_DEVICES: Requests = Requests(AtomicUsize::new(0));
 
 /// Requests to release the idle pools of `Cpu`, which are sent only if the system has no barrier on
