@@ -179,8 +179,8 @@ impl<'s, B: PoolBackend> Scope<'s, B> {
     /// # Safety
     ///
     /// `fill` receives the number of elements and a newly acquired slot that has no views. When
-    /// `fill` returns `Ok`, all elements of the slot must be valid values of `T`. If `first_use` is
-    /// `Write`, `fill` must have written all of the elements before it returns `Ok`.
+    /// `fill` returns `Ok`, all elements of the array must be valid values of `T`. If `first_use`
+    /// is `Write`, `fill` must have written all of the elements before it returns `Ok`.
     #[inline(always)]
     unsafe fn acquire_array<T: Element, S: Shape>(
         &self,

@@ -6,8 +6,8 @@ use core::ops::{Deref, DerefMut, Index, IndexMut};
 use crate::error::ShapeError;
 use crate::lengths::element_count;
 
-/// A row-major array whose elements are stored in a view `V`. The type parameter `D` stores the
-/// axis lengths, and is `[usize; N]` or, if the rank is only known at run time,
+/// A row-major array whose elements are stored in a view `V`. The type parameter `D` is the type
+/// that stores the axis lengths, which is `[usize; N]` or, if the rank is known only at run time,
 /// [`DynamicShape`](crate::DynamicShape).
 ///
 /// The elements of host arrays can be indexed with `array[[row, column]]`. `as_slice` and

@@ -26,8 +26,8 @@ pub trait Reserve {
     /// Memory that was allocated in advance, or memory that has been replaced and can be freed.
     type Spare;
 
-    /// Returns the amount of memory that must still be allocated before a call. Returns `None` if
-    /// the container already has enough memory for the call.
+    /// Returns the amount of memory that must still be allocated before a call can proceed. Returns
+    /// `None` if the container already has enough memory for the call.
     fn lacking(&self, need: Self::Need) -> Option<Self::Lacking>;
 
     /// Allocates the missing memory.

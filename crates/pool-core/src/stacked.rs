@@ -42,10 +42,10 @@ use crate::slot_ref::SlotRef;
 /// A *pass* begins when a scope is opened directly from the pool. In the first pass, the pool
 /// allocates chunks as needed, and each chunk is at least as large as all earlier chunks together.
 /// The next pass begins with a single chunk, which is 1/64 larger than the memory that the previous
-/// pass needed. If later passes are identical, they use the same addresses and do not allocate any
-/// memory. If a pass needs more memory, the pool allocates another chunk, and the next pass begins
-/// with one larger chunk. If the larger chunk cannot be allocated, the pool keeps its existing
-/// chunks.
+/// pass needed. Later passes that acquire the same arrays use the same addresses and do not
+/// allocate any memory. If a pass needs more memory, the pool allocates another chunk, and the next
+/// pass begins with one larger chunk. If the larger chunk cannot be allocated, the pool keeps its
+/// existing chunks.
 ///
 /// After a pass has allocated a chunk, all further acquires in the same pass take the cold path, so
 /// that the pool can count the live bytes.
@@ -217,7 +217,8 @@ unsafe impl<B: StackedBackend> PoolBackend for Stacked<B> {
     type ViewError = B::ViewError;
 
     const ALIGN: usize = B::ALIGN;
-    // An array may begin at any address of a chunk that is aligned for its elements.
+    // An array may begin at any address in a chunk, provided that the address is aligned for the
+    // array's elements.
     const MAX_ALIGN: usize = 1 << (usize::BITS - 1);
     const DANGLING: B::Block = B::DANGLING;
 

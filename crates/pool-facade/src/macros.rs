@@ -31,7 +31,7 @@
 /// thread's list. The `?` operator returns from the enclosing function, not from the macro. Views
 /// and scopes cannot leave the block of `with_pool!`.
 ///
-/// If a `with_pool!` block contains another `with_pool!` block, the two blocks use different pools.
+/// If a `with_pool!` block contains another `with_pool!` block, the two blocks use separate pools.
 /// With the slot layout, the pool of the inner block holds its own memory. To avoid a second pool,
 /// pass the outer scope to helper functions as an argument. With the stack layout, an inner
 /// `with_pool!(Stacked<Cpu>, …)` borrows the unused rest of the outer block's chunk, and its pool

@@ -57,8 +57,7 @@ pub trait LocalPool: PoolBackend {
     /// Calls `f` with the idle pools of the calling thread.
     fn with_idle_pools<R>(f: impl FnOnce(&IdlePools<Self>) -> R) -> R;
 
-    /// Calls `f` with the closer of the calling thread's list of idle pools, unless the closer has
-    /// already run.
+    /// Calls `f` with the calling thread's [`IdlePoolsCloser`], unless this closer has already run.
     fn with_closer(f: impl FnOnce(&IdlePoolsCloser<Self>));
 
     /// Creates the context of a new pool for the calling thread.
