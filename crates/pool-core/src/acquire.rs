@@ -1,9 +1,9 @@
 //! The acquire methods for every kind of memory. Each acquire method reserves a slot, advances the
-//! scope's cursor, fills the slot if necessary, and builds an array of the requested shape. The
-//! backend or closure that fills a slot may itself acquire arrays from the same scope. Code that
-//! runs after a slot is reserved and before the cursor advances cannot acquire arrays, because such
-//! an acquire fails with `PoolError::Reentered`. The methods that require host-writable memory are
-//! in the `host` module.
+//! scope's cursor past the slot, fills the slot if necessary, and builds an array of the requested
+//! shape. The backend or closure that fills a slot may itself acquire arrays from the same scope.
+//! Code that runs after a slot is reserved and before the cursor advances cannot acquire arrays,
+//! because such an acquire fails with `PoolError::Reentered`. The methods that require
+//! host-writable memory are in the `host` module.
 
 use crate::backend::{ArrayMemory, FirstUse, Memory, PoolBackend, ScopeCursor};
 use crate::element::{Element, PodElement};
@@ -15,7 +15,7 @@ use crate::shape::Shape;
 /// An array of shape `S` that is valid for the lifetime `'s`.
 pub type NdArray<'s, B, T, S> = <S as Shape>::Array<'s, <B as PoolBackend>::View<'s, T>>;
 
-/// The result of a `try_` acquire method, whose default shape `S` is a length.
+/// The result of a `try_` acquire method for an array of shape `S`, which is a length by default.
 pub type AcquireResult<'s, B, T, S = usize> =
     Result<NdArray<'s, B, T, S>, PoolError<<B as PoolBackend>::Error>>;
 
@@ -24,9 +24,10 @@ impl<'s, B: PoolBackend> Scope<'s, B> {
     /// the memory.
     ///
     /// The shape is either a length (`usize`), a list of axis lengths (`[usize; N]` or a tuple), or
-    /// `&[usize]` if the rank is only known at run time. The [`Shape`] trait lists the array type
-    /// and the cost of each kind of shape. The elements are stored in row-major order. An array
-    /// without elements occupies a slot like any other array, but uses no memory.
+    /// `&[usize]` if the rank is only known at run time. The documentation of the [`Shape`] trait
+    /// lists the array type and the cost of each kind of shape. The elements are stored in
+    /// row-major order. An array without elements occupies a slot like any other array, but uses no
+    /// memory.
     ///
     /// ```
     /// # use pool_conformance::HeapBackend as Memory;
@@ -48,10 +49,10 @@ impl<'s, B: PoolBackend> Scope<'s, B> {
     #[track_caller]
     pub fn acquire<T: PodElement, S: Shape>(&self, shape: S) -> NdArray<'s, B, T, S> {
         self.cursor.note_caller();
-        // Unlike `try_acquire`, this method calls a cold function that panics on an error. The cold
-        // function therefore returns a slot instead of a `Result`, and the hot path only has to
-        // check the slot. SAFETY: the pool lives for `'s`. The slot is at the cursor, and no borrow
-        // of its shape set is in use.
+        // Unlike `try_acquire`, this method calls a cold function that panics if an error occurs.
+        // The cold function therefore returns a slot instead of a `Result`, and the hot path only
+        // has to check the slot. SAFETY: the pool lives for `'s`. The slot at the cursor has not
+        // been handed out, so no borrow of its shape set is in use.
         let (slot, length, kept) = unsafe { shape.reserve::<B, T>(&self.cursor) };
         // SAFETY: the slot was just reserved through this cursor. Code that has run since the
         // reservation could not acquire arrays, because an acquire fails with
@@ -73,14 +74,14 @@ impl<'s, B: PoolBackend> Scope<'s, B> {
     ///   [`PoolError::SizeOverflow`] is returned if the array is larger than `isize::MAX` bytes.
     /// - [`PoolError::LimitExceeded`] or [`PoolError::OutOfMemory`] is returned if no block can be
     ///   allocated, even after every idle block has been freed.
-    /// - [`PoolError::Bookkeeping`] is returned if the host has no memory for another slot table or
-    ///   a new shape.
-    /// - [`PoolError::Backend`] is returned if the backend fails to order or fill the block. If the
-    ///   backend also acquired an array from this scope during the call, the slot stays in use
-    ///   until the scope ends.
-    /// - [`PoolError::Reentered`] is returned if the method is called by an allocator hook, a
-    ///   `tracing` subscriber or a backend that the pool is running inside another acquire or a
-    ///   trim.
+    /// - [`PoolError::Bookkeeping`] is returned if the host cannot allocate another slot table or
+    ///   cannot store a new shape.
+    /// - [`PoolError::Backend`] is returned if the backend cannot fill the block, or cannot order
+    ///   its next use after earlier work on other queues. If the backend acquired an array from the
+    ///   same scope before it failed, the slot stays in use until the scope ends.
+    /// - [`PoolError::Reentered`] is returned if this method is called by an allocator hook, a
+    ///   `tracing` subscriber or a backend that runs during another acquire or a trim of the same
+    ///   pool.
     #[inline]
     pub fn try_acquire<T: PodElement, S: Shape>(&self, shape: S) -> AcquireResult<'s, B, T, S> {
         // SAFETY: blocks are always initialised, and every byte pattern is a valid `PodElement`.
@@ -172,13 +173,13 @@ impl<'s, B: PoolBackend> Scope<'s, B> {
         unsafe { self.acquire_array(source.len(), FirstUse::Write, copy) }
     }
 
-    /// Reserves a slot, advances the cursor, fills the slot with `fill`, and builds the array for
-    /// every fallible acquire method.
+    /// Implements every fallible acquire method by reserving a slot, advancing the cursor, calling
+    /// `fill`, and building the array.
     ///
     /// # Safety
     ///
-    /// `fill` receives the number of elements and a slot that was just acquired and has no views.
-    /// When `fill` returns `Ok`, all of these elements must be valid values of `T`. If `first_use`
+    /// `fill` receives the number of elements and a newly acquired slot that has no views. When
+    /// `fill` returns `Ok`, all elements of the array must be valid values of `T`. If `first_use`
     /// is `Write`, `fill` must have written all of the elements before it returns `Ok`.
     #[inline(always)]
     unsafe fn acquire_array<T: Element, S: Shape>(
@@ -187,8 +188,8 @@ impl<'s, B: PoolBackend> Scope<'s, B> {
         first_use: FirstUse,
         fill: impl FnOnce(Memory<'s, B>, usize) -> Result<(), PoolError<B::Error>>,
     ) -> AcquireResult<'s, B, T, S> {
-        // SAFETY: the pool lives for `'s`. The slot is at the cursor, and no borrow of its shape
-        // set is in use.
+        // SAFETY: the pool lives for `'s`. The slot at the cursor has not been handed out, so no
+        // borrow of its shape set is in use.
         let (slot, length, kept) = unsafe { shape.try_reserve::<B, T>(&self.cursor, first_use) }?;
         // SAFETY: the slot was just reserved through this cursor. Code that has run since the
         // reservation could not acquire arrays, because an acquire fails with

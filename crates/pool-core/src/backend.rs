@@ -1,6 +1,6 @@
 //! Defines the [`PoolBackend`] trait, which each kind of memory implements, and the small types
-//! that the methods of this trait use. The traits of memory layouts are also defined in this
-//! module, because each backend names its layout and each layout is generic over the backend.
+//! that this trait uses. The traits for memory layouts are also defined in this module, because
+//! each backend specifies its layout and each layout is generic over the backend.
 
 use core::cell::Cell;
 use core::error::Error;
@@ -24,14 +24,15 @@ use crate::view::{LendView, PoolView, PoolViewMut};
 /// for each backend.
 ///
 /// The `pool-conformance` crate tests whether a backend upholds the contract described below. The
-/// tests of `pool-conformance` cover queue order, failing allocations, lengths up to one mebibyte,
-/// and a ledger of the backend's blocks. `pool-conformance` also contains a minimal backend and a
-/// backend with a command queue, which are good starting points for new backends.
+/// tests in `pool-conformance` cover queue order, failed allocations and lengths of up to one
+/// mebibyte, and keep a ledger of the blocks that the backend allocates and frees.
+/// `pool-conformance` also contains a minimal backend and a backend with a command queue, which are
+/// good starting points for new backends.
 ///
 /// # Safety
 ///
-/// An implementation must guarantee everything in the following sections. The soundness of all
-/// pools relies on the guarantees of the backend.
+/// An implementation must uphold all guarantees in the following sections. The soundness of all
+/// pools relies on these guarantees of the backend.
 ///
 /// ## Blocks
 ///
@@ -41,50 +42,54 @@ use crate::view::{LendView, PoolView, PoolViewMut};
 ///   The allocated block belongs exclusively to the caller, is aligned to `ALIGN`, and remains
 ///   valid for `bytes` bytes until it is freed. A block never moves, and its bytes are initialised
 ///   if host code can read them. If `allocate` panics, it must not have allocated any memory.
-/// - [`free`](Self::free) is called with exactly the same `bytes` as the call that allocated the
-///   block. `free` must free each block in the same way in which it was allocated, even if the
-///   configuration has changed since then, and must never unwind. The `Drop` implementations of a
-///   [`Descriptor`](Self::Descriptor) and of the [`Context`](Self::Context) must not unwind either.
-/// - [`align_block`](Self::align_block) returns a part of the block, and the part keeps the block's
-///   provenance. The returned part begins less than `align` bytes after the start of the block.
+/// - [`free`](Self::free) is always called with the number of `bytes` that was passed to
+///   [`allocate`](Self::allocate) for the same block. `free` must free each block in the same way
+///   in which the block was allocated, even if the configuration has changed since then, and must
+///   never unwind. The `Drop` implementations of a [`Descriptor`](Self::Descriptor) and of the
+///   [`Context`](Self::Context) must not unwind either.
+/// - [`align_block`](Self::align_block) returns a part of the block, and the returned part keeps
+///   the provenance of the block's pointer. The returned part begins less than `align` bytes after
+///   the start of the block.
 /// - A [`Block`](Self::Block) is plain data that can be used on any thread that owns the `Context`.
 ///   `Context: Send` therefore implies that blocks may move to another thread together with the
 ///   context. If a backend's blocks can only be used on one thread, its `Context` must not be
 ///   `Send`.
 /// - [`view`](Self::view) and [`view_ref`](Self::view_ref) only access the first `length *
 ///   size_of::<T>()` bytes of the block. The returned views have exactly the requested length, and
-///   both methods accept [`DANGLING`](Self::DANGLING) if the view has zero bytes. A view must not
-///   access the memory after `'s` ends. No backend may rely on the destructor of a view being run.
+///   both methods accept [`DANGLING`](Self::DANGLING) if the view contains no bytes. A view must
+///   not access the memory after `'s` ends. No backend may rely on the destructor of a view being
+///   run.
 ///
 /// ## Order
 ///
-/// A pool belongs to one queue of work, which is the sequence of calls on a thread, a stream, or an
-/// ordered encoder. Work that a view has enqueued may run later. A pool hands out a block again as
-/// soon as its scope ends, even if work on the block is still pending. For each block, the
-/// following must therefore hold on the pool's queue:
+/// Each pool belongs to one work queue, which is either the sequence of calls on a thread, a
+/// stream, or an ordered encoder. Work that is enqueued through a view may run later, even after
+/// the view's scope has ended. A pool hands out a block again as soon as its scope ends, even if
+/// work on the block is still pending. For each block, the following must therefore hold on the
+/// pool's queue:
 ///
 /// - The writes of [`set_bytes`](Self::set_bytes), [`fill`](Self::fill) and
 ///   [`copy_from_host`](Self::copy_from_host) take effect *after* all work that earlier views of
 ///   the block enqueued, including reads, and *before* any work that later views enqueue. A write
 ///   that takes effect immediately or bypasses the queue is incorrect unless the queue is empty.
-///   Examples of writes that bypass the queue are a mapped write, a write on a second stream, and a
-///   write that the driver performs before the next submission.
-/// - [`free`](Self::free) takes effect after all work that was enqueued on the block before `free`
+///   Examples of such incorrect writes are writes to mapped memory, writes on a second stream, and
+///   writes that the driver performs before the next submission.
+/// - [`free`](Self::free) takes effect after all work on the block that was enqueued before `free`
 ///   was called. Until [`free`](Self::free) takes effect, the block's memory must not be given to
 ///   another owner.
 /// - If a view was used on another queue, the pool's queue does not automatically wait for the work
 ///   on that queue. For every slot that a view has [armed](SlotRef::arm), [`reuse`](Self::reuse)
 ///   must order the pool's queue after the work on the other queue.
 ///
-/// Host memory that is only accessed through slices satisfies the ordering rules without further
-/// work.
+/// Host memory that is only accessed through slices satisfies these ordering rules without any
+/// further measures.
 ///
 /// ## Foreign code
 ///
 /// - [`free`](Self::free) and [`settle`](Self::settle) may block, but they must not unwind. A
 ///   backend must catch panics raised by the libraries it uses, because some libraries panic on
 ///   errors by default.
-/// - No method may keep the reference to the context after it returns. A view may access the
+/// - No method may keep a reference to the context after the method returns. A view may access the
 ///   context through its [`SlotRef`] until `'s` ends. A method may clone reference-counted parts of
 ///   the context (`Rc` or `Arc`). No method may call back into the pool that called it. Methods may
 ///   run foreign code (an allocator's hooks, a driver's callbacks or a log subscriber), and that
@@ -95,29 +100,31 @@ use crate::view::{LendView, PoolView, PoolViewMut};
 ///
 /// # Opaque memory
 ///
-/// A block does not have to be an address. If the system's handle is reference-counted or owns its
-/// memory, store the handle in a table inside the [`Context`](Self::Context). The `Block`, which is
-/// `Copy`, can identify a table entry by its index, by an identity, or by a pointer to the entry.
-/// `allocate` inserts the handle into the table, `free` removes it in queue order, and dropping the
-/// context drops all remaining handles. A pointer to a table entry must stay valid as long as any
-/// view may use the entry. If the table entries live as long as the context, a bug in the backend
-/// can cause wrong results, but not a use after free.
+/// A block does not have to be an address. If the system's handle to the memory is
+/// reference-counted or owns the memory, store the handle in a table inside the
+/// [`Context`](Self::Context). The `Block`, which is `Copy`, can identify a table entry by its
+/// index, by an identity, or by a pointer to the entry. `allocate` inserts the handle into the
+/// table, `free` removes the handle in queue order, and dropping the context drops all remaining
+/// handles. A pointer to a table entry must stay valid as long as any view may use the entry. If
+/// the table entries live as long as the context, a bug in the backend can cause wrong results, but
+/// not a use after free.
 ///
 /// - Views find the context through their [`SlotRef`] or through the table entry.
 /// - Blocks that are not addresses still have *identities*, which tests and diagnostics use to
-///   distinguish the bytes of different blocks. Identities number the bytes in the same way as
-///   addresses: the ranges of two blocks never overlap, and each range begins at a multiple of
-///   `ALIGN`. For blocks that are not addresses, `ALIGN` has no other meaning. `ALIGN` does not
-///   guarantee any alignment that the system requires for offsets within an opaque block.
-/// - If a handle returned by a view outlives the view, it refers to the same block as the block's
-///   next owner. A view should therefore only return handles whose lifetime is `'s`.
+///   distinguish the bytes of different blocks. Identities number the bytes of all blocks, just as
+///   addresses do, so the ranges of two blocks never overlap and each range begins at a multiple of
+///   `ALIGN`. If blocks are not addresses, `ALIGN` applies only to their identities. `ALIGN` does
+///   not guarantee any alignment that the system requires for offsets within an opaque block.
+/// - If a handle that a view returned outlives the view, the handle refers to memory that may
+///   already have been handed out again. A view should therefore only return handles whose lifetime
+///   is `'s`.
 pub unsafe trait PoolBackend: Sized + 'static {
     /// The memory layout of this backend's pools, which is [`Slots`](crate::Slots) unless the
     /// backend is [`Stacked`](crate::Stacked).
     type Layout: Layout<Self>;
 
-    /// The state that allocations require, such as `()` on the host, or a device and a stream on a
-    /// GPU.
+    /// The state that is required to allocate memory, such as `()` on the host, or a device and a
+    /// stream on a GPU.
     type Context;
 
     /// A piece of memory, represented by an address or an identity together with the data that
@@ -139,8 +146,8 @@ pub unsafe trait PoolBackend: Sized + 'static {
     type Descriptor: Default + 'static;
 
     /// The error returned if memory cannot be allocated or an operation cannot be enqueued. The
-    /// type is `Send` and `Sync`, so that `?` can convert a [`PoolError`] into `Box<dyn Error +
-    /// Send + Sync>` in code that is generic over the backend.
+    /// error type is `Send` and `Sync`, so that `?` can convert a [`PoolError`] into `Box<dyn Error
+    /// + Send + Sync>` in code that is generic over the backend.
     type Error: Error + Send + Sync + 'static;
 
     /// The error returned if the contents of a view cannot be read or written. Backends whose views
@@ -156,20 +163,21 @@ pub unsafe trait PoolBackend: Sized + 'static {
     ///
     /// A backend whose `MAX_ALIGN` is larger than [`ALIGN`](Self::ALIGN) must implement
     /// [`align_block`](Self::align_block). If the elements require an alignment larger than
-    /// `ALIGN`, the pool reserves memory for one extra element and hands out the aligned part.
+    /// `ALIGN`, the pool reserves memory for one extra element and hands out the part that is
+    /// correctly aligned.
     const MAX_ALIGN: usize = Self::ALIGN;
 
     /// The block of an empty slot, which is used for views that contain no bytes. The `DANGLING`
-    /// block is never freed or written. Even a slice without elements needs a non-null, aligned
+    /// block is never freed or written to. Even a slice without elements needs a non-null, aligned
     /// address, which `NonNull::dangling` returns for a type that has the alignment of a block. A
     /// backend with opaque blocks may use any value that does not identify any memory.
     const DANGLING: Self::Block;
 
-    /// Returns the part of a block that begins at the block's first multiple of `align`, which is a
-    /// power of two above [`ALIGN`](Self::ALIGN) and at most [`MAX_ALIGN`](Self::MAX_ALIGN). Every
-    /// method except [`free`](Self::free) accepts the returned part as a block. If the block is too
-    /// short, or is [`DANGLING`](Self::DANGLING), the method returns an aligned block that contains
-    /// no bytes.
+    /// Returns the part of a block that begins at the first multiple of `align` in the block, where
+    /// `align` is a power of two above [`ALIGN`](Self::ALIGN) and at most
+    /// [`MAX_ALIGN`](Self::MAX_ALIGN). Every method except [`free`](Self::free) accepts the
+    /// returned part as a block. If the block is too short, or is [`DANGLING`](Self::DANGLING), the
+    /// method returns an aligned block that contains no bytes.
     #[must_use]
     fn align_block(block: Self::Block, align: usize) -> Self::Block {
         let _ = align;
@@ -203,20 +211,20 @@ pub unsafe trait PoolBackend: Sized + 'static {
     /// call.
     unsafe fn free(context: &Self::Context, block: Self::Block, bytes: usize);
 
-    /// Waits until freed memory is available again, for backends whose [`free`](Self::free) only
-    /// starts to return memory. A pool calls this method after it has freed idle blocks, at the end
-    /// of `trim`, `compact` and `clear`, and before the last attempt of an allocation. `settle` is
-    /// never called in steady state, and it must not unwind.
+    /// Waits until freed memory is available again, for backends whose [`free`](Self::free) may
+    /// return before the memory is available. A pool calls this method after it has freed idle
+    /// blocks, at the end of `trim`, `compact` and `clear`, and before the last attempt to allocate
+    /// a block. `settle` is never called in steady state, and it must not unwind.
     fn settle(context: &Self::Context) {
         let _ = context;
     }
 
-    /// Creates an exclusive view of the first `length` elements of `block`. If the elements have no
-    /// bytes, the block is [`DANGLING`](Self::DANGLING).
+    /// Creates an exclusive view of the first `length` elements of `block`. If the view contains no
+    /// bytes, `block` is [`DANGLING`](Self::DANGLING).
     ///
     /// # Safety
     ///
-    /// The block must stay allocated for all of `'s`, and no other view of the block may be used
+    /// The block must stay allocated throughout `'s`, and no other view of the block may be used
     /// during that time. The block must hold at least `length` elements of `T` that are initialised
     /// and valid. `slot` must be the slot that holds the block.
     unsafe fn view<'s, T: Element>(
@@ -244,9 +252,9 @@ pub unsafe trait PoolBackend: Sized + 'static {
     ///
     /// # Errors
     ///
-    /// Returns the backend's own error if the order cannot be established. If this method fails,
-    /// the acquire that called it fails with the same error, or the block is leaked instead of
-    /// being freed.
+    /// Returns the backend's own error if the backend cannot establish this order. If this method
+    /// fails, either the acquire that called it fails with the same error, or the block is leaked
+    /// instead of being freed.
     ///
     /// # Safety
     ///
@@ -257,7 +265,8 @@ pub unsafe trait PoolBackend: Sized + 'static {
         why: Reuse,
     ) -> Result<(), Self::Error>;
 
-    /// Sets the first `bytes` bytes of `block` to `value`, in queue order (see *Order*).
+    /// Sets the first `bytes` bytes of `block` to `value`, in queue order (see the section *Order*
+    /// of this trait).
     ///
     /// # Errors
     ///
@@ -282,8 +291,8 @@ pub unsafe trait PoolBackend: Sized + 'static {
     ///
     /// # Safety
     ///
-    /// `block` must hold at least `length` elements of `T`, and these elements must have more than
-    /// 0 bytes. No view of the block may be in use.
+    /// `block` must hold at least `length` elements of `T`, and these elements must occupy at least
+    /// one byte. No view of the block may be in use.
     unsafe fn fill<T: Element>(
         context: &Self::Context,
         block: Self::Block,
@@ -300,8 +309,8 @@ pub unsafe trait PoolBackend: Sized + 'static {
     ///
     /// # Safety
     ///
-    /// `block` must hold at least `source.len()` elements of `T`, and these elements must have more
-    /// than 0 bytes. No view of the block may be in use.
+    /// `block` must hold at least `source.len()` elements of `T`, and these elements must occupy at
+    /// least one byte. No view of the block may be in use.
     unsafe fn copy_from_host<T: Element>(
         context: &Self::Context,
         block: Self::Block,
@@ -309,14 +318,14 @@ pub unsafe trait PoolBackend: Sized + 'static {
     ) -> Result<(), Self::Error>;
 }
 
-/// A backend whose blocks can be written by the host through a pointer at any time.
+/// A backend whose blocks the host can write through a pointer at any time.
 ///
 /// Host code writes through the pointer without waiting for any queue. A backend must not implement
-/// this trait if its fills and copies run later, even if its memory is host memory.
+/// this trait if its fills and copies run asynchronously, even if its memory is host memory.
 ///
-/// The scopes of a host backend hand out slices of any `T: Copy`, including types with padding and
-/// uninitialised memory. The pool creates slices of types that are not an `Element` from the host
-/// pointer, and does not call [`view`](PoolBackend::view) for them.
+/// The scopes of a host backend hand out slices of any type `T: Copy`, even if the type contains
+/// padding or the memory is uninitialised. For types that are not an `Element`, the pool creates
+/// slices from the host pointer instead of calling [`view`](PoolBackend::view).
 ///
 /// # Safety
 ///
@@ -331,8 +340,8 @@ pub unsafe trait PoolBackend: Sized + 'static {
 ///   these methods return.
 /// - The pool may leave some bytes of a block uninitialised. The methods that write to a block must
 ///   therefore not read bytes or create references to elements before they have written them. If a
-///   backend keeps freed blocks for later allocations, it must initialise them before it returns
-///   them again.
+///   backend keeps freed blocks for later allocations, it must initialise these blocks before
+///   `allocate` returns them again.
 pub unsafe trait HostBackend: PoolBackend {
     /// Returns the host address of a block.
     fn host_pointer(block: Self::Block) -> *mut u8;
@@ -367,23 +376,23 @@ pub struct LooseBlock<K> {
     pub(crate) uninitialised: usize,
 }
 
-/// A sealed trait that is implemented only by the layouts of this crate.
+/// A sealed trait that only the layouts in this crate implement.
 pub trait SealedLayout {}
 
 /// A memory layout of pools, which is either [`Slots`](crate::Slots) or [`Stack`](crate::Stack).
 /// This trait is sealed.
 ///
-/// Each backend names its layout as [`PoolBackend::Layout`], so a pool is compiled for exactly one
-/// layout.
+/// Each backend specifies its layout as [`PoolBackend::Layout`], so a pool is compiled for exactly
+/// one layout.
 pub trait Layout<B: PoolBackend>: SealedLayout + Sized + 'static {
     /// `true` if every array uses a slot that has its own block.
     ///
     /// If `HAS_SLOTS` is `false`, the slot counts `active_slots` and `high_water_slots` of a
     /// scope's [`PoolStats`] are always 0. Tests that are generic over the layout should check
-    /// `HAS_SLOTS` before they count slots or blocks.
+    /// `HAS_SLOTS` before they count slots or blocks of memory.
     const HAS_SLOTS: bool;
 
-    /// The root, a single word that the pool stores.
+    /// The root that a pool stores, which is a single word.
     #[doc(hidden)]
     type Root: PoolRoot<B, State = Self::State, Cursor = Self::Cursor>;
 
@@ -405,7 +414,7 @@ pub(crate) type State<B> = <<B as PoolBackend>::Layout as Layout<B>>::State;
 /// The cursor of a scope of the backend `B`.
 pub(crate) type Cursor<B> = <<B as PoolBackend>::Layout as Layout<B>>::Cursor;
 
-/// The position of a cursor of the backend `B`, passed by value.
+/// A copyable value that stores the position of a cursor of the backend `B`.
 pub(crate) type Place<'s, B> = <Cursor<B> as ScopeCursor<B>>::Place<'s>;
 
 /// Memory of the backend `B` that was reserved for one array.
@@ -456,15 +465,15 @@ pub trait PoolRoot<B: PoolBackend>: Copy {
     ///
     /// # Safety
     ///
-    /// The pool must outlive the cursor, no view of the pool may be in use, and no other cursor of
+    /// The pool must outlive the cursor, and no view of the pool may be in use. No other cursor of
     /// the pool may be used while the returned cursor is in use.
     unsafe fn cursor(self) -> Self::Cursor;
 
     /// `true` if the pools that a thread is using form a chain (see [`enter`](Self::enter)).
     const NESTS: bool = false;
 
-    /// Returns a cursor like [`cursor`](Self::cursor), for a pool on which [`enter`](Self::enter)
-    /// may have been called.
+    /// Returns a cursor in the same way as [`cursor`](Self::cursor), for a pool on which
+    /// [`enter`](Self::enter) may have been called.
     ///
     /// # Safety
     ///
@@ -475,14 +484,14 @@ pub trait PoolRoot<B: PoolBackend>: Copy {
         unsafe { self.cursor() }
     }
 
-    /// Adds this pool to the chain of pools that its thread is using, as the innermost pool. This
+    /// Adds this pool as the innermost pool to the chain of pools that its thread is using. This
     /// method is called only if [`NESTS`](Self::NESTS) is `true`.
     ///
     /// # Safety
     ///
-    /// `innermost` must be null or must have been set by `enter` or `leave`, for pools that stay
-    /// live until they leave the chain. This pool must be live and must not be in the chain, and no
-    /// view or cursor of the pool may be in use.
+    /// `innermost` must be null or must have been set by `enter` or `leave`, and every pool in the
+    /// chain must stay live until it leaves the chain. This pool must be live and must not be in
+    /// the chain, and no view or cursor of the pool may be in use.
     unsafe fn enter(self, innermost: &Cell<*mut ()>) {
         _ = innermost;
     }
@@ -494,7 +503,7 @@ pub trait PoolRoot<B: PoolBackend>: Copy {
     /// # Safety
     ///
     /// The pool must be live and in the chain, and no view or cursor of the pool may be in use. All
-    /// other pools in the chain must also be live, but their views and cursors may be in use.
+    /// other pools in the chain must also be live, although their views and cursors may be in use.
     unsafe fn leave(self, innermost: &Cell<*mut ()>) -> bool {
         _ = innermost;
         true
@@ -542,12 +551,12 @@ pub trait PoolState<B: PoolBackend> {
     /// Returns the pool's statistics for a position after the first `active` arrays.
     fn stats(&self, active: usize) -> PoolStats;
 
-    /// Returns `none` with all statistics filled in that any thread may read while the pool is
-    /// live. The returned statistics do not include the configuration, the device or the live
+    /// Adds to `none` all statistics that any thread may read while the pool is live, and returns
+    /// the result. The returned statistics do not include the configuration, the device or the live
     /// bytes.
     fn shared_numbers(&self, none: PoolStats) -> PoolStats;
 
-    /// Resets the peak values when the pool is cleared.
+    /// Resets the peak values of the statistics, which is a part of clearing the pool.
     fn forget_peaks(&self);
 
     /// Replaces the pool's configuration.
@@ -559,7 +568,7 @@ pub trait PoolState<B: PoolBackend> {
     ///
     /// # Safety
     ///
-    /// The caller must have exclusive access to the pool, so that no view of the pool is in use.
+    /// The caller must have exclusive access to the pool, and no view of the pool may be in use.
     unsafe fn configure(&self, config: PoolConfig) -> Result<(), ConfigError>;
 
     /// Returns the pool's identity, which is unique in the process.
@@ -583,19 +592,22 @@ pub trait PoolState<B: PoolBackend> {
     /// # Safety
     ///
     /// The same requirements as for [`PoolRoot::cursor`] apply, except that views of the first
-    /// `number` arrays may be in use. At least `number` arrays must be handed out.
+    /// `number` arrays may be in use. At least `number` arrays of the pool must currently be handed
+    /// out.
     unsafe fn cursor(&self, number: usize) -> Self::Cursor;
 }
 
-/// The position of a scope in the memory of its pool. Reserving memory checks the memory at the
-/// cursor's position, and stepping moves the cursor past that memory. The cursor moves backwards
-/// only if filling the memory failed and nothing has been acquired since the step.
+/// The position of a scope in the memory of its pool. Reserving checks that enough memory is
+/// available at the cursor's position, and stepping moves the cursor past the reserved memory. The
+/// cursor moves backwards only if filling the memory failed and nothing has been acquired after
+/// that memory.
 pub trait ScopeCursor<B: PoolBackend>: fmt::Debug + Sized {
     /// The state of the pool (see [`Layout::State`]).
     type State;
 
-    /// The position of a cursor, passed by value. Larger functions accept a position instead of a
-    /// cursor, because a cursor that is passed to them would have to be stored in memory.
+    /// A copyable value that stores the position of a cursor. Larger functions accept a position
+    /// instead of a cursor, because a cursor that is passed to them would have to be stored in
+    /// memory.
     type Place<'s>: CursorPlace<'s, B, Memory = Self::Memory<'s>>;
 
     /// Memory that was reserved for one array.
@@ -622,8 +634,8 @@ pub trait ScopeCursor<B: PoolBackend>: fmt::Debug + Sized {
     #[track_caller]
     unsafe fn reserve<'s, T>(&self, length: usize) -> Self::Memory<'s>;
 
-    /// Reserves memory like [`reserve`](Self::reserve), but returns an error instead of panicking,
-    /// and accepts either kind of first use.
+    /// Reserves memory in the same way as [`reserve`](Self::reserve), but returns an error instead
+    /// of panicking, and accepts either kind of first use.
     ///
     /// # Errors
     ///
@@ -654,7 +666,7 @@ pub trait ScopeCursor<B: PoolBackend>: fmt::Debug + Sized {
     unsafe fn step(&self, reserved: Self::Memory<'_>);
 
     /// Returns acquired memory to the pool by moving the cursor back. If other memory has been
-    /// acquired after `taken`, this method does nothing and `taken` remains acquired.
+    /// acquired after `taken`, this method does nothing, and `taken` stays in use.
     ///
     /// # Safety
     ///
@@ -667,7 +679,7 @@ pub trait ScopeCursor<B: PoolBackend>: fmt::Debug + Sized {
     /// # Safety
     ///
     /// `reserved` must be the memory that was last reserved through this cursor. If `fill` returns
-    /// an error, no view of the memory that `fill` created may be used again.
+    /// an error, no view of this memory that `fill` created may be used again.
     #[inline(always)]
     unsafe fn step_and_fill<E>(
         &self,
@@ -685,19 +697,20 @@ pub trait ScopeCursor<B: PoolBackend>: fmt::Debug + Sized {
         filled
     }
 
-    /// Enlarges the memory of a vector and moves the elements if the memory moves.
+    /// Enlarges the memory of a vector, and moves the elements if the enlarged memory is at another
+    /// address.
     ///
     /// # Errors
     ///
     /// Returns the same errors as [`Scope::try_acquire`](crate::Scope::try_acquire). If the method
-    /// fails, the vector's memory does not change.
+    /// fails, the vector keeps its memory.
     ///
     /// # Safety
     ///
     /// This cursor must have stepped past `vector.memory`. The vector must hold the only view of
     /// its memory, and that view must not be used after this call. The first `vector.length`
-    /// elements must be initialised. If `vector.plain` is `true`, every byte of a `T` must be
-    /// initialised.
+    /// elements must be initialised. If `vector.plain` is `true`, every byte of every element must
+    /// be initialised.
     unsafe fn enlarge<'s, T: Copy>(
         &self,
         vector: VectorMemory<Self::Memory<'s>>,
@@ -720,9 +733,9 @@ pub trait ScopeCursor<B: PoolBackend>: fmt::Debug + Sized {
         let _ = vector;
     }
 
-    /// Removes the `length` elements at `start` from memory that is not handed out, and moves the
-    /// cursor past them. Returns the new address of the elements, or `None` if the elements are not
-    /// in memory that can be kept.
+    /// Keeps the `length` elements at `start`, which are in memory that is not handed out, and
+    /// moves the cursor past them. Returns the new address of the elements, or `None` if the
+    /// elements are not in memory that can be kept.
     ///
     /// # Safety
     ///
@@ -734,8 +747,8 @@ pub trait ScopeCursor<B: PoolBackend>: fmt::Debug + Sized {
         B: HostBackend;
 
     /// Returns the size in bytes of the block that contains `address`, if that block is not handed
-    /// out. Returns `None` if no idle block contains `address`, or if the layout does not allow its
-    /// memory to leave the pool.
+    /// out. Returns `None` if no idle block contains `address`, or if blocks cannot be removed from
+    /// the pool in this layout.
     fn idle_block_bytes(&self, address: NonNull<u8>) -> Option<usize>
     where
         B: HostBackend,
@@ -744,9 +757,9 @@ pub trait ScopeCursor<B: PoolBackend>: fmt::Debug + Sized {
         None
     }
 
-    /// Removes the block that [`idle_block_bytes`](Self::idle_block_bytes) found from the pool, and
-    /// replaces it with `spare`. If no idle block contains `address`, the method drops `spare` and
-    /// returns `None`.
+    /// Removes from the pool the block that [`idle_block_bytes`](Self::idle_block_bytes) found, and
+    /// replaces this block with `spare`. If no idle block contains `address`, the method drops
+    /// `spare` and returns `None`.
     ///
     /// # Safety
     ///
@@ -773,24 +786,24 @@ pub trait ScopeCursor<B: PoolBackend>: fmt::Debug + Sized {
     /// Frees the memory that is not handed out.
     fn trim(&self) -> ReleaseReport;
 
-    /// Replaces oversized memory that is not handed out with smaller memory.
+    /// Replaces each oversized piece of memory that is not handed out with a smaller piece.
     fn compact(&self, compaction: &Compaction) -> ReleaseReport;
 
     /// Starts sampling the lengths requested by acquires.
     fn sample_lengths(&self);
 
-    /// Records the caller of a panicking acquire method for the report that debug builds produce.
-    /// In release builds, this method does nothing.
+    /// Records the caller of a panicking acquire method for the warning that debug builds emit. In
+    /// release builds, this method does nothing.
     #[inline(always)]
     #[track_caller]
     fn note_caller(&self) {}
 }
 
-/// An array that is named by a handle.
+/// An array to which a handle refers.
 #[derive(Clone, Copy, Debug)]
 pub struct NamedArray<M> {
     pub(crate) memory: M,
-    /// The serial number of the handle, or 0 if no handle names the array.
+    /// The serial number of the handle, or 0 if no handle refers to the array.
     pub(crate) serial: u64,
     /// The number of elements in the array.
     pub(crate) length: usize,
@@ -812,16 +825,17 @@ pub struct VectorMemory<M> {
 pub(crate) type EnlargeResult<'s, B, C> =
     Result<VectorMemory<<C as ScopeCursor<B>>::Memory<'s>>, PoolError<<B as PoolBackend>::Error>>;
 
-/// The position of a cursor, passed by value. A position is used to acquire arrays whose lengths
-/// are checked before memory is reserved.
+/// A copyable value that stores the position of a cursor. Arrays whose lengths must be checked
+/// before memory is reserved are acquired through a position.
 pub trait CursorPlace<'s, B: PoolBackend>: Copy {
     /// The memory reserved for one array (see [`ScopeCursor::Memory`]).
     type Memory;
 
-    /// Returns the memory for `length` elements if they fit without a call to the cold function.
+    /// Returns memory for `length` elements if it can be reserved without calling the cold
+    /// function.
     fn fitting<T>(self, length: usize) -> Option<Self::Memory>;
 
-    /// Reserves the memory for `length` elements, and calls the cold function if necessary.
+    /// Reserves memory for `length` elements, and calls the cold function if necessary.
     ///
     /// # Errors
     ///
@@ -837,7 +851,7 @@ pub trait CursorPlace<'s, B: PoolBackend>: Copy {
     ) -> Result<Self::Memory, PoolError<B::Error>>;
 
     /// Returns the memory and the cached shape of an array of dynamic rank, if the shape is cached
-    /// and the elements fit without a call to the cold function.
+    /// and the memory can be reserved without calling the cold function.
     ///
     /// # Safety
     ///
@@ -865,8 +879,8 @@ pub trait CursorPlace<'s, B: PoolBackend>: Copy {
         first_use: FirstUse,
     ) -> Result<MemoryAndShape<'s, Self::Memory, B>, PoolError<B::Error>>;
 
-    /// Reserves memory like [`prepare_shape`](Self::prepare_shape) for elements that may be read
-    /// first, but panics instead of returning an error.
+    /// Reserves memory in the same way as [`prepare_shape`](Self::prepare_shape), for elements that
+    /// may be read before they are written, but panics instead of returning an error.
     ///
     /// # Panics
     ///
@@ -888,7 +902,7 @@ pub trait ArrayMemory<'s, B: PoolBackend>: Copy + fmt::Debug {
     /// array's elements.
     fn block_for<T>(self) -> B::Block;
 
-    /// Returns the reference to the pool that each view of the array stores.
+    /// Returns the reference to the pool that is stored in each view of the array.
     fn reference(self) -> SlotRef<B>;
 
     /// Returns the backend's context.
@@ -899,7 +913,7 @@ pub trait ArrayMemory<'s, B: PoolBackend>: Copy + fmt::Debug {
     ///
     /// # Errors
     ///
-    /// Returns [`PoolError::Bookkeeping`] if the host has no memory for another named array.
+    /// Returns [`PoolError::Bookkeeping`] if the host runs out of memory for named arrays.
     ///
     /// # Safety
     ///
@@ -928,9 +942,10 @@ pub trait ArrayMemory<'s, B: PoolBackend>: Copy + fmt::Debug {
     /// is in use. The elements must be valid values of `T`.
     #[inline(always)]
     unsafe fn view<T: Element>(self, length: usize) -> B::View<'s, T> {
-        // SAFETY: the memory was reserved for `length` elements, so the block either holds them or
-        // is dangling and the view has zero bytes. Memory below the cursor stays allocated for
-        // `'s`. The caller guarantees that the elements are valid and that the view is exclusive.
+        // SAFETY: the memory was reserved for `length` elements, so either the block holds them, or
+        // the view contains no bytes and the block is dangling. Memory below the cursor stays
+        // allocated for `'s`. The caller guarantees that the elements are valid and that the view
+        // is exclusive.
         unsafe { B::view(self.block_for::<T>(), self.reference(), length) }
     }
 
@@ -969,7 +984,7 @@ pub trait ArrayMemory<'s, B: PoolBackend>: Copy + fmt::Debug {
             .map_err(|source| PoolError::Backend { operation: "zero a block", source })
     }
 
-    /// Writes `value` into `length` elements.
+    /// Writes `value` into each of the first `length` elements.
     ///
     /// # Errors
     ///
@@ -989,7 +1004,7 @@ pub trait ArrayMemory<'s, B: PoolBackend>: Copy + fmt::Debug {
             .map_err(|source| PoolError::Backend { operation: "fill a block", source })
     }
 
-    /// Copies `source` to the first elements of the memory.
+    /// Copies `source` to the start of the memory.
     ///
     /// # Errors
     ///
@@ -1029,10 +1044,10 @@ pub trait ArrayMemory<'s, B: PoolBackend>: Copy + fmt::Debug {
         B: HostBackend,
         T: 's,
     {
-        // SAFETY: the memory was reserved for `length` elements, so the block either holds them or
-        // is dangling with zero bytes, and `HostBackend` guarantees its alignment. Memory below the
-        // cursor stays allocated for `'s`. The caller guarantees that the elements are valid and
-        // that the slice is exclusive.
+        // SAFETY: the memory was reserved for `length` elements, so either the block holds them, or
+        // the slice contains no bytes and the block is dangling. `HostBackend` guarantees the
+        // alignment, and memory below the cursor stays allocated for `'s`. The caller guarantees
+        // that the elements are valid and that the slice is exclusive.
         unsafe { slice::from_raw_parts_mut(self.start(), length) }
     }
 
@@ -1055,7 +1070,8 @@ pub trait ArrayMemory<'s, B: PoolBackend>: Copy + fmt::Debug {
             let place = unsafe { start.add(index) };
             // SAFETY: `HostBackend` guarantees that the address is aligned for `T`. The memory is
             // below the cursor, so it does not overlap arrays that `element` acquired, and no view
-            // of it exists yet. A write of a zero-sized value is valid at any aligned address.
+            // of the memory exists yet. A write of a zero-sized value is valid at any aligned
+            // address.
             unsafe { place.write(value) };
         }
     }

@@ -1,13 +1,13 @@
-//! Defines an observer that is notified when a pool allocates or frees a block. Tests use an
-//! observer to count blocks and to make allocations fail, and programs use observers for logging.
+//! Defines an observer that is notified when a pool allocates or frees a block. Tests use observers
+//! to count blocks and to make allocations fail, and programs use observers for logging.
 
-/// An observer that is notified about the blocks of a device's pools, and that may refuse an
-/// allocation. Pass the observer to a backend together with its stream, using the `watched` method
-/// of `DeviceStream` in `pool-cuda` or of `Stream` in `pool-wgpu`. The observer is never called
-/// once the pool has reached a steady state.
+/// An observer that is notified when a device's pools allocate or free blocks, and that may refuse
+/// an allocation. Pass the observer to a backend together with its stream, using the `watched`
+/// method of `DeviceStream` in `pool-cuda` or of `Stream` in `pool-wgpu`. The observer is never
+/// called once the pool has reached a steady state.
 ///
-/// A pool calls its observer only while it grows or trims. The observer must not use the pool that
-/// calls it.
+/// A pool calls its observer only while the pool grows or is trimmed. The observer must not use the
+/// pool that calls it.
 ///
 /// ```
 /// use std::sync::atomic::{AtomicUsize, Ordering};
@@ -38,19 +38,19 @@
 /// ```
 pub trait BlockWatch: 'static {
     /// Decides whether the pool may allocate a block of `bytes` bytes. If the observer returns
-    /// `false`, the allocation fails in the same way as on a device without free memory. A panic in
-    /// this method propagates through the acquire.
+    /// `false`, the allocation fails as if the device had no free memory. A panic in this method
+    /// propagates to the caller of the acquire method.
     fn admit(&self, bytes: usize) -> bool;
 
     /// Notifies the observer that the pool has allocated a block. If this method panics, the pool
-    /// frees the block and the panic propagates through the acquire.
+    /// frees the block, and the panic propagates to the caller of the acquire method.
     ///
-    /// Each live block has a different `identity`. The identity is the block's address on a CUDA
-    /// device, and a number with wgpu.
+    /// Each live block has a different `identity`. The identity of a block is its address with
+    /// CUDA, and a unique number with wgpu.
     fn allocated(&self, identity: u64, bytes: usize);
 
-    /// Notifies the observer that the pool is freeing a block. When this method is called, work
-    /// that uses the block may still be enqueued or running. The pool catches a panic in this
-    /// method, because freeing a block must not unwind.
+    /// Notifies the observer that the pool is freeing a block. Work that uses the block may still
+    /// be enqueued or running when this method is called. The pool catches a panic in this method,
+    /// because freeing a block must not unwind.
     fn freed(&self, identity: u64, bytes: usize);
 }

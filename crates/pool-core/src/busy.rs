@@ -1,7 +1,7 @@
 //! Defines a flag that marks a pool as busy while foreign code (an allocator's hook, a `tracing`
-//! subscriber, a backend, or the drop of a descriptor) may run in the middle of an operation.
-//! Foreign code that runs during an operation may hold a scope of the same pool and call the
-//! scope's methods.
+//! subscriber, a backend, or the destructor of a descriptor) may run in the middle of an operation.
+//! Foreign code that runs during an operation may hold a scope of the same pool and call methods of
+//! that scope.
 
 use core::cell::Cell;
 
@@ -34,7 +34,7 @@ impl BusyMark {
     }
 }
 
-/// A guard that removes the busy mark from a pool when it is dropped.
+/// A guard that removes the busy mark from its pool when the guard is dropped.
 #[must_use = "dropping the guard removes the mark"]
 pub(crate) struct BusyGuard<'a>(&'a BusyMark);
 

@@ -25,17 +25,18 @@ pub struct PoolConfig {
 }
 
 impl PoolConfig {
-    /// The number of slots at which a pool emits its first warning if the `tracing` feature is
+    /// The number of slots at which a pool emits its first warning, if the `tracing` feature is
     /// enabled. After the first warning, the pool emits another one each time its number of slots
     /// doubles.
     pub const WARNING_SLOTS: usize = 512;
 
-    /// The number of handed-out slots at which a debug build reports a pool. Each pool is reported
-    /// at most once (see [`warnings`](Self::warnings)).
+    /// The number of handed-out slots at which a debug build warns about a pool. A debug build
+    /// warns about each pool at most once (see [`warnings`](Self::warnings)).
     pub const REPORTED_SLOTS: usize = 4096;
 
-    /// The number of consecutive passes in which a stack must grow before a debug build reports it.
-    /// Each pool is reported at most once (see [`warnings`](Self::warnings)).
+    /// The number of consecutive passes in which a stack must grow before a debug build warns about
+    /// the stack. A debug build warns about each pool at most once (see
+    /// [`warnings`](Self::warnings)).
     pub const REPORTED_PASSES: usize = 64;
 
     /// Returns the default configuration, which has no limit, a growth factor of 1.5 (less for
@@ -63,7 +64,7 @@ impl PoolConfig {
         self
     }
 
-    /// Sets an upper limit on the total size of the pool's blocks in bytes. Each pool has its own
+    /// Sets an upper limit, in bytes, on the total size of the pool's blocks. Each pool has its own
     /// limit, which is independent of the limits of other pools. Setting a limit does not reserve a
     /// share of the device's memory for the pool.
     #[must_use]
@@ -76,9 +77,10 @@ impl PoolConfig {
     /// be finite and at least 1.
     ///
     /// A block always grows to at least the requested size. The growth factor provides extra
-    /// capacity for lengths that increase slowly. If the old capacity exceeds 64 KiB, the pool adds
-    /// only a quarter of the extra capacity. For example, with a factor of 1.5, a block of 10 MiB
-    /// that is slightly too small grows to 11.3 MiB.
+    /// capacity for lengths that increase slowly over time. If the old capacity exceeds 64 KiB, the
+    /// pool adds only a quarter of the extra capacity that the growth factor specifies. For
+    /// example, with a factor of 1.5, a block of 10 MiB that is slightly too small grows to 11.3
+    /// MiB.
     #[must_use]
     pub const fn growth_factor(mut self, factor: f64) -> Self {
         self.growth_factor = factor;
@@ -92,9 +94,9 @@ impl PoolConfig {
         self
     }
 
-    /// Sets whether every acquire first overwrites its memory with 0xFF bytes, which represent NaN
-    /// in floats. Poisoning the memory exposes code that reads elements before writing them. With
-    /// poisoning, each acquire costs an additional cold call and a fill.
+    /// Sets whether every acquire first overwrites its memory with 0xFF bytes, which floats
+    /// interpret as NaN. Poisoning the memory exposes code that reads elements before writing them.
+    /// With poisoning, each acquire additionally calls a cold function and fills its memory.
     #[must_use]
     pub const fn poison(mut self, on: bool) -> Self {
         self.poison = on;
@@ -103,7 +105,7 @@ impl PoolConfig {
 
     /// Sets whether every acquire allocates a new block and frees the old block. Fresh blocks
     /// enable a memory checker to detect raw pointers that are used after their scope has ended.
-    /// With fresh blocks, each acquire costs an additional allocation.
+    /// With fresh blocks, each acquire performs an additional allocation.
     #[must_use]
     pub const fn fresh(mut self, on: bool) -> Self {
         self.fresh = on;
@@ -111,9 +113,9 @@ impl PoolConfig {
     }
 
     /// Sets whether the pool measures the peak number of live bytes, which is reported as
-    /// [`peak_live_bytes`](crate::PoolStats::peak_live_bytes). Measuring live bytes costs a cold
-    /// call for each acquire. Enable the measurement for a few iterations, and then disable it with
-    /// [`configure`](crate::Pool::configure).
+    /// [`peak_live_bytes`](crate::PoolStats::peak_live_bytes). While live bytes are measured, each
+    /// acquire calls a cold function. Enable the measurement for a few iterations, and then disable
+    /// it with [`configure`](crate::Pool::configure).
     ///
     /// ```
     /// # use pool_conformance::HeapBackend as Memory;
@@ -137,14 +139,14 @@ impl PoolConfig {
         self
     }
 
-    /// Sets whether a debug build reports a pool that has handed out
-    /// [`REPORTED_SLOTS`](Self::REPORTED_SLOTS) slots at the same time, or a stack that grew in
-    /// each of [`REPORTED_PASSES`](Self::REPORTED_PASSES) consecutive passes. Warnings are enabled
-    /// by default. A pass is either a scope opened directly from the pool, or the use of a thread's
-    /// pool by one guard. The usual cause of a warning is a loop that does not open a scope, so
-    /// that each iteration acquires more memory. The warning names the call that made the pool
-    /// grow. The `pool-facade` crate prints the warning to standard error, once per pool. Release
-    /// builds never print warnings.
+    /// Sets whether a debug build warns about a pool that has handed out
+    /// [`REPORTED_SLOTS`](Self::REPORTED_SLOTS) slots at the same time, or about a stack that grew
+    /// in each of [`REPORTED_PASSES`](Self::REPORTED_PASSES) consecutive passes. Warnings are
+    /// enabled by default. A pass is either a scope that was opened directly from the pool, or the
+    /// period during which one guard owns a thread's pool. The usual cause of a warning is a loop
+    /// that does not open a scope, so that each iteration of the loop acquires more memory. The
+    /// warning names the call that made the pool grow. The `pool-facade` crate prints the warning
+    /// to standard error, once per pool. Release builds never print warnings.
     #[must_use]
     pub const fn warnings(mut self, on: bool) -> Self {
         self.warnings = on;
@@ -155,10 +157,10 @@ impl PoolConfig {
     /// 16.
     ///
     /// A slot evicts its cached shapes in round-robin order. If a loop uses one more shape than a
-    /// slot can cache, no shape is ever found in the cache. Each acquire in such a loop allocates a
-    /// few words on the host for the shape and the backend's data. A miss in the shape cache does
-    /// not allocate a block. For a loop over many shapes, set this value to at least the number of
-    /// shapes in the loop.
+    /// slot can cache, none of the shapes is ever found in the cache. Each acquire in such a loop
+    /// allocates a few words of host memory for the shape and the backend's data. However, a miss
+    /// in the shape cache does not allocate a block. For a loop that uses many shapes, set this
+    /// value to at least the number of shapes in the loop.
     #[must_use]
     pub const fn ways(mut self, ways: usize) -> Self {
         self.ways = ways;
@@ -171,7 +173,7 @@ impl PoolConfig {
         self.byte_limit
     }
 
-    /// Returns `true` if a debugging mode makes every acquire call the cold function.
+    /// Returns `true` if an enabled debugging mode makes every acquire call the cold function.
     pub(crate) const fn arms_every_use(&self) -> bool {
         self.poison || self.fresh || self.measure_live_bytes
     }
@@ -198,28 +200,27 @@ impl Default for PoolConfig {
     }
 }
 
-/// The rules that determine which blocks `compact` replaces, and how large the new blocks are.
+/// The rules that determine which blocks `compact` replaces and how large the new blocks are.
 ///
-/// Sampling starts when `sample_lengths` or `compact` is first called. Before sampling has started,
-/// `compact` does not replace any blocks.
+/// Sampling starts when `sample_lengths` or `compact` is called for the first time. Before sampling
+/// has started, `compact` does not replace any blocks.
 ///
-/// For each slot, `compact` considers the lengths that were acquired since the last call of
+/// For each slot, `compact` considers the lengths that were acquired since the last call to
 /// `compact` or `sample_lengths`. At most [`SAMPLES`](Self::SAMPLES) lengths are considered for
-/// each slot. A slot for which no lengths were sampled keeps its block.
+/// each slot. A slot keeps its block if no lengths were sampled for the slot.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Compaction {
-    /// The minimum ratio between the size of a block and its largest use for the block to be
+    /// The smallest ratio of a block's size to the largest sampled size at which the block is
     /// replaced. The default is 10.
     pub factor: f64,
-    /// The size of the new block, as a multiple of the largest use. The default is 1.5.
+    /// The size of the new block, as a multiple of the largest sampled size. The default is 1.5.
     pub shrink_to: f64,
-    /// The minimum number of bytes that must be freed for a block to be replaced. The default is 1
-    /// MiB.
+    /// The minimum number of bytes that replacing a block must free. The default is 1 MiB.
     pub minimum_bytes: usize,
 }
 
 impl Compaction {
-    /// The number of acquires that are sampled in each slot after sampling starts.
+    /// The maximum number of acquires that are sampled in each slot.
     pub const SAMPLES: u16 = 32;
 }
 

@@ -1,6 +1,6 @@
 //! Defines acquire methods for backends that store their own data with a cached shape. The methods
-//! `acquire_described` and `try_acquire_described` return the parts from which a backend builds its
-//! own view.
+//! `acquire_described` and `try_acquire_described` return the parts of an array, from which a
+//! backend builds its own view.
 
 use crate::backend::{ArrayMemory, CursorPlace, FirstUse, Memory, Place, PoolBackend, ScopeCursor};
 use crate::element::PodElement;
@@ -30,10 +30,11 @@ impl<'s, B: PoolBackend> Scope<'s, B> {
         &self,
         dims: &[usize],
     ) -> Result<DescribedBlock<'s, B>, PoolError<B::Error>> {
-        // SAFETY: the pool lives for `'s`, and this method steps past at most the slot at this
-        // position.
+        // SAFETY: the pool lives for `'s`, and this method moves the cursor only past memory that
+        // it reserves at this position.
         let place: Place<'s, B> = unsafe { self.cursor.place() };
-        // SAFETY: the slot is at the cursor, so nothing borrowed from its shape set is in use.
+        // SAFETY: the slot at the cursor has not been handed out, so nothing borrowed from its
+        // shape set is in use.
         let (memory, way) = match unsafe { place.fitting_shape::<T>(dims) } {
             Some(described) => described,
             // SAFETY: the cursor has not moved since its position was read.
@@ -58,10 +59,11 @@ impl<'s, B: PoolBackend> Scope<'s, B> {
     #[inline(always)]
     #[track_caller]
     pub unsafe fn acquire_described<T: PodElement>(&self, dims: &[usize]) -> DescribedBlock<'s, B> {
-        // SAFETY: the pool lives for `'s`, and this method steps past at most the slot at this
-        // position.
+        // SAFETY: the pool lives for `'s`, and this method moves the cursor only past memory that
+        // it reserves at this position.
         let place: Place<'s, B> = unsafe { self.cursor.place() };
-        // SAFETY: the slot is at the cursor, so nothing borrowed from its shape set is in use.
+        // SAFETY: the slot at the cursor has not been handed out, so nothing borrowed from its
+        // shape set is in use.
         let (memory, way) = match unsafe { place.fitting_shape::<T>(dims) } {
             Some(described) => described,
             // SAFETY: the cursor has not moved since its position was read.
@@ -76,7 +78,7 @@ impl<'s, B: PoolBackend> Scope<'s, B> {
 }
 
 impl<B: PoolBackend> Scope<'_, B> {
-    /// Returns the memory of a [`DescribedBlock`] to the scope, if no view of the block was
+    /// Returns the memory of a [`DescribedBlock`] to the scope if no view of the block has been
     /// created. If this scope has acquired another array since it handed out the block, the memory
     /// stays in use until the scope ends.
     ///
@@ -95,7 +97,7 @@ impl<B: PoolBackend> Scope<'_, B> {
 }
 
 /// The memory of a [`DescribedBlock`], which can be [returned to the
-/// scope](Scope::give_back_described) if no view can be created.
+/// scope](Scope::give_back_described) if no view of the block exists.
 #[derive(Debug)]
 pub struct TakenMemory<'s, B: PoolBackend>(Memory<'s, B>);
 
@@ -113,7 +115,7 @@ impl<B: PoolBackend> Copy for TakenMemory<'_, B> {}
 pub struct DescribedBlock<'s, B: PoolBackend> {
     /// The block that stores the elements.
     pub block: B::Block,
-    /// The slot that holds the block, which is required to create a view.
+    /// The slot that holds the block, which is required for creating a view.
     pub slot: SlotRef<B>,
     /// The acquired memory, which can be passed to [`Scope::give_back_described`].
     pub taken: TakenMemory<'s, B>,

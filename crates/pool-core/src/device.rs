@@ -2,7 +2,7 @@
 
 use core::fmt;
 
-/// The device that provides the memory of a pool, described by its kind and, if a system can
+/// The device that provides the memory of a pool, identified by its kind and, if a system can
 /// contain several devices of this kind, by its number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Device {

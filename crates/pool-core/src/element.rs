@@ -5,7 +5,8 @@
 
 use bytemuck::{NoUninit, Pod, Zeroable};
 
-/// A plain data type that a pool can hand out after the memory has been zeroed, filled or written.
+/// A plain data type whose elements a pool can hand out after their memory has been zeroed, filled
+/// or written.
 ///
 /// `Element` is implemented for every type that is [`bytemuck::Zeroable`] and
 /// [`bytemuck::NoUninit`], including integers, floats, `bool`, `char`, arrays of elements, `f16`
@@ -53,7 +54,8 @@ pub trait PodElement: Element + Pod {}
 #[diagnostic::do_not_recommend]
 impl<T: Pod> PodElement for T {}
 
-/// An element type for the host's acquire methods that write every element before it is read.
+/// An element type for the acquire methods of host backends that write every element before it is
+/// read.
 ///
 /// `HostElement` is implemented for every [`Copy`] type. For other types, the compiler's error
 /// message names the alternatives.

@@ -1,6 +1,7 @@
-//! Reserves the slot of an array in a way that depends on the kind of shape. A length requires one
-//! comparison, a shape of fixed rank requires a checked product, and a shape of dynamic rank uses
-//! the slot's shape set. The traits in this module seal the [`Shape`](crate::Shape) trait.
+//! Reserves the slot for an array, with one implementation for each kind of shape. Reserving a slot
+//! requires one comparison for a length, a checked product for a fixed rank, and a lookup in the
+//! slot's shape set for a dynamic rank. The traits in this module seal the [`Shape`](crate::Shape)
+//! trait.
 
 use core::fmt;
 
@@ -14,14 +15,15 @@ use crate::nd_view::NdView;
 /// stores.
 pub(crate) type ShapedSlot<'s, B, S> = (Memory<'s, B>, usize, <S as Engine>::Kept<'s>);
 
-/// A shape that can reserve the slot of an array.
+/// A shape for which the slot of an array can be reserved.
 pub trait Engine: Copy {
     /// The part of the shape that an array stores: `()` for a length, the axis lengths for a fixed
     /// rank, or the cached shape for a dynamic rank.
     type Kept<'s>: Copy + fmt::Debug;
 
-    /// Reserves the slot for an array whose elements may be read first, without moving the cursor.
-    /// This method does not return a `Result`, so the hot path only has to check the slot.
+    /// Reserves the slot for an array whose elements may be read before they are written, without
+    /// moving the cursor. This method does not return a `Result`, so the hot path only has to check
+    /// the slot.
     ///
     /// # Panics
     ///
@@ -79,8 +81,8 @@ pub trait FromParts<V, K> {
     ///
     /// # Safety
     ///
-    /// `kept` must come from the same acquire as `view`, so that the product of its lengths is the
-    /// length of the view.
+    /// `kept` must come from the same acquire as `view`, so that the product of the lengths in
+    /// `kept` is the length of the view.
     unsafe fn from_parts(view: V, kept: K) -> Self;
 }
 
@@ -154,9 +156,9 @@ macro_rules! fixed_ranks {
                 self,
                 cursor: &Cursor<B>,
             ) -> ShapedSlot<'s, B, Self> {
-                /// Reserves a slot through the cold function for arrays of this rank. The lengths
-                /// are passed as separate arguments, because the hot path would have to write an
-                /// array argument to memory on every call.
+                /// Reserves a slot for an array of this rank by calling the cold function. The
+                /// lengths are passed as separate arguments, because the hot path would have to
+                /// write an array argument to memory on every call.
                 ///
                 /// # Safety
                 ///
@@ -175,7 +177,7 @@ macro_rules! fixed_ranks {
                     }
                 }
                 // SAFETY: the caller guarantees that the pool lives for `'s`, and this method does
-                // not step past any slot.
+                // not move the cursor.
                 let place = unsafe { cursor.place() };
                 let (slot, count) = match fitting::<B, T>(place, &self) {
                     Some(fitting) => fitting,
@@ -195,7 +197,7 @@ macro_rules! fixed_ranks {
                 first_use: FirstUse,
             ) -> Result<ShapedSlot<'s, B, Self>, PoolError<B::Error>> {
                 // SAFETY: the caller guarantees that the pool lives for `'s`, and this method does
-                // not step past any slot.
+                // not move the cursor.
                 let place = unsafe { cursor.place() };
                 let (slot, count) = match fitting::<B, T>(place, &self) {
                     Some(fitting) => fitting,
@@ -301,8 +303,8 @@ impl Engine for &[usize] {
         self,
         cursor: &Cursor<B>,
     ) -> ShapedSlot<'s, B, Self> {
-        // SAFETY: the caller guarantees that the pool lives for `'s`, and this method does not step
-        // past any slot.
+        // SAFETY: the caller guarantees that the pool lives for `'s`, and this method does not move
+        // the cursor.
         let place: Place<'s, B> = unsafe { cursor.place() };
         // SAFETY: the caller guarantees that nothing borrowed from the shape set is in use.
         let (slot, way) = match unsafe { place.fitting_shape::<T>(self) } {
@@ -319,8 +321,8 @@ impl Engine for &[usize] {
         cursor: &Cursor<B>,
         first_use: FirstUse,
     ) -> Result<ShapedSlot<'s, B, Self>, PoolError<B::Error>> {
-        // SAFETY: the caller guarantees that the pool lives for `'s`, and this method does not step
-        // past any slot.
+        // SAFETY: the caller guarantees that the pool lives for `'s`, and this method does not move
+        // the cursor.
         let place: Place<'s, B> = unsafe { cursor.place() };
         // SAFETY: the caller guarantees that nothing borrowed from the shape set is in use.
         let (slot, way) = match unsafe { place.fitting_shape::<T>(self) } {
@@ -333,7 +335,7 @@ impl Engine for &[usize] {
 }
 
 /// Returns the slot at `place` and the number of elements for an array of a fixed rank, without
-/// calling the cold function. Returns `None` if the array does not fit in the slot, or if the
+/// calling the cold function. Returns `None` if the array does not fit into the slot, or if the
 /// lengths are invalid or require a further check.
 #[inline(always)]
 fn fitting<'s, B: PoolBackend, T: Element>(
@@ -365,9 +367,10 @@ unsafe fn prepare_slot<'s, B: PoolBackend, T: Element>(
     Ok((unsafe { place.prepare::<T>(count, first_use) }?, count))
 }
 
-/// Returns the product of the axis lengths in the usual case. Returns `None` if the product
-/// overflows or is zero, or if the elements are zero-sized, because [`element_count`] handles these
-/// cases. If the elements fit in a block, their total size is at most `isize::MAX` bytes.
+/// Returns the product of the axis lengths if no special case applies. Returns `None` if the
+/// product overflows or is zero, or if the elements are zero-sized, because [`element_count`]
+/// handles these cases. If the elements fit into a block, their total size is at most `isize::MAX`
+/// bytes.
 #[inline(always)]
 fn usual_count<T>(dims: &[usize]) -> Option<usize> {
     if size_of::<T>() == 0 {

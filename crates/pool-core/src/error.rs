@@ -1,6 +1,6 @@
-//! Defines the error types of the crate. The message of an error contains the numbers requested,
-//! used and available, and advice on how to proceed. `Display` prints only the error's own message,
-//! and `source` returns the underlying error.
+//! Defines the error types of the crate. The message of an error states how much was requested,
+//! used and available, and advises the reader how to proceed. `Display` prints only the error's own
+//! message, and `source` returns the underlying error.
 
 use core::error::Error;
 use core::fmt;
@@ -14,8 +14,8 @@ use core::fmt;
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub enum PoolError<E> {
-    /// The request is larger than any address space, because it exceeds `isize::MAX` bytes after
-    /// rounding up to a block size.
+    /// The request is larger than any address space, because its size rounded up to a block size
+    /// exceeds `isize::MAX` bytes.
     SizeOverflow {
         /// The number of requested elements.
         elements: usize,
@@ -34,7 +34,7 @@ pub enum PoolError<E> {
     LimitExceeded {
         /// The size of the requested block in bytes.
         requested: usize,
-        /// The number of bytes in the pool's blocks that are in use.
+        /// The total size, in bytes, of the pool's blocks that are in use.
         reserved: usize,
         /// The pool's byte limit.
         limit: usize,
@@ -44,7 +44,7 @@ pub enum PoolError<E> {
     OutOfMemory {
         /// The size of the requested block in bytes.
         requested: usize,
-        /// The number of bytes in the pool's blocks that are in use.
+        /// The total size, in bytes, of the pool's blocks that are in use.
         reserved: usize,
         /// The sizes, in bytes, of the three largest blocks in use, in descending order. Unused
         /// entries are 0.
@@ -52,12 +52,12 @@ pub enum PoolError<E> {
         /// The backend's own error.
         source: E,
     },
-    /// The host has no memory for the pool's own bookkeeping.
+    /// The host could not allocate memory for the pool's own bookkeeping.
     Bookkeeping {
         /// The number of bytes requested for a table, a shape set or a stack.
         requested: usize,
     },
-    /// The backend failed to start, or failed to fill, copy or order memory.
+    /// The backend failed to start, to fill or copy memory, or to order its work.
     Backend {
         /// The operation that failed.
         operation: &'static str,
@@ -73,21 +73,21 @@ pub enum PoolError<E> {
         /// The identity of the pool that created the handle.
         made_by: u64,
     },
-    /// The array named by the handle was rewound or freed, or its slot was handed out again.
+    /// The array to which the handle refers was rewound or freed, or its slot was handed out again.
     StaleHandle {
-        /// The number of the slot that the handle names.
+        /// The number of the slot to which the handle refers.
         slot: usize,
         /// The number of slots that are currently handed out.
         active: usize,
     },
     /// Two of the handles passed to one call are the same.
     RepeatedHandle {
-        /// The number of the slot that both handles name.
+        /// The number of the slot to which both handles refer.
         slot: usize,
     },
-    /// The call came from code that the pool was running inside another operation, such as an
-    /// allocator's hook, a `tracing` subscriber or a backend. Code that a pool runs inside one of
-    /// its operations cannot acquire memory from the same pool.
+    /// The call came from code that the pool runs inside another operation, such as an allocator's
+    /// hook, a `tracing` subscriber or a backend. Code that a pool runs inside one of its
+    /// operations cannot acquire memory from the same pool.
     ///
     /// Methods whose names do not start with `try_` panic with this error, as they do with any
     /// other error. An allocator must not unwind, so its hooks must use the `try_` methods.
@@ -230,9 +230,9 @@ pub enum ShapeError {
         /// The number of elements in the view.
         length: usize,
     },
-    /// The index of a split is greater than the length.
+    /// The index at which to split is greater than the length.
     SplitOutOfRange {
-        /// The index at which the caller tried to split.
+        /// The index at which the caller tried to split the array.
         asked: usize,
         /// The length of the array or axis.
         extent: usize,
@@ -298,7 +298,7 @@ pub enum ViewError {
     /// The source and the destination of a copy have different lengths, or a range or a split is
     /// out of bounds.
     Shape(ShapeError),
-    /// The host has no memory for the elements.
+    /// The host could not allocate memory for the elements.
     Bookkeeping {
         /// The number of requested bytes.
         requested: usize,
@@ -337,8 +337,8 @@ impl<E> From<ViewError> for PoolError<E> {
     }
 }
 
-/// The reason why a [`PoolConfig`](crate::PoolConfig) is invalid: one of its values is out of
-/// range.
+/// The reason why a [`PoolConfig`](crate::PoolConfig) is invalid, which is always a value that is
+/// out of range.
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[non_exhaustive]
 pub enum ConfigError {

@@ -12,10 +12,10 @@ use crate::pool::Pool;
 
 /// A list of pools that are not in use, in last-in, first-out order.
 ///
-/// A free list is suited for a `const` thread-local variable without a destructor. Dropping a list
-/// does not free any memory, so call [`close`](Self::close) when the list's thread ends. A pool
-/// returned by [`take`](Self::take) is owned by the caller, independently of the list. Pools may be
-/// returned to the list in any order, even after the list has been closed.
+/// A free list can be stored in a `const` thread-local variable without a destructor. Dropping a
+/// list does not free any memory, so call [`close`](Self::close) when the list's thread ends. After
+/// [`take`](Self::take) has returned a pool, the caller owns the pool, independently of the list.
+/// Pools may be returned to the list in any order, even after the list has been closed.
 ///
 /// The following example keeps a thread's idle pools of a custom backend in a list:
 ///
@@ -55,8 +55,8 @@ use crate::pool::Pool;
 /// static SHARED: pool_core::FreeList<Memory> = pool_core::FreeList::new(); // list_not_shared
 /// ```
 pub struct FreeList<B: PoolBackend> {
-    /// The root of the idle pool that was added last, null if there is none, or [`CLOSED`] after
-    /// `close`.
+    /// The root of the idle pool that was added last, null if the list is empty, or [`CLOSED`]
+    /// after `close` has been called.
     head: Cell<*mut ()>,
     owned: PhantomData<Pool<B>>,
 }
@@ -118,8 +118,8 @@ impl<B: PoolBackend> FreeList<B> {
         }
         // The pool still links to the pool that was at the head of the list when it was taken. The
         // caller guarantees that the linked pool has not been dropped, except by closing the list,
-        // and no pool ever links to the closed marker. The addresses are equal, so the link still
-        // leads to the same pool and is valid.
+        // and no pool ever links to the closed marker. The two addresses are equal, so this pool's
+        // link still leads to the linked pool and is valid.
         self.head.set(root.into_raw());
         None
     }
@@ -138,11 +138,11 @@ impl<B: PoolBackend> FreeList<B> {
     }
 
     /// Calls `f` for each pool in the list. The pools remain in the same order. This method does
-    /// not allocate memory. While `f` runs, the pools that were in the list at the start of the
-    /// call are not in the list. If `f` calls `take`, it receives other pools, and any pools that
-    /// `f` adds to the list follow the original pools. If `f` panics, the original pools are
-    /// returned to the list. For the purposes of [`put_back`](Self::put_back), this method takes
-    /// all pools from the list.
+    /// not allocate memory. While `f` runs, the list does not contain the pools that were in the
+    /// list at the start of the call. If `f` calls `take`, it receives other pools, and any pools
+    /// that `f` adds to the list follow the original pools. If `f` panics, the original pools are
+    /// returned to the list. For the safety requirements of [`put_back`](Self::put_back), calling
+    /// this method counts as taking all pools from the list.
     pub fn for_each(&self, mut f: impl FnMut(&mut Pool<B>)) {
         let visit = Visit::begin(self);
         while let Some(mut visited) = visit.next() {
@@ -233,8 +233,9 @@ fn drop_pools<B: PoolBackend>(list: &FreeList<B>) {
     }
 }
 
-/// A walk over the pools of a list, which keeps the pools out of the list until it ends. When the
-/// walk ends, all pools that were not kept are returned to the list in their original order.
+/// An iteration over the pools of a list, during which the list does not contain these pools. When
+/// the iteration ends, all pools that were not kept are returned to the list in their original
+/// order.
 struct Visit<'a, B: PoolBackend> {
     list: &'a FreeList<B>,
     ahead: FreeList<B>,

@@ -1,5 +1,5 @@
 //! Assigns each pool an identity that is unique within the process and is never reused. The
-//! identities are counted in a machine word, so that targets without 64-bit atomics are supported.
+//! identities are counted in a machine word, because some targets do not have 64-bit atomics.
 
 use core::sync::atomic::{AtomicUsize, Ordering};
 

@@ -1,5 +1,5 @@
 //! Computes the number of elements and the row-major strides of a list of axis lengths. For a
-//! dynamic rank, the shape cache stores both the lengths and the strides, and lends them to arrays.
+//! dynamic rank, the shape cache stores the lengths and the strides, and lends both to arrays.
 
 use alloc::vec::Vec;
 use core::fmt;
@@ -7,7 +7,8 @@ use core::slice;
 
 use crate::error::ShapeError;
 
-/// The lengths of a shape of dynamic rank and their row-major strides, in one allocation.
+/// The lengths of a shape of dynamic rank and its row-major strides, which are stored in one
+/// allocation.
 pub(crate) struct Lengths {
     /// The axis lengths, followed by the strides.
     lengths: Vec<usize>,
@@ -16,8 +17,8 @@ pub(crate) struct Lengths {
 }
 
 impl Lengths {
-    /// Allocates a list that contains the given lengths and their strides. If the host has no
-    /// memory for the list, this method fails with the number of requested bytes.
+    /// Allocates a list that contains the given lengths and their strides. If the host cannot
+    /// allocate the list, this method returns the number of requested bytes as its error.
     pub(crate) fn of(dims: &[usize]) -> Result<Self, usize> {
         let rank = dims.len();
         let mut lengths = Vec::new();
@@ -42,7 +43,8 @@ impl Lengths {
 
     #[inline(always)]
     fn strides(&self) -> &[usize] {
-        // SAFETY: the list has `2 * rank` entries, so the offset `rank` is within the allocation.
+        // SAFETY: the list has `2 * rank` entries, so the offset `rank` is within the list's
+        // allocation.
         let strides = unsafe { self.lengths.as_ptr().add(self.rank) };
         // SAFETY: the list has `2 * rank` entries, and their number never changes. The strides are
         // in the second half of the entries.
@@ -88,7 +90,8 @@ impl AsRef<[usize]> for DynamicShape<'_> {
     }
 }
 
-/// Returns the number of elements in a shape, for elements of `element_size` bytes.
+/// Returns the number of elements in an array of the given shape, whose elements have a size of
+/// `element_size` bytes.
 ///
 /// The product of the nonzero axis lengths must not exceed `isize::MAX`, either in elements or in
 /// bytes. The product is checked even if an axis has length zero, so `[usize::MAX, 2, 0]` is an
@@ -113,8 +116,8 @@ pub fn element_count(dims: &[usize], element_size: usize) -> Result<usize, Shape
     if product == 0 { empty_count(dims, element_size, most) } else { Ok(product) }
 }
 
-/// Handles the rare case of an axis with length zero. Even if one axis has length zero, the product
-/// of the other axis lengths must not overflow.
+/// Handles the rare case in which an axis has length zero. Even if one axis has length zero, the
+/// product of the other axis lengths must not overflow.
 #[cold]
 #[inline(never)]
 fn empty_count(dims: &[usize], element_size: usize, most: usize) -> Result<usize, ShapeError> {

@@ -1,16 +1,16 @@
 //! A state machine for adaptive memory pools that is generic over the kind of memory.
 //!
 //! A [`Pool`] stores a sequence of slots, and each slot holds a block of memory. A [`Scope`] is a
-//! cursor into the pool's sequence of slots. The i-th call of [`acquire`](Scope::acquire) in a
+//! cursor into the pool's sequence of slots. The i-th call to [`acquire`](Scope::acquire) in a
 //! scope returns the i-th slot above the slots of the enclosing scopes, regardless of the element
 //! type. Opening an inner scope does not move the outer scope's cursor, so no code has to run when
-//! a scope ends. The second pass through the same code does not allocate any memory. A loop that
-//! calls [`keep`](Scope::keep) may need more passes before it stops allocating.
+//! a scope ends. When the same code runs for the second time, it does not allocate any memory. A
+//! loop that calls [`keep`](Scope::keep) may need more passes before it stops allocating.
 //!
 //! Each kind of memory implements the [`PoolBackend`] trait. The `pool-cpu` crate implements the
 //! backend for host memory. Code whose lifetimes are not lexical, such as interpreters, tapes and
 //! foreign callers, can use a [`DynamicPool`] with checked [`Handle`]s. The shapes of arrays of
-//! dynamic rank are stored in an N-way cache.
+//! dynamic rank are stored in an N-way set-associative cache.
 //!
 //! ```
 //! use pool_core::{Pool, PoolBackend, Scope};

@@ -65,13 +65,13 @@ impl MemoryChecks {
         Self { poison: bits & POISON != 0, fresh: bits & FRESH != 0 }
     }
 
-    /// Sets the debugging modes for all pools that are created or configured after this call.
+    /// Sets the debugging modes for all pools that are created or reconfigured after this call.
     pub fn set_for_process(self) {
         let bits = u8::from(self.poison) * POISON + u8::from(self.fresh) * FRESH;
         CHECKS.store(bits, Ordering::Relaxed);
     }
 
-    /// Returns a pool's configuration with the debugging modes of the process added to it.
+    /// Returns a pool's configuration after adding the debugging modes of the process to it.
     pub(crate) fn applied_to(mut config: PoolConfig) -> PoolConfig {
         let checks = Self::of_process();
         config.poison |= checks.poison;

@@ -1,12 +1,13 @@
-//! Defines the array type, and access to array elements in host memory through indices and slices.
+//! Defines the array type, and methods that access elements in host memory through indices and
+//! slices.
 
 use core::ops::{Deref, DerefMut, Index, IndexMut};
 
 use crate::error::ShapeError;
 use crate::lengths::element_count;
 
-/// A row-major array that consists of the elements of a view `V`. The type parameter `D` stores the
-/// axis lengths, and is `[usize; N]` or, if the rank is only known at run time,
+/// A row-major array whose elements are stored in a view `V`. The type parameter `D` is the type
+/// that stores the axis lengths, which is `[usize; N]` or, if the rank is known only at run time,
 /// [`DynamicShape`](crate::DynamicShape).
 ///
 /// The elements of host arrays can be indexed with `array[[row, column]]`. `as_slice` and
@@ -42,7 +43,7 @@ impl<V, D: AsRef<[usize]>> NdView<V, D> {
 
 impl<V, D> NdView<V, D> {
     /// Combines a view with a shape, without checking that both have the same number of elements.
-    /// Conversions into views of other libraries rely on the view and the shape having the same
+    /// Conversions into views of other libraries require that the view and the shape have the same
     /// number of elements.
     ///
     /// # Safety
@@ -97,9 +98,10 @@ fn offset(dims: &[usize], index: &[usize]) -> Option<usize> {
         return None;
     }
     dims.iter().zip(index).try_fold(0_usize, |offset, (&extent, &at)| {
-        // Every partial offset is less than the product of the axis lengths so far. The offset can
-        // only wrap around if a user-defined type returns different lengths on a later call, and
-        // the wrapped offset is bounds-checked like any other index.
+        // At each step, the partial offset is less than the product of the axis lengths that have
+        // been processed. The offset can wrap around only if a user-defined type returns different
+        // lengths on a later call, and even a wrapped offset is bounds-checked like any other
+        // index.
         if at < extent { Some(offset.wrapping_mul(extent).wrapping_add(at)) } else { None }
     })
 }

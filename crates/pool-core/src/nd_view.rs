@@ -1,4 +1,4 @@
-//! Implements arrays in any kind of memory, and methods that reshape and split these arrays and
+//! Implements arrays in any kind of memory, with methods that reshape and split the arrays and that
 //! return their lengths and strides. The acquire methods return an `NdView` if they are called with
 //! a shape.
 
@@ -115,7 +115,7 @@ impl<V: PoolView, const N: usize> NdView<V, [usize; N]> {
                 return Err(ShapeError::SplitOutOfRange { asked: index, extent });
             }
         };
-        // If the view is empty, the length of a row is not needed, because neither side of the
+        // If the view is empty, the length of a row is not needed, because neither part of the
         // split has any elements.
         let row = if self.view.is_empty() { 0 } else { rest.iter().product() };
         let (mut before, mut after) = (self.dims, self.dims);

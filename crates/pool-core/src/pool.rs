@@ -1,4 +1,4 @@
-//! Defines the pool type for lexical use, which owns its slots and opens scopes.
+//! Defines the lexical pool type, which owns its slots and opens scopes.
 
 use core::fmt;
 use core::marker::PhantomData;
@@ -10,9 +10,9 @@ use crate::error::{PoolError, panic_with};
 use crate::scope::Scope;
 use crate::stats::{PoolStats, ReleaseReport};
 
-/// Memory for temporaries on one device, which can be used by one thread at a time.
+/// A memory pool for temporaries on one device, which only one thread can use at a time.
 ///
-/// A pool has no acquire methods of its own, so open a [`Scope`] to acquire memory. A pool keeps
+/// A pool has no acquire methods of its own, so acquire memory by opening a [`Scope`]. A pool keeps
 /// every block until the caller invokes [`trim`](Self::trim), [`compact`](Self::compact) or
 /// [`clear`](Self::clear), or drops the pool. The second pass through the same scopes therefore
 /// does not allocate any memory. A loop that calls [`keep`](Scope::keep) may need more passes, and
@@ -34,17 +34,17 @@ use crate::stats::{PoolStats, ReleaseReport};
 /// assert_eq!(pool.stats().growths, 2);
 /// ```
 ///
-/// The [`soundness`](crate::soundness) module lists programs that do not compile, such as one that
-/// opens a second scope while a view is alive.
+/// The [`soundness`](crate::soundness) module lists programs that do not compile, such as a program
+/// that opens a second scope while a view is alive.
 pub struct Pool<B: PoolBackend> {
     root: Root<B>,
     owner: PhantomData<State<B>>,
 }
 
-// SAFETY: the pool is the only owner of its state, tables and blocks. The contract of `PoolBackend`
-// allows blocks to move to any thread to which the context may move, and the pool's other data is
-// not bound to a thread. Descriptors are the backend's own data, and are only moved to another
-// thread if they are `Send`.
+// SAFETY: the pool is the only owner of its state, tables and blocks. According to the contract of
+// `PoolBackend`, blocks may move to any thread to which the context may move, and the pool's other
+// data is not bound to a thread. Descriptors are the backend's own data, and are only moved to
+// another thread if they are `Send`.
 unsafe impl<B: PoolBackend> Send for Pool<B>
 where
     B::Context: Send,
@@ -68,7 +68,7 @@ impl<B: PoolBackend> Pool<B> {
     /// # Errors
     ///
     /// Returns [`PoolError::Config`] if a value is out of range, and [`PoolError::Bookkeeping`] if
-    /// the host has no memory for the first slot table.
+    /// the host cannot allocate the first slot table.
     pub fn with_config(
         context: B::Context,
         config: PoolConfig,
@@ -89,16 +89,16 @@ impl<B: PoolBackend> Pool<B> {
         unsafe { Scope::from_cursor(cursor) }
     }
 
-    /// Frees every block of the pool. The pool keeps its slots, and the next acquire of each slot
+    /// Frees every block of the pool. The pool keeps its slots, so the next acquire from each slot
     /// allocates a new block.
     pub fn trim(&mut self) -> ReleaseReport {
         self.scope().trim()
     }
 
     /// Replaces oversized blocks with smaller blocks. The sizes of the new blocks are based on the
-    /// lengths acquired since the previous call of `compact` or
-    /// [`sample_lengths`](Self::sample_lengths). If nothing has been sampled, the first call does
-    /// not replace any blocks and starts sampling (see [`Compaction`]).
+    /// lengths acquired since the previous call to `compact` or
+    /// [`sample_lengths`](Self::sample_lengths). If no lengths have been sampled, the first call
+    /// does not replace any blocks and starts sampling (see [`Compaction`]).
     ///
     /// ```
     /// # use pool_conformance::HeapBackend as Memory;
@@ -118,13 +118,13 @@ impl<B: PoolBackend> Pool<B> {
         self.scope().compact(compaction)
     }
 
-    /// Starts sampling the lengths requested by acquires, for a later call of
+    /// Starts sampling the lengths requested by acquires, for a later call to
     /// [`compact`](Self::compact).
     pub fn sample_lengths(&mut self) {
         self.scope().sample_lengths();
     }
 
-    /// Frees every block and resets the peak values, which restores the state of a new pool.
+    /// Frees every block and resets the peak values, which returns the pool to its initial state.
     pub fn clear(&mut self) -> ReleaseReport {
         let released = self.trim();
         self.state().forget_peaks();

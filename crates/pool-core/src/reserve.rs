@@ -1,7 +1,8 @@
-//! Provides functions that grow lists behind a lock or a borrow. Memory is allocated before the
-//! lock is acquired, and the replaced memory is freed after the lock is released. Nothing is
-//! allocated or freed while the lock is held, so an allocator hook that needs the same lock cannot
-//! run while the lock is held. If the host has no memory, the call fails without changing anything.
+//! Provides functions that grow lists which are protected by a lock or a borrow. Memory is
+//! allocated before the lock is acquired, and the replaced memory is freed after the lock is
+//! released. Nothing is allocated or freed while the lock is held, so an allocator hook that needs
+//! the same lock cannot cause a deadlock. If the host runs out of memory, the call fails without
+//! changing anything.
 //!
 //! This module is intended only for the backends in this workspace.
 
@@ -9,24 +10,24 @@ use alloc::vec::Vec;
 use core::mem;
 use core::ops::DerefMut;
 
-/// The error that is returned if the host has no memory for a list.
+/// The error that is returned if the host cannot allocate memory for a list.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct NoHostMemory {
     /// The number of requested bytes.
     pub requested: usize,
 }
 
-/// A container whose memory can be allocated in advance, before the call that needs it.
+/// A container whose memory can be allocated before the call that needs the memory.
 pub trait Reserve {
-    /// The amount of space that a call requires, such as a number of entries.
+    /// The amount of space that a call requires, such as the number of new entries.
     type Need: Copy;
-    /// The amount of memory that is missing.
+    /// The amount of memory that must still be allocated.
     type Lacking;
     /// Memory that was allocated in advance, or memory that has been replaced and can be freed.
     type Spare;
 
-    /// Returns the amount of memory that is missing for a call. Returns `None` if the container
-    /// already has enough memory.
+    /// Returns the amount of memory that must still be allocated before a call can proceed. Returns
+    /// `None` if the container already has enough memory for the call.
     fn lacking(&self, need: Self::Need) -> Option<Self::Lacking>;
 
     /// Allocates the missing memory.
@@ -36,12 +37,12 @@ pub trait Reserve {
     /// Returns [`NoHostMemory`] if the host cannot provide the memory.
     fn allocate(lacking: Self::Lacking) -> Result<Self::Spare, NoHostMemory>;
 
-    /// Moves the contents to the new memory if it is larger, and leaves the old memory in `spare`
-    /// so that the caller can free it.
+    /// Moves the contents to the new memory if the new memory is larger, and leaves the old memory
+    /// in `spare` so that the caller can free it.
     fn move_to(&mut self, spare: &mut Self::Spare);
 }
 
-/// The requirement of a list is the number of entries that will be added.
+/// For a list, the required space is the number of entries that will be added.
 impl<T> Reserve for Vec<T> {
     type Need = usize;
     type Lacking = usize;
@@ -68,7 +69,7 @@ impl<T> Reserve for Vec<T> {
 ///
 /// # Errors
 ///
-/// Returns [`NoHostMemory`] if the host has no memory for the list.
+/// Returns [`NoHostMemory`] if the host cannot allocate the list.
 pub fn list<T>(entries: usize) -> Result<Vec<T>, NoHostMemory> {
     let mut list = Vec::new();
     let requested = entries.saturating_mul(size_of::<T>());
@@ -76,9 +77,9 @@ pub fn list<T>(entries: usize) -> Result<Vec<T>, NoHostMemory> {
     Ok(list)
 }
 
-/// Acquires a lock or a borrow that gives access to a list, after ensuring that the list has the
-/// memory that a call needs. If other threads use up the newly allocated memory before this
-/// function has acquired the lock, the function allocates memory again.
+/// Acquires a lock or a borrow that gives access to a list, after allocating the memory that the
+/// caller's next operation on the list needs. If other threads use up the newly allocated memory
+/// before this function has acquired the lock, the function allocates more memory.
 ///
 /// ```
 /// use std::cell::RefCell;
@@ -106,8 +107,8 @@ pub fn lock_reserved<G: DerefMut, R: Reserve>(
         let mut spare = R::allocate(lacking)?;
         let mut guard = lock();
         part(&mut guard).move_to(&mut spare);
-        // The lock is released first, so that the replaced memory is freed while the lock is not
-        // held.
+        // The lock is released first, so that the replaced memory is freed only after the lock has
+        // been released.
         drop(guard);
         drop(spare);
     }

@@ -1,5 +1,6 @@
-//! Defines the lexical scope, which is a by-value handle of one word. The word in a scope is both
-//! the position of the next slot and the checkpoint to which the outer scope returns.
+//! Defines the lexical scope, which is a one-word handle that is passed by value. The word in a
+//! scope is the position of the next slot, and also the checkpoint to which the outer scope
+//! returns.
 
 use core::fmt;
 use core::marker::PhantomData;
@@ -9,14 +10,14 @@ use crate::backend::{Cursor, PoolBackend, PoolState, ScopeCursor};
 use crate::config::Compaction;
 use crate::stats::{PoolStats, ReleaseReport};
 
-/// A region of code whose temporaries are all freed when the scope ends. No code has to run when a
-/// scope ends.
+/// A region of code whose temporaries are all freed when the region ends. No code has to run when
+/// the scope of this region ends.
 ///
 /// A scope is opened from a [`Pool`](crate::Pool), from an outer scope, or with `with_pool!`. The
-/// i-th acquire in a scope returns the i-th slot above the slots of the enclosing scopes. Opening
-/// an inner scope does not move the outer scope's cursor, so the outer scope reuses the slots of an
-/// inner scope that has ended. `Scope` does not implement `Drop`, so a panic, `?`, an early return
-/// or `mem::forget` cannot skip any cleanup.
+/// i-th acquire from a scope returns the i-th slot above the slots of the enclosing scopes. Opening
+/// an inner scope does not move the outer scope's cursor, so the outer scope reuses the slots of
+/// each inner scope that has ended. `Scope` does not implement `Drop`, so there is no cleanup that
+/// a panic, `?`, an early return or `mem::forget` could skip.
 ///
 /// The array that an acquire returns borrows from the pool or the outer scope, and not from the
 /// scope value. A view may therefore outlive the scope value, and it keeps the pool or the outer
@@ -40,35 +41,36 @@ use crate::stats::{PoolStats, ReleaseReport};
 /// # Why this is sound
 ///
 /// - The memory of a slot is handed out only when a cursor steps past that slot. Scopes implement
-///   neither `Clone` nor `Default`. A cursor moves back only past a slot that could not be filled
-///   and has no view, and only if nothing was acquired after that slot.
-/// - [`Pool::scope`](crate::Pool::scope) and [`Scope::scope`] borrow their receiver exclusively
-///   for as long as the new scope or any of its views is alive. The outer scope therefore cannot
-///   acquire memory while an inner scope is in use. As soon as the outer scope can acquire memory
-///   again, no view of the inner scope is alive.
+///   neither `Clone` nor `Default`. A cursor moves back past a slot only if the slot could not be
+///   filled and has no view, and if nothing was acquired after the slot.
+/// - [`Pool::scope`](crate::Pool::scope) and [`Scope::scope`] borrow their receiver exclusively for
+///   as long as the new scope or any of its views is alive. The outer scope therefore cannot
+///   acquire memory while an inner scope is in use. When the outer scope can acquire memory again,
+///   no view of the inner scope is alive anymore.
 /// - Slots never move in memory. Only slots at or above the cursor are grown or freed, so the
 ///   memory of a view stays at the same address until the view's borrow ends.
-/// - Recycled contents are handed out only as elements of a [`PodElement`](crate::PodElement)
-///   type, for which every byte pattern is a valid value. Blocks are initialised when they are
-///   allocated, and no view of plain data can make their bytes uninitialised. Before the host
-///   writes values of other types (with padding or pointers) to a slot, the pool records how many
-///   bytes of the slot may become uninitialised. The pool zeroes all bytes that may be
-///   uninitialised before it next hands out the slot with recycled contents.
+/// - Recycled contents are handed out only as elements of a [`PodElement`](crate::PodElement) type,
+///   for which every byte pattern is valid. Blocks are initialised when they are allocated, and no
+///   view of plain data can make their bytes uninitialised. Before the host writes values of other
+///   types (with padding or pointers) to a slot, the pool records how many bytes of the slot may
+///   become uninitialised. The pool zeroes all bytes that may be uninitialised before it next hands
+///   out the slot with recycled contents.
 /// - The pool copies user-provided lengths, shapes and views exactly once, before it reads the
 ///   cursor. Closures and the backend's writes run after the cursor has stepped past the slot.
 ///   While a slot is reserved, foreign code (an allocator's hook, a `tracing` subscriber or the
 ///   backend) may run and may hold the same scope. While foreign code runs, the pool is marked as
-///   busy and its next slot advertises no capacity, so acquires fail and a trim does not free
-///   anything.
+///   busy and the recorded capacity of its next slot is zero, so acquires fail and a trim does not
+///   free anything.
 /// - A [`PoolVec`](crate::PoolVec) that grows holds the only view of its slot's block, and
-///   exchanges that block for the block of an idle slot. A vector that was acquired without
-///   capacity does not use the block of its slot until the first push. The first push hands out the
-///   block in the same way as an acquire. After its inner scope has ended, [`keep`](Scope::keep)
-///   exchanges blocks in the same way as a growing vector. The closure passed to `keep` must work
-///   for any lifetime of the inner scope, so only the array that it returns can outlive that scope.
-/// - A box or an allocator owns memory that the cursor has stepped past, just as a view does. Only
-///   the allocator itself reuses memory that its collections free, and only at the end of its
-///   chunk. The scope's cursor never moves back over an allocator's chunk.
+///   exchanges that block for the block of an idle slot. A vector that was created without capacity
+///   does not use the block of its slot until the first push. The first push then hands out the
+///   block in the same way as an acquire. When the inner scope of [`keep`](Scope::keep) has ended,
+///   `keep` exchanges blocks in the same way as a growing vector. The closure passed to `keep` must
+///   work for any lifetime of the inner scope, so only the array that it returns can outlive that
+///   scope.
+/// - A box or an allocator owns memory that the cursor has stepped past, just as a view does.
+///   Memory that an allocator's collections free is reused only by the allocator itself, and only
+///   at the end of its chunk. The scope's cursor never moves back over an allocator's chunk.
 ///
 /// | misuse | outcome |
 /// |---|---|
@@ -99,8 +101,8 @@ pub struct Scope<'s, B: PoolBackend> {
 impl<'s, B: PoolBackend> Scope<'s, B> {
     /// # Safety
     ///
-    /// The cursor's pool must live for `'s`, and no other cursor of that pool may be used during
-    /// `'s`.
+    /// The cursor's pool must live for `'s`, and no other cursor of the same pool may be used
+    /// during `'s`.
     #[inline(always)]
     pub(crate) unsafe fn from_cursor(cursor: Cursor<B>) -> Self {
         Self { cursor, pool: PhantomData }
@@ -111,8 +113,8 @@ impl<'s, B: PoolBackend> Scope<'s, B> {
     /// in use.
     ///
     /// A scope has the size of one word. If you pass a scope to a helper function that is not
-    /// inlined, pass it by value, so that the word stays in a register. Each acquire through a
-    /// reference to a scope has to read and write the scope in memory.
+    /// inlined, pass the scope by value, so that its word stays in a register. If a scope is passed
+    /// by reference, each acquire has to read and write the scope in memory.
     ///
     /// ```
     /// # use pool_conformance::HeapBackend as Memory;
@@ -136,7 +138,7 @@ impl<'s, B: PoolBackend> Scope<'s, B> {
         unsafe { Scope::from_cursor(cursor) }
     }
 
-    /// Returns the number of slots that this scope and its enclosing scopes have handed out.
+    /// Returns the total number of slots that this scope and its enclosing scopes have handed out.
     #[must_use]
     pub fn active_slots(&self) -> usize {
         self.cursor.active()
@@ -146,24 +148,25 @@ impl<'s, B: PoolBackend> Scope<'s, B> {
     /// out. In a stack, the method frees the chunks after this scope's chunk, and returns the
     /// unused pages of this scope's chunk to the system (see
     /// [`discarded_bytes`](ReleaseReport::discarded_bytes)). If the method is called by code that
-    /// the pool is running inside another operation, the call does nothing (see
+    /// the pool is running inside another operation, the method does nothing (see
     /// [`PoolError::Reentered`](crate::PoolError::Reentered)).
     pub fn trim(&self) -> ReleaseReport {
         self.cursor.trim()
     }
 
-    /// Replaces the oversized blocks of slots that are not handed out with smaller blocks. The
-    /// sizes of the new blocks are based on the lengths acquired since the previous call of
-    /// `compact` or [`sample_lengths`](Self::sample_lengths). If nothing has been sampled, the
-    /// first call does not replace any blocks and starts sampling (see [`Compaction`]). If the
-    /// method is called by code that the pool is running inside another operation, it does nothing.
+    /// Replaces oversized blocks with smaller blocks in all slots that are not handed out. The
+    /// sizes of the new blocks are based on the lengths acquired since the previous call to
+    /// `compact` or [`sample_lengths`](Self::sample_lengths). If no lengths have been sampled, the
+    /// first call does not replace any blocks and starts sampling (see [`Compaction`]). If
+    /// `compact` is called by code that the pool is running inside another operation, `compact`
+    /// does nothing.
     pub fn compact(&self, compaction: &Compaction) -> ReleaseReport {
         self.cursor.compact(compaction)
     }
 
-    /// Starts sampling the lengths requested by acquires, for a later call of
-    /// [`compact`](Self::compact). If the method is called by code that the pool is running inside
-    /// another operation, it does nothing.
+    /// Starts sampling the lengths requested by acquires, for a later call to
+    /// [`compact`](Self::compact). If `sample_lengths` is called by code that the pool is running
+    /// inside another operation, `sample_lengths` does nothing.
     pub fn sample_lengths(&self) {
         self.cursor.sample_lengths();
     }

@@ -1,12 +1,12 @@
-//! Defines the shapes that can be acquired, and the array type that is returned for each shape. If
-//! the shape is a single length, an acquire returns a plain view. If the shape is a list of axis
-//! lengths, an acquire returns an array.
+//! Defines the shapes with which memory can be acquired, and the array type that is returned for
+//! each shape. If the shape is a single length, acquiring memory returns a plain view. If the shape
+//! is a list of axis lengths, acquiring memory returns an array.
 
 use crate::engine::{Engine, FixedEngine, FromParts};
 use crate::lengths::DynamicShape;
 use crate::nd_view::NdView;
 
-/// The shape of an acquired array.
+/// The shape with which an array is acquired.
 ///
 /// | shape | array | cost in steady state |
 /// |---|---|---|
@@ -14,8 +14,8 @@ use crate::nd_view::NdView;
 /// | `[usize; N]` or a tuple of N lengths, with N from 1 to 6 | [`NdView`] with the lengths `[usize; N]` | the same as for a length, plus a checked product |
 /// | `&[usize]` | [`NdView`] with a [`DynamicShape`] | a lookup in the slot's shape cache, which does not allocate if the shape is cached |
 ///
-/// This trait is sealed. Functions that are generic over the shape use `S::Array` as their return
-/// type:
+/// This trait is sealed. Functions that are generic over the shape `S` use `S::Array` as their
+/// return type:
 ///
 /// ```
 /// use pool_core::{NdArray, PoolBackend, Scope, Shape};

@@ -1,5 +1,5 @@
 //! Defines the set of shapes that a pool caches for one array, with the dimensions, the row-major
-//! strides and the backend's data for each shape. No entry of the set contains an address.
+//! strides and the backend's data for each shape. No entry of the set contains a memory address.
 
 use alloc::vec::Vec;
 use core::any::TypeId;
@@ -8,14 +8,14 @@ use core::mem;
 
 use crate::lengths::Lengths;
 
-/// The cached shapes of one array, which are stored in no particular order and evicted in
+/// The cached shapes of one array, which are stored in no particular order and are evicted in
 /// round-robin order. The type parameter `D` is the backend's descriptor.
 pub(crate) struct ShapeSet<D> {
     ways: Vec<Way<D>>,
     /// The maximum number of entries.
     capacity: usize,
     /// The index of the entry that the next cache miss evicts if the set is full. A cache hit does
-    /// not change the index of the next victim.
+    /// not change which entry is evicted next.
     victim: usize,
 }
 
@@ -31,15 +31,16 @@ pub struct Way<D> {
 }
 
 impl<D> ShapeSet<D> {
-    /// Creates an empty set that can hold `capacity` shapes. If the host has no memory for the
-    /// entries, the method fails with the number of requested bytes.
+    /// Creates an empty set that can hold `capacity` shapes. If the host cannot allocate the
+    /// entries, the method returns the number of requested bytes as its error.
     pub(crate) fn with_capacity(capacity: usize) -> Result<Self, usize> {
         let mut ways = Vec::new();
         ways.try_reserve_exact(capacity).map_err(|_| capacity * size_of::<Way<D>>())?;
         Ok(Self { ways, capacity, victim: 0 })
     }
 
-    /// Returns the cached entry for the shape `dims` and an element type, if there is one.
+    /// Returns the cached entry for the shape `dims` and the given element type, if such an entry
+    /// exists.
     #[inline(always)]
     pub(crate) fn find(&mut self, element: TypeId, dims: &[usize]) -> Option<&mut Way<D>> {
         #[expect(clippy::manual_find, reason = "the compiler does not always inline `find`")]
@@ -90,7 +91,7 @@ impl<D> fmt::Debug for Way<D> {
 const PIECE: usize = 4;
 
 /// Returns `true` if two shapes of the same rank are equal. For ranks from four to eight, the
-/// function compares the first four axes and the last four axes without a loop counter, and some
+/// function compares the first four axes and the last four axes without a loop counter, so some
 /// axes may be compared twice.
 #[inline(always)]
 fn same_dims(own: &[usize], asked: &[usize]) -> bool {
@@ -101,7 +102,7 @@ fn same_dims(own: &[usize], asked: &[usize]) -> bool {
         // SAFETY: every axis passed to this closure is less than the rank, which is the length of
         // both lists. Each axis is loaded separately, because callers have often just written the
         // lengths one by one. A wide load would have to wait until all preceding writes of the
-        // lengths have left the processor's store buffer.
+        // lengths have left the store buffer of the processor.
         own == unsafe { asked.as_ptr().wrapping_add(axis).read_volatile() }
     };
     let rank = own.len();

@@ -1,5 +1,5 @@
-//! Defines the one-word reference that a view can store to refer to its memory, and that only the
-//! memory layouts interpret.
+//! Defines a reference of one word that a view can store to refer to its memory. Only the memory
+//! layouts interpret this reference.
 
 use core::fmt;
 use core::marker::PhantomData;
@@ -8,10 +8,10 @@ use core::ptr::NonNull;
 /// A view's reference to its slot, for backends whose views must notify the pool. For example, a
 /// view must notify the pool if it is used on a stream other than the pool's own stream.
 ///
-/// A `SlotRef` has the size of one word. Host backends ignore the reference, so it adds no cost for
-/// them. `SlotRef` is neither `Send` nor `Sync`, so a view that stores a `SlotRef` stays on the
-/// thread of its pool. The `SlotRef` of a view in a [stacked](crate::Stacked) pool refers to the
-/// pool rather than to a slot.
+/// A `SlotRef` has the size of one word. Host backends ignore `SlotRef`s, so these references do
+/// not make views of host memory more expensive. `SlotRef` is neither `Send` nor `Sync`, so a view
+/// that stores a `SlotRef` stays on the thread of its pool. The `SlotRef` of a view in a
+/// [stacked](crate::Stacked) pool refers to the pool rather than to a slot.
 pub struct SlotRef<B> {
     slot: NonNull<()>,
     /// The type is invariant in `B`, because the type of the memory at the address depends on the

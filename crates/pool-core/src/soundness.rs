@@ -1,7 +1,7 @@
 //! Programs that do not compile, one for each soundness guarantee. Each program misuses a scope or
-//! a pool and is rejected by the borrow checker or by the trait bounds of the acquire methods. The
-//! documentation tests compile each example and check that it fails with the error code that the
-//! example names.
+//! a pool, and the compiler rejects it because of the borrow checker or the trait bounds of the
+//! acquire methods. Each example is compiled as a documentation test, which checks that the
+//! compiler reports the error code named in the example.
 //!
 //! The documentation of [`Scope`](crate::Scope#why-this-is-sound) explains why these guarantees are
 //! sufficient. Misuses of handles, dynamic pools and free lists are shown in the documentation of
@@ -145,9 +145,10 @@
 //!
 //! ## An element cannot have a larger alignment than the backend supports
 //!
-//! The maximum alignment is [`PoolBackend::MAX_ALIGN`](crate::PoolBackend::MAX_ALIGN). Host memory
-//! has no maximum alignment. If a backend does not implement `align_block`, the maximum alignment
-//! is the alignment of its blocks.
+//! The maximum alignment of an element is
+//! [`PoolBackend::MAX_ALIGN`](crate::PoolBackend::MAX_ALIGN). Host memory has no maximum alignment.
+//! If a backend does not implement `align_block`, the maximum alignment is the alignment of its
+//! blocks.
 //!
 //! ```compile_fail,E0080
 //! # use pool_conformance::{DeferredBackend as Memory, Ledger, deferred::Queue};
@@ -317,7 +318,7 @@
 //!
 //! ## A kept array cannot refer to data that is not kept
 //!
-//! This compiler error has no error code.
+//! The compiler's error for this program has no error code.
 //!
 //! ```compile_fail
 //! # use pool_conformance::HeapBackend as Memory;

@@ -11,16 +11,16 @@ use crate::raw::Slots;
 use crate::slot_ref::SlotRef;
 
 /// The backend `B` with the [`Stack`] layout, whose pools hold little more memory than their peak
-/// of live bytes.
+/// number of live bytes.
 ///
-/// A pool of `B` holds a block for each array in a pass, and each block is as large as the largest
-/// array that has used it. A pool of `Stacked<B>` holds one chunk of memory, in which arrays are
-/// placed one after another. The chunk therefore only has to be as large as all arrays that are
-/// live at the same time. Use `Stacked` if the lengths of arrays vary, or if functions that open a
-/// scope call other functions that open scopes.
+/// A pool of `B` holds a separate block for each array in a pass, and each block is as large as the
+/// largest array that has used it. A pool of `Stacked<B>` holds one chunk of memory, in which
+/// arrays are placed one after another. The chunk therefore only has to be as large as the arrays
+/// that are live at the same time. Use `Stacked` if the lengths of arrays vary, or if functions
+/// that open a scope call other functions that open scopes.
 ///
-/// Scopes, views and code that is generic over [`PoolBackend`] work the same way as with slots. If
-/// an array becomes longer, the arrays after it move to other addresses. The i-th array has the
+/// Scopes, views and code that is generic over [`PoolBackend`] work in the same way as with slots.
+/// If an array becomes longer, the arrays after it move to other addresses. The i-th array has the
 /// same address in two passes only if all earlier arrays have the same lengths in both passes.
 ///
 /// ```
@@ -42,17 +42,17 @@ use crate::slot_ref::SlotRef;
 /// A *pass* begins when a scope is opened directly from the pool. In the first pass, the pool
 /// allocates chunks as needed, and each chunk is at least as large as all earlier chunks together.
 /// The next pass begins with a single chunk, which is 1/64 larger than the memory that the previous
-/// pass needed. Later passes that are identical do not allocate any memory and use the same
-/// addresses. If a pass needs more memory, it allocates another chunk, and the next pass begins
-/// with one larger chunk. If the larger chunk cannot be allocated, the pool keeps its existing
-/// chunks.
+/// pass needed. Later passes that acquire the same arrays use the same addresses and do not
+/// allocate any memory. If a pass needs more memory, the pool allocates another chunk, and the next
+/// pass begins with one larger chunk. If the larger chunk cannot be allocated, the pool keeps its
+/// existing chunks.
 ///
 /// After a pass has allocated a chunk, all further acquires in the same pass take the cold path, so
 /// that the pool can count the live bytes.
 ///
 /// # Nested scopes of one thread
 ///
-/// If a thread-local scope is opened inside another one, it borrows the unused rest of the outer
+/// A thread-local scope that is opened inside another one borrows the unused rest of the outer
 /// scope's chunk. In a chain of function calls, each function can therefore open its own scope, and
 /// the chain only needs memory for its live bytes. The borrowed memory is returned when the inner
 /// guard is dropped. In `pool_facade`, the macro `with_pool!(Stacked<Cpu>, |scope| { … })` opens a
@@ -103,14 +103,13 @@ pub struct Stack;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum BlockOf<Block> {
-    /// The block of a slot, in which all bytes belong to one array.
+    /// The block of a slot, whose bytes all belong to one array.
     Slot(Block),
     /// The block of a stack's chunk, which several arrays may share.
     Stack(Block),
 }
 
-/// A backend whose blocks can be divided among several arrays, which is required for using it with
-/// [`Stacked`].
+/// A backend whose blocks can be divided among several arrays, which [`Stacked`] requires.
 ///
 /// # Safety
 ///
@@ -118,19 +117,19 @@ pub enum BlockOf<Block> {
 ///   [`ALIGN`](PoolBackend::ALIGN). For host memory, the address must be the pointer to the block's
 ///   first byte, and must be valid for the whole block.
 /// - If [`block_at`](Self::block_at) receives an address inside an allocated block, with the
-///   provenance of that block's address, it must return a block that ends where the allocated block
-///   ends. Every method of the backend except [`free`](PoolBackend::free) must accept a block that
-///   `block_at` returned. If `block_at` receives the address of an allocated block, it must return
-///   that block itself, which `free` accepts.
+///   provenance of the block's own address, it must return a block that ends where the allocated
+///   block ends. Every method of the backend except [`free`](PoolBackend::free) must accept a block
+///   that `block_at` returned. If `block_at` receives the address of an allocated block, it must
+///   return that block itself, which `free` accepts.
 /// - If [`may_exchange_blocks`](Self::may_exchange_blocks) returns `true` for two contexts, every
-///   block allocated with one of them must also be a valid block of the other until both contexts
-///   are dropped.
+///   block allocated with one context must also be a valid block of the other context until both
+///   contexts are dropped.
 /// - If the views created by [`view`](PoolBackend::view) and [`view_ref`](PoolBackend::view_ref)
 ///   use their [`SlotRef`], they must use only the methods [`pool_context`](SlotRef::pool_context),
 ///   [`block_of`](SlotRef::block_of) and [`arm_bytes`](SlotRef::arm_bytes), which work for both
 ///   layouts.
-/// - The addresses of blocks must be in the lower half of the address space, as they are in user
-///   space on all systems.
+/// - The addresses of blocks must be in the lower half of the address space, which is the case for
+///   user-space memory on all systems.
 #[diagnostic::on_unimplemented(
     message = "pools of `{Self}` cannot be stacked",
     label = "the blocks of this backend cannot be divided among arrays",
@@ -144,18 +143,18 @@ pub unsafe trait StackedBackend: PoolBackend<Layout = Slots> {
     /// Returns the block that begins at the given address.
     fn block_at(address: NonNull<u8>) -> Self::Block;
 
-    /// Returns `true` if blocks of one context may be used and freed with the other context without
-    /// further ordering. If this method returns `true`, pools of the same thread share memory when
-    /// their scopes are nested. The default implementation returns `true` if contexts have no
-    /// state.
+    /// Returns `true` if blocks that were allocated with one of the contexts may be used and freed
+    /// with the other context without further ordering. If this method returns `true`, pools of the
+    /// same thread share memory when their scopes are nested. The default implementation returns
+    /// `true` if contexts have no state.
     fn may_exchange_blocks(own: &Self::Context, other: &Self::Context) -> bool {
         _ = (own, other);
         size_of::<Self::Context>() == 0
     }
 
-    /// Orders the backend's queue like [`reuse`](PoolBackend::reuse), for a part of a stack's chunk
-    /// that a view has [armed](SlotRef::arm_bytes). The pool calls this method before it hands out
-    /// the first `bytes` bytes of `block` again.
+    /// Orders the backend's queue in the same way as [`reuse`](PoolBackend::reuse), but for a part
+    /// of a stack's chunk that a view has [armed](SlotRef::arm_bytes). The pool calls this method
+    /// before it hands out the first `bytes` bytes of `block` again.
     ///
     /// # Errors
     ///
@@ -174,7 +173,7 @@ pub unsafe trait StackedBackend: PoolBackend<Layout = Slots> {
     }
 
     /// Returns the memory of a block's whole pages at or after the byte offset `from` to the
-    /// system, but keeps the addresses of these pages valid. Returns the number of bytes that were
+    /// system, but keeps the addresses of those pages valid. Returns the number of bytes that were
     /// returned to the system, or 0 if the system does not support this. The bytes remain
     /// initialised after this call.
     ///
@@ -218,7 +217,8 @@ unsafe impl<B: StackedBackend> PoolBackend for Stacked<B> {
     type ViewError = B::ViewError;
 
     const ALIGN: usize = B::ALIGN;
-    // An array may begin at any address of a chunk that is aligned for its elements.
+    // An array may begin at any address in a chunk, provided that the address is aligned for the
+    // array's elements.
     const MAX_ALIGN: usize = 1 << (usize::BITS - 1);
     const DANGLING: B::Block = B::DANGLING;
 

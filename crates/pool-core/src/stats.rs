@@ -8,13 +8,13 @@ use crate::device::Device;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct PoolStats {
-    /// The name from the pool's configuration.
+    /// The name that was set in the pool's configuration.
     pub name: &'static str,
     /// The device whose memory the pool manages.
     pub device: Device,
     /// The number of pools whose statistics were added together.
     pub pools: usize,
-    /// The number of slots that the queried scope and its enclosing scopes have handed out.
+    /// The total number of slots that the queried scope and its enclosing scopes have handed out.
     pub active_slots: usize,
     /// The largest number of slots that were handed out at the same time.
     pub high_water_slots: usize,
@@ -22,12 +22,13 @@ pub struct PoolStats {
     pub reserved_bytes: usize,
     /// The largest total size that the pool's blocks have ever had, in bytes.
     pub peak_reserved_bytes: usize,
-    /// The peak number of bytes in live arrays, computed from the requested lengths. `None` if the
-    /// peak was not measured.
+    /// The peak number of bytes in live arrays, computed from the requested lengths. The value is
+    /// `None` if the peak was not measured.
     /// [`PoolConfig::measure_live_bytes`](crate::PoolConfig::measure_live_bytes) enables the
-    /// measurement, which does not count arrays that were handed out earlier. For several pools,
-    /// the value is the sum of their peaks, although the pools may have reached their peaks at
-    /// different times. The sum is `None` if any of the pools has not measured its peak.
+    /// measurement, which does not count arrays that were handed out before the measurement was
+    /// enabled. For several pools, the value is the sum of their peaks, although the pools may have
+    /// reached their peaks at different times. The sum is `None` if any of the pools has not
+    /// measured its peak.
     pub peak_live_bytes: Option<usize>,
     /// The total size, in bytes, of blocks that were leaked because the backend's `reuse` method
     /// failed.
@@ -43,9 +44,9 @@ pub struct PoolStats {
     /// [`Scope::acquire_with`](crate::Scope::acquire_with)). Every acquire takes the cold path
     /// while poisoning, fresh blocks, sampling or the measurement of live bytes is enabled.
     pub cold_acquires: u64,
-    /// The number of acquires of dynamic rank whose shape was found in the cache.
+    /// The number of acquires of arrays of dynamic rank whose shape was found in the cache.
     pub shape_hits: u64,
-    /// The number of acquires of dynamic rank whose shape was not found in the cache.
+    /// The number of acquires of arrays of dynamic rank whose shape was not found in the cache.
     pub shape_misses: u64,
 }
 
@@ -95,12 +96,13 @@ impl PoolStats {
         self
     }
 
-    /// Returns the ratio of the current size of the blocks to the peak of live bytes. Returns
-    /// `None` if [`peak_live_bytes`](Self::peak_live_bytes) is `None` or 0.
+    /// Returns the ratio of the current total size of the blocks to the peak number of live bytes.
+    /// Returns `None` if [`peak_live_bytes`](Self::peak_live_bytes) is `None` or 0.
     ///
     /// The best possible ratio is 1. Each slot's block is as large as the largest array that has
     /// used the slot, so a pool holds more memory if the arrays in the same slot differ in length.
-    /// To lower the ratio, first acquire the large arrays whose lengths never change.
+    /// To lower the ratio, acquire the large arrays whose lengths never change before the other
+    /// arrays.
     #[must_use]
     #[expect(clippy::cast_precision_loss, reason = "a ratio needs no exact byte count")]
     pub fn held_per_live_byte(&self) -> Option<f64> {
@@ -164,20 +166,20 @@ impl fmt::Display for Bytes {
     }
 }
 
-/// A report of the memory that `trim` or `compact` has freed.
+/// A report on the memory that `trim` or `compact` has freed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ReleaseReport {
-    /// The number of slots whose block was freed or replaced.
+    /// The number of slots whose blocks were freed or replaced.
     pub slots: usize,
-    /// The number of bytes that the pool no longer holds. The number of freed bytes includes bytes
-    /// that the pool had to leak (see [`PoolStats::leaked_bytes`]).
+    /// The number of bytes that the pool no longer holds. The number of freed bytes includes the
+    /// bytes that the pool had to leak (see [`PoolStats::leaked_bytes`]).
     pub bytes: usize,
     /// The number of bytes that the pool still counts as reserved, but whose pages have been
-    /// returned to the system. Bytes can be discarded only above all handed-out arrays, and only in
-    /// a stack's chunk that is a separate mapping (on Linux, a chunk of 2 MiB or more). The
-    /// addresses of the discarded bytes remain valid, and the bytes are zero when they are next
-    /// used. The number of discarded bytes includes pages that have never been used.
+    /// returned to the system. Bytes can be discarded only above all arrays that are handed out,
+    /// and only in a stack's chunk that is a separate mapping (on Linux, a chunk of 2 MiB or more).
+    /// The addresses of the discarded bytes remain valid, and the bytes read as zero when they are
+    /// next used. The number of discarded bytes includes pages that have never been used.
     pub discarded_bytes: usize,
 }
 
@@ -187,7 +189,7 @@ impl ReleaseReport {
         self.bytes += bytes;
     }
 
-    /// Returns the sum of the reports of two calls.
+    /// Returns the sum of two reports.
     #[must_use]
     pub const fn plus(mut self, other: Self) -> Self {
         self.slots = self.slots.saturating_add(other.slots);

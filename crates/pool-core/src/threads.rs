@@ -1,6 +1,7 @@
 //! Defines a trait bound that a single-threaded type would have to satisfy to be `Send` or `Sync`.
-//! No type satisfies the bound, and the error message that is attached to the trait explains why.
-//! Without the trait bound, the error message would mention a pointer inside a private type.
+//! No type satisfies this bound, and the error message that is attached to the trait explains the
+//! reason. Without the bound, the compiler's error message would mention a pointer inside a private
+//! type.
 
 /// A trait that no type implements, which prevents [`Scope`](crate::Scope) from being [`Send`] or
 /// [`Sync`].

@@ -1,13 +1,13 @@
-//! Allocates host memory for the pool's own bookkeeping. If the host has no memory, the allocation
-//! returns `None`, whereas `Box` would abort the process.
+//! Allocates host memory for the pool's own bookkeeping. If the host runs out of memory, the
+//! allocation returns `None`, whereas `Box::new` would abort the process.
 
 use alloc::alloc::alloc;
 use alloc::boxed::Box;
 use core::alloc::Layout;
 use core::ptr::NonNull;
 
-/// Moves `value` to the heap. If there is no memory for the value, the function drops it and
-/// returns `None`.
+/// Moves `value` to the heap. If the host cannot allocate the memory, the function drops the value
+/// and returns `None`.
 pub(crate) fn try_box<T>(value: T) -> Option<NonNull<T>> {
     const { assert!(size_of::<T>() > 0, "there is nothing to allocate") };
     // SAFETY: the assertion above ensures that `T` has a nonzero size, so the layout also has a

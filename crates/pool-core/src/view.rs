@@ -1,4 +1,4 @@
-//! Defines the view traits, with which code that is generic over the backend can lend, split, read
+//! Defines the view traits, which allow code that is generic over the backend to lend, split, read
 //! and write views.
 //!
 //! Importing these traits never shadows a method of slices. Only `len` and `is_empty` have the same
@@ -12,11 +12,11 @@ use crate::element::{Element, PodElement};
 use crate::error::{ShapeError, ViewError, panic_with};
 use crate::nd_array::NdView;
 
-/// A sequence of elements returned by an acquire, with either exclusive or shared access.
+/// A sequence of elements that an acquire returns, with either exclusive or shared access.
 ///
 /// Views in host memory are plain slices and have all slice methods. This trait is intended for
-/// code that is generic over the backend. The [`LendView`] trait lends a view or a part of it, and
-/// the [`PoolViewMut`] trait writes to a view.
+/// code that is generic over the backend. The [`LendView`] trait lends a view or a part of a view,
+/// and the [`PoolViewMut`] trait writes to a view.
 ///
 /// ```
 /// use pool_core::{LendView, PoolBackend, PoolView, PoolViewMut, Scope};
@@ -120,7 +120,7 @@ pub trait PoolView: Sized {
     ///
     /// # Errors
     ///
-    /// Fails if the host has no memory for the vector or if the view's memory cannot be read.
+    /// Fails if the host cannot allocate the vector or if the view's memory cannot be read.
     fn copy_to_vec(&self) -> Result<Vec<Self::Element>, Self::Error>
     where
         Self::Element: PodElement;
@@ -149,11 +149,12 @@ pub trait PoolView: Sized {
     }
 }
 
-/// A view that can be written, such as the [`View`](crate::PoolBackend::View) type of a backend.
+/// A view whose elements can be written, such as the [`View`](crate::PoolBackend::View) type of a
+/// backend.
 ///
 /// Writes made with these methods take effect after all work that was previously enqueued on the
 /// elements, and before all work that is enqueued on them later.
-/// [`PoolBackend`](crate::PoolBackend) guarantees the same order for acquires.
+/// [`PoolBackend`](crate::PoolBackend) guarantees the same order for writes made by acquires.
 pub trait PoolViewMut: PoolView + for<'a> LendView<'a> {
     /// Sets all elements to the given value.
     ///
@@ -201,9 +202,9 @@ pub trait PoolViewMut: PoolView + for<'a> LendView<'a> {
 /// Lends a view, or a part of a view, for the lifetime `'a`.
 ///
 /// This trait is separate from [`PoolView`] because the lifetime must be a parameter of the trait.
-/// If `PoolView` had an associated type `Shared<'a>`, the type would require `where Self: 'a`, and
-/// a `for<'a>` bound on this type would force every view to be `'static`. The parameter `Bound` is
-/// always `&'a Self`, which restricts the trait bound to lifetimes for which the view exists.
+/// If `PoolView` had an associated type `Shared<'a>`, this type would require `where Self: 'a`, and
+/// a `for<'a>` bound on the type would force every view to be `'static`. The parameter `Bound` is
+/// always `&'a Self`, which restricts the trait bound to lifetimes during which the view exists.
 ///
 /// A view cannot be used while it is lent:
 ///
@@ -236,8 +237,8 @@ pub trait PoolViewMut: PoolView + for<'a> LendView<'a> {
 /// To write two parts of a view at the same time, call [`into_split_at`](PoolView::into_split_at)
 /// on a loan of the view.
 pub trait LendView<'a, Bound = &'a Self>: PoolView {
-    /// The type of a shared view, which is the [`ViewRef`](crate::PoolBackend::ViewRef) of a
-    /// backend.
+    /// The type of a shared view, which is a backend's [`ViewRef`](crate::PoolBackend::ViewRef)
+    /// type.
     type Shared: PoolView<Element = Self::Element, Error = Self::Error>;
 
     /// The type of a view with the same access as this view, which is either the backend's

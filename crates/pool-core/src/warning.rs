@@ -8,9 +8,9 @@ use core::sync::atomic::{AtomicPtr, Ordering};
 
 /// A warning about a pool that is probably used without opening scopes.
 ///
-/// The `Display` implementation prints the warning as text. The `location` field is the call that
-/// last made the pool grow. The location is `None` if the pool grew in a method that returns
-/// errors.
+/// The `Display` implementation prints the warning as text. The `location` field contains the call
+/// that last made the pool grow. The location is `None` if the pool grew in a method that returns
+/// errors instead of panicking.
 #[derive(Clone, Copy, Debug)]
 #[non_exhaustive]
 pub enum PoolWarning {
@@ -89,7 +89,7 @@ pub fn set_warning_hook(hook: &'static WarningHook) {
 
 #[cfg(debug_assertions)]
 pub(crate) fn report(warning: &PoolWarning) {
-    // SAFETY: `set_warning_hook` only stores references that are valid forever, so the pointer is
+    // SAFETY: `set_warning_hook` stores only references that are valid forever, so the pointer is
     // either null or valid.
     if let Some(hook) = unsafe { HOOK.load(Ordering::Acquire).as_ref() } {
         hook(warning);

@@ -41,8 +41,8 @@ pub type ArrayResult<'s, T, D> = Result<ArrayViewMut<'s, T, D>, PoolError<CpuErr
 /// assert_eq!(columns.strides(), [1, 3]);
 /// ```
 ///
-/// The compiler rejects other strides, because the arrays of a pool are contiguous. Slicing,
-/// reversing and transposing are methods of the returned view.
+/// The compiler rejects shapes with custom strides, because the arrays of a pool are contiguous. To
+/// slice, reverse or transpose an array, call the methods of the returned view.
 ///
 /// ```compile_fail,E0277
 /// use ndarray::ShapeBuilder;
@@ -52,7 +52,8 @@ pub type ArrayResult<'s, T, D> = Result<ArrayViewMut<'s, T, D>, PoolError<CpuErr
 /// scope.acquire_array::<f64, _>((3, 4).strides((8, 2)));
 /// ```
 ///
-/// Like every view, an array lives as long as the memory that its scope borrows.
+/// Like every view, an array keeps its memory borrowed, so the memory cannot be handed out again
+/// while the array is alive.
 ///
 /// ```compile_fail,E0499
 /// use pool_cpu::AcquireArray;
@@ -69,8 +70,8 @@ pub type ArrayResult<'s, T, D> = Result<ArrayViewMut<'s, T, D>, PoolError<CpuErr
 ///
 /// # Other contents
 ///
-/// [`IntoNdarray::into_ndarray`](crate::IntoNdarray::into_ndarray) converts any array that a scope
-/// has acquired with a shape, whether it contains zeros, a repeated value, computed elements or
+/// [`IntoNdarray::into_ndarray`](crate::IntoNdarray::into_ndarray) converts any array that was
+/// acquired with a shape, whether it contains zeros, a repeated value, computed elements or
 /// uninitialised memory.
 ///
 /// ```
@@ -91,8 +92,8 @@ pub type ArrayResult<'s, T, D> = Result<ArrayViewMut<'s, T, D>, PoolError<CpuErr
 /// ndarray::Zip::from(&copy).map_assign_into(pairs, |&value| (1, value));
 /// ```
 pub trait AcquireArray<'s> {
-    /// Acquires an array with unspecified contents, which may be left over from the last use of the
-    /// memory.
+    /// Acquires an array with unspecified contents, which may be left over from an earlier use of
+    /// the memory.
     ///
     /// The method does not allocate memory, except for the list of lengths that `ndarray` itself
     /// allocates for a dynamic rank above 4.
@@ -145,8 +146,8 @@ pub trait AcquireArray<'s> {
     ///
     /// The method does not allocate memory if the slot has contained an array of the same shape
     /// before, regardless of the rank. The returned array is a reference to a header that the pool
-    /// stores, and can be used directly or sliced. Calling `view_mut` on the array creates a view
-    /// by value, which copies the dimensions and allocates memory for more than 4 axes.
+    /// stores, and can be used or sliced directly. Calling `view_mut` on the array creates a view
+    /// by value, which copies the dimensions and, for more than 4 axes, allocates memory for them.
     ///
     /// ```
     /// use ndarray::{ArrayRef, IxDyn};
@@ -166,7 +167,7 @@ pub trait AcquireArray<'s> {
     /// # Panics
     ///
     /// Panics with the error that [`try_acquire_array_dyn`](Self::try_acquire_array_dyn) returns.
-    /// If the host has no memory for a new header, the slot stays in use until its scope ends.
+    /// If the host cannot allocate a new header, the slot stays in use until its scope ends.
     fn acquire_array_dyn<T: PodElement>(&self, dims: &[usize]) -> &'s mut ArrayRef<T, IxDyn>;
 
     /// The fallible version of [`acquire_array_dyn`](Self::acquire_array_dyn).
@@ -174,9 +175,9 @@ pub trait AcquireArray<'s> {
     /// # Errors
     ///
     /// Returns the same errors as [`Scope::try_acquire`]. The method returns
-    /// [`PoolError::Bookkeeping`] if the host has no memory for a new header. For more than 4 axes,
+    /// [`PoolError::Bookkeeping`] if the host cannot allocate a new header. For more than 4 axes,
     /// `ndarray` itself allocates the dimensions and strides of a new header, and aborts the
-    /// process if there is no memory for this allocation.
+    /// process if this allocation fails.
     fn try_acquire_array_dyn<T: PodElement>(
         &self,
         dims: &[usize],
@@ -212,9 +213,9 @@ impl<'s, B: HostMemory> AcquireArray<'s> for Scope<'s, B> {
     #[inline(always)]
     #[track_caller]
     fn acquire_array_dyn<T: PodElement>(&self, dims: &[usize]) -> &'s mut ArrayRef<T, IxDyn> {
-        // SAFETY: only one exclusive array is created from the block. Safe code receives an `&mut
-        // ArrayRef`, which cannot be swapped or replaced because it is unsized, and never receives
-        // the descriptor.
+        // SAFETY: only one exclusive array is created from the block. Safe code never receives the
+        // descriptor, but only an `&mut ArrayRef`, whose target cannot be swapped or replaced
+        // because it is unsized.
         let parts = unsafe { self.acquire_described::<T>(dims) };
         let block = parts.block.cast();
         // SAFETY: the pool stores one descriptor for each element type, and this descriptor belongs
@@ -222,7 +223,7 @@ impl<'s, B: HostMemory> AcquireArray<'s> for Scope<'s, B> {
         match unsafe { parts.descriptor.as_made::<T>(block, parts.shape) } {
             Ok(array) => array,
             // SAFETY: the number of elements in the block is the product of the dimensions, which
-            // the acquire has checked, and the block is aligned for `T`. No reference into the
+            // the acquire has checked, and the block is aligned for `T`. No reference to the
             // previous array is in use.
             Err(header) => unsafe { header.make_or_panic(block, parts.shape) },
         }
@@ -243,7 +244,7 @@ impl<'s, B: HostMemory> AcquireArray<'s> for Scope<'s, B> {
             Ok(array) => Ok(array),
             Err(header) => {
                 // SAFETY: the number of elements in the block is the product of the dimensions, the
-                // block is aligned for `T`, and no reference into the previous array is in use.
+                // block is aligned for `T`, and no reference to the previous array is in use.
                 let made = unsafe { header.make(block, parts.shape.dims()) };
                 made.map_err(|requested| {
                     // SAFETY: the block was just handed out, and no array has been created from it.

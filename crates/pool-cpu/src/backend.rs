@@ -1,4 +1,5 @@
-//! Implements allocation, writes and views of blocks for the host memory backend.
+//! Implements the host memory backend, which allocates blocks, writes to them, and creates views of
+//! them.
 
 use core::ptr::NonNull;
 
@@ -24,10 +25,10 @@ const _: () = assert!(align_of::<BlockAlignment>() == Cpu::ALIGN);
 // SAFETY: `block::allocate` returns new, zeroed and aligned memory that does not move and is not
 // bound to a thread. `block::free` frees a block in the same way in which it was allocated, because
 // the choice between mapping and the global allocator depends only on the size. Host memory needs
-// no ordering, because a view's work ends when the view is no longer used. Each view is a slice
-// that contains exactly the requested elements. No method keeps a reference to its arguments, and
-// no method calls a pool. If an allocator hook that runs inside `allocate` or `free` calls the
-// pool, the pool rejects the call with `PoolError::Reentered`.
+// no ordering, because all work on a view is complete when the view is no longer used. Each view is
+// a slice that contains exactly the requested elements. No method keeps a reference to its
+// arguments, and no method uses a pool. If an allocator hook that runs inside `allocate` or `free`
+// calls the pool, the pool rejects the call with `PoolError::Reentered`.
 unsafe impl PoolBackend for Cpu {
     type Layout = Slots;
     type Context = ();
@@ -48,7 +49,7 @@ unsafe impl PoolBackend for Cpu {
     #[inline(always)]
     fn align_block(block: NonNull<u8>, align: usize) -> NonNull<u8> {
         let padding = block.addr().get().wrapping_neg() & (align - 1);
-        // At the end of the address space, the sum would be null, but no block can be at that
+        // The sum would be null only at the end of the address space, and no block can be at that
         // address.
         NonNull::new(block.as_ptr().wrapping_add(padding)).unwrap_or(block)
     }
@@ -74,7 +75,7 @@ unsafe impl PoolBackend for Cpu {
     ) -> &'s mut [T] {
         // SAFETY: the caller guarantees that the block holds `length` valid elements, and that
         // nothing else accesses these elements during `'s`. `align_block` ensures that the block is
-        // aligned for `T`, and a dangling block is only passed for views with zero bytes.
+        // aligned for `T`, and a dangling block is passed only for views that contain no bytes.
         unsafe { core::slice::from_raw_parts_mut(block.cast().as_ptr(), length) }
     }
 
@@ -116,7 +117,7 @@ unsafe impl PoolBackend for Cpu {
         let start = block.cast::<T>();
         for index in 0..length {
             // SAFETY: the caller guarantees that the block holds `length` elements, and `index` is
-            // less than `length`.
+            // less than this length.
             let place = unsafe { start.add(index) };
             // SAFETY: the address is within the block and aligned for `T`, and the caller
             // guarantees that no view of the block is in use.

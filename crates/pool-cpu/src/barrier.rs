@@ -1,5 +1,5 @@
-//! Implements a memory barrier on all threads, which is the expensive half of an asymmetric fence.
-//! The cheap half of the asymmetric fence does not execute any instructions.
+//! Implements a memory barrier that is executed on all threads, which is the expensive side of an
+//! asymmetric fence. The cheap side of an asymmetric fence does not execute any instructions.
 
 use core::sync::atomic::{AtomicU8, Ordering};
 
@@ -7,7 +7,7 @@ const UNKNOWN: u8 = 0;
 const READY: u8 = 1;
 const MISSING: u8 = 2;
 
-/// The state of the process's registration for the barrier.
+/// The state of the process's registration for using the barrier.
 static STATE: AtomicU8 = AtomicU8::new(UNKNOWN);
 
 /// Executes a full memory barrier on each thread of the process. Returns `true` if the barrier was
@@ -21,7 +21,7 @@ static STATE: AtomicU8 = AtomicU8::new(UNKNOWN);
 ///
 /// On Linux 4.14 and later, the barrier is the system call
 /// [`membarrier(2)`](https://man7.org/linux/man-pages/man2/membarrier.2.html), which takes a few
-/// microseconds. Neither Miri nor any other system provides a system call like `membarrier`.
+/// microseconds. Under Miri and on systems other than Linux, this function always returns `false`.
 #[must_use]
 pub fn barrier_on_all_threads() -> bool {
     if STATE.load(Ordering::Relaxed) == MISSING {
@@ -55,7 +55,7 @@ mod system {
 
 #[cfg(not(all(target_os = "linux", not(miri))))]
 mod system {
-    //! A replacement for systems that do not provide the system call.
+    //! A replacement for the system call on systems that do not provide it.
 
     pub(super) const BARRIER: i32 = 0;
     pub(super) const REGISTER: i32 = 0;

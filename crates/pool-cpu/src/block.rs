@@ -1,6 +1,6 @@
-//! Allocates and frees blocks of host memory. Whether a block is mapped or comes from the global
-//! allocator depends only on its size. `free` therefore always matches `allocate`, even if the
-//! configuration has changed since the allocation.
+//! Allocates and frees blocks of host memory. Whether a block is mapped or allocated with the
+//! global allocator depends only on its size. `free` therefore always matches `allocate`, even if
+//! the configuration has changed since the allocation.
 
 use alloc::alloc::{Layout, alloc_zeroed, dealloc};
 use core::ptr::NonNull;
@@ -17,7 +17,7 @@ const fn is_mapped(bytes: usize) -> bool {
     cfg!(all(target_os = "linux", not(miri))) && bytes >= HUGE_PAGE
 }
 
-/// Allocates a zeroed block. Returns `None` if the system has no memory for the block.
+/// Allocates a zeroed block. Returns `None` if the system cannot provide memory for the block.
 pub(crate) fn allocate(bytes: usize, huge_pages: bool) -> Option<NonNull<u8>> {
     if is_mapped(bytes) {
         return mapped::allocate(bytes, huge_pages);
@@ -79,7 +79,7 @@ mod mapped {
     }
 
     /// Returns the number of bytes in the whole pages that a mapping of `bytes` bytes covers.
-    /// Returns `None` if the number exceeds `isize::MAX`.
+    /// Returns `None` if this number exceeds `isize::MAX`.
     fn covered(bytes: usize) -> Option<usize> {
         bytes.checked_next_multiple_of(page()).filter(|&covered| isize::try_from(covered).is_ok())
     }
@@ -94,11 +94,11 @@ mod mapped {
         let start = map(mapped)?;
         let before = start.as_ptr().align_offset(HUGE_PAGE);
         let after = mapped - covered - before;
-        // SAFETY: `before` is less than the number of bytes that are mapped in addition to
-        // `covered`.
+        // SAFETY: the mapping is `HUGE_PAGE - page()` bytes larger than `covered`, and `before` is
+        // at most this difference.
         let block = unsafe { start.add(before) };
         // SAFETY: the `covered` bytes from the start of the block are mapped, and so are the
-        // `after` bytes that follow them.
+        // `after` bytes behind them.
         let end = unsafe { block.add(covered) };
         // SAFETY: the range consists of whole pages at the start of the new mapping, and nothing
         // uses these pages.
@@ -131,7 +131,7 @@ mod mapped {
         let protection = libc::PROT_READ | libc::PROT_WRITE;
         let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS;
         // SAFETY: the system chooses the address of the new anonymous mapping, so the mapping does
-        // not affect any memory that is in use.
+        // not replace any memory that is in use.
         let start = unsafe { libc::mmap(null_mut(), bytes, protection, flags, -1, 0) };
         if start == libc::MAP_FAILED { None } else { NonNull::new(start.cast()) }
     }
@@ -147,10 +147,10 @@ mod mapped {
         // SAFETY: the caller guarantees that this module has mapped these pages and that they are
         // no longer in use.
         if unsafe { libc::munmap(start.as_ptr().cast(), bytes) } != 0 {
-            // For whole mapped pages, `munmap` fails only if the system cannot split another
-            // mapping. If `munmap` fails, the addresses remain mapped, but the memory of the pages
-            // is still returned to the system. SAFETY: the caller guarantees that this module has
-            // mapped these pages and that they are no longer in use.
+            // For whole mapped pages, `munmap` fails only if the system cannot split the mapping
+            // that contains them. If `munmap` fails, the addresses remain mapped, but the memory of
+            // the pages is still returned to the system. SAFETY: the caller guarantees that this
+            // module has mapped these pages and that they are no longer in use.
             _ = unsafe { discard(start, bytes) };
         }
     }
@@ -169,7 +169,7 @@ mod mapped {
     }
 
     /// Discards the pages of a block that begin at or after the byte offset `from`. Returns the
-    /// number of bytes of the block that were discarded.
+    /// number of the block's bytes that were discarded.
     ///
     /// # Safety
     ///
@@ -192,8 +192,9 @@ mod mapped {
 
 #[cfg(not(all(target_os = "linux", not(miri))))]
 mod mapped {
-    //! A replacement for systems on which blocks are never mapped. On systems other than Linux,
-    //! `is_mapped` returns `false` for every size, so no function of this module is ever called.
+    //! A replacement for the mapping functions on systems where blocks are never mapped. On systems
+    //! other than Linux, `is_mapped` returns `false` for every size, so no function of this module
+    //! is ever called.
 
     use core::ptr::NonNull;
 

@@ -14,7 +14,7 @@ use crate::error::CpuError;
 
 /// An `ndarray` header of dynamic rank that is stored with a cached shape.
 ///
-/// Each header is created for one element type, one block and one shape. The shape cache looks up
+/// Each header is created for one element type, one block and one shape. The shape cache finds
 /// entries by element type and dimensions, and drops its entries when the slot's block is replaced.
 #[derive(Default)]
 pub struct Header(Option<ErasedView>);
@@ -27,7 +27,7 @@ struct ErasedView {
 }
 
 // SAFETY: a header consists of an address and lengths. A header is only used together with its
-// block, which may move to other threads. Every `Element` is plain data.
+// block, which may move to other threads. Every `Element` type is plain data.
 unsafe impl Send for Header {}
 
 impl Header {
@@ -51,8 +51,8 @@ impl Header {
         if is_as_made(view, block, shape) { Ok(view) } else { Err(self) }
     }
 
-    /// Creates the header for a block. If the host has no memory for the header, the method fails
-    /// with the number of requested bytes.
+    /// Creates the header for a block. If the host cannot allocate the header, the method returns
+    /// the number of requested bytes as its error.
     ///
     /// # Safety
     ///
@@ -81,9 +81,9 @@ impl Header {
         Ok(unsafe { erased.view::<T>() })
     }
 
-    /// Creates the header like [`make`](Self::make), but panics instead of returning an error.
-    /// After a panic, the slot stays in use, because returning the slot to the scope would cost the
-    /// hot path a register.
+    /// Creates the header in the same way as [`make`](Self::make), but panics instead of returning
+    /// an error. After a panic, the slot stays in use, because returning the slot to the scope
+    /// would cost the hot path a register.
     ///
     /// # Safety
     ///
@@ -106,8 +106,8 @@ impl Header {
 }
 
 impl ErasedView {
-    /// Moves a view to the heap. If the host has no memory for the view, the function fails with
-    /// the number of requested bytes.
+    /// Moves a view to the heap. If the host cannot allocate memory for the view, the function
+    /// returns the number of requested bytes as its error.
     fn new<T: Element>(view: ArrayViewMut<'static, T, IxDyn>) -> Result<Self, usize> {
         let layout = Layout::for_value(&view);
         // SAFETY: the size of a view is not zero.
@@ -134,8 +134,8 @@ impl ErasedView {
     }
 }
 
-/// Creates the array of a block. The array is valid as long as the block is accessed only through
-/// the array.
+/// Creates the array that consists of a block's elements. The array is valid as long as the block
+/// is accessed only through the array.
 ///
 /// # Safety
 ///
@@ -149,12 +149,12 @@ unsafe fn view_of<T: Element>(
     // SAFETY: the caller guarantees that the block is aligned and that the number of its elements
     // is the product of `dims`. If no strides are specified, `ndarray` uses a row-major layout.
     let raw = unsafe { RawArrayViewMut::from_shape_ptr(IxDyn(dims), block.as_ptr()) };
-    // SAFETY: while the header is lent, the block is allocated and belongs only to the borrower.
-    // Between two loans, the header is not used.
+    // SAFETY: while the header is lent, its block is allocated and belongs only to the borrower.
+    // The header is not used between two loans.
     unsafe { raw.deref_into_view_mut() }
 }
 
-/// Returns `true` if a header still refers to this block with this shape. The last user of the
+/// Returns `true` if a header still refers to this block with this shape. Code that last used the
 /// header may have changed it.
 ///
 /// Safe code can change the header in place through an `&mut ArrayRef` (`swap_axes`,
@@ -172,7 +172,7 @@ fn is_as_made<T>(header: &ArrayRef<T, IxDyn>, block: NonNull<T>, shape: DynamicS
         return are_equal(dims, strides, shape);
     }
     // Comparing the first four lengths and the last four lengths, which may overlap, is cheaper
-    // than two calls into the C library.
+    // than calling the C library twice.
     let different = |left: &[usize], right: &[usize], from: usize| {
         let left = left.as_ptr().wrapping_add(from).cast::<u128>();
         let right = right.as_ptr().wrapping_add(from).cast::<u128>();
@@ -194,9 +194,9 @@ fn is_as_made<T>(header: &ArrayRef<T, IxDyn>, block: NonNull<T>, shape: DynamicS
         == 0
 }
 
-/// Returns `true` if the dimensions and strides are equal to those of the shape. The comparison is
-/// a separate function, because two calls into the C library would cost the caller a register, even
-/// for ranks that do not need the calls.
+/// Returns `true` if the dimensions and strides are equal to those of the shape. This comparison is
+/// a separate function, because its two calls into the C library would cost the caller a register,
+/// even for ranks that do not need these calls.
 #[inline(never)]
 fn are_equal(dims: &[usize], strides: &[usize], shape: DynamicShape<'_>) -> bool {
     dims == shape.dims() && strides == shape.strides()
@@ -218,7 +218,8 @@ unsafe fn drop_header<T: 'static>(header: NonNull<()>) {
 
 impl Drop for ErasedView {
     fn drop(&mut self) {
-        // SAFETY: `drop` was chosen for the type of `header`, which `self` owns.
+        // SAFETY: the function `drop` was created for the type of `header`, and `self` owns the
+        // value to which `header` points.
         unsafe { (self.drop)(self.header) };
     }
 }
@@ -229,8 +230,8 @@ impl fmt::Debug for Header {
     }
 }
 
-/// Returns the strides as unsigned lengths. A row-major stride never exceeds `isize::MAX`, so two
-/// converted values are equal only if the original values are equal.
+/// Returns the strides, reinterpreted as unsigned lengths. A row-major stride never exceeds
+/// `isize::MAX`, so two converted values are equal only if the original values are equal.
 #[inline]
 fn as_lengths(strides: &[isize]) -> &[usize] {
     // SAFETY: both types have the same size and alignment, and every byte pattern is a valid value

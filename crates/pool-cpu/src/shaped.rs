@@ -9,8 +9,8 @@ use pool_core::{PodElement, PoolError, Scope, ShapeError, element_count, error_c
 use crate::error::CpuError;
 use crate::host_memory::HostMemory;
 
-/// Acquires the elements of an array with the given lengths, with recycled contents. For a fixed
-/// rank, the function uses the hot path for that rank.
+/// Acquires the elements of an array with the given lengths, whose contents may be recycled. For a
+/// fixed rank, the function uses the hot path for that rank.
 #[inline]
 #[track_caller]
 pub(crate) fn acquire_for<'s, B: HostMemory, T: PodElement, D: Dimension>(
@@ -29,7 +29,8 @@ pub(crate) fn acquire_for<'s, B: HostMemory, T: PodElement, D: Dimension>(
     B::elements(view)
 }
 
-/// Acquires the elements like [`acquire_for`], for a rank that is 0 or is only known at run time.
+/// Acquires the elements in the same way as [`acquire_for`], for a rank that is 0 or is known only
+/// at run time.
 #[inline]
 #[track_caller]
 fn acquire_for_any_rank<'s, B: HostMemory, T: PodElement, D: Dimension>(
@@ -48,8 +49,8 @@ fn lengths<const N: usize, D: Dimension>(dim: &D) -> [usize; N] {
     core::array::from_fn(|axis| dim[axis])
 }
 
-/// The rank of a dimension as a constant. Because the rank is a constant, the compiler generates
-/// code only for the branch that matches the rank.
+/// Provides the rank of a dimension as a constant. Because the rank is a constant, the compiler
+/// generates code only for the matching branch.
 struct Rank<D>(PhantomData<D>);
 
 impl<D: Dimension> Rank<D> {
@@ -65,7 +66,7 @@ impl<D: Dimension> Rank<D> {
 pub(crate) fn count_of<T, D: Dimension>(dim: &D) -> Result<usize, PoolError<CpuError>> {
     let lengths = dim.as_array_view();
     // The lengths of a dimension are always contiguous. If the lengths were not contiguous, the
-    // function would return an error, and no array would be created.
+    // function would return an error and no array would be created.
     let refused = ShapeError::Overflow { rank: dim.ndim(), element_size: size_of::<T>() };
     Ok(element_count(lengths.to_slice().ok_or(refused)?, size_of::<T>())?)
 }

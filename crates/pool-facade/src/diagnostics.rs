@@ -1,5 +1,5 @@
 //! Provides debugging features that require the standard library, such as environment variables
-//! that enable debugging modes, and warnings on standard error.
+//! that enable debugging modes, and warnings that are printed to standard error.
 
 use std::env;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -12,14 +12,14 @@ static IS_READ: AtomicBool = AtomicBool::new(false);
 /// Enables or disables poisoning and fresh blocks for the whole process.
 ///
 /// - With [`poison`](MemoryChecks::poison), each acquire first overwrites its memory with 0xFF
-///   bytes, which represent NaN in floats. Poisoning exposes code that reads elements before
+///   bytes, which floats interpret as NaN. Poisoning exposes code that reads elements before
 ///   writing them.
 /// - With [`fresh`](MemoryChecks::fresh), each acquire allocates a new block. Fresh blocks enable a
 ///   memory checker to detect pointers that are used after their scope has ended.
 ///
-/// The debugging modes apply to all backends, and to every pool that is created or configured after
-/// the call, whether or not the pool is thread-local. Existing thread-local pools keep their modes
-/// until [`trim_all`](crate::trim_all()) releases them, so call this function at the start of
+/// The debugging modes apply to all backends, and to every pool that is created or reconfigured
+/// after the call, whether or not the pool is thread-local. Existing thread-local pools keep their
+/// modes until [`trim_all`](crate::trim_all()) releases them, so call this function at the start of
 /// `main`.
 ///
 /// ```
@@ -39,8 +39,8 @@ static IS_READ: AtomicBool = AtomicBool::new(false);
 /// The environment variables `POOL_POISON=1` and `POOL_FRESH=1` enable these debugging modes
 /// without any change to the program. The environment variables are read once, when the first
 /// thread-local pool of the process is created. The environment variables do not affect a
-/// [`Pool`](crate::Pool) that was created before they were read. Any value of the variable except
-/// `0` and the empty string enables the mode. If the program calls this function, the call takes
+/// [`Pool`](crate::Pool) that was created before they were read. Any value of such a variable
+/// except `0` and the empty string enables the corresponding mode. A call to this function takes
 /// precedence over the environment variables.
 pub fn check_memory(checks: MemoryChecks) {
     IS_READ.store(true, Ordering::Relaxed);
@@ -74,7 +74,7 @@ pub(crate) fn print_warnings() {
     use pool_core::{WarningHook, set_warning_hook};
 
     static PRINT: WarningHook = |warning| {
-        // The program must not panic if standard error is closed.
+        // The program must not panic if standard error has been closed.
         let _ = writeln!(std::io::stderr(), "pool-facade: {warning}");
     };
     set_warning_hook(&PRINT);

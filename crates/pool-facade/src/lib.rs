@@ -2,8 +2,9 @@
 //! compiler.
 //!
 //! A scope hands out memory and frees all of it when the scope ends. In a loop, the second
-//! iteration reuses the blocks of the first iteration without allocating, zeroing or bookkeeping.
-//! From the second iteration on, each acquire costs only a handful of instructions.
+//! iteration reuses the blocks of the first iteration without allocating memory, zeroing memory or
+//! updating any bookkeeping. From the second iteration on, each acquire costs only a handful of
+//! instructions.
 //!
 //! ```
 //! # #[cfg(feature = "cpu")] {
@@ -46,16 +47,17 @@
 //! ```
 //!
 //! - [`with_pool!`] opens a scope in a pool of the current thread, and the function [`local()`]
-//!   returns a guard of such a pool.
-//! - [`Pool`] is a pool that you own, can store in a struct, and can send to another thread.
+//!   returns a guard that owns such a pool.
+//! - [`Pool`] is a pool that you own, that you can store in a struct, and that you can send to
+//!   another thread.
 //! - [`DynamicPool`] is intended for code whose lifetimes are not lexical, such as interpreters,
 //!   tapes and foreign callers.
 //! - [`SharedPool`] provides [`Owned`] arrays, which can leave their scope and can be dropped on
 //!   any thread.
 //! - [`compiler_errors`] explains how to fix common compiler errors.
 //!
-//! Each backend is enabled by a feature. The pools of `Cuda` use the device that the thread has
-//! selected with `Cuda::set_device`, which is device 0 by default. The pools of `Wgpu` use the
+//! Each backend is enabled by a Cargo feature. The pools of `Cuda` use the device that the thread
+//! has selected with `Cuda::set_device`, which is device 0 by default. The pools of `Wgpu` use the
 //! stream that the thread has selected with `pool_wgpu::Stream::set_for_thread`, which is a stream
 //! of the first adapter by default.
 //!

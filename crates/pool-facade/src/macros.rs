@@ -1,7 +1,7 @@
 //! The macros `with_pool!` and `try_with_pool!` open scopes in the pools of the current thread. The
 //! macro `local_pools!` provides thread-local pools for a backend.
 
-/// Runs a block with a scope of one of the current thread's pools. The macro evaluates to the value
+/// Runs a block with a scope in one of the current thread's pools. The macro evaluates to the value
 /// of the block.
 ///
 /// ```
@@ -27,14 +27,15 @@
 ///
 /// `|scope| { … }` looks like a closure, so that rustfmt formats it, but it is a block of the
 /// enclosing function. Inside the block, `return`, `?`, `break` with a label and `.await` work as
-/// usual, and panics propagate. Whichever way control leaves the block, the pool is returned to its
+/// usual, and panics propagate. However control leaves the block, the pool is returned to its
 /// thread's list. The `?` operator returns from the enclosing function, not from the macro. Views
 /// and scopes cannot leave the block of `with_pool!`.
 ///
-/// If a `with_pool!` block contains another `with_pool!` block, the two blocks use different pools.
-/// With slots, the pool of the inner block holds its own memory. To avoid a second pool, pass the
-/// outer scope to helper functions as an argument. With stacks, an inner `with_pool!(Stacked<Cpu>,
-/// …)` borrows the unused rest of the outer block's chunk, and its pool holds no memory of its own.
+/// If a `with_pool!` block contains another `with_pool!` block, the two blocks use separate pools.
+/// With the slot layout, the pool of the inner block holds its own memory. To avoid a second pool,
+/// pass the outer scope to helper functions as an argument. With the stack layout, an inner
+/// `with_pool!(Stacked<Cpu>, …)` borrows the unused rest of the outer block's chunk, and its pool
+/// holds no memory of its own.
 ///
 /// # Panics
 ///
@@ -109,8 +110,9 @@ macro_rules! with_pool {
             #[allow(unused_mut, unused_variables)]
             let mut $scope = $crate::LocalGuard::scope(&mut __pool_guard);
         )+
-        // The statement before the body prevents a clippy warning about `let … = …` if the body
-        // ends in `return` or `break`. The caller's own lints remain enabled in the body.
+        // The statement before the body prevents a clippy warning about `let … = …`, which would
+        // occur if the body ended in `return` or `break`. The caller's own lints remain enabled in
+        // the body.
         let __pool_result = {
             let () = ();
             $body
@@ -158,8 +160,8 @@ macro_rules! try_with_pool {
         $crate::try_with_pool!($crate::Cpu, |$scope| { $value })
     };
     ($($backend:ty),+, |$($scope:ident),+| $body:block $(,)?) => {
-        // The body is outside the labelled block, because a `break` in the body would be rejected
-        // inside a labelled block.
+        // The body is outside the labelled block, because an unlabelled `break` in the body would
+        // be rejected inside a labelled block.
         match '__pool_guards: {
             ::core::result::Result::Ok(($(
                 match $crate::try_local::<$backend>() {
@@ -176,7 +178,8 @@ macro_rules! try_with_pool {
                     #[allow(unused_mut, unused_variables)]
                     let mut $scope = $crate::LocalGuard::scope(&mut $scope);
                 )+
-                // As in `with_pool!`, the statement before the body prevents a clippy warning.
+                // As in `with_pool!`, the statement before the body prevents a clippy warning about
+                // `let … = …`.
                 let __pool_value = {
                     let () = ();
                     $body
@@ -206,9 +209,9 @@ macro_rules! try_with_pool {
 ///
 /// The `context` argument creates the context of a new pool. `context` must be a function without
 /// arguments that returns `Result<Context, Error>`. The optional `is_for_thread` argument is
-/// intended for backends with several devices among which a thread can choose. `is_for_thread`
-/// receives the context of an idle pool, and returns `true` if the calling thread may currently use
-/// that pool.
+/// intended for backends that support several devices from which a thread can choose.
+/// `is_for_thread` receives the context of an idle pool, and returns `true` if the calling thread
+/// may currently use that pool.
 ///
 /// ```text
 /// pool_facade::local_pools! {
@@ -232,9 +235,9 @@ macro_rules! local_pools {
             }
         )? });
     };
-    // This macro rule also accepts additional items for the implementation. Each static is declared
-    // inside the function that uses it, so that no name that the macro defines is in scope for the
-    // caller's expressions.
+    // This macro rule additionally accepts items that become part of the trait implementation. Each
+    // static is declared inside the function that uses it, so that the caller's expressions cannot
+    // refer to any name that the macro defines.
     (@ $backend:ty, $context:expr, { $($item:item)* }) => {
         impl $crate::LocalPool for $backend {
             #[inline]

@@ -1,5 +1,5 @@
-//! Re-exports the names that almost every program needs. All names of the prelude can be imported
-//! with `use pool_facade::prelude::*;`.
+//! Re-exports the names that almost every program needs. To import all of these names, write `use
+//! pool_facade::prelude::*;`.
 
 #[cfg(all(feature = "cpu", feature = "ndarray"))]
 pub use crate::{AcquireArray, IntoNdarray};

@@ -1,4 +1,4 @@
-//! Provides functions that act on the pools of all threads, which release idle pools and add up
+//! Provides functions that act on the pools of all threads, by releasing idle pools or adding up
 //! statistics.
 
 use pool_core::{PoolStats, ReleaseReport};
@@ -7,14 +7,13 @@ use pool_core::{PoolStats, ReleaseReport};
 use crate::local::cpu::{lists, stack_lists};
 use crate::local::requests::OF_DEVICES;
 
-/// Releases the memory of the idle pools of every thread, and returns a report of the released
-/// memory.
+/// Releases the memory of every thread's idle pools, and returns a report on the released memory.
 ///
-/// A pool is idle while it is not used by any guard of [`local()`](crate::local()) or any block of
-/// [`with_pool!`](crate::with_pool). The thread that owns an idle pool may be sleeping, waiting
-/// like an idle rayon worker, or computing something else, because no code has to run on that
-/// thread. Pools that are in use keep their memory, and so does every [`Pool`](crate::Pool) that
-/// you own. After a pool has been released, the next acquire of each of its slots allocates memory.
+/// A pool is idle while no guard of [`local()`](crate::local()) and no block of
+/// [`with_pool!`](crate::with_pool) uses the pool. No code has to run on the thread that owns an
+/// idle pool, so this thread may be sleeping, waiting for work in rayon, or computing something
+/// else. Pools that are in use keep their memory, and so does every [`Pool`](crate::Pool) that you
+/// own. After a pool has been released, the next acquire from each of its slots allocates memory.
 ///
 /// ```
 /// # #[cfg(feature = "cpu")] {
@@ -51,20 +50,19 @@ use crate::local::requests::OF_DEVICES;
 /// | pools of `Cuda`, `Stacked<Cuda>` and `Wgpu`, on the calling thread | before this call returns |
 /// | pools of `Cuda`, `Wgpu` and backends of other crates, on another thread | when that thread next acquires a pool of the same backend |
 ///
-/// The report includes only memory that was released before the call returned.
+/// The report includes only memory that was released before the function returned.
 ///
 /// # Cost on the hot path
 ///
 /// Support for `trim_all` does not make an acquire more expensive. A thread can acquire and return
 /// its pools without a lock, a fence or an atomic read-modify-write operation. Opening a
 /// thread-local scope costs at most one additional instruction, because it loads the address of the
-/// pool instead of copying it. `trim_all` itself takes a few microseconds longer, because
+/// pool instead of copying it. Each call to `trim_all` takes a few additional microseconds, because
 /// `membarrier` makes each running thread execute a barrier. The documentation of
 /// `pool_core::thread_list` describes the protocol and proves that it is correct.
 ///
-/// The call needs memory for a new, empty table (about 4 KiB) for each pool that it releases. If
-/// the host has no memory for these tables, the call releases only the idle pools of the calling
-/// thread.
+/// For each pool that it releases, the call allocates a new, empty table of about 4 KiB. If the
+/// host cannot allocate these tables, the call releases only the idle pools of the calling thread.
 ///
 /// The function may be called from anywhere, including from inside a scope, from an allocator's
 /// hook, or from the destructor of a thread-local variable.
@@ -97,9 +95,9 @@ pub fn trim_all() -> ReleaseReport {
 /// `Stacked<Cpu>`, including pools that are in use and pools of other threads.
 ///
 /// Other threads may use their pools during the call, so the returned numbers may have been read at
-/// slightly different times. The statistics do not include the number of slots that are currently
-/// handed out or the peaks of live bytes. Pools that a thread creates while it is ending are not
-/// counted.
+/// slightly different times. The statistics include neither the number of slots that are currently
+/// handed out nor the peak number of live bytes. Pools that a thread creates while it is ending are
+/// not counted.
 #[must_use]
 pub fn stats_all() -> PoolStats {
     #[cfg(feature = "cpu")]
@@ -111,7 +109,8 @@ pub fn stats_all() -> PoolStats {
 
 #[cfg(feature = "cpu")]
 mod host {
-    //! Releases and counts the pools of `Cpu` and `Stacked<Cpu>`.
+    //! Releases the idle pools of `Cpu` and `Stacked<Cpu>`, and collects the statistics of all
+    //! pools of these backends.
 
     use pool_core::reserve::list;
     use pool_core::{Pool, PoolStats, ReleaseReport};
@@ -124,16 +123,16 @@ mod host {
     use crate::local::idle_pools;
     use crate::local::requests::OF_HOST;
 
-    /// The maximum number of attempts to release all idle pools, because other threads may create
-    /// or take pools during an attempt.
+    /// The maximum number of attempts to release all idle pools. One attempt may not be enough,
+    /// because other threads may create or take pools during the attempt.
     const ROUNDS: usize = 4;
 
     /// The type of a function that locks the registry of a backend.
     type Lock<B> = fn() -> MutexGuard<'static, ThreadLists<B>>;
 
     pub(super) fn release<B: LocalPool<Context = ()>>(lists: Lock<B>) -> ReleaseReport {
-        // The first call of the barrier runs before any pool is accessed, and determines whether
-        // the system supports the barrier.
+        // The first barrier is executed before any pool is accessed, because it determines whether
+        // the system supports barriers on all threads.
         if !barrier_on_all_threads() {
             OF_HOST.ask();
             return idle_pools::trim::<B>();
@@ -166,8 +165,8 @@ mod host {
                 return released;
             }
         }
-        // If there was no memory for new pools, the idle pools of this thread are emptied without
-        // being replaced.
+        // If the host could not allocate new pools, the idle pools of this thread are emptied
+        // instead of being replaced.
         released.plus(idle_pools::trim::<B>())
     }
 

@@ -1,5 +1,5 @@
-//! Defines the thread-local pools of `Cpu` and `Stacked<Cpu>`, and for each of these backends a
-//! registry of all threads that use its pools.
+//! Defines the thread-local pools of `Cpu` and `Stacked<Cpu>`, and one registry for each of these
+//! backends, which contains all threads that use the backend's pools.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
@@ -11,8 +11,8 @@ use super::ListAccess;
 
 static LISTS: Mutex<ThreadLists<Cpu>> = Mutex::new(ThreadLists::new());
 
-/// Locks the registry of the threads that use pools of `Cpu`. While the lock is held, the code must
-/// not allocate or free memory or call foreign code.
+/// Locks the registry of all threads that use pools of `Cpu`. While the lock is held, the caller
+/// must not allocate memory, free memory or call foreign code.
 pub(crate) fn lists() -> MutexGuard<'static, ThreadLists<Cpu>> {
     LISTS.lock().unwrap_or_else(PoisonError::into_inner)
 }
@@ -23,7 +23,7 @@ crate::local_pools!(@ Cpu, || Ok(()), {
 
 static STACK_LISTS: Mutex<ThreadLists<Stacked<Cpu>>> = Mutex::new(ThreadLists::new());
 
-/// Locks the registry of the threads that use pools of `Stacked<Cpu>`, under the same rules as
+/// Locks the registry of all threads that use pools of `Stacked<Cpu>`, under the same rules as
 /// [`lists`].
 pub(crate) fn stack_lists() -> MutexGuard<'static, ThreadLists<Stacked<Cpu>>> {
     STACK_LISTS.lock().unwrap_or_else(PoisonError::into_inner)

@@ -14,15 +14,15 @@ crate::local_pools!(Cuda, context: context, is_for_thread: DeviceStream::is_for_
 
 crate::local_pools!(Stacked<Cuda>, context: context, is_for_thread: DeviceStream::is_for_thread);
 
-/// Creates the context of a new pool. After the first pool has been created, idle pools free their
-/// memory before an allocation is reported as failed.
+/// Creates the context of a new pool. Once the first pool has been created, idle pools free their
+/// memory before any failed allocation is reported.
 fn context() -> Result<DeviceStream, CudaError> {
     set_idle_pools_trim(trim_idle_pools);
     DeviceStream::for_thread()
 }
 
-/// Frees the memory of this thread's idle pools, and requests that all other threads do the same.
-/// Returns the number of bytes that were freed.
+/// Frees the memory of this thread's idle pools, and requests that all other threads free the
+/// memory of their idle pools. Returns the number of bytes that were freed.
 fn trim_idle_pools() -> usize {
     OF_DEVICES.ask();
     idle_pools::trim::<Cuda>().plus(idle_pools::trim::<Stacked<Cuda>>()).bytes

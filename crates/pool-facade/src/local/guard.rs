@@ -1,4 +1,4 @@
-//! Defines the guard that owns a pool of its thread, and the functions that create a guard.
+//! Defines the guard that owns a pool of its thread, and the functions that create guards.
 
 use std::fmt;
 use std::marker::PhantomData;
@@ -46,8 +46,8 @@ unsafe impl<B: LocalPool + GuardMayLeaveItsThread> Send for LocalGuard<B> {}
 unsafe impl<B: LocalPool + GuardMayLeaveItsThread> Sync for LocalGuard<B> {}
 
 /// Acquires one of the current thread's pools and returns a guard that owns it. This function is an
-/// alternative to [`with_pool!`](crate::with_pool) that also gives access to the pool's statistics,
-/// trimming and configuration.
+/// alternative to [`with_pool!`](crate::with_pool) that also allows the caller to trim and
+/// configure the pool and to read its statistics.
 ///
 /// ```
 /// # #[cfg(feature = "cpu")] {
@@ -85,7 +85,7 @@ pub fn local<B: LocalPool>() -> LocalGuard<B> {
 ///
 /// # Errors
 ///
-/// Returns [`PoolError::Bookkeeping`] if the host has no memory for a new pool's slot table, and
+/// Returns [`PoolError::Bookkeeping`] if the host cannot allocate a new pool's slot table, and
 /// [`PoolError::Backend`] if the backend cannot start.
 #[inline]
 pub fn try_local<B: LocalPool>() -> Result<LocalGuard<B>, PoolError<B::Error>> {
@@ -134,9 +134,9 @@ impl<B: LocalPool> LocalGuard<B> {
     }
 
     /// Frees every block of this pool and of the thread's idle pools, and resets their peak values.
-    /// The method also drops idle pools that may own more than memory, such as the pools of
-    /// [`Cuda`](crate::Cuda), which own streams. Only the idle pools of [`Cpu`](crate::Cpu) and
-    /// `Stacked<Cpu>` are kept.
+    /// The method also drops idle pools that may own other resources besides memory, such as the
+    /// pools of [`Cuda`](crate::Cuda), which own streams. Only the idle pools of
+    /// [`Cpu`](crate::Cpu) and `Stacked<Cpu>` are kept.
     pub fn clear(&mut self) -> ReleaseReport {
         self.pool.clear().plus(idle_pools::clear::<B>())
     }
@@ -147,8 +147,8 @@ impl<B: LocalPool> LocalGuard<B> {
     ///
     /// # Errors
     ///
-    /// Returns [`PoolError::Config`] if a value is out of range. If the method fails, no
-    /// configuration is changed.
+    /// Returns [`PoolError::Config`] if a value is out of range. If the method fails, it does not
+    /// change any configuration.
     pub fn configure(&mut self, config: PoolConfig) -> Result<(), PoolError<B::Error>> {
         self.pool.configure(config)?;
         idle_pools::configure::<B>(config)

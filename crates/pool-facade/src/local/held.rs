@@ -1,6 +1,6 @@
-//! Defines the pool that a guard owns, which is either an entry of a list that other threads can
-//! release, or a pool without an entry. The backend determines at compile time which kind of pool
-//! is stored, so the value is one word.
+//! Defines the pool that a guard owns, which is stored as an entry of a list if other threads can
+//! release the pool, and is stored directly if they cannot. The backend determines at compile time
+//! how the pool is stored, so the value has the size of one word.
 
 use std::fmt;
 use std::mem::ManuallyDrop;
@@ -15,9 +15,9 @@ use super::LocalPool;
 /// The pool that a guard owns. Dropping this value leaks the pool.
 #[must_use = "dropping it leaks the pool"]
 pub(super) union Held<B: PoolBackend> {
-    /// The field that is used if the backend's [`ACCESS`](LocalPool::ACCESS) is shared.
+    /// The field that is initialised if the backend's [`ACCESS`](LocalPool::ACCESS) is shared.
     listed: ManuallyDrop<HeldPool<B>>,
-    /// The field that is used if the backend's [`ACCESS`](LocalPool::ACCESS) is not shared.
+    /// The field that is initialised if the backend's [`ACCESS`](LocalPool::ACCESS) is not shared.
     alone: ManuallyDrop<Pool<B>>,
 }
 
@@ -38,86 +38,86 @@ impl<B: LocalPool> Held<B> {
         Self { alone: ManuallyDrop::new(pool) }
     }
 
-    /// Converts this value into the entry of a list.
+    /// Converts this value into the list entry that it stores.
     ///
     /// # Safety
     ///
     /// `B::ACCESS` must be shared.
     #[inline(always)]
     pub(super) unsafe fn into_listed(self) -> HeldPool<B> {
-        // SAFETY: the caller guarantees that access is shared, so `listed` is the field that was
-        // written.
+        // SAFETY: the caller guarantees that `B::ACCESS` is shared, so the field `listed` is
+        // initialised.
         ManuallyDrop::into_inner(unsafe { self.listed })
     }
 
-    /// Converts this value into the pool.
+    /// Converts this value into the pool that it stores.
     ///
     /// # Safety
     ///
     /// `B::ACCESS` must not be shared.
     #[inline(always)]
     pub(super) unsafe fn into_alone(self) -> Pool<B> {
-        // SAFETY: the caller guarantees that access is not shared, so `alone` is the field that was
-        // written.
+        // SAFETY: the caller guarantees that `B::ACCESS` is not shared, so the field `alone` is
+        // initialised.
         ManuallyDrop::into_inner(unsafe { self.alone })
     }
 
     #[inline(always)]
     pub(super) fn scope(&mut self) -> Scope<'_, B> {
         if B::ACCESS.is_shared() {
-            // SAFETY: access is shared, so `listed` is the field that was written.
+            // SAFETY: `B::ACCESS` is shared, so the field `listed` is initialised.
             return unsafe { &mut self.listed }.scope();
         }
-        // SAFETY: access is not shared, so `alone` is the field that was written.
+        // SAFETY: `B::ACCESS` is not shared, so the field `alone` is initialised.
         unsafe { &mut self.alone }.scope()
     }
 
     pub(super) fn stats(&self) -> PoolStats {
         if B::ACCESS.is_shared() {
-            // SAFETY: access is shared, so `listed` is the field that was written.
+            // SAFETY: `B::ACCESS` is shared, so the field `listed` is initialised.
             return unsafe { &self.listed }.stats();
         }
-        // SAFETY: access is not shared, so `alone` is the field that was written.
+        // SAFETY: `B::ACCESS` is not shared, so the field `alone` is initialised.
         unsafe { &self.alone }.stats()
     }
 
     pub(super) fn trim(&mut self) -> ReleaseReport {
         if B::ACCESS.is_shared() {
-            // SAFETY: access is shared, so `listed` is the field that was written.
+            // SAFETY: `B::ACCESS` is shared, so the field `listed` is initialised.
             return unsafe { &mut self.listed }.trim();
         }
-        // SAFETY: access is not shared, so `alone` is the field that was written.
+        // SAFETY: `B::ACCESS` is not shared, so the field `alone` is initialised.
         unsafe { &mut self.alone }.trim()
     }
 
     pub(super) fn compact(&mut self, compaction: &Compaction) -> ReleaseReport {
         if B::ACCESS.is_shared() {
-            // SAFETY: access is shared, so `listed` is the field that was written.
+            // SAFETY: `B::ACCESS` is shared, so the field `listed` is initialised.
             return unsafe { &mut self.listed }.compact(compaction);
         }
-        // SAFETY: access is not shared, so `alone` is the field that was written.
+        // SAFETY: `B::ACCESS` is not shared, so the field `alone` is initialised.
         unsafe { &mut self.alone }.compact(compaction)
     }
 
     pub(super) fn clear(&mut self) -> ReleaseReport {
         if B::ACCESS.is_shared() {
-            // SAFETY: access is shared, so `listed` is the field that was written.
+            // SAFETY: `B::ACCESS` is shared, so the field `listed` is initialised.
             return unsafe { &mut self.listed }.clear();
         }
-        // SAFETY: access is not shared, so `alone` is the field that was written.
+        // SAFETY: `B::ACCESS` is not shared, so the field `alone` is initialised.
         unsafe { &mut self.alone }.clear()
     }
 
     pub(super) fn configure(&mut self, config: PoolConfig) -> Result<(), PoolError<B::Error>> {
         if B::ACCESS.is_shared() {
-            // A call of `trim_all` on another thread that found this pool in the list may still be
-            // replacing the pool. After that call of `trim_all` has ended, the pool is not replaced
-            // until the guard returns it to the list.
+            // A call to `trim_all` on another thread may have found this pool in the list, and may
+            // still be replacing the pool. After the call to `trim_all` has ended, the pool cannot
+            // be replaced until the guard returns it to the list.
             B::ACCESS.wait_for_release();
-            // SAFETY: access is shared, so `listed` is the field that was written.
+            // SAFETY: `B::ACCESS` is shared, so the field `listed` is initialised.
             return unsafe { &mut self.listed }.configure(config);
         }
-        // SAFETY: access is not shared, so `alone` is the field that was written.
+        // SAFETY: `B::ACCESS` is not shared, so the field `alone` is initialised.
         unsafe { &mut self.alone }.configure(config)
     }
 }

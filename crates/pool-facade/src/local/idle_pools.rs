@@ -22,18 +22,20 @@ use crate::diagnostics;
 /// of this thread.
 ///
 /// The [`local_pools!`](crate::local_pools) macro stores an `IdlePools` in a `const` thread-local
-/// variable. `IdlePools` has no destructor, so it can be used while the thread is ending, and no
-/// access has to check whether the value has been dropped. On systems that store thread-local
-/// variables under keys, the standard library frees the value at some point while the thread is
-/// ending. If the thread accesses the value after it has been freed, the access creates a new list
-/// with the default configuration, and all pools in the old list are leaked.
+/// variable. `IdlePools` has no destructor, so it can be used while the thread is ending, and code
+/// that accesses it does not have to check whether it has been dropped. On systems that access
+/// thread-local variables through keys, the standard library frees the value at some point while
+/// the thread is ending. If the thread accesses the value after it has been freed, the access
+/// creates a new list with the default configuration, and all pools in the old list are leaked.
 pub struct IdlePools<B: PoolBackend> {
-    /// The list of idle pools that is used if the backend's access is shared.
+    /// The list of idle pools that is used if the backend's [`ACCESS`](LocalPool::ACCESS) is
+    /// shared.
     shared: ThreadList<B>,
-    /// The list of idle pools that is used if the backend's access is not shared.
+    /// The list of idle pools that is used if the backend's [`ACCESS`](LocalPool::ACCESS) is not
+    /// shared.
     list: FreeList<B>,
     config: Cell<PoolConfig>,
-    /// The number of the latest request to release idle pools that this thread has handled.
+    /// The number of the most recent request to release idle pools that this thread has handled.
     served: Cell<usize>,
 }
 
@@ -69,17 +71,17 @@ impl<B: PoolBackend> fmt::Debug for IdlePools<B> {
 /// Closes the list of a thread's idle pools when the thread ends. Pools that are returned to a
 /// closed list are dropped.
 ///
-/// The closer is stored in a thread-local variable next to [`IdlePools`], and does nothing if the
-/// thread has never created a pool.
+/// The closer and [`IdlePools`] are stored in separate thread-local variables. The closer does
+/// nothing if the thread has never created a pool.
 pub struct IdlePoolsCloser<B: LocalPool> {
     armed: Cell<bool>,
-    /// The record of this thread in the registry of all threads. The record is `None` if access is
-    /// not shared, or if the thread has not created a pool yet.
+    /// The record of this thread in the registry of all threads. The record is `None` if the
+    /// backend's access is not shared, or if the thread has not created a pool yet.
     record: Cell<Option<NonNull<ThreadRecord<B>>>>,
 }
 
 impl<B: LocalPool> IdlePoolsCloser<B> {
-    /// Creates a closer that has nothing to close yet.
+    /// Creates a closer that does nothing when it is dropped, unless a pool is created first.
     #[must_use]
     pub const fn new() -> Self {
         Self { armed: Cell::new(false), record: Cell::new(None) }
@@ -130,13 +132,13 @@ pub struct ListAccess<B: PoolBackend> {
 
 impl<B: PoolBackend> ListAccess<B> {
     /// The mode in which a thread uses an idle pool only if [`LocalPool::is_for_thread`] returns
-    /// `true`. A returned pool is always linked to the first pool in the list. In the `CHECKED`
-    /// mode, only the thread that owns a pool can release the pool's memory.
+    /// `true`. In this mode, returning a pool always links the pool to the first pool in the list.
+    /// In the `CHECKED` mode, only the thread that owns a pool can release the pool's memory.
     pub const CHECKED: Self = Self { lists: None };
 
     /// The mode in which a thread may use any of its idle pools, and in which other threads can
-    /// release idle pools through the given registry. If a returned pool is still linked to the
-    /// first pool in the list, the link is not changed.
+    /// release idle pools through the given registry. In this mode, the link of a returned pool is
+    /// not changed if it still refers to the first pool in the list.
     #[cfg(feature = "cpu")]
     pub(super) const fn shared(lists: LockLists<B>) -> Self {
         Self { lists: Some(lists) }
@@ -162,9 +164,9 @@ impl<B: PoolBackend> fmt::Debug for ListAccess<B> {
     }
 }
 
-/// `true` if the system can execute a barrier on all threads, although it may still refuse to do
-/// so. If the system refuses the barrier, a thread handles requests when a pool is returned out of
-/// order, and when a method of a guard reads the idle pools.
+/// `true` if the system provides a barrier on all threads, although the system may still refuse to
+/// execute the barrier. If the system refuses the barrier, a thread handles requests when a pool is
+/// returned out of order and when a method of a guard reads the idle pools.
 const HAS_BARRIER: bool = cfg!(all(target_os = "linux", not(miri)));
 
 /// Removes an idle pool from the calling thread's list and returns it.
@@ -185,7 +187,7 @@ pub(super) fn take<B: LocalPool>() -> Option<Held<B>> {
     Some(unsafe { Held::alone(pool) })
 }
 
-/// Creates a pool if the thread has no idle pools.
+/// Creates a new pool, which is necessary if the thread has no idle pools.
 #[cold]
 pub(super) fn make<B: LocalPool>() -> Result<Held<B>, PoolError<B::Error>> {
     diagnostics::set_up();
@@ -196,7 +198,7 @@ pub(super) fn make<B: LocalPool>() -> Result<Held<B>, PoolError<B::Error>> {
     let config = B::with_idle_pools(|idle| idle.config.get());
     let pool = Pool::with_config(context, config)?;
     // The closer is armed so that the pool is freed when the thread ends. If the closer has already
-    // run, the list is closed, and only the guard owns the pool.
+    // run, the list is closed and the pool is owned only by the guard.
     if !B::ACCESS.is_shared() {
         B::with_closer(|closer| closer.armed.set(true));
         // SAFETY: `B::ACCESS` is not shared.
@@ -219,8 +221,8 @@ pub(super) fn make<B: LocalPool>() -> Result<Held<B>, PoolError<B::Error>> {
     Ok(unsafe { Held::listed(held) })
 }
 
-/// Adds a new pool to the registry of all threads, and creates a record for its thread if the
-/// thread does not have one yet.
+/// Adds a new pool to the registry of all threads, and creates a record for the pool's thread if
+/// the thread does not have a record yet.
 fn register<B: LocalPool>(
     closer: &IdlePoolsCloser<B>,
     held: &HeldPool<B>,
@@ -228,8 +230,8 @@ fn register<B: LocalPool>(
     let Some(lists) = B::ACCESS.lists else { return Ok(()) };
     let new = match closer.record.get() {
         Some(_) => None,
-        // Foreign code that the allocator calls while the record is created may also create a pool
-        // and add a record.
+        // Foreign code that the allocator calls during the creation of the record may also create a
+        // pool and add a record.
         None => {
             Some(B::with_idle_pools(|idle| ThreadRecord::new(&idle.shared, idle.config.get()))?)
         }
@@ -242,8 +244,8 @@ fn register<B: LocalPool>(
             // SAFETY: the record is new and not in any registry. The list is a thread-local
             // variable, which stays at its address until its thread has run all destructors, and
             // one of these destructors removes the record. If the system stores thread-local
-            // variables in another way, it has no barrier on all threads, and no other thread reads
-            // the list.
+            // variables in another way, the system has no barrier on all threads, and no other
+            // thread reads the list.
             unsafe { lists().add(new) };
         }
         (_, None) => {}
@@ -282,14 +284,15 @@ fn put_out_of_order<B: LocalPool>(held: HeldPool<B>) {
     B::with_idle_pools(|idle| idle.shared.put(held));
 }
 
-/// Calls `f` for each idle entry of this thread.
+/// Calls `f` with the entry of each idle pool of this thread.
 fn for_each_shared<B: LocalPool>(idle: &IdlePools<B>, f: impl FnMut(&mut HeldPool<B>)) {
-    // SAFETY: every caller is in this module, and only calls methods of the held pools without
-    // replacing the pools.
+    // SAFETY: all callers are in this module, and they call methods of the pools but never replace
+    // a pool.
     unsafe { idle.shared.for_each(f) };
 }
 
-/// Releases the idle pools of this thread if another thread has sent a request since the last call.
+/// Releases the idle pools of this thread if another thread has sent a request since the last call
+/// to this function.
 #[inline]
 pub(super) fn serve_requests<B: LocalPool>() {
     let requests = if B::ACCESS.is_shared() { &OF_HOST } else { &OF_DEVICES };
@@ -330,7 +333,7 @@ pub(super) fn compact<B: LocalPool>(compaction: &Compaction) -> ReleaseReport {
 }
 
 /// Frees every block of this thread's idle pools and resets their peak values. The function also
-/// drops pools that may own more than memory, such as a stream or a device.
+/// drops pools that may own other resources besides memory, such as a stream or a device.
 pub(super) fn clear<B: LocalPool>() -> ReleaseReport {
     let mut released = ReleaseReport::default();
     B::with_idle_pools(|idle| {

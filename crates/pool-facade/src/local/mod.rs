@@ -1,18 +1,18 @@
 //! Defines the thread-local pools, including the requirements on a backend, the list of idle pools,
 //! and the guard that owns a pool.
 //!
-//! The list of idle pools for a thread and a backend is a `const` thread-local variable without a
-//! destructor, so it can be used at any time. A second thread-local variable has a destructor that
-//! closes the list when the thread ends. Pools that are returned after the list has been closed are
-//! dropped. The pools of `Cpu` are stored in entries of a list. A registry of all threads contains
-//! the entries of all pools, so that other threads can release idle pools. If blocks of
-//! `with_pool!` are nested, each entry is still linked to the next entry of the list when the entry
-//! is returned, so a single store is sufficient.
+//! For each thread and backend, the list of idle pools is a `const` thread-local variable without a
+//! destructor, so the list can be used at any time. Another thread-local variable has a destructor
+//! that closes the list when the thread ends. Pools that are returned after the list has been
+//! closed are dropped. The pools of `Cpu` are stored in the entries of a list. A registry of all
+//! threads contains the entries of all pools, so that other threads can release idle pools. If
+//! blocks of `with_pool!` are nested, each returned entry is still linked to the next entry of the
+//! list, so a single store is sufficient to return the entry.
 //!
 //! The list of idle pools also links to the innermost pool that is in use. When a thread starts to
 //! use a stack, the stack borrows memory from the innermost pool, and returns this memory when the
-//! stack becomes idle again (see `stack/nesting.rs` in `pool_core`). For backends with slots, none
-//! of the code for borrowing memory is compiled.
+//! stack becomes idle again (see `stack/nesting.rs` in `pool_core`). For backends that use slots,
+//! the code for borrowing memory is not compiled.
 
 #[cfg(feature = "cpu")]
 pub(crate) mod cpu;
@@ -35,11 +35,11 @@ pub use idle_pools::{IdlePools, IdlePoolsCloser, ListAccess};
 ///
 /// The marker types of all enabled backends implement this trait. A backend in another crate
 /// implements this trait with the [`local_pools!`](crate::local_pools) macro, which generates the
-/// implementation without `unsafe`. The types that the functions of this trait pass have no methods
-/// that other crates can call. The implementation of a backend, and code that is generic over `B:
+/// implementation without `unsafe`. Other crates cannot call any methods of the types that the
+/// functions of this trait use. The implementation of a backend, and code that is generic over `B:
 /// LocalPool`, therefore cannot access the idle pools of another backend.
 ///
-/// A manual implementation that uses several lists for one thread is harmless, but reuses fewer
+/// A manual implementation that uses several lists for one thread is harmless, but it reuses fewer
 /// pools.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` has no thread-local pools",
@@ -50,15 +50,14 @@ pub use idle_pools::{IdlePools, IdlePoolsCloser, ListAccess};
     note = "a backend of another crate gets them in that crate: `pool_facade::local_pools!(Backend, context: || …);`"
 )]
 pub trait LocalPool: PoolBackend {
-    /// Determines how pools are removed from the list and returned to it.
+    /// Determines how pools are removed from a thread's list and returned to the list.
     #[doc(hidden)]
     const ACCESS: ListAccess<Self> = ListAccess::CHECKED;
 
     /// Calls `f` with the idle pools of the calling thread.
     fn with_idle_pools<R>(f: impl FnOnce(&IdlePools<Self>) -> R) -> R;
 
-    /// Calls `f` with the closer of the calling thread's list of idle pools, unless the closer has
-    /// already run.
+    /// Calls `f` with the calling thread's [`IdlePoolsCloser`], unless this closer has already run.
     fn with_closer(f: impl FnOnce(&IdlePoolsCloser<Self>));
 
     /// Creates the context of a new pool for the calling thread.
@@ -70,7 +69,7 @@ pub trait LocalPool: PoolBackend {
     fn thread_context() -> Result<Self::Context, Self::Error>;
 
     /// Returns `true` if the calling thread may currently use an idle pool with this context. The
-    /// default implementation always returns `true`, which is correct if a thread cannot choose
+    /// default implementation always returns `true`, which is correct if threads cannot choose
     /// between several devices or streams.
     fn is_for_thread(context: &Self::Context) -> bool {
         let _ = context;

@@ -1,17 +1,17 @@
 //! Implements the requests that `trim_all` sends to threads whose pools cannot be released by
-//! another thread. Each thread handles requests at its next opportunity.
+//! another thread. Each thread handles such a request at its next opportunity.
 
 use std::cell::Cell;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-/// The number of requests to release idle pools that have been sent to the threads.
+/// The number of requests to release idle pools that have been sent so far.
 pub(crate) struct Requests(AtomicUsize);
 
-/// Requests to release the idle pools of `Cuda`, `Wgpu` and backends in other crates, which can be
-/// released only by their own thread.
+/// Requests to release the idle pools of `Cuda`, `Wgpu` and backends in other crates, because these
+/// pools can be released only by their own thread.
 pub(crate) static OF_DEVICES: Requests = Requests(AtomicUsize::new(0));
 
-/// Requests to release the idle pools of `Cpu`, which are only sent if the system has no barrier on
+/// Requests to release the idle pools of `Cpu`, which are sent only if the system has no barrier on
 /// all threads.
 pub(crate) static OF_HOST: Requests = Requests(AtomicUsize::new(0));
 
