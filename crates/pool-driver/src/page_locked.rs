@@ -1,5 +1,5 @@
-//! Page-locked host memory that serves as a buffer for copies between the host and the device. If a
-//! buffer is forgotten while a copy uses it, its memory is never used again.
+//! Page-locked host memory that serves as a buffer for copies between the host and a device. If a
+//! buffer is forgotten while a copy uses it, the buffer's memory is never reused.
 
 use std::fmt;
 use std::ptr::NonNull;
@@ -21,10 +21,10 @@ const ALIGNMENT: usize = 256;
 /// If the driver refuses to free the memory, the free is retried later.
 pub struct PageLocked(ResourceOwner<Buffer>);
 
-/// The memory of a [`PageLocked`], and the progress of the copies that use this memory.
+/// The memory of a [`PageLocked`], and the state of the copies that use this memory.
 struct Buffer {
     memory: HostBuffer,
-    /// The offset of the first aligned byte within the memory.
+    /// The offset of the first aligned byte from the beginning of the memory.
     offset: usize,
     length: usize,
     copies: CopyCompletion,
@@ -132,7 +132,8 @@ impl PageLocked {
 impl Buffer {
     fn new(length: usize, context: &Arc<CudaContext>) -> Result<Self, CudaError> {
         let copies = CopyCompletion::new(context)?;
-        // Additional bytes are allocated, because the driver does not guarantee any alignment.
+        // Additional bytes are allocated, because the driver does not guarantee a particular
+        // alignment.
         let memory = HostBuffer::zeroed(length.saturating_add(ALIGNMENT - 1), context)?;
         let offset = memory.first().align_offset(ALIGNMENT);
         Ok(Self { memory, offset, length, copies })
@@ -147,7 +148,7 @@ impl Buffer {
     /// Returns a pointer to the first aligned byte of the buffer.
     fn first(&self) -> NonNull<u8> {
         // SAFETY: the offset is less than `ALIGNMENT`, and `ALIGNMENT - 1` bytes were allocated in
-        // addition to the length. Therefore the result is within the allocation.
+        // addition to the length. Therefore the returned pointer is within the allocation.
         unsafe { self.memory.first().add(self.offset) }
     }
 
@@ -192,8 +193,8 @@ impl Buffer {
         self.copies.is_done()
     }
 
-    /// Returns `true` if a capture may contain a copy that uses the buffer. The time at which a
-    /// captured copy runs is unknown.
+    /// Returns `true` if a capture may contain a copy that uses the buffer. It is unknown when a
+    /// captured copy runs.
     fn is_lost(&self) -> bool {
         self.copies.is_lost()
     }
