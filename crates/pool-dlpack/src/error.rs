@@ -7,11 +7,11 @@ use thiserror::Error;
 
 use crate::element::name_of;
 
-/// The reason why an array or a tensor was refused.
+/// The reason why an array could not be exported, or a tensor could not be imported or borrowed.
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum TensorError {
-    /// The number of elements in the shape differs from the number of elements in the array.
+    /// The shape and the array have different numbers of elements.
     #[error("a tensor of shape {shape:?} does not have the {elements} elements of the array")]
     Shape {
         /// The lengths of the axes that were requested.
@@ -20,13 +20,14 @@ pub enum TensorError {
         elements: usize,
     },
 
-    /// The tensor must be read-only, but DLPack's legacy tensors cannot be marked as read-only.
+    /// The tensor must be read-only, but the legacy tensors of DLPack cannot be marked as
+    /// read-only.
     #[error(
         "a shared array is read-only, which a legacy tensor cannot express: export a versioned one"
     )]
     LegacyIsWritable,
 
-    /// The tensor has a different element type.
+    /// The element type of the tensor is not the requested type.
     #[error("the tensor has elements of {}, not of {}", name_of(*found), name_of(*expected))]
     DataType {
         /// The data type that was requested.
@@ -35,7 +36,7 @@ pub enum TensorError {
         found: DLDataType,
     },
 
-    /// The tensor is in a different kind of memory or on a different device.
+    /// The tensor is not in the requested kind of memory or not on the requested device.
     #[error(
         "the tensor is on device {} of type {}, not on device {} of type {} (1 is the host, 2 is CUDA)",
         found.device_id, found.device_type.0, expected.device_id, expected.device_type.0
@@ -52,7 +53,7 @@ pub enum TensorError {
         "axis {axis} of the tensor has stride {found} instead of {expected}: copy it into row-major order first"
     )]
     Strides {
-        /// The index of the last axis whose stride is wrong.
+        /// The index of the last axis that has a wrong stride.
         axis: usize,
         /// The stride that the axis would have in row-major order, in elements.
         expected: usize,
@@ -93,11 +94,11 @@ pub enum TensorError {
     #[error("the tensor is read-only: read it, or copy it")]
     ReadOnly,
 
-    /// The tensor's description is invalid.
+    /// The description of the tensor is invalid.
     #[error("the tensor's description is not valid")]
     Malformed(#[source] dlpark::tensor::Error),
 
-    /// A tensor of this shape cannot be described in DLPack.
+    /// The shape cannot be represented in DLPack.
     #[error("the tensor cannot be described")]
     Metadata(#[source] dlpark::metadata::Error),
 
@@ -107,11 +108,11 @@ pub enum TensorError {
     Order(#[source] pool_cuda::CudaError),
 }
 
-/// An array that could not be exported, and the reason.
+/// An array that could not be exported, together with the reason.
 pub struct Refused<A> {
     /// The array, which is unchanged.
     pub array: A,
-    /// The reason why the export was refused.
+    /// The reason why the array could not be exported.
     pub error: TensorError,
 }
 

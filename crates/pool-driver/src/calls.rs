@@ -112,7 +112,7 @@ pub unsafe fn allocate_in_order(
     Ok(address)
 }
 
-/// Allocates device memory in a context, without waiting for any stream.
+/// Allocates device memory in a context immediately, without a stream.
 pub fn allocate(bytes: usize, context: &CudaContext) -> Result<Address, CudaError> {
     bind(context)?;
     // SAFETY: no other code owns the new memory, and its contents are not read before they have
