@@ -147,8 +147,8 @@ unsafe impl PoolBackend for Cuda {
         bytes: usize,
     ) -> Result<(), CudaError> {
         // SAFETY: the caller guarantees that the block contains at least `bytes` bytes and that no
-        // view of the block exists. All earlier uses of the block come before this fill in the
-        // pool's stream.
+        // view of the block exists. In the order of the pool's stream, all earlier uses of the
+        // block come before this fill.
         unsafe { transfer::set_bytes(stream, block.0, value, bytes) }
     }
 
@@ -159,8 +159,8 @@ unsafe impl PoolBackend for Cuda {
         length: usize,
     ) -> Result<(), CudaError> {
         // SAFETY: the caller guarantees that the block has room for `length` elements and that no
-        // view of the block exists. All earlier uses of the block come before this fill in the
-        // pool's stream.
+        // view of the block exists. In the order of the pool's stream, all earlier uses of the
+        // block come before this fill.
         unsafe { fill::fill(stream, block.0, bytemuck::bytes_of(&value), length) }
     }
 
@@ -170,8 +170,8 @@ unsafe impl PoolBackend for Cuda {
         source: &[T],
     ) -> Result<(), CudaError> {
         // SAFETY: the caller guarantees that the block has room for the elements of `source` and
-        // that no view of the block exists. All earlier uses of the block come before this copy in
-        // the pool's stream.
+        // that no view of the block exists. In the order of the pool's stream, all earlier uses of
+        // the block come before this copy.
         unsafe { transfer::upload(stream, block.0, bytemuck::cast_slice(source)) }
     }
 }

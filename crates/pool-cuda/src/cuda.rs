@@ -7,7 +7,7 @@ use pool_driver::library;
 use crate::stream::device::CudaDevice;
 use crate::stream::thread;
 
-/// A zero-sized marker type that makes NVIDIA devices the memory of a pool.
+/// A zero-sized marker type for pools whose memory is on NVIDIA devices.
 ///
 /// Every function of `Cuda` can be called on machines without a driver and without a device. If the
 /// driver or the device is missing, the function returns an error that states which of them is
@@ -27,7 +27,7 @@ use crate::stream::thread;
 pub struct Cuda;
 
 impl Cuda {
-    /// Returns `true` if a device and a sufficiently new driver are present.
+    /// Returns `true` if a device is present and its driver is new enough.
     #[must_use]
     pub fn is_available() -> bool {
         Self::device_count().is_ok()

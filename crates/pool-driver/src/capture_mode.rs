@@ -20,7 +20,7 @@ use cudarc::driver::sys;
 /// The following calls succeeded: `cuMemGetInfo`, `cuMemcpy*` and `cuMemset*`, with and without a
 /// stream, `cuLaunchKernel`, `cuGraphLaunch`, `cuStreamCreate`, `cuEventCreate`, `cuEventRecord` on
 /// another stream, `cuModuleLoadData` and `cuDeviceGraphMemTrim`. Calls that neither list contains
-/// are also made through this function, unless they only enqueue work or query a capture. These
+/// are also made through this function, unless they only enqueue work or query a capture. Such
 /// calls destroy handles, grant access to memory, read the times of events, upload or update
 /// executable graphs, or open a device.
 ///

@@ -143,7 +143,7 @@ pub enum CudaError {
         /// The number of bytes that were requested.
         requested: usize,
     },
-    /// The source and the target of a copy differ in length.
+    /// The source and the target of a copy have different lengths.
     #[error("{from} elements cannot be copied to {to}: the lengths must agree")]
     LengthMismatch {
         /// The number of elements in the source.
@@ -162,7 +162,7 @@ pub enum CudaError {
         /// The maximum number of axes.
         most: usize,
     },
-    /// A call of a driver function failed.
+    /// A call to a driver function failed.
     #[error("{call} failed: {code}{}", CodeAdvice(*code))]
     Call {
         /// The name of the driver function.

@@ -17,7 +17,7 @@ use crate::leftovers::{LeftoverKind, Resource};
 ///
 /// The driver must allow calls that use handles of this kind from any thread.
 pub unsafe trait HandleKind: 'static {
-    /// The driver's type of the handle.
+    /// The driver's type for the handle.
     type Handle: Copy + fmt::Debug;
 
     /// The kind under which [`Leftovers`](crate::leftovers::Leftovers) counts the handle.

@@ -54,7 +54,8 @@ fn is_present() -> bool {
 ///
 /// # Errors
 ///
-/// Returns [`CudaError::DriverTooOld`] if the driver is older, and all errors of [`start`].
+/// Returns [`CudaError::DriverTooOld`] if the driver does not support this version, and the same
+/// errors as [`start`].
 pub fn require_driver(needed: u32) -> Result<(), CudaError> {
     start()?;
     require(needed)

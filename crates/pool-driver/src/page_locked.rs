@@ -35,7 +35,8 @@ impl PageLocked {
     ///
     /// # Errors
     ///
-    /// Returns [`CudaError::Bookkeeping`] if the host is out of memory, or the driver's error.
+    /// Returns [`CudaError::Bookkeeping`] if the host is out of memory, and the driver's error if
+    /// the driver cannot allocate the memory or create the event.
     pub fn new(bytes: usize, context: &Arc<CudaContext>) -> Result<Self, CudaError> {
         let place = Place::new()?;
         Ok(Self(place.own(Buffer::new(bytes, context)?)))
@@ -47,8 +48,8 @@ impl PageLocked {
     }
 
     /// Enqueues a copy of the buffer's first `bytes` bytes to the device. After this call, the
-    /// buffer is busy, even if the call returned an error, because a refused copy may still run
-    /// later.
+    /// buffer is busy, even if the call returned an error, because the copy may still run after an
+    /// error.
     ///
     /// # Errors
     ///
@@ -80,7 +81,7 @@ impl PageLocked {
     /// # Safety
     ///
     /// The safety contract is the same as for [`copy_to_device`](Self::copy_to_device), except that
-    /// the range at `from` is read and not written.
+    /// the range at `from` is read instead of written.
     pub unsafe fn copy_to_host(
         &mut self,
         from: u64,
@@ -212,7 +213,7 @@ impl Resource for Buffer {
         Some(self.memory.context())
     }
 
-    /// Waits for the copies that use the buffer. The buffer's memory has its own owner, which frees
+    /// Waits for the copies that use the buffer. The memory has an owner of its own, which frees
     /// the memory or defers the free.
     unsafe fn give_back(&mut self) -> Result<(), CudaError> {
         self.wait()

@@ -25,7 +25,7 @@ pub struct Reclaim {
     pools: u16,
     trimmed_bytes: usize,
     held_bytes: usize,
-    /// The sizes of the largest pools, in units and in descending order.
+    /// The sizes of the largest pools, in descending order and counted in units.
     largest: [u32; LARGEST],
 }
 
@@ -38,8 +38,8 @@ impl Reclaim {
 
     /// Adds the result of waiting for the streams of the device. `waits` contains the number of
     /// streams that the host waited for and the number of streams that it skipped. A stream is
-    /// skipped if it is being captured, or if the driver refuses the wait. `waits` is `None` if the
-    /// host did not wait, because a session was capturing a graph.
+    /// skipped if it is being captured, or if the wait for the stream fails. `waits` is `None` if
+    /// the host did not wait, because a session was capturing a graph.
     #[must_use]
     pub fn after_waits(mut self, waits: Option<[usize; 2]>) -> Self {
         self.during_capture = waits.is_none();
@@ -79,7 +79,7 @@ impl Reclaim {
     }
 
     /// Returns the number of streams that the host skipped, because they were being captured or
-    /// because the driver refused the wait.
+    /// because the wait failed.
     #[must_use]
     pub fn streams_captured(&self) -> usize {
         self.streams_captured.into()
@@ -97,7 +97,7 @@ impl Reclaim {
         self.pools.into()
     }
 
-    /// Returns the total number of bytes that the process's pools hold on the device.
+    /// Returns the total number of bytes that the pools of this process hold on the device.
     #[must_use]
     pub fn held_bytes(&self) -> usize {
         self.held_bytes

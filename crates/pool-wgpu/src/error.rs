@@ -206,10 +206,11 @@ pub enum WgpuError {
         /// The name of the required feature of wgpu.
         feature: &'static str,
     },
-    /// The arguments of a call were rejected by wgpu. The call had no effect, and all commands that
-    /// were recorded earlier stay recorded. The only exception is
-    /// [`Stream::submit_with`](crate::Stream::submit_with), which has then already submitted the
-    /// recorded commands, and all of your command buffers before the rejected one.
+    /// The arguments of a call were rejected by wgpu. Unless the rejected call was
+    /// [`Stream::submit_with`](crate::Stream::submit_with), it had no effect, and all commands that
+    /// were recorded earlier stay recorded. When `submit_with` returns this error, it has already
+    /// submitted the recorded commands, and those of your command buffers that precede the rejected
+    /// one.
     #[error("wgpu refuses the call, which has done nothing: {message}")]
     Refused {
         /// The message that wgpu returned.

@@ -117,8 +117,8 @@ impl Mapping {
     }
 
     /// Stores the waker that the callback will call. If the mapping has already completed, the
-    /// method returns the given waker, and otherwise the previous waker. The caller must drop the
-    /// returned waker after the lock has been released.
+    /// method returns the given waker, and otherwise the previous waker, if there is one. The
+    /// caller must drop the returned waker after the lock has been released.
     fn keep_waker(&self, waker: Waker) -> Option<Waker> {
         match &mut *self.progress() {
             Progress::Waiting(place) => place.replace(waker),

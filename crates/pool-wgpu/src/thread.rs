@@ -23,7 +23,8 @@ impl Stream {
     ///
     /// Returns the same errors as [`open`](Self::open). Returns [`WgpuError::ThreadEnding`] if the
     /// function is called in the destructor of a thread-local variable, after the thread's stream
-    /// has been dropped. In a browser, returns [`WgpuError::NoAdapter`] if no stream has been set.
+    /// has been dropped. In a browser, this function returns [`WgpuError::NoAdapter`] if no stream
+    /// has been set.
     pub fn for_thread() -> Result<Self, WgpuError> {
         if let Ok(Some(known)) = STREAM.try_with(|stream| stream.borrow().clone()) {
             return Ok(known);

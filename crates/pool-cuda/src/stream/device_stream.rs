@@ -245,9 +245,10 @@ impl DeviceStream {
         calls::synchronize(&self.stream)
     }
 
-    /// If several errors have occurred since the last call to this method, the first error is
-    /// returned. If several errors have occurred since the last call of this method, the first
-    /// error is returned. Later calls do not return the same error again.
+    /// Removes and returns the stored error of a call that could not return its error, such as a
+    /// free, a trim, or a request for a pointer through cudarc's traits. If several errors have
+    /// occurred since the last call to this method, the first error is returned. Later calls do not
+    /// return the same error again.
     #[must_use]
     pub fn take_unanswered(&self) -> Option<CudaError> {
         self.unanswered.take()

@@ -7,8 +7,8 @@
 //! enqueued on the noted stream, no matter when the work was enqueued. The order does not depend on
 //! whether a guard or a view was dropped or forgotten.
 //!
-//! If the pool cannot keep a stream alive, cudarc's guard records an event after the use
-//! ([`GuardEvents`]). If the guard was forgotten, the host waits for the whole context.
+//! If the pool cannot keep a stream alive, cudarc's guard records an event after the use; see
+//! [`GuardEvents`]. If the guard was forgotten, the host waits for the whole context.
 //!
 //! The pool keeps a note until the block is reused or freed, because other code may use the
 //! returned pointer to enqueue work until then. The note is removed earlier in two cases:

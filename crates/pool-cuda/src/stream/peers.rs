@@ -16,7 +16,7 @@ use pool_driver::versioned::open_memory_pool;
 /// The devices whose kernels can access the pools of one device.
 #[derive(Default)]
 pub(crate) struct Peers {
-    /// One bit for each ordinal of a device. No machine has more devices than this field has bits.
+    /// One bit for each device ordinal. No machine has more devices than this field has bits.
     let_in: [AtomicU64; 4],
     /// The contexts that can access memory that was allocated without a memory pool. These contexts
     /// are kept alive, because a context that is destroyed and created again loses its access.

@@ -24,7 +24,7 @@ thread_local! {
     static STREAMS: RefCell<Chain<ThreadStream>> = const { RefCell::new(Chain::new()) };
 }
 
-/// Selects the device of the calling thread by ordinal.
+/// Selects the device with this ordinal for the calling thread.
 pub(crate) fn set_ordinal(ordinal: u32) {
     ORDINAL.set(ordinal);
 }

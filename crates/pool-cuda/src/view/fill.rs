@@ -27,7 +27,7 @@ use pool_driver::error::CudaError;
 use crate::stream::block_source::BlockSource;
 use crate::stream::device_stream::DeviceStream;
 
-/// The size of a fill's first copy in bytes, if a source keeps the copied host memory alive.
+/// The size in bytes of a fill's first copy, if the source keeps the copied host memory alive.
 const SOURCE_FILL_BYTES: usize = 4 << 10;
 
 /// Writes an element `length` times in succession. The bytes of the element are passed as a slice.

@@ -73,9 +73,9 @@ impl Region {
         unsafe { self.slot.pool_context() }
     }
 
-    /// Returns the bytes that the pool orders as a unit when the region is used. In a slot, the
-    /// pool orders the whole block as a unit. In a stack, the pool orders only the region's own
-    /// bytes.
+    /// Returns the bytes that the pool orders as a unit when the region is used. If the region is
+    /// in a slot, the pool orders the slot's whole block as a unit. If the region is in a stack,
+    /// the pool orders only the region's own bytes.
     fn ordered(&self) -> Bytes {
         if self.bytes == 0 {
             return self.bytes_of(0);

@@ -56,7 +56,7 @@ impl Recorder<'_> {
     ///
     /// - Returns [`WgpuError::SubmissionRefused`] if wgpu rejects a part in which this thread has
     ///   recorded commands. Other threads that recorded commands in the rejected part receive the
-    ///   error from their next call. All parts that wgpu accepts are executed.
+    ///   error from their next calls. All parts that wgpu accepts are executed.
     /// - Returns [`WgpuError::Refused`] if wgpu rejects a command buffer of the user. The rejected
     ///   buffer and all later buffers are not submitted.
     /// - Returns [`WgpuError::DeviceLost`] if the device is lost.
