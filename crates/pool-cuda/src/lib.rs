@@ -39,8 +39,8 @@
 //!
 //! - The host reads a view.
 //! - The pool cannot determine when another stream's use of its memory ends; see [`announce`].
-//! - An allocation is about to fail. In this case, the pool first waits for the other streams of
-//!   the device, and trims the thread's idle pools; see [`Reclaim`].
+//! - An allocation is about to fail. Before an allocation fails, the pool waits for the other
+//!   streams of the device, and trims the thread's idle pools; see [`Reclaim`].
 //!
 //! One build of this crate works with every driver that supports CUDA 12.0 or newer.
 //!

@@ -32,8 +32,7 @@ impl<T> Chain<T> {
         Self(Vec::new())
     }
 
-    /// Creates a chain that contains one link. All other methods of this type work without
-    /// allocating.
+    /// Creates a chain that contains one link. No other method of this type allocates memory.
     ///
     /// # Errors
     ///

@@ -259,7 +259,7 @@ mod tests {
 
     use super::{LeftoverKind, Place, Resource, give_back_leftovers, leftovers};
 
-    /// A resource whose first attempts to free it fail, as often as the number states.
+    /// A resource that can be freed only after the given number of attempts have failed.
     struct Stubborn(Arc<AtomicUsize>);
 
     impl Resource for Stubborn {

@@ -85,7 +85,7 @@ impl Calls {
     /// Runs `calls` on the device, and returns the first error that wgpu reports during these
     /// calls.
     ///
-    /// In a browser, this method returns no errors, because the browser reports them later to the
+    /// In a browser, this method returns no errors, because errors are reported later to the
     /// device's handler for uncaptured errors.
     ///
     /// # Errors
@@ -120,9 +120,9 @@ impl Calls {
         })
     }
 
-    /// Checks that the queue belongs to the device. wgpu has no function for this check. A thread
-    /// that polls a device also runs the callbacks of the device's queue. If this thread runs no
-    /// callback of the queue during several polls, the queue belongs to another device.
+    /// Checks that the queue belongs to the device. The API of wgpu has no function for this check.
+    /// A thread that polls a device also runs the callbacks of the device's queue. If this thread
+    /// runs no callback of the queue during several polls, the queue belongs to another device.
     ///
     /// # Errors
     ///

@@ -47,7 +47,7 @@ impl StreamConfig {
         self
     }
 
-    /// Requires that the device that the stream opens has these features.
+    /// Sets the features that the stream requires of the device that it opens.
     pub fn with_features(mut self, features: wgpu::Features) -> Self {
         self.features |= features;
         self

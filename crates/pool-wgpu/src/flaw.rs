@@ -35,8 +35,8 @@ pub enum Flaw {
     UploadsShort,
     /// A copy between two buffers does not write the last word of its range.
     CopiesShort,
-    /// Watches are not notified when a buffer is freed. The test's probe makes this mistake, not
-    /// the stream.
+    /// Watches are not notified when a buffer is freed. The test's probe makes this mistake instead
+    /// of the stream.
     Unreported,
 }
 

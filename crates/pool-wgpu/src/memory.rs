@@ -70,7 +70,7 @@ impl WgpuBlock {
         Self(Some(NonNull::from(Box::leak(allocation))))
     }
 
-    /// Takes the record of the block back, and returns the record.
+    /// Takes the record back from the block, and returns the record.
     ///
     /// # Safety
     ///

@@ -248,7 +248,7 @@ impl<T> Reading<T> {
 impl<T: PodElement> Reading<T> {
     /// Blocks until the elements have arrived, and returns them. In a browser, no code may block,
     /// so this method succeeds only if the elements have already arrived. In a browser, await the
-    /// `Reading` instead, unless the elements have certainly arrived.
+    /// `Reading` instead, because the elements may not have arrived yet.
     ///
     /// # Errors
     ///

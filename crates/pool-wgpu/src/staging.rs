@@ -113,7 +113,7 @@ pub(crate) struct Staged {
     /// The staging buffers that contain the bytes of the batch. Bytes are added only to the last
     /// buffer.
     used: Vec<wgpu::Buffer>,
-    /// The number of bytes of the last buffer that are in use.
+    /// The number of bytes in use in the last buffer.
     filled: u64,
     /// The number of bytes that the batch has staged so far.
     pub(crate) bytes: u64,

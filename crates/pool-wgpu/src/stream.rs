@@ -436,9 +436,9 @@ impl Stream {
         Ok(allocation)
     }
 
-    /// Removes the bind groups of a freed buffer from the stream's cache. If another call is using
-    /// the recording, the next call removes the bind groups. If no call is using the recording,
-    /// this method removes the bind groups immediately.
+    /// Counts a buffer as freed, and removes the buffer's bind groups from the stream's cache. If
+    /// another call is using the recording, the next call removes the bind groups. If no call is
+    /// using the recording, this method removes the bind groups immediately.
     fn forget(&self, identity: u64) {
         let shared = &*self.shared;
         shared.setup.counters.buffers_freed.step();
@@ -479,8 +479,8 @@ impl Stream {
     }
 }
 
-/// A guard that counts a buffer as freed, even if a watch panics. The buffer itself is dropped
-/// together with its box.
+/// A guard that counts a buffer as freed if a watch panics. The buffer itself is dropped together
+/// with its box.
 struct OnPanic<'a> {
     stream: &'a Stream,
     identity: u64,

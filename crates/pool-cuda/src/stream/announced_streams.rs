@@ -63,7 +63,7 @@ pub fn announce(stream: &Arc<CudaStream>) {
     drop((ended, link));
 }
 
-/// Returns the announced stream whose address is equal to the given reference.
+/// Returns the announced stream that has the same address as the given reference.
 ///
 /// An entry with this address always belongs to the referenced stream. As long as an entry's weak
 /// reference exists, no other stream can be allocated at the same address. If a stream is moved out

@@ -162,8 +162,8 @@ impl Resource for OrphanBlocks {
     }
 }
 
-/// Frees each block, and removes the blocks that could be freed from the list. If any block could
-/// not be freed, this function returns the first error.
+/// Frees each block, and keeps only the blocks that could not be freed. If any block could not be
+/// freed, this function returns the first error.
 fn free_links<T>(
     blocks: &mut Chain<T>,
     free: impl Fn(&T) -> Result<(), CudaError>,

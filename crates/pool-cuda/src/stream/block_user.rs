@@ -88,9 +88,8 @@ impl BlockUser {
     /// A pool assumes that no further work will be enqueued on a stream if the pool holds the only
     /// strong reference to the stream and no weak reference can be upgraded. The pool must count
     /// the references *before* it waits for the stream. Another thread may launch work on the
-    /// stream and drop its reference to the stream at any time. Compared with the pool's check, and
-    /// with the event that the pool records after the check, the other thread's launch and drop can
-    /// run in two orders:
+    /// stream and drop its reference to the stream at any time. The pool's check can run before or
+    /// after the other thread drops its reference:
     ///
     /// - *The check runs before the drop:* the pool keeps the stream alive, and waits for the
     ///   stream again when the block is next used.

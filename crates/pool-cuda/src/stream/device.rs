@@ -62,7 +62,7 @@ impl FirstStream {
 }
 
 impl CudaDevice {
-    /// Opens the device with the given ordinal, for which the caller has checked that the device
+    /// Opens the device with the given ordinal, after the caller has checked that this device
     /// exists.
     pub(crate) fn open(ordinal: u32) -> Result<Self, CudaError> {
         let number = i32::try_from(ordinal).unwrap_or(i32::MAX);

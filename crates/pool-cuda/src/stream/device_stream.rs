@@ -270,8 +270,8 @@ impl DeviceStream {
     ///
     /// When the pool reuses a block, it automatically waits for the other streams that use this
     /// block. Call this method at the end of a capture, or at the end of a section of a capture,
-    /// because a capture can end only after the streams that joined it have been joined with its
-    /// first stream again.
+    /// because a capture can end only after all its other streams have been joined to its first
+    /// stream.
     ///
     /// # Errors
     ///
@@ -377,18 +377,18 @@ impl DeviceStream {
 /// Frees the pool's remaining blocks, and the blocks that contain the pool's shapes. If the stream
 /// is captured, or if the driver refuses to free the blocks, the blocks are freed later.
 ///
-/// Blocks that come from a [source](BlockSource) are not freed with the driver, because they are
-/// part of the source's memory, such as a graph's arena. That memory may still be in use after the
-/// pool has been dropped, and is freed together with the source.
+/// Blocks that come from a [source](BlockSource) are not freed here, because they are part of the
+/// source's memory, such as a graph's arena. That memory may still be in use after the pool has
+/// been dropped, and is freed together with the source.
 impl Drop for DeviceStream {
     fn drop(&mut self) {
         give_back_leftovers();
         if self.source.is_some() {
             return;
         }
-        // All views that could use a shape have ended, because they borrow from the pool. All work
-        // that used a shape either was enqueued on this stream, or precedes later work on this
-        // stream, because the slots of the views have been freed.
+        // All views that could use a shape have ended, because they borrow from the pool. Work that
+        // used a shape either was enqueued on this stream or precedes later work on this stream,
+        // because freeing a view's slot orders such work.
         let (slabs, addresses) = (self.shapes.take_slabs(), self.deferred.take());
         if slabs.is_empty() && addresses.is_empty() {
             return;

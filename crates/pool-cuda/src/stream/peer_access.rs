@@ -1,5 +1,5 @@
 //! Gives the kernels of one device access to the memory of another device's pools. A single driver
-//! call enables this access, and it depends on how the memory was allocated.
+//! call enables this access, and the choice of this call depends on how the memory was allocated.
 
 use std::sync::Arc;
 

@@ -18,7 +18,7 @@ use crate::view::region::Region;
 /// cudarc's functions (`memcpy_*`, `memset_zeros`, cuBLAS, …) accept the view on any stream of the
 /// device. A view can be passed directly to a kernel on the pool's stream (see
 /// [`Launch`](crate::Launch)), and with [`on`](Self::on) to a kernel on another stream. A graph
-/// that is captured with cudarc does not keep the memory alive that its nodes use, and cudarc's
+/// that is captured with cudarc does not keep alive the memory that its nodes use, and cudarc's
 /// `launch` does not check whether this memory still exists. The same applies to the memory of
 /// cudarc's own slices. Launch a graph that uses views only while these views are alive, or capture
 /// it with `pool-graph`, whose graphs own their memory. To pass a view to a type of another crate,

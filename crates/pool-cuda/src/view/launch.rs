@@ -5,8 +5,8 @@ use pool_core::Scope;
 
 use crate::view::device_pool::DevicePool;
 
-/// An extension of scopes with a method that launches kernels. Views of the scope's pool can be
-/// arguments of these kernels without any explicit ordering.
+/// A trait that adds a method for launching kernels to `Scope`. These kernels can use views of the
+/// scope's pool without any explicit ordering.
 pub trait Launch {
     /// Returns cudarc's builder for a launch of `function` on the pool's stream. Views of the pool
     /// can be passed as arguments: `scope.launch(&function).arg(&mut view).arg(&n)`.

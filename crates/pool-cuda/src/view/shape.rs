@@ -45,8 +45,8 @@ pub struct ShapedArray<'s, T> {
     pub shape: DeviceShape<'s>,
 }
 
-/// A scope's method for acquiring arrays whose shapes are stored in device memory, where kernels
-/// can read them.
+/// A trait that adds a method to `Scope` for acquiring arrays whose shapes kernels can read from
+/// device memory.
 pub trait AcquireShaped<'s> {
     /// Acquires an array with a dynamic rank and unspecified contents, together with its shape on
     /// the device.

@@ -91,7 +91,7 @@ impl Recorder<'_> {
 
     /// Writes an element repeatedly if the element is too long for the kernel's parameters. The
     /// element is uploaded once, and then the bytes that have already been written are copied. Each
-    /// copy doubles the number of bytes.
+    /// copy doubles the number of bytes that have been written.
     fn fill_by_doubling(
         &mut self,
         allocation: &Allocation,
