@@ -1,4 +1,5 @@
-//! The backend, which allocates, frees, writes and views device memory on behalf of a pool.
+//! The CUDA backend, which allocates, frees, fills and copies device memory for a pool, and creates
+//! the pool's views.
 
 use std::mem::ManuallyDrop;
 use std::panic::{self, AssertUnwindSafe};
@@ -19,15 +20,16 @@ use crate::view::fill;
 use crate::view::shape_descriptor::ShapeDescriptor;
 use crate::view::transfer;
 
-/// A block that no pool owns while the pool's watch is running. A watch is foreign code and may
-/// panic, so dropping the guard frees the block.
+/// A guard that owns a newly allocated block while the pool's watch is running, because the pool
+/// does not own the block yet. The watch is foreign code and may panic, so dropping the guard frees
+/// the block.
 struct BlockGuard<'a> {
     stream: &'a DeviceStream,
     address: Address,
     bytes: usize,
 }
 
-/// Allocates a block, and adds the block's size to the byte count of the pool.
+/// Allocates a block, and adds the block's size to the number of bytes that the pool holds.
 fn allocate(stream: &DeviceStream, bytes: usize) -> Result<BlockGuard<'_>, CudaError> {
     let address = stream.allocate(bytes)?;
     if let Some(holder) = stream.holder() {
@@ -46,8 +48,8 @@ impl BlockGuard<'_> {
 impl Drop for BlockGuard<'_> {
     fn drop(&mut self) {
         // SAFETY: the guard owns a block of this context, so no other code frees the block. All
-        // work that uses the block is enqueued on the pool's stream, or on a stream that the pool
-        // has noted.
+        // work that uses the block has been enqueued on the pool's stream, or on a stream for which
+        // the pool has added a note.
         self.stream.keep_unanswered(unsafe { self.stream.free(self.address) });
         if let Some(holder) = self.stream.holder() {
             holder.freed(self.bytes);
@@ -57,10 +59,10 @@ impl Drop for BlockGuard<'_> {
 
 // SAFETY: `DeviceStream::allocate` returns new device memory, which CUDA aligns to at least 256
 // bytes. The host cannot access this memory, and no thread owns it. `free` enqueues the free after
-// all work on the pool's stream and after all uses of the block on other streams, or waits for
-// these uses. `free` stores its errors for `take_unanswered`, retries a failed free later, and
-// never unwinds. A view consists only of an address and a length. No method of this implementation
-// stores the context or calls back into the pool.
+// all work on the pool's stream and after all uses of the block on other streams, or it waits for
+// these uses. `free` stores its errors for `take_unanswered`, retries failed frees later, and never
+// unwinds. A view consists only of an address and a length. No method of this implementation stores
+// a reference to the context, and no method calls back into the pool.
 unsafe impl PoolBackend for Cuda {
     type Layout = Slots;
     type Context = DeviceStream;
@@ -94,8 +96,8 @@ unsafe impl PoolBackend for Cuda {
     unsafe fn free(stream: &DeviceStream, block: DeviceBlock, bytes: usize) {
         let block = BlockGuard { stream, address: block.0, bytes };
         if let Some(watch) = stream.watch() {
-            // If the watch panics, the panic is discarded here, because a free must not unwind. The
-            // panic hook has already printed the message.
+            // If the watch panics, the panic is discarded here, because this method must not
+            // unwind. The panic hook has already printed the message.
             let call = AssertUnwindSafe(|| watch.freed(block.address, bytes));
             let _ = panic::catch_unwind(call);
         }
@@ -133,7 +135,7 @@ unsafe impl PoolBackend for Cuda {
         match why {
             Reuse::HandOut => stream.other_streams().settle(block.0, stream.stream()),
             // When a block is freed, the free itself waits for the block's users on other streams.
-            // If waiting for the users fails, the pool retries the free later.
+            // If the wait for these users fails, the pool retries the free later.
             _ => Ok(()),
         }
     }
@@ -145,8 +147,8 @@ unsafe impl PoolBackend for Cuda {
         bytes: usize,
     ) -> Result<(), CudaError> {
         // SAFETY: the caller guarantees that the block contains at least `bytes` bytes and that no
-        // view of the block exists. All earlier uses of the block come before this fill in the
-        // pool's stream.
+        // view of the block exists. In the order of the pool's stream, all earlier uses of the
+        // block come before this fill.
         unsafe { transfer::set_bytes(stream, block.0, value, bytes) }
     }
 
@@ -157,8 +159,8 @@ unsafe impl PoolBackend for Cuda {
         length: usize,
     ) -> Result<(), CudaError> {
         // SAFETY: the caller guarantees that the block has room for `length` elements and that no
-        // view of the block exists. All earlier uses of the block come before this fill in the
-        // pool's stream.
+        // view of the block exists. In the order of the pool's stream, all earlier uses of the
+        // block come before this fill.
         unsafe { fill::fill(stream, block.0, bytemuck::bytes_of(&value), length) }
     }
 
@@ -167,19 +169,19 @@ unsafe impl PoolBackend for Cuda {
         block: DeviceBlock,
         source: &[T],
     ) -> Result<(), CudaError> {
-        // SAFETY: the caller guarantees that the block has room for `source` and that no view of
-        // the block exists. All earlier uses of the block come before this copy in the pool's
-        // stream.
+        // SAFETY: the caller guarantees that the block has room for the elements of `source` and
+        // that no view of the block exists. In the order of the pool's stream, all earlier uses of
+        // the block come before this copy.
         unsafe { transfer::upload(stream, block.0, bytemuck::cast_slice(source)) }
     }
 }
 
 // SAFETY: CUDA aligns each allocation to at least 256 bytes. A `DeviceBlock` is only an address. An
 // address within an allocation is therefore a valid block that ends where the allocation ends, and
-// every method except `free` accepts such a block. All contexts of cudarc use unified addressing
-// (CUDA guide, "Unified Virtual Address Space"). Device and host memory therefore share one address
-// range, and the host's user space is the lower half of this range. Views access their slot only
-// through `pool_context`, `block_of` and `arm_bytes`.
+// every method except `free` accepts such an address as a block. All contexts of cudarc use unified
+// addressing (CUDA guide, "Unified Virtual Address Space"). Device and host memory therefore share
+// one address space, and the host uses only the lower half of this space. Views access the slot
+// that they borrow from only through `pool_context`, `block_of` and `arm_bytes`.
 unsafe impl StackedBackend for Cuda {
     #[inline]
     fn address(block: DeviceBlock) -> NonNull<u8> {

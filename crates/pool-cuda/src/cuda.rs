@@ -1,4 +1,4 @@
-//! The marker type of the CUDA backend, and the queries that need no pool.
+//! The marker type of the CUDA backend, and the queries that do not need a pool.
 
 use pool_driver::error::CudaError;
 use pool_driver::leftovers::{Leftovers, give_back_leftovers, leftovers};
@@ -7,10 +7,11 @@ use pool_driver::library;
 use crate::stream::device::CudaDevice;
 use crate::stream::thread;
 
-/// A zero-sized marker type that selects memory of NVIDIA devices as a pool's backend.
+/// A zero-sized marker type for pools whose memory is on NVIDIA devices.
 ///
-/// Every function of `Cuda` can be called without a driver and without a device. If a component is
-/// missing, the function returns an error that names the component. These functions never panic.
+/// Every function of `Cuda` can be called on machines without a driver and without a device. If the
+/// driver or the device is missing, the function returns an error that states which of them is
+/// missing. These functions never panic.
 ///
 /// ```
 /// use pool_cuda::{Cuda, CudaError};
@@ -26,7 +27,7 @@ use crate::stream::thread;
 pub struct Cuda;
 
 impl Cuda {
-    /// Returns `true` if a device and a sufficiently new driver are present.
+    /// Returns `true` if a device is present and its driver is new enough.
     #[must_use]
     pub fn is_available() -> bool {
         Self::device_count().is_ok()
@@ -37,7 +38,7 @@ impl Cuda {
     /// # Errors
     ///
     /// Returns [`CudaError::NoLibrary`], [`CudaError::DriverTooOld`], [`CudaError::NotStarted`] or
-    /// [`CudaError::NoDevice`], depending on which component is missing.
+    /// [`CudaError::NoDevice`], depending on the cause.
     pub fn device_count() -> Result<u32, CudaError> {
         library::device_count()
     }
@@ -54,18 +55,18 @@ impl Cuda {
     }
 
     /// Retries all deferred frees, and returns the number of resources that still could not be
-    /// freed. A free is deferred if the resource could not be freed when its owner was dropped.
+    /// freed. A free is deferred if the resource cannot be freed when its owner is dropped.
     ///
-    /// Frees are deferred for the blocks of pools that were dropped during a capture, and for all
-    /// resources that the driver refused to destroy. The driver can refuse to destroy streams on
-    /// which captures began, events, graphs, executable graphs, page-locked memory and device
-    /// memory. The streams of pools and probes are not included, because they belong to cudarc,
-    /// which does not retry.
+    /// The blocks of a pool that is dropped during a capture are freed later, and so are all
+    /// resources that the driver refuses to destroy. The driver may refuse to destroy events,
+    /// graphs, executable graphs, page-locked memory, device memory, and streams on which captures
+    /// were started. The streams of pools and probes are not included, because they belong to
+    /// cudarc, which does not retry failed frees.
     ///
     /// Deferred frees are also retried when a pool allocates memory or is dropped, and when a
-    /// capture by `pool-graph` ends. Call this function if no pool will allocate memory or be
-    /// dropped, and no capture will end. [`leftovers`](Self::leftovers) counts the deferred frees
-    /// by kind.
+    /// capture by `pool-graph` ends. You need to call this function only if no pool will allocate
+    /// memory or be dropped, and no capture will end. [`leftovers`](Self::leftovers) counts the
+    /// deferred frees by kind.
     #[expect(clippy::must_use_candidate, reason = "it is called for what it does")]
     pub fn give_back_leftovers() -> usize {
         give_back_leftovers()

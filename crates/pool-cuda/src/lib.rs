@@ -2,9 +2,9 @@
 //!
 //! A pool belongs to one device and one stream, which are represented by a [`DeviceStream`].
 //! Acquiring an array returns a [`DeviceViewMut`], which cudarc accepts in place of its own slices.
-//! The pool enqueues all its work on its own stream. Because the pool's stream orders every reuse
-//! of memory, a loop in steady state needs no events, no waits and no driver calls. If another
-//! stream uses the pool's memory, the pool orders the two streams; see [`record_use`].
+//! The pool enqueues all of its work on this stream. Because this stream orders every reuse of
+//! memory, a loop in steady state needs no events, no waits and no driver calls for memory. If work
+//! on another stream uses the pool's memory, the pool orders the two streams; see [`record_use`].
 //!
 //! ```no_run
 //! use pool_core::{Pool, PoolError, PoolView, PoolViewMut, Scope};
@@ -26,23 +26,23 @@
 //! # Ok::<(), CudaError>(())
 //! ```
 //!
-//! [`Stacked<Cuda>`](pool_core::Stacked) divides one block among all arrays of a pass, and
-//! therefore holds less device memory than a pool with slots. Slots and stacks return the same
-//! types of views.
+//! [`Stacked<Cuda>`](pool_core::Stacked) places all arrays of a pass in one block, and therefore
+//! needs less device memory than a pool with slots. Pools with slots and pools with stacks return
+//! the same types of views.
 //!
 //! The crate builds on machines without CUDA. If the driver is missing, every function returns a
-//! typed error and never panics. [`Cuda::is_available`] checks for the driver.
+//! typed error instead of panicking. [`Cuda::is_available`] checks for the driver.
 //!
-//! `trim`, `compact` and `clear` wait for the pool's stream, and return after the freed memory has
-//! been released to the device. Apart from `trim`, `compact` and `clear`, a pool blocks the host in
+//! `trim`, `compact` and `clear` block until the pool's stream has completed its work and the freed
+//! memory has been released to the device. All other operations of a pool block the host only in
 //! three cases:
 //!
 //! - The host reads a view.
-//! - The pool cannot determine when a use on another stream ends; see [`announce`].
-//! - An allocation is about to fail. Before the allocation fails, the pool waits for the other
+//! - The pool cannot determine when another stream's use of its memory ends; see [`announce`].
+//! - An allocation is about to fail. Before an allocation fails, the pool waits for the other
 //!   streams of the device, and trims the thread's idle pools; see [`Reclaim`].
 //!
-//! One build of this crate supports every driver for CUDA 12.0 or newer.
+//! One build of this crate works with every driver that supports CUDA 12.0 or newer.
 //!
 //! # Features
 //!

@@ -1,4 +1,5 @@
-//! Owned arrays of device memory. Each array has its own context on the stream of its pool.
+//! Owned arrays in device memory. Each array has a context of its own, which uses the stream of the
+//! shared pool.
 
 use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -11,21 +12,21 @@ use crate::cuda::Cuda;
 use crate::stream::device::CudaDevice;
 use crate::stream::device_stream::DeviceStream;
 
-/// A watch that observes the blocks of a stream's pool.
+/// A watch that is notified of the blocks of a stream's pool.
 pub(crate) type Watch = Box<dyn BlockWatch + Send>;
 
-/// The device and the stream of a shared pool. A `SharedStream` creates the contexts of the pool's
-/// arrays.
+/// The device and the stream of a shared pool. A `SharedStream` creates a context for each array of
+/// the pool.
 pub struct SharedStream {
     device: CudaDevice,
     stream: Arc<CudaStream>,
     watch: Option<SharedWatch>,
 }
 
-/// A watch that observes the blocks of all arrays of a shared pool, one block at a time.
+/// A watch that is notified of the blocks of all arrays of a shared pool.
 ///
-/// A mutex is locked while the watch runs. Like every watch, the shared watch must not use the
-/// pool.
+/// A mutex ensures that the watch is notified of one block at a time. The mutex is locked while the
+/// watch runs. Like every watch, the watch of a shared pool must not use the pool.
 #[derive(Clone)]
 struct SharedWatch(Arc<Mutex<Watch>>);
 
@@ -63,7 +64,7 @@ impl ContextSource<Cuda> for SharedStream {
     }
 }
 
-// SAFETY: the CUDA backend does not rely on a barrier.
+// SAFETY: the CUDA backend does not need a barrier.
 unsafe impl SharedBackend for Cuda {
     type Memory = PooledMemory<Self>;
     type Origin = SharedStream;

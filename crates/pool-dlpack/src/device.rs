@@ -1,8 +1,8 @@
-//! Exports and imports of tensors in the memory of a CUDA device.
+//! Exports arrays in the memory of a CUDA device as tensors, and imports such tensors.
 //!
 //! DLPack has no field for a stream, so the producer and the consumer must agree on a stream. An
-//! export orders the consumer's stream after the array's stream. An import receives the stream on
-//! which the elements are ready.
+//! export makes the consumer's stream wait for the array's stream. The caller of an import
+//! specifies the stream on which the elements become ready.
 
 use std::fmt;
 use std::marker::PhantomData;
@@ -25,16 +25,16 @@ use crate::layout::CheckedLayout;
 /// Creates a managed tensor from an array of device memory, in row-major order and without copying
 /// the elements.
 ///
-/// The consumer uses the tensor on `stream`, which is ordered after all work that has been enqueued
-/// so far on the array's stream. The consumer may drop the tensor while the consumer's work is
-/// still running. Before the memory is reused or freed, the pool's stream waits for all work that
-/// has been enqueued on `stream` by that time. A stream that was created by another library must
-/// always be used through this `Arc`, as for [`record_use`].
+/// The consumer uses the tensor on `stream`, which waits for all work that has been enqueued so far
+/// on the array's stream. The consumer may drop the tensor while work that uses the tensor is still
+/// running. Before the memory is reused or freed, the pool's stream waits for all work that has
+/// been enqueued on `stream` by that time. If another library created the stream, always use the
+/// stream through this `Arc`, as for [`record_use`].
 ///
 /// # Errors
 ///
-/// Returns [`TensorError::Shape`] if the axes describe a different number of elements, and
-/// [`TensorError::Order`] if the streams cannot be ordered. The error contains the array.
+/// Returns [`TensorError::Shape`] if the axes and the array have different numbers of elements, and
+/// [`TensorError::Order`] if the streams cannot be ordered. The error also contains the array.
 pub fn export_device<M, T>(
     array: Owned<Cuda, T>,
     shape: &[usize],
@@ -57,18 +57,19 @@ where
     // Device addresses are as wide as host addresses, because CUDA supports unified addressing only
     // on 64-bit systems.
     let data = ptr::without_provenance_mut(usize::try_from(address).unwrap_or(0));
-    // SAFETY: the context is the array, which starts at `data` and contains the elements of the
-    // shape. The array is exclusive, so the consumer may write to the elements. The array's pool
+    // SAFETY: the context is the array, which contains the elements of the shape, starting at
+    // `data`. The array is exclusive, so the consumer may write to the elements. The array's pool
     // orders the work on the consumer's stream.
     Ok(unsafe { described.finish::<T>(Box::new(array), data, device, DlpackFlags::empty()) })
 }
 
-/// A foreign tensor in the memory of a CUDA device, which cudarc accepts as a slice.
+/// A tensor from another library in the memory of a CUDA device, which cudarc accepts as a slice.
 ///
-/// The elements are ready on one stream, which is the tensor's stream. If work on another stream
-/// uses the tensor, this work is ordered after the tensor's stream, and the host waits for the work
-/// to complete. When the tensor is dropped, the host waits for the tensor's stream, and the memory
-/// returns to the producer. If waiting for the tensor's stream fails, the memory is leaked.
+/// The elements become ready on one stream, which is called the tensor's stream. If work on another
+/// stream uses the tensor, that stream first waits for the tensor's stream, and the host then waits
+/// for the work to complete. When the tensor is dropped, the host waits for the tensor's stream,
+/// and the memory returns to the producer. If waiting for the tensor's stream fails, the memory is
+/// leaked.
 pub struct DeviceTensor<T> {
     address: u64,
     length: usize,
@@ -80,19 +81,19 @@ pub struct DeviceTensor<T> {
 }
 
 impl<T: TensorElement + PodElement> DeviceTensor<T> {
-    /// Checks a tensor and takes ownership of it. If a check fails, the tensor is dropped.
+    /// Checks a tensor, and takes ownership of the tensor. If a check fails, the tensor is dropped.
     ///
     /// # Errors
     ///
-    /// Returns the errors of [`HostTensor::import`](crate::HostTensor::import), and
+    /// Returns the same errors as [`HostTensor::import`](crate::HostTensor::import), and
     /// [`TensorError::Device`] if the tensor is on the host or on a device other than the stream's
     /// device.
     ///
     /// # Safety
     ///
     /// Until the deleter is called, the tensor's memory must contain the elements that the tensor
-    /// describes. The elements must be ready on `stream`. Until this value is dropped, the elements
-    /// may be written only through [`as_mut`](Self::as_mut).
+    /// describes. The elements must be ready when later work on `stream` runs. Until this value is
+    /// dropped, the elements may be written only through [`as_mut`](Self::as_mut).
     pub unsafe fn import<M: ManagedTensorBase>(
         tensor: Managed<M>,
         stream: &Arc<CudaStream>,
@@ -118,8 +119,8 @@ impl<T: TensorElement + PodElement> DeviceTensor<T> {
     ///
     /// # Safety
     ///
-    /// Until all work that is enqueued with the returned value has ended, no other code may read or
-    /// write the elements.
+    /// No other code may read or write the elements until all work that uses the returned value has
+    /// ended.
     pub unsafe fn as_mut(&mut self) -> Result<DeviceTensorMut<'_, T>, TensorError> {
         if self.is_read_only { Err(TensorError::ReadOnly) } else { Ok(DeviceTensorMut(self)) }
     }
@@ -132,7 +133,7 @@ impl<T> DeviceTensor<T> {
         &self.shape
     }
 
-    /// Returns the device address of the elements, or 0 if there are none.
+    /// Returns the device address of the elements, or 0 if the tensor is empty.
     #[must_use]
     pub fn address(&self) -> u64 {
         self.address
@@ -181,9 +182,10 @@ impl<T> DeviceSlice<T> for DeviceTensor<T> {
 /// Returns an address that work on `stream` may use. Work that uses the address runs after all
 /// earlier work on the tensor's stream.
 ///
-/// If `stream` is the tensor's own stream, no driver call is made. If `stream` is another stream,
-/// the host waits for `stream` when the guard is dropped. If the streams cannot be ordered, the
-/// returned address is 0, and cudarc's next call in the context returns the error.
+/// If `stream` is the tensor's own stream, this method does not call the driver. If `stream` is
+/// another stream, the host waits for `stream` when the guard is dropped. If the streams cannot be
+/// ordered, the returned address is 0, and the next call to cudarc in the context returns the
+/// error.
 impl<T: PodElement> DevicePtr<T> for DeviceTensor<T> {
     fn device_ptr<'a>(&'a self, stream: &'a CudaStream) -> (CUdeviceptr, SyncOnDrop<'a>) {
         self.pointer_for(stream)
@@ -200,7 +202,7 @@ impl<T> fmt::Debug for DeviceTensor<T> {
     }
 }
 
-/// An exclusive borrow of a [`DeviceTensor`], to which cudarc's functions can write.
+/// An exclusive borrow of a [`DeviceTensor`], through which cudarc's functions can write.
 #[derive(Debug)]
 pub struct DeviceTensorMut<'a, T>(&'a mut DeviceTensor<T>);
 

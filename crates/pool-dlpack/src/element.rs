@@ -1,4 +1,4 @@
-//! The element types of tensors, and the DLPack data types that describe them.
+//! The element types of tensors, and the DLPack data types that represent them.
 
 use dlpark::ffi::{DLDataType, DLDataTypeCode};
 use pool_core::Element;
@@ -6,8 +6,9 @@ use pool_core::Element;
 /// An element type for which DLPack has a data type. This trait is sealed.
 ///
 /// The trait is implemented for `bool`, and for integers and floats of 8 to 64 bits. The feature
-/// `half` adds `f16` and `bf16`, and the feature `complex` adds complex numbers. A foreign tensor
-/// of `bool` cannot be imported, because its bytes may have values other than 0 and 1.
+/// `half` adds `f16` and `bf16`, and the feature `complex` adds complex numbers. Tensors of `bool`
+/// cannot be imported, because other libraries may have written values other than 0 and 1 to the
+/// bytes.
 pub trait TensorElement: Element + sealed::Sealed {
     /// The DLPack data type of the element, in native byte order and with one lane.
     const DATA_TYPE: DLDataType;
@@ -60,8 +61,8 @@ elements! {
     pool_core::num_complex::Complex<f64>: COMPLEX;
 }
 
-/// Returns the name of a data type. If `numpy` has the same type, the name is the one that `numpy`
-/// uses.
+/// Returns the name of a DLPack data type. If NumPy also has this type, the name is the same as in
+/// NumPy.
 pub(crate) fn name_of(data_type: DLDataType) -> String {
     let DLDataType { code, bits, lanes } = data_type;
     let kind = match code {

@@ -7,11 +7,11 @@ use thiserror::Error;
 
 use crate::element::name_of;
 
-/// The reason why an array or a tensor was refused.
+/// The reason why an array could not be exported, or a tensor could not be imported or borrowed.
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum TensorError {
-    /// The number of elements in the shape differs from the number of elements in the array.
+    /// The shape and the array have different numbers of elements.
     #[error(
         "a tensor of shape {shape:?} does not match the array, which has {elements} elements: the \
          product of the axis lengths must be {elements}"
@@ -23,14 +23,15 @@ pub enum TensorError {
         elements: usize,
     },
 
-    /// The tensor must be read-only, but DLPack's legacy tensors cannot be marked as read-only.
+    /// The tensor must be read-only, but the legacy tensors of DLPack cannot be marked as
+    /// read-only.
     #[error(
         "a shared array is read-only, which a legacy tensor cannot express: export a versioned \
          tensor"
     )]
     LegacyIsWritable,
 
-    /// The tensor has a different element type.
+    /// The element type of the tensor is not the requested type.
     #[error(
         "the tensor has elements of {}, but {} was requested",
         name_of(*found),
@@ -43,7 +44,7 @@ pub enum TensorError {
         found: DLDataType,
     },
 
-    /// The tensor is in a different kind of memory or on a different device.
+    /// The tensor is not in the requested kind of memory or not on the requested device.
     #[error(
         "the tensor is on device {} of type {}, but a tensor on device {} of type {} was requested \
          (type 1 is the host, type 2 is CUDA)",
@@ -62,7 +63,7 @@ pub enum TensorError {
          row-major order first"
     )]
     Strides {
-        /// The index of the last axis whose stride is wrong.
+        /// The index of the last axis that has a wrong stride.
         axis: usize,
         /// The stride that the axis would have in row-major order, in elements.
         expected: usize,
@@ -105,11 +106,11 @@ pub enum TensorError {
     #[error("the tensor is read-only: read it, or copy it")]
     ReadOnly,
 
-    /// The tensor's description is invalid.
+    /// The description of the tensor is invalid.
     #[error("the tensor's description is not valid")]
     Malformed(#[source] dlpark::tensor::Error),
 
-    /// A tensor of this shape cannot be described in DLPack.
+    /// The shape cannot be represented in DLPack.
     #[error("the tensor cannot be described")]
     Metadata(#[source] dlpark::metadata::Error),
 
@@ -119,11 +120,11 @@ pub enum TensorError {
     Order(#[source] pool_cuda::CudaError),
 }
 
-/// An array that could not be exported, and the reason.
+/// An array that could not be exported, together with the reason.
 pub struct Refused<A> {
     /// The array, which is unchanged.
     pub array: A,
-    /// The reason why the export was refused.
+    /// The reason why the array could not be exported.
     pub error: TensorError,
 }
 

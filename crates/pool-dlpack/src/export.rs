@@ -1,13 +1,13 @@
-//! Exports owned arrays as managed tensors. A tensor owns its array, and the tensor's deleter drops
-//! the array.
+//! Exports owned arrays as DLPack's managed tensors. A tensor owns its array, and the tensor's
+//! deleter drops the array.
 //!
 //! # Invariants
 //!
-//! - Invariant 1: a tensor's context is its array, so the array's memory is alive until the deleter
-//!   has run.
-//! - Invariant 2: the array is `Send`, so the deleter may run on any thread. Dropping an array does
+//! - Invariant 1: the context of a tensor is its array, so the array's memory stays valid until the
+//!   deleter has run.
+//! - Invariant 2: the array is `Send`, so any thread may call the deleter. Dropping an array does
 //!   not unwind.
-//! - Invariant 3: if a tensor is not read-only, it is the only owner of its array.
+//! - Invariant 3: a tensor that is not read-only is the only owner of its array.
 
 use std::ffi::c_void;
 use std::ptr;
@@ -29,18 +29,18 @@ use crate::error::{Refused, TensorError};
 ///
 /// `M` is [`DLManagedTensorVersioned`](dlpark::ffi::DLManagedTensorVersioned), or
 /// [`DLManagedTensor`](dlpark::ffi::DLManagedTensor) for consumers that do not support DLPack 1.0.
-/// The description of the tensor requires two small allocations. The elements have the alignment of
-/// the backend's blocks, which is 64 bytes on the host, as JAX requires.
+/// Two small allocations are needed for the description of the tensor. The first element is aligned
+/// like the backend's blocks; on the host, this alignment is 64 bytes, as JAX requires.
 ///
 /// # Errors
 ///
-/// Returns [`TensorError::Shape`] if the axes describe a different number of elements. The error
-/// contains the array.
+/// Returns [`TensorError::Shape`] if the axes and the array have different numbers of elements. The
+/// error also contains the array.
 ///
 /// # Panics
 ///
-/// This function never panics. If the host does not have enough memory for the description, the
-/// process aborts, as it does when a [`Box`] cannot be allocated.
+/// This function never panics. If the host is out of memory and cannot allocate the description,
+/// the process aborts, as it does when a [`Box`] cannot be allocated.
 pub fn export<M, B, T>(
     mut array: Owned<B, T>,
     shape: &[usize],
@@ -55,8 +55,8 @@ where
         Err(error) => return Err(Refused { array, error }),
     };
     let data = array.as_mut_ptr();
-    // SAFETY: the context is the array, which starts at `data` and contains the elements of the
-    // shape. The array is exclusive, so the consumer may write to the elements.
+    // SAFETY: the context is the array, which contains the elements of the shape, starting at
+    // `data`. The array is exclusive, so the consumer may write to the elements.
     Ok(unsafe {
         described.finish::<T>(Box::new(array), data.cast(), DLDevice::CPU, DlpackFlags::empty())
     })
@@ -65,12 +65,12 @@ where
 /// Creates a read-only tensor from a shared array, without copying the elements. Other code may
 /// read the array at the same time.
 ///
-/// To create a separate tensor for each consumer, call this function several times. The memory
+/// To give each consumer a tensor of its own, call this function once for each consumer. The memory
 /// returns to the pool when the last tensor and the last [`Arc`] have been dropped.
 ///
 /// # Errors
 ///
-/// Returns [`TensorError::Shape`] if the axes describe a different number of elements, and
+/// Returns [`TensorError::Shape`] if the axes and the array have different numbers of elements, and
 /// [`TensorError::LegacyIsWritable`] if `M` is a legacy tensor.
 pub fn export_shared<M, B, T>(
     array: &Arc<Owned<B, T>>,
@@ -86,14 +86,14 @@ where
         return Err(TensorError::LegacyIsWritable);
     }
     let data = array.as_ptr().cast_mut();
-    // SAFETY: the context owns the array, which starts at `data` and contains the elements of the
-    // shape. The flag `READ_ONLY` prevents the consumer from writing to the elements.
+    // SAFETY: the context owns the array, which contains the elements of the shape, starting at
+    // `data`. The flag `READ_ONLY` tells the consumer not to write to the elements.
     Ok(unsafe {
         described.finish::<T>(Arc::clone(array), data.cast(), DLDevice::CPU, DlpackFlags::READ_ONLY)
     })
 }
 
-/// The axes of a tensor, and the allocated memory for its description.
+/// The axes of a tensor, and the memory that is allocated for the tensor's description.
 pub(crate) struct Description<M: ManagedTensorBase> {
     prepared: dlpark::metadata::PreparedDynamic<M>,
     is_empty: bool,
@@ -122,13 +122,13 @@ impl<M: ManagedTensorBase> Description<M> {
         probe.flags().contains(flags)
     }
 
-    /// Creates the tensor for a context, which owns the elements at `data`.
+    /// Creates the tensor from a context that owns the elements at `data`.
     ///
     /// # Safety
     ///
-    /// While the context is alive, `data` on `device` must contain the elements of the shape.
-    /// Consumers may read the elements. If the flags do not include `READ_ONLY`, consumers may also
-    /// write the elements. The flags must not mark the tensor as a copy.
+    /// As long as the context is alive, `data` must be the address of the shape's elements on
+    /// `device`. Consumers may read the elements. If the flags do not include `READ_ONLY`,
+    /// consumers may also write the elements. The flags must not mark the tensor as a copy.
     pub(crate) unsafe fn finish<T: TensorElement>(
         self,
         context: impl OpaqueContext,
@@ -141,8 +141,8 @@ impl<M: ManagedTensorBase> Description<M> {
         tensor.set_data(data).set_device(device).set_dtype(T::DATA_TYPE);
         // SAFETY: the caller guarantees that the flags do not mark the tensor as a copy.
         unsafe { tensor.set_flags_unchecked(flags) };
-        // SAFETY: the caller guarantees that `data` contains the elements, and the tensor's
-        // allocation contains the shape and the row-major strides.
+        // SAFETY: the caller guarantees that `data` is the address of the elements, and the
+        // tensor's allocation contains the shape and the row-major strides.
         unsafe { tensor.finish() }
     }
 }

@@ -1,10 +1,10 @@
-//! Foreign tensors in host memory, which can be used as slices.
+//! Tensors from other libraries in host memory, which can be used as slices.
 //!
 //! # Invariants
 //!
 //! - Invariant 1: `start` is the address of `length` elements of `T`. The address is aligned for
 //!   `T`, and the elements can be read until `owner` is dropped.
-//! - Invariant 2: `owner` is dropped together with the tensor, after all uses of the tensor.
+//! - Invariant 2: `owner` is dropped together with this value, after all uses of the elements.
 
 use std::fmt;
 use std::ops::Deref;
@@ -19,10 +19,12 @@ use crate::element::TensorElement;
 use crate::error::TensorError;
 use crate::layout::CheckedLayout;
 
-/// A foreign tensor in host memory, which dereferences to a slice of its elements.
+/// A tensor from another library in host memory, which dereferences to a slice of the tensor's
+/// elements.
 ///
-/// The memory belongs to the producer. Dropping this value on any thread returns the memory to the
-/// producer. The elements must be in row-major order, but an axis of length 1 may have any stride.
+/// The producer of the tensor owns the memory. Dropping this value returns the memory to the
+/// producer, and may happen on any thread. The elements must be in row-major order, but an axis of
+/// length 1 may have any stride.
 ///
 /// ```
 /// # use pool_core::SharedPool;
@@ -52,19 +54,19 @@ pub struct HostTensor<T> {
     _owner: AllocationDeleter,
 }
 
-// SAFETY: `import` requires that the memory belongs to the tensor. The elements are `Send`, and
-// DLPack's deleters may run on any thread.
+// SAFETY: `import` requires that the tensor's memory stays valid until the tensor's deleter is
+// called. The elements are `Send`, and DLPack's deleters may run on any thread.
 unsafe impl<T: Send> Send for HostTensor<T> {}
 
 // SAFETY: a shared reference to a tensor gives only shared access to the tensor's elements.
 unsafe impl<T: Sync> Sync for HostTensor<T> {}
 
 impl<T: TensorElement + PodElement> HostTensor<T> {
-    /// Checks a tensor and takes ownership of it. If a check fails, the tensor is dropped.
+    /// Checks a tensor, and takes ownership of the tensor. If a check fails, the tensor is dropped.
     ///
     /// # Errors
     ///
-    /// Returns [`TensorError::Malformed`] if DLPack does not allow the description,
+    /// Returns [`TensorError::Malformed`] if the description violates the rules of DLPack,
     /// [`TensorError::DataType`] if the elements have another type, [`TensorError::Device`] if the
     /// tensor is in device memory, and [`TensorError::Strides`] if the elements are not contiguous
     /// in row-major order. Returns [`TensorError::Misaligned`], [`TensorError::NoMemory`] or
@@ -73,15 +75,15 @@ impl<T: TensorElement + PodElement> HostTensor<T> {
     /// # Safety
     ///
     /// Until the deleter is called, the tensor's memory must contain the elements that the tensor
-    /// describes, and the elements must be initialised. Until this value is dropped, the elements
+    /// describes, and the elements must be initialized. Until this value is dropped, the elements
     /// may be written only through [`as_mut_slice`](Self::as_mut_slice).
     pub unsafe fn import<M: ManagedTensorBase>(tensor: Managed<M>) -> Result<Self, TensorError> {
         let layout = CheckedLayout::of::<T, M>(&tensor, DLDevice::CPU)?;
         let start = if layout.elements == 0 {
             NonNull::dangling()
         } else {
-            // The first element is in the producer's memory, because `CheckedLayout` has verified
-            // that adding the offset to the address does not overflow.
+            // The pointer to the first element stays within the producer's memory, because
+            // `CheckedLayout` has verified that adding the offset to the address does not overflow.
             let first = layout.data.wrapping_add(layout.byte_offset).cast::<T>();
             NonNull::new(first).ok_or(TensorError::NoMemory { elements: layout.elements })?
         };
@@ -98,8 +100,8 @@ impl<T: TensorElement + PodElement> HostTensor<T> {
     ///
     /// # Safety
     ///
-    /// No other code may read or write the elements during the borrow. Producers in Python keep
-    /// their own references to the elements.
+    /// No other code may read or write the elements during the borrow. For example, producers in
+    /// Python keep their own references to the elements.
     pub unsafe fn as_mut_slice(&mut self) -> Result<&mut [T], TensorError> {
         if self.is_read_only {
             return Err(TensorError::ReadOnly);

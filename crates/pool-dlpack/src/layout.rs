@@ -1,4 +1,4 @@
-//! Checks the description of a foreign tensor before a view of its memory is created.
+//! Checks the description of an imported tensor before a view of the tensor's memory is created.
 
 use dlpark::ffi::DLDevice;
 use dlpark::{Managed, ManagedTensorBase};
@@ -11,14 +11,14 @@ use crate::error::TensorError;
 pub(crate) struct CheckedLayout {
     pub(crate) shape: Box<[usize]>,
     pub(crate) elements: usize,
-    /// The address of the memory, or null if there are no elements.
+    /// The address of the tensor's memory, or null if the tensor is empty.
     pub(crate) data: *mut u8,
     /// The distance from `data` to the first element, in bytes.
     pub(crate) byte_offset: usize,
 }
 
 impl CheckedLayout {
-    /// Checks that a tensor is a row-major array of `T` on `device`, and that its address is
+    /// Checks that a tensor is a row-major array of `T` on `device`, and that the first element is
     /// aligned for `T`.
     pub(crate) fn of<T: TensorElement, M: ManagedTensorBase>(
         tensor: &Managed<M>,
@@ -66,7 +66,7 @@ impl CheckedLayout {
     }
 }
 
-/// Checks that the strides are the strides of an array in row-major order. An axis of length 1 may
+/// Checks that the axes have the strides of an array in row-major order. An axis of length 1 may
 /// have any stride, because its stride is never used.
 fn check_strides(shape: &[usize], strides: &[i64]) -> Result<(), TensorError> {
     let mut expected = 1_usize;

@@ -1,10 +1,11 @@
-//! The crate's driver calls for memory, copies and waits, each in one function with typed errors.
-//! Streams and contexts are passed as the cudarc values that own them, so they are live; the caller
-//! guarantees that the addresses are valid. Each function makes its context current immediately
-//! before its call.
+//! Functions for the driver calls that manage, fill and copy memory or wait for work. All functions
+//! return typed errors. Streams and contexts are passed as references to cudarc's owners, so they
+//! stay alive during the call. The caller guarantees that all addresses are valid. Each function
+//! makes its context current immediately before it calls the driver.
 //!
-//! cudarc's own safe calls are not used here, because they return errors that an earlier, unrelated
-//! call left in the context. No code in this module touches cudarc's record of such errors.
+//! This module does not use cudarc's own safe functions, because those functions return errors that
+//! earlier, unrelated calls left in the context. No code in this module reads or changes the errors
+//! that cudarc stores in a context.
 
 use std::ffi::c_void;
 use std::ptr::NonNull;
@@ -19,23 +20,24 @@ use crate::error::{CudaError, MemoryInfo};
 use crate::gone::is_current_gone;
 use crate::reclaim::Reclaim;
 
-/// An address on a device.
+/// The address of device memory.
 pub type Address = sys::CUdeviceptr;
 
-/// Returns the free and the total memory of a context's device.
+/// Returns the sizes of the free and the total memory of the device to which a context belongs.
 pub fn device_memory(context: &CudaContext) -> Result<MemoryInfo, CudaError> {
     bind(context)?;
     let (free, total) = answer("cuMemGetInfo", result::mem_get_info())?;
     Ok(MemoryInfo { free, total })
 }
 
-/// Blocks the host until all work of a context is done. This is needed after an unknown use of the
-/// context's memory on a stream.
+/// Blocks the host until all work in a context has completed. The host must wait for the whole
+/// context if a stream that the pool does not know has used the context's memory. The argument
+/// `stream` is that stream's handle, which is used only in errors.
 ///
 /// # Errors
 ///
-/// Returns [`CudaError::UnknownUse`] with that stream while a session captures; the driver is then
-/// not called.
+/// Returns [`CudaError::UnknownUse`] with the stream's handle, without calling the driver, if a
+/// session is capturing.
 pub fn synchronize_context(context: &CudaContext, stream: Option<u64>) -> Result<(), CudaError> {
     let _wait = ContextWait::begin().ok_or(CudaError::UnknownUse { stream })?;
     bind(context)?;
@@ -46,13 +48,14 @@ fn synchronize_current() -> Result<(), CudaError> {
     answer("cuCtxSynchronize", result::ctx::synchronize())
 }
 
-/// Blocks the host until all work of the other devices' primary contexts is done, if those devices
-/// have one. Another context may be current afterwards.
+/// Blocks the host until all work in the primary contexts of all other devices has completed.
+/// Devices without an active primary context are skipped. After this call, a different context may
+/// be current.
 ///
 /// # Errors
 ///
-/// Returns the errors of [`synchronize_context`]. A device is skipped only if a second call
-/// confirms that its context is gone.
+/// Returns the same errors as [`synchronize_context`]. An error of a device is ignored only if a
+/// second call confirms that the device's context has been destroyed or lost.
 pub fn synchronize_other_devices(own: sys::CUdevice) -> Result<(), CudaError> {
     let _wait = ContextWait::begin().ok_or(CudaError::UnknownUse { stream: None })?;
     let count = answer("cuDeviceGetCount", result::device::get_count())?;
@@ -66,10 +69,10 @@ pub fn synchronize_other_devices(own: sys::CUdevice) -> Result<(), CudaError> {
 }
 
 fn synchronize_device(device: sys::CUdevice) -> Result<(), CudaError> {
-    // SAFETY: the device came from the driver, and its context is released below.
+    // SAFETY: the driver returned this device, and the retained context is released below.
     let context =
         answer("cuDevicePrimaryCtxRetain", unsafe { result::primary_ctx::retain(device) })?;
-    // SAFETY: the context is live, because it was just retained.
+    // SAFETY: the context is alive, because it was retained above.
     let bound = answer("cuCtxSetCurrent", unsafe { result::ctx::set_current(context) });
     let waited = bound.and_then(|()| match synchronize_current() {
         Err(error) if is_current_gone(&error) => Ok(()),
@@ -81,27 +84,27 @@ fn synchronize_device(device: sys::CUdevice) -> Result<(), CudaError> {
     waited.and(released)
 }
 
-/// Blocks the host until all work of a stream is done.
+/// Blocks the host until all work on a stream has completed.
 pub fn synchronize(stream: &CudaStream) -> Result<(), CudaError> {
     let handle = bound_handle(stream)?;
-    // SAFETY: the stream is live while its owner is borrowed.
+    // SAFETY: the stream is alive while its owner is borrowed.
     let waited = with_relaxed_capture_mode(|| unsafe { result::stream::synchronize(handle) });
     answer("cuStreamSynchronize", waited)
 }
 
-/// Allocates device memory from a memory pool, in the order of a stream that is not captured.
+/// Allocates device memory from a memory pool, in stream order. The stream must not be captured.
 ///
 /// # Safety
 ///
-/// The memory pool must be live, and belong to the stream's device.
+/// The memory pool must be alive, and must belong to the stream's device.
 pub unsafe fn allocate_in_order(
     pool: sys::CUmemoryPool,
     bytes: usize,
     stream: &CudaStream,
 ) -> Result<Address, CudaError> {
     let (handle, mut address) = (bound_handle(stream)?, 0);
-    // SAFETY: the pool is live (caller), the stream is live, and the output variable outlives the
-    // call.
+    // SAFETY: the caller guarantees that the memory pool is alive, the stream is alive while its
+    // owner is borrowed, and the output variable outlives the call.
     let answered = with_relaxed_capture_mode(|| unsafe {
         sys::cuMemAllocFromPoolAsync(&raw mut address, bytes, pool, handle)
     });
@@ -109,28 +112,28 @@ pub unsafe fn allocate_in_order(
     Ok(address)
 }
 
-/// Allocates device memory in a context, immediately.
+/// Allocates device memory in a context immediately, without a stream.
 pub fn allocate(bytes: usize, context: &CudaContext) -> Result<Address, CudaError> {
     bind(context)?;
-    // SAFETY: the new memory has no owner yet, and its contents are never read as a value before
-    // they are written.
+    // SAFETY: no other code owns the new memory, and its contents are not read before they have
+    // been written.
     answer("cuMemAlloc", with_relaxed_capture_mode(|| unsafe { result::malloc_sync(bytes) }))
 }
 
-/// Frees device memory in the order of a stream that is not captured.
+/// Frees device memory in stream order. The stream must not be captured.
 ///
 /// # Safety
 ///
 /// The address must come from [`allocate_in_order`] and must not have been freed. All uses of the
-/// memory must come earlier in stream order.
+/// memory must come before the free in stream order.
 pub unsafe fn free_in_order(address: Address, stream: &CudaStream) -> Result<(), CudaError> {
     let handle = bound_handle(stream)?;
-    // SAFETY: this call has the same contract, which the caller upholds.
+    // SAFETY: the driver's function has the same safety contract, which the caller upholds.
     let freed = with_relaxed_capture_mode(|| unsafe { result::free_async(address, handle) });
     answer("cuMemFreeAsync", freed)
 }
 
-/// Frees device memory immediately.
+/// Frees device memory immediately, without a stream.
 ///
 /// # Safety
 ///
@@ -138,15 +141,15 @@ pub unsafe fn free_in_order(address: Address, stream: &CudaStream) -> Result<(),
 /// work may use the memory.
 pub unsafe fn free(address: Address, context: &CudaContext) -> Result<(), CudaError> {
     bind(context)?;
-    // SAFETY: this call has the same contract, which the caller upholds.
+    // SAFETY: the driver's function has the same safety contract, which the caller upholds.
     answer("cuMemFree", with_relaxed_capture_mode(|| unsafe { result::free_sync(address) }))
 }
 
-/// Sets bytes of device memory, in stream order.
+/// Sets each byte of a range of device memory to the same value, in stream order.
 ///
 /// # Safety
 ///
-/// The range must be allocated, and the caller must have the right to write it in stream order.
+/// The range must be allocated, and the caller must have the right to write to it in stream order.
 pub unsafe fn set_bytes(
     address: Address,
     value: u8,
@@ -154,16 +157,16 @@ pub unsafe fn set_bytes(
     stream: &CudaStream,
 ) -> Result<(), CudaError> {
     let handle = bound_handle(stream)?;
-    // SAFETY: this call has the same contract, which the caller upholds.
+    // SAFETY: the driver's function has the same safety contract, which the caller upholds.
     let answered = unsafe { result::memset_d8_async(address, value, bytes, handle) };
     answer("cuMemsetD8Async", answered)
 }
 
-/// Sets 16-bit words of device memory, in stream order.
+/// Sets each 16-bit word of a range of device memory to the same value, in stream order.
 ///
 /// # Safety
 ///
-/// The same contract as [`set_bytes`], for `2 * count` bytes.
+/// The safety contract is the same as for [`set_bytes`], for a range of `2 * count` bytes.
 pub unsafe fn set_halves(
     address: Address,
     value: u16,
@@ -171,16 +174,16 @@ pub unsafe fn set_halves(
     stream: &CudaStream,
 ) -> Result<(), CudaError> {
     let handle = bound_handle(stream)?;
-    // SAFETY: this call has the same contract, which the caller upholds.
+    // SAFETY: the driver's function has the same safety contract, which the caller upholds.
     let answered = unsafe { sys::cuMemsetD16Async(address, value, count, handle) };
     answer("cuMemsetD16Async", answered.result())
 }
 
-/// Sets 32-bit words of device memory, in stream order.
+/// Sets each 32-bit word of a range of device memory to the same value, in stream order.
 ///
 /// # Safety
 ///
-/// The same contract as [`set_bytes`], for `4 * count` bytes.
+/// The safety contract is the same as for [`set_bytes`], for a range of `4 * count` bytes.
 pub unsafe fn set_words(
     address: Address,
     value: u32,
@@ -188,17 +191,17 @@ pub unsafe fn set_words(
     stream: &CudaStream,
 ) -> Result<(), CudaError> {
     let handle = bound_handle(stream)?;
-    // SAFETY: this call has the same contract, which the caller upholds.
+    // SAFETY: the driver's function has the same safety contract, which the caller upholds.
     let answered = unsafe { sys::cuMemsetD32Async(address, value, count, handle) };
     answer("cuMemsetD32Async", answered.result())
 }
 
-/// Copies device memory within a context, in stream order.
+/// Copies device memory within one context, in stream order.
 ///
 /// # Safety
 ///
-/// Both ranges must be allocated and disjoint, and the caller must have the right to use them in
-/// stream order.
+/// Both ranges must be allocated and must not overlap, and the caller must have the right to use
+/// them in stream order.
 pub unsafe fn copy_on_device(
     to: Address,
     from: Address,
@@ -206,17 +209,18 @@ pub unsafe fn copy_on_device(
     stream: &CudaStream,
 ) -> Result<(), CudaError> {
     let handle = bound_handle(stream)?;
-    // SAFETY: this call has the same contract, which the caller upholds.
+    // SAFETY: the driver's function has the same safety contract, which the caller upholds.
     let answered = unsafe { result::memcpy_dtod_async(to, from, bytes, handle) };
     answer("cuMemcpyDtoDAsync", answered)
 }
 
-/// Copies device memory between two contexts, in the order of a stream of the destination's
-/// context.
+/// Copies device memory from one context to another, in the order of a stream that belongs to the
+/// target's context.
 ///
 /// # Safety
 ///
-/// The same contract as [`copy_on_device`], with each range in its own context.
+/// The safety contract is the same as for [`copy_on_device`], but each range belongs to its own
+/// context.
 pub unsafe fn copy_between_devices(
     (to, to_context): (Address, &CudaContext),
     (from, from_context): (Address, &CudaContext),
@@ -225,19 +229,19 @@ pub unsafe fn copy_between_devices(
 ) -> Result<(), CudaError> {
     let (to_context, from_context) = (to_context.cu_ctx(), from_context.cu_ctx());
     let handle = bound_handle(stream)?;
-    // SAFETY: the caller upholds this contract; the contexts are live while their owners are
-    // borrowed.
+    // SAFETY: the driver's function has the same safety contract, which the caller upholds, and
+    // both contexts are alive while their owners are borrowed.
     let answered =
         unsafe { result::memcpy_peer_async(to_context, to, from_context, from, bytes, handle) };
     answer("cuMemcpyPeerAsync", answered)
 }
 
-/// Copies page-locked host memory to the device, in stream order.
+/// Copies page-locked host memory to device memory, in stream order.
 ///
 /// # Safety
 ///
-/// The host range must be page-locked, and must be neither written nor freed until the copy has
-/// run. For the device range, the contract of [`set_bytes`] applies.
+/// The host range must be page-locked, and must not be written or freed until the copy has
+/// completed. The requirements of [`set_bytes`] apply to the device range.
 pub unsafe fn copy_from_host(
     to: Address,
     from: NonNull<u8>,
@@ -245,7 +249,7 @@ pub unsafe fn copy_from_host(
     stream: &CudaStream,
 ) -> Result<(), CudaError> {
     let (from, handle) = (from.as_ptr().cast::<c_void>(), bound_handle(stream)?);
-    // SAFETY: this call has the same contract, which the caller upholds.
+    // SAFETY: the driver's function has the same safety contract, which the caller upholds.
     let answered = unsafe { sys::cuMemcpyHtoDAsync_v2(to, from, bytes, handle) };
     answer("cuMemcpyHtoDAsync", answered.result())
 }
@@ -254,8 +258,9 @@ pub unsafe fn copy_from_host(
 ///
 /// # Safety
 ///
-/// The host range must be page-locked, and must not be accessed until the copy has run. The device
-/// range must be allocated, and the caller must have the right to read it in stream order.
+/// The host range must be page-locked, and must not be accessed or freed until the copy has
+/// completed. The device range must be allocated, and the caller must have the right to read it in
+/// stream order.
 pub unsafe fn copy_to_host(
     to: NonNull<u8>,
     from: Address,
@@ -263,15 +268,16 @@ pub unsafe fn copy_to_host(
     stream: &CudaStream,
 ) -> Result<(), CudaError> {
     let (to, handle) = (to.as_ptr().cast::<c_void>(), bound_handle(stream)?);
-    // SAFETY: this call has the same contract, which the caller upholds.
+    // SAFETY: the driver's function has the same safety contract, which the caller upholds.
     let answered = unsafe { sys::cuMemcpyDtoHAsync_v2(to, from, bytes, handle) };
     answer("cuMemcpyDtoHAsync", answered.result())
 }
 
-/// Allocates page-locked host memory in a context. The memory can be used in every context.
+/// Allocates page-locked host memory in a context. Every context can use this memory.
 pub(crate) fn allocate_host(bytes: usize, context: &CudaContext) -> Result<NonNull<u8>, CudaError> {
     bind(context)?;
-    // SAFETY: the new memory has no owner yet; its readers write it first.
+    // SAFETY: no other code owns the new memory, and its contents are not read before they have
+    // been written.
     let memory = with_relaxed_capture_mode(|| unsafe {
         result::malloc_host(bytes, sys::CU_MEMHOSTALLOC_PORTABLE)
     });
@@ -288,13 +294,13 @@ pub(crate) fn allocate_host(bytes: usize, context: &CudaContext) -> Result<NonNu
 /// # Safety
 ///
 /// The memory must come from [`allocate_host`] in this context and must not have been freed. No
-/// pending copy may use it.
+/// pending copy may use the memory.
 pub(crate) unsafe fn free_host(
     memory: NonNull<u8>,
     context: &CudaContext,
 ) -> Result<(), CudaError> {
     bind(context)?;
-    // SAFETY: this call has the same contract, which the caller upholds.
+    // SAFETY: the driver's function has the same safety contract, which the caller upholds.
     let freed = with_relaxed_capture_mode(|| unsafe { result::free_host(memory.as_ptr().cast()) });
     answer("cuMemFreeHost", freed)
 }

@@ -1,11 +1,11 @@
-//! Coordinates the captures of this process's sessions with waits for a whole context, because
-//! waiting for a context would invalidate a capture in this context.
+//! Coordinates captures by sessions with waits for a whole context, because such a wait would
+//! invalidate any capture in the same context.
 //!
 //! In every capture mode, `cuCtxSynchronize` fails while any stream of the context is being
 //! captured, and invalidates the capture. A pool therefore waits for a context only while no
 //! session is capturing. If a session begins a capture while a pool is waiting for a context, the
-//! session blocks until the wait has ended. This module does not know of captures without a
-//! session, because the driver can report the capture status only for one stream at a time.
+//! session blocks until the wait has ended. This module cannot detect captures that were started
+//! without a session, because the driver reports the capture status only for a given stream.
 
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 
@@ -13,7 +13,7 @@ use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 /// foreign code runs while the lock is held.
 static UNDER_WAY: Mutex<UnderWay> = Mutex::new(UnderWay { captures: 0, waits: 0 });
 
-/// Notifies sessions when a wait for a context has ended.
+/// Notifies the sessions when a wait for a context has ended.
 static WAIT_OVER: Condvar = Condvar::new();
 
 struct UnderWay {
@@ -25,7 +25,7 @@ fn under_way() -> MutexGuard<'static, UnderWay> {
     UNDER_WAY.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Represents a capture of a session. While this value exists, no pool waits for a whole context.
+/// Represents a capture by a session. While this value exists, no pool waits for a whole context.
 #[derive(Debug)]
 #[must_use = "a pool may wait for a whole context as soon as this is dropped"]
 pub struct CaptureUnderWay(());
@@ -48,7 +48,7 @@ impl Drop for CaptureUnderWay {
     }
 }
 
-/// Returns `true` if a session of this process is capturing.
+/// Returns `true` if any session of this process is capturing.
 #[must_use]
 pub fn is_capture_under_way() -> bool {
     under_way().captures > 0
@@ -59,7 +59,7 @@ pub fn is_capture_under_way() -> bool {
 pub(crate) struct ContextWait(());
 
 impl ContextWait {
-    /// Begins a wait for a context, or returns `None` if a session is capturing.
+    /// Starts a wait for a context, or returns `None` if a session is capturing.
     pub(crate) fn begin() -> Option<Self> {
         let mut under_way = under_way();
         if under_way.captures > 0 {

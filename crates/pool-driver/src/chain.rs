@@ -1,11 +1,11 @@
 //! A linked list for values that are protected by a lock or a borrow. Links are allocated before
-//! the lock is acquired, and dropped after the lock has been released. Linking and unlinking never
-//! allocate, free or drop anything. No foreign code, such as a hook of the allocator, a destructor
-//! or the driver, runs while the lock is held. Foreign code might try to acquire the same lock,
-//! which would cause a deadlock.
+//! the lock is acquired, and dropped after the lock has been released. Linking and unlinking an
+//! entry never allocates, frees or drops a value. No foreign code, such as a hook of the allocator,
+//! a destructor or the driver, runs while the lock is held. Foreign code might try to acquire the
+//! same lock, which would cause a deadlock.
 //!
-//! If entries are never removed from a list, the list does not need links, because
-//! `pool_core::reserve` can grow a `Vec` before the lock is acquired.
+//! A list whose entries are never removed does not need links, because `pool_core::reserve` can
+//! grow a `Vec` before the lock is acquired.
 
 use std::fmt;
 use std::iter;
@@ -18,8 +18,8 @@ use crate::error::CudaError;
 /// A linked list whose links are in no particular order.
 pub struct Chain<T>(Vec<Link<T>>);
 
-/// A link, which is stored as the only element of a `Vec`. A `Vec` is used because it can request
-/// memory without aborting the process if the host is out of memory, unlike a `Box`.
+/// A link of the chain, which is stored as the only element of a `Vec`. A `Vec`, unlike a `Box`,
+/// can request memory without aborting the process if the host is out of memory.
 struct Link<T> {
     value: T,
     next: Chain<T>,
@@ -32,7 +32,7 @@ impl<T> Chain<T> {
         Self(Vec::new())
     }
 
-    /// Creates a chain that contains one link. No other method of this type allocates.
+    /// Creates a chain that contains one link. No other method of this type allocates memory.
     ///
     /// # Errors
     ///

@@ -12,7 +12,7 @@ use cudarc::driver::sys::CUresult;
 pub struct DriverCode(u32);
 
 impl DriverCode {
-    /// The code for a device that is out of memory.
+    /// The code that reports that a device is out of memory.
     pub const OUT_OF_MEMORY: Self = Self(2);
     pub(crate) const INVALID_VALUE: Self = Self(1);
     pub(crate) const NO_DEVICE: Self = Self(100);
@@ -33,8 +33,8 @@ impl DriverCode {
         Some(NAMES[index].1)
     }
 
-    /// Returns the usual cause and the remedy if the code is caused by a capture, or `None` for all
-    /// other codes.
+    /// Returns the usual cause and a remedy if a capture caused the code, or `None` for all other
+    /// codes.
     #[must_use]
     pub const fn capture_advice(self) -> Option<&'static str> {
         Some(match self.0 {

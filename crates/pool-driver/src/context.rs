@@ -1,9 +1,9 @@
-//! Functions that check contexts, or make a context current on the calling thread.
+//! Functions that check contexts, or that make a context current on the calling thread.
 //!
-//! The handle of a default stream refers to a different stream in each context, and some driver
-//! calls use the current context. Therefore each function makes its context current immediately
-//! before it calls the driver. Any code that runs earlier, such as the destructor of a stream or a
-//! hook of the allocator, may have made another context current.
+//! The same handle of a default stream refers to a different stream in each context, and some
+//! driver calls use the current context. Therefore each function makes its context current
+//! immediately before it calls the driver. Any code that runs earlier, such as the destructor of a
+//! stream or a hook of the allocator, may have made another context current.
 
 use cudarc::driver::{CudaContext, CudaStream, result, sys};
 
@@ -12,7 +12,7 @@ use crate::error::CudaError;
 
 /// Makes a context current on the calling thread.
 pub fn bind(context: &CudaContext) -> Result<(), CudaError> {
-    // If the driver cannot report which context is current, the context is always set.
+    // The context is also set if the driver cannot report which context is current.
     if result::ctx::get_current().is_ok_and(|current| current == Some(context.cu_ctx())) {
         return Ok(());
     }

@@ -1,6 +1,6 @@
-//! Tracks whether the copies that use a buffer have completed, with an event that is recorded after
-//! the last copy. The owner of the buffer queries this event, or waits for it. Correct ordering
-//! therefore never depends on a destructor.
+//! Tracks whether the copies that use a buffer have completed. For this purpose, an event is
+//! recorded after the last copy. The owner of the buffer queries the event, or waits for it.
+//! Therefore the order of copies and other uses never depends on whether a destructor runs.
 
 use std::sync::Arc;
 
@@ -11,26 +11,26 @@ use crate::code::DriverCode;
 use crate::error::CudaError;
 use crate::event::Event;
 
-/// The error that the driver returns for an event that was recorded in a capture. In most cases, a
-/// copy is lost because its event was recorded in a capture.
+/// The error that the driver returns for an event that was recorded in a capture. A copy is usually
+/// lost because its event was recorded in a capture.
 const LOST: CudaError = CudaError::Call { call: "cuEventQuery", code: DriverCode::CAPTURED_EVENT };
 
-/// The progress of the copies that use one buffer.
+/// The state of the copies that use one buffer.
 pub(crate) struct CopyCompletion {
     /// The event that is recorded after the last copy.
     last_copy: Event,
-    /// `true` if a copy may still be pending.
+    /// This flag is `true` if a copy may still be pending.
     is_pending: bool,
-    /// The stream of a copy that may be pending, if the driver could not record the event after
-    /// this copy.
+    /// The stream of a pending copy after which the driver could not record the event, or `None` if
+    /// there is no such copy.
     unmarked_on: Option<Arc<CudaStream>>,
-    /// `true` if a copy has become a node of a graph, because other code was capturing the stream.
-    /// The time at which a captured copy runs is unknown.
+    /// This flag is `true` if a copy has become a node of a graph, because other code was capturing
+    /// the stream. It is unknown when a captured copy runs.
     is_lost: bool,
 }
 
 impl CopyCompletion {
-    /// Creates the progress of a buffer that no copy has used.
+    /// Creates the state for a buffer that no copy has used.
     pub(crate) fn new(context: &Arc<CudaContext>) -> Result<Self, CudaError> {
         let last_copy = Event::new(context)?;
         Ok(Self { last_copy, is_pending: false, unmarked_on: None, is_lost: false })
@@ -41,19 +41,19 @@ impl CopyCompletion {
         self.is_pending
     }
 
-    /// Returns `true` if a capture may contain one of the copies. The time at which a captured copy
-    /// runs is unknown.
+    /// Returns `true` if a capture may contain one of the copies. It is unknown when a captured
+    /// copy runs.
     pub(crate) fn is_lost(&self) -> bool {
         self.is_lost
     }
 
-    /// Marks the last copy that was enqueued on the stream. The copy counts as pending until the
-    /// event that is recorded after it has completed.
+    /// Records the event after the last copy that was enqueued on the stream. The copy is
+    /// considered pending until this event has completed.
     pub(crate) fn mark(&mut self, stream: &Arc<CudaStream>) -> Result<(), CudaError> {
         self.is_pending = true;
         let marked = self.last_copy.record(stream);
         if marked.is_err() {
-            // Other code may have begun a capture, and the copy may have become part of this
+            // Other code may be capturing the stream, so the copy may have become part of that
             // capture.
             self.is_lost |= is_capturing(stream) == Ok(true);
             self.unmarked_on = Some(Arc::clone(stream));
@@ -61,9 +61,9 @@ impl CopyCompletion {
         marked
     }
 
-    /// Records the event after a copy if an earlier attempt to record it failed. Without this
-    /// event, the host would have to wait for the whole context, which would invalidate captures of
-    /// other streams.
+    /// Records the event after a copy again, if the first attempt to record the event failed.
+    /// Without the event, the host would have to wait for the whole context, which would invalidate
+    /// captures of other streams.
     fn mark_again(&mut self) -> Result<(), CudaError> {
         if self.is_lost {
             return Err(LOST);
@@ -115,9 +115,10 @@ impl CopyCompletion {
         Ok(())
     }
 
-    /// Records that a copy is lost, if the driver's error indicates this. The event of a captured
-    /// copy returns 907 until the capture ends. Afterwards, an H200 with driver 580 returned 1 to
-    /// each query. Other failures may also return 1, but a second query then succeeds.
+    /// Notes that a copy is lost, if the driver's error shows that a capture contains the copy. The
+    /// event of a captured copy returns error 907 until the capture ends. After the capture had
+    /// ended, each query of the event returned error 1 on an H200 with driver 580. Error 1 may also
+    /// have other causes, but then a second query succeeds.
     fn note_lost<T>(&mut self, answer: Result<T, CudaError>) -> Result<T, CudaError> {
         let code = answer.as_ref().err().and_then(CudaError::code);
         let is_invalid = |code| code == Some(DriverCode::INVALID_VALUE);

@@ -22,7 +22,7 @@ pub fn is_per_thread(stream: &CudaStream) -> bool {
     stream.cu_stream().addr() == PER_THREAD
 }
 
-/// Checks that a stream is the same stream on every thread, as a pool requires of its stream.
+/// Checks that a stream is the same stream on every thread, which a pool requires of its stream.
 ///
 /// # Errors
 ///

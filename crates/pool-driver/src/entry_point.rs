@@ -1,9 +1,9 @@
-//! Driver functions that are looked up at run time instead of being linked. Each function is looked
-//! up by name and version when it is first called.
+//! Driver functions that are looked up at run time instead of being linked at build time. Each
+//! function is looked up by name and version when it is first called.
 //!
 //! "`cuGetProcAddress` returns the address of the requested symbol which matches the CUDA version"
 //! (driver API, "Driver Entry Point Access"). Therefore a name that is looked up with a given
-//! version means the same function in every newer driver.
+//! version refers to the same function in every newer driver.
 
 use std::ffi::{CStr, c_int, c_void};
 use std::marker::PhantomData;
@@ -21,8 +21,8 @@ use crate::library;
 /// looked up when it is first called.
 pub(crate) struct EntryPoint<F> {
     name: &'static CStr,
-    /// The first version of CUDA in which the function has this signature. The version uses CUDA's
-    /// numbering, in which 12030 is CUDA 12.3.
+    /// The first version of CUDA in which the function has this signature. CUDA encodes a version
+    /// as a number: 12030 means CUDA 12.3.
     since: u32,
     found: AtomicPtr<c_void>,
     form: PhantomData<F>,
@@ -52,9 +52,9 @@ impl<F: Copy> EntryPoint<F> {
             Some(found) => found,
             None => self.find()?,
         };
-        // SAFETY: the driver returned the address of the function with this name and version. `new`
-        // requires that `F` is the function's type, and `SIZE` checks that `F` is as large as a
-        // pointer. The function stays loaded, because cudarc never unloads libraries.
+        // SAFETY: the driver returned this address for the function with this name and version.
+        // `new` requires that `F` is the function's type, and `SIZE` checks that `F` is as large as
+        // a pointer. The function stays loaded, because cudarc never unloads libraries.
         Ok(unsafe { mem::transmute_copy::<NonNull<c_void>, F>(&found) })
     }
 
@@ -64,8 +64,8 @@ impl<F: Copy> EntryPoint<F> {
         let (mut place, mut status) = (ptr::null_mut(), 0_u32);
         let version = c_int::try_from(self.since).unwrap_or(c_int::MAX);
         let status = (&raw mut status).cast();
-        // SAFETY: the name ends with 0, and both variables outlive the call. `status` is as large
-        // as the 32-bit enum that the driver writes to it, and is not read.
+        // SAFETY: the name ends with a null byte, and both variables outlive the call. `status` is
+        // as large as the 32-bit enum that the driver writes to it, and is not read.
         let asked = unsafe {
             sys::cuGetProcAddress_v2(self.name.as_ptr(), &raw mut place, version, 0, status)
         };

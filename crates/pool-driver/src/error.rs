@@ -1,5 +1,5 @@
-//! The error type of this crate. An error contains the request, the device, the driver's code, and
-//! advice.
+//! The error type of this crate. An error contains the request, the device, the driver's error
+//! code, and advice.
 
 use std::fmt;
 
@@ -10,7 +10,7 @@ use thiserror::Error;
 use crate::code::DriverCode;
 use crate::reclaim::Reclaim;
 
-/// The reason why a device operation failed.
+/// An error that describes why a device operation failed.
 #[derive(Clone, Copy, Debug, Error, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum CudaError {
@@ -20,21 +20,22 @@ pub enum CudaError {
          the host backend"
     )]
     NoLibrary,
-    /// The driver supports only versions of CUDA that are older than the required version.
+    /// The driver supports only CUDA versions that are older than the required version.
     #[error(
         "the NVIDIA driver supports CUDA {}, but CUDA {} is required: update the driver",
         Version(*driver),
         Version(*needed)
     )]
     DriverTooOld {
-        /// The newest version of CUDA that the driver supports. The version uses CUDA's numbering,
-        /// in which 12040 is CUDA 12.4.
+        /// The newest version of CUDA that the driver supports. CUDA encodes a version as a number:
+        /// 12040 means CUDA 12.4.
         driver: u32,
         /// The oldest version of CUDA that provides the requested feature. The required version is
         /// 12000, or 12030 for captured graphs.
         needed: u32,
     },
-    /// The driver reports a sufficient version, but does not provide a function of that version.
+    /// The driver reports a sufficient version, but lacks a function that this version should
+    /// provide.
     #[error("the NVIDIA driver lacks {call}, which its version should have: reinstall the driver")]
     MissingCall {
         /// The name of the missing function.
@@ -71,15 +72,15 @@ pub enum CudaError {
     OutOfMemory {
         /// The number of bytes that were requested.
         requested: usize,
-        /// The sizes of free and total memory that the device reports, or `None` if the device does
-        /// not respond.
+        /// The sizes of the device's free and total memory, or `None` if the device does not
+        /// respond.
         memory: Option<MemoryInfo>,
         /// The attempts to free memory before the allocation failed, and the number of bytes that
-        /// this process's pools hold on the device.
+        /// the pools of this process hold on the device.
         reclaim: Reclaim,
     },
-    /// Memory of one device was used with a stream or a view of another device, and access has not
-    /// been enabled with `CudaDevice::let_peer` of `pool-cuda`.
+    /// A stream or a view of one device was used with the memory of another device, and
+    /// `CudaDevice::let_peer` of `pool-cuda` has not enabled this access.
     #[error(
         "memory of device {memory} cannot be used on a stream of device {stream}: use a pool of \
          device {stream}, copy with `copy_from`, or let its kernels use the memory \
@@ -92,7 +93,7 @@ pub enum CudaError {
         stream: u32,
     },
     /// `CudaDevice::let_peer` of `pool-cuda` cannot enable the access, because kernels of one
-    /// device cannot access memory of the other device.
+    /// device cannot access the memory of the other device.
     #[error(
         "kernels of device {reader} cannot access memory of device {memory}, because the devices \
          have no peer access to each other: copy the memory with `copy_from`"
@@ -122,9 +123,9 @@ pub enum CudaError {
         /// The operation that was refused.
         operation: &'static str,
     },
-    /// The pool's memory was used on a stream that the pool does not know, no event was recorded
-    /// after the use, and a session is capturing a graph. The pool would have to wait for all work
-    /// in the context, which would invalidate the capture.
+    /// A stream that the pool does not know used the pool's memory, no event was recorded after the
+    /// use, and a session is capturing a graph. The pool would have to wait for all work in the
+    /// context, which would invalidate the capture.
     #[error(
         "memory of the pool {}, but cannot wait while a graph is being captured: {}",
         UnknownUse(*stream),
@@ -143,8 +144,7 @@ pub enum CudaError {
         /// The reason why no block is available, and advice.
         why: &'static str,
     },
-    /// The host does not have enough memory for the pool's records of its blocks, streams and
-    /// shapes.
+    /// The host is out of memory, so the pool cannot record its blocks, streams or shapes.
     #[error(
         "cannot allocate {requested} bytes of host memory for the pool's bookkeeping: free host \
          memory"
@@ -153,7 +153,7 @@ pub enum CudaError {
         /// The number of bytes that were requested.
         requested: usize,
     },
-    /// The source and the target of a copy differ in length.
+    /// The source and the target of a copy have different lengths.
     #[error(
         "cannot copy {from} elements to a destination of {to} elements: the lengths must be equal"
     )]
@@ -166,7 +166,7 @@ pub enum CudaError {
     /// A range or a split position is outside the view.
     #[error(transparent)]
     Shape(#[from] ShapeError),
-    /// The shape has more axes than a shape on the device can have.
+    /// The shape has more axes than device code supports.
     #[error("a shape with {rank} axes cannot be written to the device: the maximum is {most} axes")]
     RankTooLarge {
         /// The number of axes of the shape.
@@ -174,7 +174,7 @@ pub enum CudaError {
         /// The maximum number of axes.
         most: usize,
     },
-    /// A call of a driver function failed.
+    /// A call to a driver function failed.
     #[error("{call} failed: {code}{}", CodeAdvice(*code))]
     Call {
         /// The name of the driver function.
@@ -225,7 +225,7 @@ impl CudaError {
     }
 }
 
-/// Prints how the memory was used, and which wait would be necessary.
+/// Prints how the unknown stream used the memory, and which wait would be necessary.
 struct UnknownUse(Option<u64>);
 
 impl fmt::Display for UnknownUse {
@@ -243,7 +243,7 @@ impl fmt::Display for UnknownUse {
     }
 }
 
-/// Returns advice for memory that was used on an unknown stream.
+/// Returns advice on how to avoid the error for memory that was used on an unknown stream.
 fn advice(stream: Option<u64>) -> &'static str {
     match stream {
         Some(_) => {
@@ -254,7 +254,7 @@ fn advice(stream: Option<u64>) -> &'static str {
     }
 }
 
-/// A version in CUDA's numbering, which is printed in the usual form, such as `12.4`.
+/// A version in CUDA's encoding, which is printed in the usual form, such as `12.4`.
 struct Version(u32);
 
 impl fmt::Display for Version {
@@ -263,7 +263,8 @@ impl fmt::Display for Version {
     }
 }
 
-/// The memory that the device reports, which is printed after the number of requested bytes.
+/// The memory sizes that the device reports, which an error prints after the number of requested
+/// bytes.
 struct Free(Option<MemoryInfo>);
 
 impl fmt::Display for Free {
@@ -277,7 +278,8 @@ impl fmt::Display for Free {
     }
 }
 
-/// The cause of a code and the remedy, which are printed if they depend only on the code.
+/// The cause of an error code and the remedy, which an error prints if both depend only on the
+/// code.
 struct CodeAdvice(DriverCode);
 
 impl fmt::Display for CodeAdvice {

@@ -1,6 +1,6 @@
-//! The events of this crate, which replace cudarc's events. A call on an event of cudarc may return
-//! an error that an earlier, unrelated call left in the context. A call on an [`Event`] never
-//! returns the error of an earlier call.
+//! The crate's own events, which replace the events of cudarc. A call that uses an event of cudarc
+//! may return an error that an earlier, unrelated call left in the context. A call that uses an
+//! [`Event`] never returns an error of an earlier call.
 
 use std::fmt;
 use std::sync::Arc;
@@ -18,22 +18,22 @@ use crate::leftovers::{LeftoverKind, Place, ResourceOwner};
 /// A point in a stream's work that other streams or the host can wait for.
 pub struct Event(ResourceOwner<ContextHandle<EventKind>>);
 
-// SAFETY: the driver's functions for events may be called from any thread, and the value itself
-// never changes.
+// SAFETY: the driver's event functions may be called from any thread, and the value itself never
+// changes.
 unsafe impl Sync for Event {}
 
 enum EventKind {}
 
-// SAFETY: the driver's functions for events may be called from any thread.
+// SAFETY: the driver's event functions may be called from any thread.
 unsafe impl HandleKind for EventKind {
     type Handle = sys::CUevent;
 
     const KIND: LeftoverKind = LeftoverKind::Event;
 
-    /// Destroys the event. Work that was enqueued before the event is not affected, and streams
-    /// that are already waiting for the event continue to wait.
+    /// Destroys the event. Work that was enqueued before the event was recorded is not affected,
+    /// and streams that are already waiting for the event continue to wait.
     unsafe fn destroy(event: sys::CUevent) -> Result<(), CudaError> {
-        // SAFETY: the caller guarantees that the event is alive and that this is its last use.
+        // SAFETY: the caller guarantees that the event is alive and is not used again.
         let destroyed = with_relaxed_capture_mode(|| unsafe { result::event::destroy(event) });
         answer("cuEventDestroy", destroyed)
     }
@@ -51,8 +51,8 @@ impl Event {
     }
 
     /// Records the event after all work that is currently enqueued on a stream of the event's
-    /// context. If a stream waits for an earlier recording of this event, it still waits for that
-    /// earlier recording. This method makes the stream's context current.
+    /// context. A stream that waits for an earlier recording of this event continues to wait for
+    /// that earlier recording. This method makes the stream's context current.
     pub fn record(&self, stream: &CudaStream) -> Result<(), CudaError> {
         let stream = bound_handle(stream)?;
         // SAFETY: the stream is alive while its owner is borrowed, and the stream's context is
@@ -60,8 +60,8 @@ impl Event {
         unsafe { self.record_handle(stream) }
     }
 
-    /// Makes a stream of any context wait for the recorded point. This method makes the stream's
-    /// context current.
+    /// Makes a stream of any context wait for the point at which the event was recorded. This
+    /// method makes the stream's context current.
     pub fn hold_back(&self, stream: &CudaStream) -> Result<(), CudaError> {
         let stream = bound_handle(stream)?;
         // SAFETY: the stream is alive while its owner is borrowed, and the stream's context is
@@ -69,16 +69,16 @@ impl Event {
         unsafe { self.hold_back_handle(stream) }
     }
 
-    /// Makes the stream `later` wait for all current work on the stream `earlier`, which must
-    /// belong to the event's context. This method makes the context of `later` current. The same
-    /// event can order any number of streams, because each wait refers to the most recent recording
-    /// before the wait.
+    /// Makes the stream `later` wait for all work that has been enqueued on the stream `earlier`,
+    /// which must belong to the event's context. This method makes the context of `later` current.
+    /// The same event can order any number of streams, because each wait refers to the last
+    /// recording that precedes the wait.
     pub fn order(&self, later: &CudaStream, earlier: &CudaStream) -> Result<(), CudaError> {
         self.record(earlier)?;
         self.hold_back(later)
     }
 
-    /// Does the same as [`order`](Self::order), for streams that are given by their handles.
+    /// Orders two streams like [`order`](Self::order), but identifies the streams by their handles.
     ///
     /// # Safety
     ///
@@ -117,7 +117,7 @@ impl Event {
         answer("cuStreamWaitEvent", waits)
     }
 
-    /// Returns `true` if all work before the recorded point has completed.
+    /// Returns `true` if all work before the point at which the event was recorded has completed.
     pub fn is_done(&self) -> Result<bool, CudaError> {
         // SAFETY: the event is alive until `self` is dropped.
         match with_relaxed_capture_mode(|| unsafe { result::event::query(self.0.get()) }) {
@@ -127,7 +127,8 @@ impl Event {
         }
     }
 
-    /// Blocks the host until all work before the recorded point has completed.
+    /// Blocks the host until all work before the point at which the event was recorded has
+    /// completed.
     pub fn synchronize(&self) -> Result<(), CudaError> {
         // SAFETY: the event is alive until `self` is dropped.
         let waited =

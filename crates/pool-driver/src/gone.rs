@@ -1,12 +1,11 @@
 //! Detects contexts that are gone, which means that they have been destroyed or lost. Errors are
 //! ignored only for calls on contexts that are gone.
 //!
-//! Pools and graphs are correct because streams are ordered. One rule therefore applies to every
-//! call that records an event, waits for an event, waits on the host, queries the capture of a
-//! stream, or retains a context. If a call that orders work fails, the operation that needs the
-//! call fails with the same error, regardless of the code. A driver may return any code once, for
-//! reasons of its own, while the work is still running, so no code alone justifies ignoring an
-//! error.
+//! Pools and graphs rely on the order of work in streams. One rule therefore applies to every call
+//! that records an event, waits for an event, waits on the host, queries the capture of a stream,
+//! or retains a context. If a call that orders work fails, the operation that needs the call fails
+//! with the same error, regardless of the error's code. A driver may return any code while the work
+//! is still running, so a code is never sufficient reason to ignore an error.
 //!
 //! If the context of a resource is gone, a failure to free the resource is ignored, because there
 //! is nothing left to free. If a context is gone, a failure to wait for the context is also
@@ -28,7 +27,7 @@ pub fn is_gone(context: &CudaContext, error: &CudaError) -> bool {
     error.code().is_some_and(says_gone) && is_confirmed_gone(context)
 }
 
-/// Does the same as [`is_gone`], for the current context of the calling thread.
+/// Does the same as [`is_gone`], but checks the current context of the calling thread.
 pub(crate) fn is_current_gone(error: &CudaError) -> bool {
     let asked = || answer("cuMemGetInfo", result::mem_get_info());
     error.code().is_some_and(says_gone)
@@ -36,7 +35,7 @@ pub(crate) fn is_current_gone(error: &CudaError) -> bool {
 }
 
 /// Returns `Ok` if the context has been destroyed or lost, and the given result otherwise. The
-/// result comes from freeing a resource of the context, or from waiting for the context.
+/// result must come from freeing a resource of the context, or from waiting for the context.
 ///
 /// # Errors
 ///
@@ -48,15 +47,15 @@ pub fn unless_gone(context: &CudaContext, result: Result<(), CudaError>) -> Resu
     }
 }
 
-/// Returns `true` if a destroyed or lost context, or a driver that has shut down, can return the
-/// code. A working context can also return such a code.
+/// Returns `true` if the driver can return this code because a context was destroyed or lost, or
+/// because the driver has shut down. The driver can also return such a code for a working context.
 fn says_gone(code: DriverCode) -> bool {
     code.is_sticky() || matches!(code.number(), 4 | 201 | 400)
 }
 
-/// Queries the context's memory, because this query is allowed during every capture. A lost context
-/// returns its sticky error. If the context cannot be made current, this function checks whether
-/// the device has an active primary context.
+/// Queries the size of the context's memory, because this query is allowed during every capture. A
+/// lost context responds with its sticky error. If the context cannot be made current, this
+/// function checks whether the device has an active primary context.
 fn is_confirmed_gone(context: &CudaContext) -> bool {
     let asked = match bind(context) {
         Ok(()) => answer("cuMemGetInfo", result::mem_get_info()).map(|_| true),

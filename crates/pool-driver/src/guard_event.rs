@@ -2,7 +2,7 @@
 //! stream can wait for this work. When a guard of cudarc (`SyncOnDrop`) is dropped, it records this
 //! event.
 //!
-//! Each guard has a new event that has never been recorded before. The event therefore shows later
+//! A new event, which has never been recorded, is created for each guard. The event later shows
 //! whether the guard was dropped, because the event of a forgotten guard is never recorded.
 
 use std::fmt;
@@ -23,15 +23,15 @@ use crate::versioned::is_recorded;
 pub struct GuardEvent(ResourceOwner<Handle>);
 
 /// An event of cudarc, which is stored at a fixed address so that references to the event stay
-/// valid when the `Handle` is moved. The `Vec` always contains one event. The event's destructor
-/// never runs, because it leaks an event that it cannot destroy.
+/// valid when the `Handle` is moved. The `Vec` always contains one event. The destructor of
+/// cudarc's event never runs, because that destructor leaks an event that it cannot destroy.
 struct Handle(Vec<ManuallyDrop<CudaEvent>>);
 
 /// Identifies a [`GuardEvent`] for as long as the event is alive.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct UseEnd(sys::CUevent);
 
-// SAFETY: the driver's functions for events may be called from any thread.
+// SAFETY: the driver's event functions may be called from any thread.
 unsafe impl Send for UseEnd {}
 
 impl GuardEvent {
@@ -42,8 +42,8 @@ impl GuardEvent {
         home.try_reserve_exact(1).map_err(|_| CudaError::Bookkeeping { requested })?;
         let place = Place::new()?;
         bind(context)?;
-        // An error that an earlier, unrelated call left in the context is put back into the
-        // context, because cudarc would otherwise return this error.
+        // If an earlier, unrelated call left an error in the context, the error is put back into
+        // the context. Otherwise, cudarc would return this error here.
         let earlier = context.check_err();
         let made = context.new_event(Some(sys::CUevent_flags_enum::CU_EVENT_DEFAULT));
         context.record_err(earlier);

@@ -10,14 +10,14 @@ use crate::context::bind;
 use crate::error::CudaError;
 use crate::leftovers::{LeftoverKind, Resource};
 
-/// Defines the driver's type for a kind of handle, and the function that destroys handles of this
+/// Defines the driver's type for one kind of handle, and the function that destroys handles of this
 /// kind.
 ///
 /// # Safety
 ///
-/// It must be sound to call the driver's functions for handles of this kind from any thread.
+/// The driver must allow calls that use handles of this kind from any thread.
 pub unsafe trait HandleKind: 'static {
-    /// The driver's type of the handle.
+    /// The driver's type for the handle.
     type Handle: Copy + fmt::Debug;
 
     /// The kind under which [`Leftovers`](crate::leftovers::Leftovers) counts the handle.
@@ -37,14 +37,14 @@ pub unsafe trait HandleKind: 'static {
     unsafe fn destroy(handle: Self::Handle) -> Result<(), CudaError>;
 }
 
-/// A handle, and the context to which the handle belongs.
+/// A handle together with the context to which the handle belongs.
 pub struct ContextHandle<K: HandleKind> {
     handle: K::Handle,
     context: Arc<CudaContext>,
 }
 
-// SAFETY: the trait guarantees that the driver's functions for the handle may be called from any
-// thread, and the value itself never changes.
+// SAFETY: the trait guarantees that the driver's functions for this kind of handle may be called
+// from any thread, and the value itself never changes.
 unsafe impl<K: HandleKind> Send for ContextHandle<K> {}
 
 impl<K: HandleKind> ContextHandle<K> {
@@ -58,7 +58,7 @@ impl<K: HandleKind> ContextHandle<K> {
         Self { handle, context: Arc::clone(context) }
     }
 
-    /// Returns the handle, which is alive while `self` has an owner.
+    /// Returns the handle, which stays alive until the owner of `self` is dropped.
     pub fn get(&self) -> K::Handle {
         self.handle
     }
@@ -79,8 +79,8 @@ impl<K: HandleKind> Resource for ContextHandle<K> {
     unsafe fn give_back(&mut self) -> Result<(), CudaError> {
         K::check()?;
         bind(&self.context)?;
-        // SAFETY: `new` requires that the handle is alive, and the caller guarantees that no other
-        // code uses it.
+        // SAFETY: the handle is alive, as `new` requires, and the caller guarantees that no other
+        // code uses the handle.
         unsafe { K::destroy(self.handle) }
     }
 }

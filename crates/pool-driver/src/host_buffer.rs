@@ -1,7 +1,7 @@
-//! Page-locked host memory, and blocking copies that use this memory. Each buffer is freed exactly
-//! once, either immediately or later. The owner of a buffer knows when no copy uses the buffer any
-//! longer. A buffer is owned either by a graph, which frees its buffers after its runs, or by a
-//! [`PageLocked`], which records an event after its copies.
+//! Page-locked host memory, and blocking copies to and from this memory. Each buffer is freed
+//! exactly once, either immediately or later. The owner of a buffer knows when the last copy that
+//! uses the buffer has completed. A buffer is owned either by a graph, which frees its buffers
+//! after its runs, or by a [`PageLocked`], which records an event after its copies.
 //!
 //! [`PageLocked`]: crate::page_locked::PageLocked
 
@@ -23,7 +23,7 @@ pub struct HostBuffer(ResourceOwner<HostMemory>);
 // context.
 unsafe impl Sync for HostBuffer {}
 
-/// An entry that is reserved in the queue of deferred frees for a buffer that does not exist yet.
+/// An entry in the queue of deferred frees, which is reserved for a buffer that does not exist yet.
 pub type HostPlace = Place<HostMemory>;
 
 /// The memory of a [`HostBuffer`].
@@ -34,7 +34,7 @@ pub struct HostMemory {
     context: Arc<CudaContext>,
 }
 
-// SAFETY: this value owns the memory, and any thread may use and free the memory.
+// SAFETY: this value owns the memory, and any thread may use or free the memory.
 unsafe impl Send for HostMemory {}
 
 impl Resource for HostMemory {
@@ -44,10 +44,10 @@ impl Resource for HostMemory {
         Some(&self.context)
     }
 
-    /// Frees the memory. The owner of the buffer ensures that no copy is pending.
+    /// Frees the memory. The owner of the buffer must ensure that no copy is pending.
     unsafe fn give_back(&mut self) -> Result<(), CudaError> {
         // SAFETY: `allocate_host` returned the memory in this context, and the caller guarantees
-        // that the memory is freed only once. The code that enqueued copies guarantees that no copy
+        // that the memory has not been freed. The code that enqueued copies guarantees that no copy
         // is pending.
         unsafe { calls::free_host(self.memory, &self.context) }
     }
@@ -113,7 +113,7 @@ impl HostBuffer {
     /// Returns the bytes of the buffer. The code that enqueues copies guarantees that no copy is
     /// pending during the borrow.
     pub fn bytes_mut(&mut self) -> &mut [u8] {
-        // SAFETY: `self.0.bytes` bytes were allocated and initialised, and they are borrowed
+        // SAFETY: `self.0.bytes` bytes were allocated and initialized, and they are borrowed
         // exclusively. The code that enqueues copies guarantees that the device does not access the
         // bytes during the borrow.
         unsafe { slice::from_raw_parts_mut(self.0.memory.as_ptr(), self.0.bytes) }
@@ -148,7 +148,7 @@ impl HostBuffer {
     /// # Safety
     ///
     /// The safety contract is the same as for [`read`](Self::read), except that the range at `to`
-    /// is written and not read.
+    /// is written instead of read.
     pub unsafe fn write(
         &mut self,
         to: Address,

@@ -1,4 +1,4 @@
-//! The kinds of resources whose frees can be deferred, and the number of deferred frees of each
+//! Lists the kinds of resources whose frees can be deferred, and counts the deferred frees of each
 //! kind.
 
 use std::fmt;
@@ -15,19 +15,19 @@ pub enum LeftoverKind {
     MemoryPool,
     /// Page-locked host memory.
     HostMemory,
-    /// Plain device memory, which is either a chunk of a graph pool or an arena.
+    /// Ordinary device memory, which is either a chunk of a graph pool or an arena.
     DeviceMemory,
-    /// A stream on which a capture began.
+    /// A stream on which a capture was started.
     Stream,
     /// A graph of the driver.
     Graph,
     /// An executable graph of the driver.
     Executable,
-    /// The resources that a graph or an update left behind, because a capture was in progress or
-    /// because waiting for the graph's runs failed.
+    /// The resources that a graph or an update left behind, either because a capture was in
+    /// progress or because the wait for the graph's runs failed.
     GraphRuns,
-    /// Memory that was allocated elsewhere and passed to a session, and values that a graph kept,
-    /// such as the modules of its kernels.
+    /// Memory that other code allocated and passed to a session, and values that a graph kept
+    /// alive, such as the modules of its kernels.
     OwnedMemory,
 }
 

@@ -1,7 +1,7 @@
-//! The queue of the process's deferred frees. The queue contains driver resources that could not be
-//! freed when their owners were dropped, because a capture was in progress or because the driver
-//! refused. The frees are retried whenever a pool allocates or is dropped, and when a capture of
-//! `pool-graph` ends.
+//! The queue of deferred frees, which the whole process shares. The queue contains driver resources
+//! that could not be freed when their owners were dropped, because a capture was in progress or
+//! because the driver refused to free them. The frees are retried whenever a pool allocates or is
+//! dropped, and when a capture by `pool-graph` ends.
 //!
 //! Dropping an owner must not allocate, because the host may be out of memory at that time.
 //! Therefore an entry of the queue is reserved before the resource is created ([`Place::new`]), and
@@ -19,22 +19,23 @@ use crate::error::CudaError;
 use crate::gone::unless_gone;
 pub use crate::leftover_kind::{LeftoverKind, Leftovers};
 
-/// A driver resource that is freed when its owner is dropped, or later if this is not possible.
+/// A driver resource that is freed when its owner is dropped, or later if the resource cannot be
+/// freed at that time.
 pub trait Resource: Send + 'static {
     /// The kind under which [`Leftovers`] counts the resource.
     const KIND: LeftoverKind;
 
-    /// Returns the context to which the resource belongs, or `None` if the parts of the resource
-    /// belong to contexts of their own.
+    /// Returns the context to which the resource belongs, or `None` if each part of the resource
+    /// belongs to a context of its own.
     fn context(&self) -> Option<&CudaContext>;
 
     /// Frees the resource.
     ///
     /// # Errors
     ///
-    /// Returns the driver's error, or [`CudaError::Capturing`] if a capture prevents the free.
-    /// After an error, the remaining parts of the resource still exist, and this method may be
-    /// called again.
+    /// Returns the driver's error if the driver refuses to free the resource, or
+    /// [`CudaError::Capturing`] if a capture prevents the free. After an error, the remaining parts
+    /// of the resource still exist, and the caller may call this method again.
     ///
     /// # Safety
     ///
@@ -51,29 +52,30 @@ pub struct ResourceOwner<T: Resource> {
     place: ManuallyDrop<Place<T>>,
 }
 
-/// An entry that is reserved in the queue for a resource that does not exist yet.
+/// An entry in the queue, which is reserved for a resource that does not exist yet.
 ///
-/// The link is stored in a boxed array of length 1, because a boxed array can be created from a
-/// `Vec`. Unlike `Box::new`, a `Vec` can request memory without aborting the process if the host is
+/// The link is stored in a boxed slice of length 1, because a `Vec` can be converted into a boxed
+/// slice. Unlike `Box::new`, a `Vec` can request memory without aborting the process if the host is
 /// out of memory.
 pub struct Place<T>(Box<[Link<T>; 1]>);
 
-/// A link of the queue. Each link contains a resource that has no owner, and the rest of the queue.
+/// A link of the queue. Each link contains a resource that has no owner, and a pointer to the rest
+/// of the queue.
 struct Link<T> {
     /// The resource of this link, or `None` while the resource has an owner.
     resource: Option<T>,
     next: Queue,
 }
 
-/// The deferred frees, with the newest one first.
+/// The deferred frees, in the order from newest to oldest.
 type Queue = Option<Box<dyn Leftover>>;
 
-/// A link of the queue that contains a resource of any type.
+/// A link of the queue, which can contain a resource of any type.
 trait Leftover: Send {
     fn next(&mut self) -> &mut Queue;
 
-    /// Frees the resource of the link, like [`Resource::give_back`]. If the resource's context has
-    /// been destroyed or lost, this method succeeds.
+    /// Frees the resource of the link by calling [`Resource::give_back`]. This method also succeeds
+    /// if the resource's context has been destroyed or lost.
     ///
     /// # Safety
     ///
@@ -110,7 +112,7 @@ impl<T: Resource> Leftover for [Link<T>; 1] {
 }
 
 impl<T: Resource> Place<T> {
-    /// Reserves an entry of the queue for one resource.
+    /// Reserves an entry in the queue for one resource.
     ///
     /// # Errors
     ///
@@ -125,8 +127,8 @@ impl<T: Resource> Place<T> {
         link.into_boxed_slice().try_into().map(Self).map_err(|_| no_memory)
     }
 
-    /// Creates the owner of a resource. The owner stores this entry, so that deferring the free
-    /// never allocates.
+    /// Creates the owner of a resource. The owner stores this entry, so that no memory needs to be
+    /// allocated when the free is deferred.
     pub fn own(self, resource: T) -> ResourceOwner<T> {
         ResourceOwner { resource: ManuallyDrop::new(resource), place: ManuallyDrop::new(self) }
     }
@@ -198,7 +200,7 @@ impl<T: Resource + fmt::Debug> fmt::Debug for ResourceOwner<T> {
     }
 }
 
-/// The queue of deferred frees. The lock is held only while entries are linked or unlinked.
+/// The queue of deferred frees. The lock is held only while links are added or removed.
 static QUEUE: Mutex<Queue> = Mutex::new(None);
 
 /// The number of deferred frees of each kind.
@@ -257,7 +259,7 @@ mod tests {
 
     use super::{LeftoverKind, Place, Resource, give_back_leftovers, leftovers};
 
-    /// A resource that refuses to be freed the given number of times.
+    /// A resource that can be freed only after the given number of attempts have failed.
     struct Stubborn(Arc<AtomicUsize>);
 
     impl Resource for Stubborn {

@@ -1,18 +1,19 @@
-//! The lowest layer over the CUDA driver. This crate provides the driver's library, its functions
-//! with typed errors, the owners of its resources, and the queue of deferred frees.
+//! The lowest layer of the project, which calls the CUDA driver. This crate loads the driver's
+//! library, wraps the driver's functions with typed errors, owns the driver's resources, and
+//! manages the queue of deferred frees.
 //!
-//! This crate is the internal foundation of `pool-cuda` and `pool-graph`, and has no stable API.
-//! Each release may change this crate without notice. The crates `pool-cuda` and `pool-graph`
+//! This crate is an internal foundation of `pool-cuda` and `pool-graph`, and does not have a stable
+//! API. Any release may change this crate without notice. The crates `pool-cuda` and `pool-graph`
 //! re-export the types that users need.
 //!
-//! The module [`gone`] documents the rule for failed calls: the error of a call that orders work is
-//! never ignored only because of its code.
+//! The module [`gone`] documents the rule for failed calls: an error of a call that orders work is
+//! never ignored because of its code alone.
 //!
 //! If the host runs out of memory, functions return an error. Records of blocks, streams and shapes
-//! are allocated fallibly ([`chain`]). Dropping a value never allocates, because each resource is
-//! allocated together with an entry in the queue of [`leftovers`] or with a spare link. Two kinds
-//! of allocations abort the process if they fail: the allocations inside cudarc, and the `Arc`s of
-//! devices, contexts of pools, and staging pools.
+//! are allocated with fallible functions; see [`chain`]. Dropping a value never allocates, because
+//! each resource is allocated together with an entry in the queue of [`leftovers`] or with a spare
+//! link. Two kinds of allocations abort the process if they fail: allocations inside cudarc, and
+//! the allocation of an `Arc` for a device, for the context of a pool, or for a staging pool.
 //!
 //! ```
 //! use pool_driver::error::CudaError;

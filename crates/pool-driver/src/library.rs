@@ -1,6 +1,6 @@
-//! The driver's library. This module determines whether the library is present, which version it
-//! has, and how many devices it reports. The presence of the library is checked first, because
-//! cudarc panics at the first driver call if there is no library.
+//! Loads the driver's library. This module determines whether the library is present, which version
+//! it has, and how many devices the driver reports. The presence of the library is checked first,
+//! because without the library cudarc panics at the first driver call.
 
 use std::sync::atomic::{AtomicU32, Ordering};
 
@@ -12,22 +12,22 @@ use crate::answer::answer;
 use crate::code::DriverCode;
 use crate::error::CudaError;
 
-/// The oldest supported version of CUDA, in CUDA's numbering. CUDA 12.0 is the first version in
+/// The oldest supported version of CUDA, in CUDA's encoding. CUDA 12.0 is the first version in
 /// which `cuGetProcAddress` has its current signature.
 const OLDEST: u32 = 12_000;
 
 /// The file names under which the driver's library is installed. These names are a subset of the
-/// names that cudarc tries, in the same order. This crate does not use cudarc's `is_culib_present`,
-/// because that function does not exist in builds that link the driver.
+/// names that cudarc tries, in the same order. This crate does not call cudarc's
+/// `is_culib_present`, because that function does not exist in builds that link the driver.
 const LIBRARIES: &[&str] =
     if cfg!(windows) { &["nvcuda.dll"] } else { &["libcuda.so", "libcuda.so.1"] };
 
 /// Starts the driver, so that its functions can be called. If the driver fails to start, the next
-/// call of this function tries again, because a device may become visible or a fault may be
-/// temporary.
+/// call to this function tries again, because the cause may be temporary.
 ///
-/// No lock is held during the start, because loading a library runs foreign code, which may call
-/// this function. Starting the driver twice has the same effect as starting it once.
+/// The function holds no lock while it starts the driver, because loading a library runs foreign
+/// code, which may call this function. Starting the driver twice has the same effect as starting it
+/// once.
 pub fn start() -> Result<(), CudaError> {
     static STARTED: OnceBool = OnceBool::new();
     STARTED.get_or_try_init(|| try_start().map(|()| true)).map(|_| ())
@@ -45,8 +45,8 @@ fn try_start() -> Result<(), CudaError> {
 }
 
 fn is_present() -> bool {
-    // SAFETY: only NVIDIA's driver is installed under these library names, and its initialisers run
-    // in every program that uses CUDA.
+    // SAFETY: only NVIDIA's driver is installed under these library names, and every program that
+    // uses CUDA runs the driver's initializers.
     LIBRARIES.iter().any(|name| unsafe { Library::new(*name) }.is_ok())
 }
 
@@ -54,14 +54,15 @@ fn is_present() -> bool {
 ///
 /// # Errors
 ///
-/// Returns [`CudaError::DriverTooOld`] if the driver is older, and all errors of [`start`].
+/// Returns [`CudaError::DriverTooOld`] if the driver does not support this version, and the same
+/// errors as [`start`].
 pub fn require_driver(needed: u32) -> Result<(), CudaError> {
     start()?;
     require(needed)
 }
 
-/// Checks the driver's version like [`require_driver`], but assumes that the library is present and
-/// does not start the driver.
+/// Checks the driver's version like [`require_driver`], but does not start the driver and assumes
+/// that the library is present.
 pub(crate) fn require(needed: u32) -> Result<(), CudaError> {
     let driver = version()?;
     if driver < needed { Err(CudaError::DriverTooOld { driver, needed }) } else { Ok(()) }

@@ -1,5 +1,6 @@
-//! A private memory pool of the driver's stream-ordered allocator. The default memory pool of a
-//! device belongs to the whole process, so this crate must not change its settings.
+//! Wraps a private memory pool of the driver's stream-ordered allocator. This crate does not use a
+//! device's default memory pool, because that pool belongs to the whole process and its settings
+//! must not be changed.
 
 use std::sync::Arc;
 
@@ -13,50 +14,51 @@ use crate::handle::{ContextHandle, HandleKind};
 use crate::leftovers::{LeftoverKind, Place, ResourceOwner};
 use crate::versioned::create_memory_pool;
 
-/// The memory pool of one `CudaDevice` of `pool-cuda`.
+/// The memory pool that belongs to one `CudaDevice` of `pool-cuda`.
 #[derive(Debug)]
 pub struct MemoryPool(ResourceOwner<ContextHandle<MemoryPoolKind>>);
 
-// SAFETY: the driver's calls on a memory pool may be made from any thread, and the value itself
+// SAFETY: the driver's memory pool functions may be called from any thread, and the value itself
 // never changes.
 unsafe impl Sync for MemoryPool {}
 
 enum MemoryPoolKind {}
 
-// SAFETY: as above.
+// SAFETY: the driver's memory pool functions may be called from any thread.
 unsafe impl HandleKind for MemoryPoolKind {
     type Handle = sys::CUmemoryPool;
 
     const KIND: LeftoverKind = LeftoverKind::MemoryPool;
 
-    /// Destroys the memory pool. The driver frees its memory once its last block has been freed.
+    /// Destroys the memory pool. The driver releases the pool's memory after the last block of the
+    /// pool has been freed.
     unsafe fn destroy(pool: sys::CUmemoryPool) -> Result<(), CudaError> {
-        // SAFETY: the memory pool is live, and this is its last use (caller).
+        // SAFETY: the caller guarantees that the memory pool is alive and is not used again.
         let destroyed = with_relaxed_capture_mode(|| unsafe { result::mem_pool::destroy(pool) });
         answer("cuMemPoolDestroy", destroyed)
     }
 }
 
 impl MemoryPool {
-    /// Creates a memory pool on the context's device.
+    /// Creates a memory pool on the device to which the context belongs.
     pub fn new(context: &Arc<CudaContext>) -> Result<Self, CudaError> {
         let place = Place::new()?;
         bind(context)?;
         let handle = create_memory_pool(context.cu_device())?;
-        // SAFETY: the memory pool was created above, in this context.
+        // SAFETY: the memory pool has just been created in this context.
         Ok(Self(place.own(unsafe { ContextHandle::new(handle, context) })))
     }
 
-    /// Returns the driver's handle of the memory pool, which is live while `self` lives.
+    /// Returns the driver's handle of the memory pool, which stays alive until `self` is dropped.
     #[must_use]
     pub fn handle(&self) -> sys::CUmemoryPool {
         self.0.get()
     }
 
-    /// Releases the pool's free memory to the device.
+    /// Releases the memory pool's unused memory to the device.
     pub fn trim(&self) -> Result<(), CudaError> {
         let handle = self.handle();
-        // SAFETY: the memory pool is live until `self` is dropped.
+        // SAFETY: the memory pool stays alive until `self` is dropped.
         let trimmed = with_relaxed_capture_mode(|| unsafe { result::mem_pool::trim_to(handle, 0) });
         answer("cuMemPoolTrimTo", trimmed)
     }

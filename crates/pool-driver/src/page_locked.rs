@@ -1,5 +1,5 @@
-//! Page-locked host memory that serves as a buffer for copies between the host and the device. If a
-//! buffer is forgotten while a copy uses it, its memory is never used again.
+//! Page-locked host memory that serves as a buffer for copies between the host and a device. If a
+//! buffer is forgotten while a copy uses it, the buffer's memory is never reused.
 
 use std::fmt;
 use std::ptr::NonNull;
@@ -21,10 +21,10 @@ const ALIGNMENT: usize = 256;
 /// If the driver refuses to free the memory, the free is retried later.
 pub struct PageLocked(ResourceOwner<Buffer>);
 
-/// The memory of a [`PageLocked`], and the progress of the copies that use this memory.
+/// The memory of a [`PageLocked`], and the state of the copies that use this memory.
 struct Buffer {
     memory: HostBuffer,
-    /// The offset of the first aligned byte within the memory.
+    /// The offset of the first aligned byte from the beginning of the memory.
     offset: usize,
     length: usize,
     copies: CopyCompletion,
@@ -35,7 +35,8 @@ impl PageLocked {
     ///
     /// # Errors
     ///
-    /// Returns [`CudaError::Bookkeeping`] if the host is out of memory, or the driver's error.
+    /// Returns [`CudaError::Bookkeeping`] if the host is out of memory, and the driver's error if
+    /// the driver cannot allocate the memory or create the event.
     pub fn new(bytes: usize, context: &Arc<CudaContext>) -> Result<Self, CudaError> {
         let place = Place::new()?;
         Ok(Self(place.own(Buffer::new(bytes, context)?)))
@@ -47,8 +48,8 @@ impl PageLocked {
     }
 
     /// Enqueues a copy of the buffer's first `bytes` bytes to the device. After this call, the
-    /// buffer is busy, even if the call returned an error, because a refused copy may still run
-    /// later.
+    /// buffer is busy, even if the call returned an error, because the copy may still run after an
+    /// error.
     ///
     /// # Errors
     ///
@@ -80,7 +81,7 @@ impl PageLocked {
     /// # Safety
     ///
     /// The safety contract is the same as for [`copy_to_device`](Self::copy_to_device), except that
-    /// the range at `from` is read and not written.
+    /// the range at `from` is read instead of written.
     pub unsafe fn copy_to_host(
         &mut self,
         from: u64,
@@ -132,7 +133,8 @@ impl PageLocked {
 impl Buffer {
     fn new(length: usize, context: &Arc<CudaContext>) -> Result<Self, CudaError> {
         let copies = CopyCompletion::new(context)?;
-        // Additional bytes are allocated, because the driver does not guarantee any alignment.
+        // Additional bytes are allocated, because the driver does not guarantee a particular
+        // alignment.
         let memory = HostBuffer::zeroed(length.saturating_add(ALIGNMENT - 1), context)?;
         let offset = memory.first().align_offset(ALIGNMENT);
         Ok(Self { memory, offset, length, copies })
@@ -147,7 +149,7 @@ impl Buffer {
     /// Returns a pointer to the first aligned byte of the buffer.
     fn first(&self) -> NonNull<u8> {
         // SAFETY: the offset is less than `ALIGNMENT`, and `ALIGNMENT - 1` bytes were allocated in
-        // addition to the length. Therefore the result is within the allocation.
+        // addition to the length. Therefore the returned pointer is within the allocation.
         unsafe { self.memory.first().add(self.offset) }
     }
 
@@ -192,8 +194,8 @@ impl Buffer {
         self.copies.is_done()
     }
 
-    /// Returns `true` if a capture may contain a copy that uses the buffer. The time at which a
-    /// captured copy runs is unknown.
+    /// Returns `true` if a capture may contain a copy that uses the buffer. It is unknown when a
+    /// captured copy runs.
     fn is_lost(&self) -> bool {
         self.copies.is_lost()
     }
@@ -211,7 +213,7 @@ impl Resource for Buffer {
         Some(self.memory.context())
     }
 
-    /// Waits for the copies that use the buffer. The buffer's memory has its own owner, which frees
+    /// Waits for the copies that use the buffer. The memory has an owner of its own, which frees
     /// the memory or defers the free.
     unsafe fn give_back(&mut self) -> Result<(), CudaError> {
         self.wait()

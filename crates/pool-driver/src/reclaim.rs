@@ -11,10 +11,10 @@ const UNIT: usize = 256;
 /// The number of pools whose sizes are listed individually.
 const LARGEST: usize = 4;
 
-/// The attempts to free memory before an allocation failed, and the number of bytes that this
-/// process's pools hold on the device.
+/// The attempts to free memory before an allocation failed, and the number of bytes that the pools
+/// of this process hold on the device.
 ///
-/// The value is small because it is part of an error. If there are more than four pools, only the
+/// The type is small because it is part of an error. If there are more than four pools, only the
 /// four largest pools are listed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Reclaim {
@@ -25,7 +25,7 @@ pub struct Reclaim {
     pools: u16,
     trimmed_bytes: usize,
     held_bytes: usize,
-    /// The sizes of the largest pools, in units and in descending order.
+    /// The sizes of the largest pools, in descending order and counted in units.
     largest: [u32; LARGEST],
 }
 
@@ -36,10 +36,10 @@ impl Reclaim {
         Self { is_made: true, trimmed_bytes, ..Self::default() }
     }
 
-    /// Adds the result of waiting for streams. `waits` contains the number of streams that the host
-    /// waited for and the number of streams that it skipped. A stream is skipped if it is being
-    /// captured, or if the driver refuses the wait. `waits` is `None` if the host did not wait
-    /// because a session was capturing a graph.
+    /// Adds the result of waiting for the streams of the device. `waits` contains the number of
+    /// streams that the host waited for and the number of streams that it skipped. A stream is
+    /// skipped if it is being captured, or if the wait for the stream fails. `waits` is `None` if
+    /// the host did not wait, because a session was capturing a graph.
     #[must_use]
     pub fn after_waits(mut self, waits: Option<[usize; 2]>) -> Self {
         self.during_capture = waits.is_none();
@@ -64,28 +64,28 @@ impl Reclaim {
         }
     }
 
-    /// Returns `true` if an attempt was made. A pool makes no attempt for allocations that it can
-    /// do without.
+    /// Returns `true` if an attempt was made. A pool makes no attempt if it can continue without
+    /// the allocation.
     #[must_use]
     pub fn is_made(&self) -> bool {
         self.is_made
     }
 
-    /// Returns the number of the device's streams that the host waited for. The pending frees on
-    /// these streams have been performed.
+    /// Returns the number of the device's streams that the host waited for. All frees that were
+    /// pending on these streams have completed.
     #[must_use]
     pub fn streams_waited(&self) -> usize {
         self.streams_waited.into()
     }
 
     /// Returns the number of streams that the host skipped, because they were being captured or
-    /// because the driver refused the wait.
+    /// because the wait failed.
     #[must_use]
     pub fn streams_captured(&self) -> usize {
         self.streams_captured.into()
     }
 
-    /// Returns the number of bytes that were freed by trimming the thread's idle pools.
+    /// Returns the number of bytes that were freed when the pool trimmed the thread's idle pools.
     #[must_use]
     pub fn trimmed_bytes(&self) -> usize {
         self.trimmed_bytes
@@ -97,7 +97,7 @@ impl Reclaim {
         self.pools.into()
     }
 
-    /// Returns the total number of bytes that the process's pools hold on the device.
+    /// Returns the total number of bytes that the pools of this process hold on the device.
     #[must_use]
     pub fn held_bytes(&self) -> usize {
         self.held_bytes
@@ -113,7 +113,7 @@ fn short(count: usize) -> u16 {
     u16::try_from(count).unwrap_or(u16::MAX)
 }
 
-/// Prints the description, or nothing if no attempt was made.
+/// Prints the description, or prints nothing if no attempt was made.
 impl fmt::Display for Reclaim {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if !self.is_made {

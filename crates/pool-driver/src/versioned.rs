@@ -1,7 +1,8 @@
-//! Driver calls and structures whose form differs between versions of CUDA. Each is declared once,
-//! in the form of one version. cudarc instead declares the forms of the version that an application
-//! chose. The declarations here are the same with the bindings of any version from 12.0 on, so one
-//! build supports every driver that provides them.
+//! Driver functions and structures that differ between versions of CUDA. This module declares each
+//! function and each structure once, in the form that one particular version of CUDA defines. The
+//! bindings of cudarc instead declare the forms of the CUDA version that the application has
+//! selected. The declarations in this module do not depend on the selected version, so one build
+//! works with every driver that provides these functions.
 
 use std::ffi::{c_int, c_void};
 use std::ptr;
@@ -14,18 +15,18 @@ use crate::entry_point::EntryPoint;
 use crate::error::CudaError;
 use crate::library;
 
-/// The capture of a stream, and the stream's position in it.
+/// The capture to which a stream belongs, and the position of the stream in this capture.
 #[derive(Clone, Copy, Debug)]
 pub struct CaptureInfo {
-    /// The status of the capture: in progress, invalidated, or none.
+    /// The status of the capture, which is active, invalidated, or none.
     pub status: sys::CUstreamCaptureStatus,
-    /// The ID of the capture.
+    /// The ID that the driver has assigned to the capture.
     pub id: u64,
-    /// The nodes on which the stream's next operation depends, in an array owned by the driver. The
-    /// array is valid until any thread makes the next call on this stream, or until the capture
-    /// ends.
+    /// The nodes on which the stream's next operation depends, in an array that the driver owns.
+    /// The array is valid until any thread makes the next call that uses this stream, or until the
+    /// capture ends.
     pub nodes: *const sys::CUgraphNode,
-    /// The number of these nodes.
+    /// The number of nodes in this array.
     pub count: usize,
 }
 
@@ -38,13 +39,14 @@ impl CaptureInfo {
     };
 }
 
-/// The data of a graph's edge, `CUgraphEdgeData`.
+/// The data that belongs to an edge of a graph, which CUDA calls `CUgraphEdgeData`.
 #[derive(Clone, Copy, Debug, Default)]
 #[repr(C)]
 pub struct EdgeData {
     from_port: u8,
     to_port: u8,
-    /// The kind of the edge; 0 if the source node completes before the target node begins.
+    /// The kind of the edge, which is 0 if the source node must complete before the target node
+    /// begins.
     pub kind: u8,
     reserved: [u8; 5],
 }
@@ -92,84 +94,88 @@ type CreateMemoryPool =
 type SetPoolAccess =
     unsafe extern "C" fn(sys::CUmemoryPool, *const MemoryAccess, usize) -> sys::CUresult;
 
-/// The first version that attaches data to the edges of graphs.
+/// The first CUDA version in which the edges of a graph have data.
 pub const EDGE_DATA: u32 = 12_030;
 
-// SAFETY: this is the signature of `cuStreamGetCaptureInfo_v3` in `cuda.h`.
+// SAFETY: the type matches the signature of `cuStreamGetCaptureInfo_v3` in `cuda.h`.
 static GET_CAPTURE_INFO: EntryPoint<GetCaptureInfo> =
     unsafe { EntryPoint::new(c"cuStreamGetCaptureInfo", EDGE_DATA) };
 
-// SAFETY: this is the signature of `cuStreamGetCaptureInfo_v2` in `cuda.h`.
+// SAFETY: the type matches the signature of `cuStreamGetCaptureInfo_v2` in `cuda.h`.
 static GET_CAPTURE_INFO_WITHOUT_DATA: EntryPoint<GetCaptureInfoWithoutData> =
     unsafe { EntryPoint::new(c"cuStreamGetCaptureInfo", 12_000) };
 
-// SAFETY: this is the signature of `cuStreamUpdateCaptureDependencies_v2` in `cuda.h`.
+// SAFETY: the type matches the signature of `cuStreamUpdateCaptureDependencies_v2` in `cuda.h`.
 static UPDATE_CAPTURE_DEPENDENCIES: EntryPoint<UpdateCaptureDependencies> =
     unsafe { EntryPoint::new(c"cuStreamUpdateCaptureDependencies", EDGE_DATA) };
 
-// SAFETY: this is the signature of `cuGraphGetEdges_v2` in `cuda.h`.
+// SAFETY: the type matches the signature of `cuGraphGetEdges_v2` in `cuda.h`.
 static GET_EDGES: EntryPoint<GetEdges> = unsafe { EntryPoint::new(c"cuGraphGetEdges", EDGE_DATA) };
 
-// SAFETY: this is the signature of `cuEventElapsedTime` in `cuda.h`.
+// SAFETY: the type matches the signature of `cuEventElapsedTime` in `cuda.h`.
 static EVENT_ELAPSED_TIME: EntryPoint<EventElapsedTime> =
     unsafe { EntryPoint::new(c"cuEventElapsedTime", 12_000) };
 
-// SAFETY: this is the signature of `cuMemPoolCreate` in `cuda.h`. Newer versions of its structure
-// use bytes that had to be zero before.
+// SAFETY: the type matches the signature of `cuMemPoolCreate` in `cuda.h`. Newer versions of CUDA
+// define fields in bytes of the structure that older versions required to be zero.
 static CREATE_MEMORY_POOL: EntryPoint<CreateMemoryPool> =
     unsafe { EntryPoint::new(c"cuMemPoolCreate", 12_000) };
 
-// SAFETY: this is the signature of `cuMemPoolSetAccess` in `cuda.h`.
+// SAFETY: the type matches the signature of `cuMemPoolSetAccess` in `cuda.h`.
 static SET_POOL_ACCESS: EntryPoint<SetPoolAccess> =
     unsafe { EntryPoint::new(c"cuMemPoolSetAccess", 12_000) };
 
-/// Queries the capture of a stream.
+/// Queries the capture to which a stream belongs.
 ///
-/// If edges have data, the driver refuses a caller that does not request it. The data is therefore
-/// requested if the driver supports it, but not read.
+/// If edges of the captured graph have data, the driver rejects a query that does not request this
+/// data. Therefore this function requests the data from every driver that supports it, but does not
+/// read the data.
 ///
 /// # Errors
 ///
-/// Returns [`CudaError::Call`] if the driver cannot report the capture.
+/// Returns [`CudaError::Call`] if the driver cannot report the stream's capture.
 ///
 /// # Safety
 ///
-/// The stream must be live.
+/// The stream must be alive.
 pub unsafe fn capture_info(stream: sys::CUstream) -> Result<CaptureInfo, CudaError> {
     let mut info = CaptureInfo::NONE;
     let (status, id) = (&raw mut info.status, &raw mut info.id);
-    // The driver also writes the graph's handle, which is not read.
+    // The driver also writes the handle of the graph, which this function does not read.
     let mut graph = ptr::null_mut();
     let (graph, nodes, count) = (&raw mut graph, &raw mut info.nodes, &raw mut info.count);
     let asked = if library::version()? >= EDGE_DATA {
         let (call, mut data) = (GET_CAPTURE_INFO.function()?, ptr::null());
-        // SAFETY: the stream is live (caller), and every output variable outlives the call.
+        // SAFETY: the caller guarantees that the stream is alive, and every output variable
+        // outlives the call.
         unsafe { call(stream, status, id, graph, nodes, &raw mut data, count) }
     } else {
         let call = GET_CAPTURE_INFO_WITHOUT_DATA.function()?;
-        // SAFETY: as above.
+        // SAFETY: the caller guarantees that the stream is alive, and every output variable
+        // outlives the call.
         unsafe { call(stream, status, id, graph, nodes, count) }
     };
     answer("cuStreamGetCaptureInfo", asked.result()).map(|()| info)
 }
 
-/// Returns `true` if an event with timing enabled has ever been recorded. Most other calls treat an
-/// event that was never recorded as complete. This call does not: "if `cuEventRecord()` has not
-/// been called on either event, then `CUDA_ERROR_INVALID_HANDLE` is returned" (driver API,
-/// `cuEventElapsedTime`).
+/// Returns `true` if an event that was created with timing enabled has been recorded at least once.
+/// Most driver calls treat an event that was never recorded as completed. Only `cuEventElapsedTime`
+/// detects such an event: "if `cuEventRecord()` has not been called on either event, then
+/// `CUDA_ERROR_INVALID_HANDLE` is returned" (driver API, `cuEventElapsedTime`).
 ///
 /// # Errors
 ///
-/// Returns [`CudaError::Call`] for any other refusal, because the state of the event is then
-/// unknown.
+/// Returns [`CudaError::Call`] if the driver returns any other error, because the state of the
+/// event is then unknown.
 ///
 /// # Safety
 ///
-/// The event must be live, and must have been created without `CU_EVENT_DISABLE_TIMING`.
+/// The event must be alive, and must have been created without `CU_EVENT_DISABLE_TIMING`.
 pub unsafe fn is_recorded(event: sys::CUevent) -> Result<bool, CudaError> {
     let call = EVENT_ELAPSED_TIME.function()?;
     let mut milliseconds = 0.0;
-    // SAFETY: the event is live (caller), and the output variable outlives the call.
+    // SAFETY: the caller guarantees that the event is alive, and the output variable outlives the
+    // call.
     let asked = with_relaxed_capture_mode(|| unsafe { call(&raw mut milliseconds, event, event) });
     match asked {
         sys::CUresult::CUDA_ERROR_INVALID_HANDLE => Ok(false),
@@ -178,36 +184,37 @@ pub unsafe fn is_recorded(event: sys::CUevent) -> Result<bool, CudaError> {
     }
 }
 
-/// Removes all dependencies of a captured stream's next operation.
+/// Removes all dependencies of the next operation on a captured stream.
 ///
 /// # Errors
 ///
-/// Returns [`CudaError::DriverTooOld`] before CUDA 12.3, and [`CudaError::Call`] if the driver
-/// refuses.
+/// Returns [`CudaError::DriverTooOld`] if the driver's CUDA version is older than 12.3, and
+/// [`CudaError::Call`] if the call fails.
 ///
 /// # Safety
 ///
-/// The stream must be live.
+/// The stream must be alive.
 pub unsafe fn set_behind_nothing(stream: sys::CUstream) -> Result<(), CudaError> {
     let call = UPDATE_CAPTURE_DEPENDENCIES.function()?;
     let set = sys::CUstreamUpdateCaptureDependencies_flags::CU_STREAM_SET_CAPTURE_DEPENDENCIES;
-    // SAFETY: the stream is live (caller), and no nodes are passed.
+    // SAFETY: the caller guarantees that the stream is alive, and the list of nodes is empty.
     let asked = unsafe { call(stream, ptr::null_mut(), ptr::null(), 0, set as u32) };
     answer("cuStreamUpdateCaptureDependencies", asked.result())
 }
 
-/// Writes up to `count` edges of a graph: the source node, the target node, and the data of each
-/// edge. If the array pointers are null, writes the number of edges to `count`.
+/// Writes up to `count` edges of a graph to the arrays, which receive each edge's source node,
+/// target node and data. If the pointers are null, this function writes only the number of edges to
+/// `count`.
 ///
 /// # Errors
 ///
-/// Returns [`CudaError::DriverTooOld`] before CUDA 12.3, and [`CudaError::Call`] if the driver
-/// refuses.
+/// Returns [`CudaError::DriverTooOld`] if the driver's CUDA version is older than 12.3, and
+/// [`CudaError::Call`] if the call fails.
 ///
 /// # Safety
 ///
-/// The graph must not be destroyed during the call. The pointers must be null, or point to arrays
-/// of at least `count` entries.
+/// No code may destroy the graph during the call. Each pointer must either be null or point to an
+/// array of at least `count` entries.
 pub unsafe fn graph_edges(
     graph: sys::CUgraph,
     from: *mut sys::CUgraphNode,
@@ -216,12 +223,12 @@ pub unsafe fn graph_edges(
     count: &mut usize,
 ) -> Result<(), CudaError> {
     let call = GET_EDGES.function()?;
-    // SAFETY: this call has the same contract, which the caller upholds.
+    // SAFETY: the driver's function has the same safety contract, which the caller upholds.
     answer("cuGraphGetEdges", unsafe { call(graph, from, to, data, count) }.result())
 }
 
-/// `CUmemPoolProps`. Newer versions replace `reserved` by fields whose features are disabled if the
-/// fields are zero.
+/// The properties of a memory pool, which CUDA calls `CUmemPoolProps`. Newer versions of CUDA use a
+/// part of `reserved` for additional fields, and a field with the value zero disables its feature.
 #[derive(Debug)]
 #[repr(C)]
 struct MemoryPoolProperties {
@@ -233,7 +240,7 @@ struct MemoryPoolProperties {
     reserved: [u8; 64],
 }
 
-/// `CUmemAccessDesc`.
+/// The access that a device has to memory, which CUDA calls `CUmemAccessDesc`.
 #[derive(Debug)]
 #[repr(C)]
 struct MemoryAccess {
@@ -242,11 +249,11 @@ struct MemoryAccess {
     flags: u32,
 }
 
-/// Allows kernels of a device to read and write the memory of a memory pool.
+/// Allows the kernels of a device to read and write the memory of a memory pool.
 ///
 /// # Safety
 ///
-/// The memory pool must be live.
+/// The memory pool must be alive.
 pub unsafe fn open_memory_pool(
     pool: sys::CUmemoryPool,
     reader: sys::CUdevice,
@@ -257,11 +264,13 @@ pub unsafe fn open_memory_pool(
         location: reader,
         flags: sys::CUmemAccess_flags_enum::CU_MEM_ACCESS_FLAGS_PROT_READWRITE as u32,
     };
-    // SAFETY: the pool is live (caller), and the single access description outlives the call.
+    // SAFETY: the caller guarantees that the memory pool is alive, and the access description
+    // outlives the call.
     answer("cuMemPoolSetAccess", unsafe { call(pool, &raw const access, 1) }.result())
 }
 
-/// Creates a memory pool on a device, without a size limit. Its memory stays on the device.
+/// Creates a memory pool on a device, without a limit on the pool's size. The memory pool allocates
+/// its memory on this device, and cannot be shared with other processes.
 pub(crate) fn create_memory_pool(device: sys::CUdevice) -> Result<sys::CUmemoryPool, CudaError> {
     let call = CREATE_MEMORY_POOL.function()?;
     let properties = MemoryPoolProperties {
@@ -274,7 +283,7 @@ pub(crate) fn create_memory_pool(device: sys::CUdevice) -> Result<sys::CUmemoryP
     };
     let mut handle = ptr::null_mut();
     // SAFETY: the output variable and the properties outlive the call, and the properties have the
-    // same size as CUDA's.
+    // size that CUDA requires.
     let created =
         with_relaxed_capture_mode(|| unsafe { call(&raw mut handle, &raw const properties) });
     answer("cuMemPoolCreate", created.result()).map(|()| handle)

@@ -1,41 +1,42 @@
 //! A cache of bind groups. The cache identifies a bind group by its layout and its bound ranges. A
 //! bind group stays in the cache until one of its buffers is freed, or until the cache is full and
-//! the group is the least recently used one.
+//! the bind group is the one that has not been used for the longest time.
 //!
-//! Every operation takes constant time, because each entry links to its neighbours in order of use
-//! and stores its position in the list of entries of each buffer.
+//! Every operation takes constant time, because each entry stores links to its neighbors in order
+//! of use, and its position in each buffer's list of entries.
 
 use std::collections::HashMap;
 use std::hash::{BuildHasherDefault, Hasher};
 
-/// The maximum number of bind groups in the cache. Each group occupies about 4.5 KiB, so a full
-/// cache occupies 18 MiB.
+/// The maximum number of bind groups in the cache. Each bind group occupies about 4.5 KiB, so a
+/// full cache occupies 18 MiB.
 const KEPT: usize = 4_096;
-/// The maximum number of kernels that a group remembers as accepted by wgpu.
+/// The maximum number of accepted kernels that are stored with each bind group.
 const TRIED: usize = 16;
-/// The sentinel index that means "no entry".
+/// The index that represents the absence of an entry.
 const NONE: usize = usize::MAX;
 
 /// A range of a buffer, given by the buffer's identity and the range's offset and length in bytes.
 pub(crate) type Place = (u64, u64, u64);
 
-/// A cache of a stream's bind groups.
+/// A cache of the bind groups that a stream has created.
 #[derive(Debug)]
 pub(crate) struct BindGroups<G = wgpu::BindGroup> {
     entries: Vec<Entry<G>>,
-    /// The indices of the entries that contain no group.
+    /// The indices of the entries that contain no bind group.
     vacant: Vec<usize>,
-    /// The index of the entry for each [hash](hash_of) of a layout and its ranges. If two hashes
-    /// collide, the older entry is removed.
+    /// The index of the entry for each [hash](hash_of) of a layout and its bound ranges. If two
+    /// entries have the same hash, the older entry is removed.
     by_hash: Map<usize>,
-    /// The list of uses of each buffer. The key is the buffer's identity.
+    /// For each buffer, the list of the bindings that use the buffer. The keys are the identities
+    /// of the buffers.
     by_buffer: Map<Vec<Use>>,
     /// `newest` and `oldest` are the indices of the most recently used entry and the least recently
     /// used entry.
     newest: usize,
     oldest: usize,
     limit: usize,
-    /// The number of groups that have been created.
+    /// The number of bind groups that have been created so far.
     made: u64,
 }
 
@@ -53,9 +54,9 @@ struct Entry<G> {
     hash: u64,
     layout: u64,
     places: Box<[Place]>,
-    /// For each binding, the index of its [`Use`] in the list of the buffer's uses.
+    /// For each binding, the index of the binding's [`Use`] in the list of its buffer.
     positions: Box<[usize]>,
-    /// `newer` and `older` are the indices of the entries that were used immediately after and
+    /// `newer` and `older` are the indices of the entries that were last used immediately after and
     /// immediately before this entry.
     newer: usize,
     older: usize,
@@ -66,20 +67,20 @@ struct Entry<G> {
 #[derive(Debug)]
 pub(crate) struct KeptGroup<G = wgpu::BindGroup> {
     pub(crate) number: u64,
-    /// The bind group, or `None` if the entry is vacant.
+    /// The bind group, or `None` if the entry is unused.
     pub(crate) group: Option<G>,
-    /// The numbers of the kernels that wgpu has [accepted](Self::note_tried) with this group.
+    /// The numbers of the kernels that wgpu has [accepted](Self::note_tried) with this bind group.
     tried: Vec<u64>,
 }
 
 impl<G> KeptGroup<G> {
-    /// Returns `true` if wgpu has accepted a dispatch of the kernel with this group.
+    /// Returns `true` if wgpu has already accepted a dispatch of the kernel with this bind group.
     #[inline]
     pub(crate) fn is_tried(&self, kernel: u64) -> bool {
         self.tried.contains(&kernel)
     }
 
-    /// Records that wgpu has accepted a dispatch of the kernel with this group.
+    /// Records that wgpu has accepted a dispatch of the kernel with this bind group.
     pub(crate) fn note_tried(&mut self, kernel: u64) {
         if self.tried.len() == TRIED {
             self.tried.clear();
@@ -108,12 +109,12 @@ impl<G> BindGroups<G> {
         }
     }
 
-    /// Returns the group for these ranges. If the cache does not contain the group, this method
-    /// creates it.
+    /// Returns the bind group for a layout and its bound ranges. If the cache does not contain this
+    /// bind group, the method creates it.
     ///
     /// # Errors
     ///
-    /// Returns the error of the function that creates the group.
+    /// Returns the error of the function that creates the bind group.
     #[inline]
     pub(crate) fn find<E>(
         &mut self,
@@ -162,7 +163,7 @@ impl<G> BindGroups<G> {
         at
     }
 
-    /// Removes all groups that bind one of the freed buffers.
+    /// Removes all bind groups that refer to one of the freed buffers.
     pub(crate) fn evict(&mut self, identities: &[u64]) {
         for identity in identities {
             while let Some(last) = self.by_buffer.get(identity).and_then(|uses| uses.last()) {
@@ -178,11 +179,11 @@ impl<G> BindGroups<G> {
             self.forget_use(at, binding);
         }
         self.vacant.push(at);
-        // The group is dropped last, because dropping a group runs wgpu's code.
+        // The bind group is dropped last, because dropping a bind group runs wgpu's code.
         self.entries[at].kept.group = None;
     }
 
-    /// Removes a binding from the list of its buffer's uses. The last use in the list moves to the
+    /// Removes a binding from its buffer's list of uses. The last use in the list moves to the
     /// removed position.
     fn forget_use(&mut self, at: usize, binding: usize) {
         let entry = &self.entries[at];
@@ -229,7 +230,8 @@ impl<G> BindGroups<G> {
         }
     }
 
-    /// Changes the entry at an index. If the index is [`NONE`], this method does nothing.
+    /// Modifies the entry at an index with a closure. If the index is [`NONE`], this method does
+    /// nothing.
     fn set(&mut self, at: usize, change: impl FnOnce(&mut Entry<G>)) {
         if let Some(entry) = self.entries.get_mut(at) {
             change(entry);
@@ -286,8 +288,8 @@ mod tests {
 
     use super::{BindGroups, Place};
 
-    /// A simple model of the cache: a list of groups in order of use, in which the most recently
-    /// used group is the last element.
+    /// A simple model of the cache, which is a list of bind groups in order of use; the last
+    /// element is the most recently used bind group.
     type Model = Vec<(u64, Vec<Place>, u64)>;
 
     #[derive(Clone, Debug)]

@@ -21,7 +21,7 @@ pub struct Binding<'a> {
     /// device's alignment.
     pub(crate) offset: u64,
     /// The length of the range in bytes. The length is a multiple of 4, and does not exceed the
-    /// device's limit for a binding.
+    /// largest size of a binding that the device supports.
     pub(crate) bytes: u64,
     pub(crate) access: Access,
 }
@@ -29,9 +29,9 @@ pub struct Binding<'a> {
 impl<'a> Binding<'a> {
     /// Returns the range as a resource for a bind group that you create yourself.
     ///
-    /// Use the bind group only while the view exists. Record the work that uses the bind group on
-    /// the view's stream with [`Stream::record`](crate::Stream::record), or submit the stream's
-    /// commands with [`Stream::submit`](crate::Stream::submit) before you submit your own work.
+    /// Use this bind group only while the view exists. Record the commands that use the bind group
+    /// with [`Stream::record`](crate::Stream::record) on the view's stream, or submit the stream's
+    /// commands with [`Stream::submit`](crate::Stream::submit) before you submit your own commands.
     /// After the view has been dropped, the pool may reuse the block for another array, and your
     /// bind group would then read and write the bytes of that array.
     #[must_use]

@@ -1,9 +1,9 @@
-//! Calls of wgpu that return errors as values. Error scopes catch wgpu's errors, and the device is
-//! queried for its loss.
+//! Calls to wgpu that return errors as values. Error scopes catch the errors of wgpu, and queries
+//! detect whether the device is lost.
 //!
-//! Outside a browser, wgpu reports the loss of a device only to a single callback, which belongs to
-//! the user. Calls on a lost device return no error that names the loss, so this module queries the
-//! device to detect its loss.
+//! Outside a browser, wgpu reports the loss of a device only to a single callback, and this
+//! callback belongs to the user. No call on a lost device returns an error that reports the loss,
+//! so this module queries the device to detect the loss.
 //!
 //! In a browser, each device has a promise that resolves when the device is lost. Several callbacks
 //! can wait for this promise, and the event loop runs them.
@@ -18,16 +18,16 @@ use crate::ending;
 use crate::error::WgpuError;
 use crate::turn::current_thread;
 
-/// The number of attempts to determine the device to which a queue belongs.
+/// The number of attempts to determine whether a queue belongs to a device.
 const QUEUE_TRIES: usize = 100;
 
-/// A device and its queue, whose calls return errors as values.
+/// A device and its queue, with methods that call wgpu and return its errors as values.
 #[derive(Debug)]
 pub(crate) struct Calls {
     pub(crate) device: wgpu::Device,
     pub(crate) queue: wgpu::Queue,
     is_lost: Arc<AtomicBool>,
-    /// A buffer that [`check_thread`](Self::check_thread) accesses.
+    /// A buffer that [`check_thread`](Self::check_thread) accesses in order to call wgpu.
     probe: wgpu::Buffer,
 }
 
@@ -42,7 +42,7 @@ impl Calls {
         let probe = device.create_buffer(&descriptor);
         let is_lost = Arc::new(AtomicBool::new(false));
         if cfg!(target_arch = "wasm32") {
-            // The callback lives as long as the device, so it stores only a weak reference.
+            // The callback exists for as long as the device, so it stores only a weak reference.
             let noted = Arc::downgrade(&is_lost);
             device.set_device_lost_callback(move |_, _| {
                 if let Some(is_lost) = noted.upgrade() {
@@ -53,19 +53,20 @@ impl Calls {
         Self { device, queue, is_lost, probe }
     }
 
-    /// Checks that wgpu may be called on this thread.
+    /// Checks that this thread may call wgpu.
     ///
     /// # Errors
     ///
     /// Returns [`WgpuError::ThreadEnding`] if this thread is ending.
     #[inline]
     pub(crate) fn check_thread(&self) -> Result<(), WgpuError> {
-        // When wgpu accesses a buffer, it creates its thread-local variables. The result of the
-        // access is ignored, because this buffer is not mapped.
+        // Accessing a buffer makes wgpu create its thread-local variables. The result of the access
+        // is ignored, because this buffer is not mapped.
         ending::check_thread(|| drop(self.probe.get_mapped_range(..)))
     }
 
-    /// Returns an error if the device is already known to be lost. This method does not call wgpu.
+    /// Returns an error if an earlier call has found that the device is lost. This method does not
+    /// call wgpu.
     ///
     /// # Errors
     ///
@@ -84,12 +85,12 @@ impl Calls {
     /// Runs `calls` on the device, and returns the first error that wgpu reports during these
     /// calls.
     ///
-    /// In a browser, errors are not returned, because they are reported later to the device's
-    /// handler for uncaptured errors.
+    /// In a browser, this method returns no errors, because errors are reported later to the
+    /// device's handler for uncaptured errors.
     ///
     /// # Errors
     ///
-    /// Returns the first error that wgpu reports.
+    /// Returns the first error that wgpu reports during the calls.
     pub(crate) fn scoped<R>(&self, calls: impl FnOnce() -> R) -> Result<R, wgpu::Error> {
         if cfg!(target_arch = "wasm32") {
             return Ok(calls());
@@ -98,15 +99,15 @@ impl Calls {
         let internal = self.device.push_error_scope(wgpu::ErrorFilter::Internal);
         let validation = self.device.push_error_scope(wgpu::ErrorFilter::Validation);
         let answer = calls();
-        // Error scopes must be popped in reverse order. Out-of-memory errors take precedence,
-        // because a buffer without memory also causes a validation error.
+        // wgpu requires that error scopes are popped in reverse order. Out-of-memory errors take
+        // precedence, because a buffer without memory also causes a validation error.
         let validation = ready(validation.pop());
         let internal = ready(internal.pop());
         let error = ready(out_of_memory.pop()).or(internal).or(validation);
         error.map_or(Ok(answer), Err)
     }
 
-    /// Runs `calls` like [`scoped`](Self::scoped), and converts wgpu's error.
+    /// Runs `calls` like [`scoped`](Self::scoped), and converts wgpu's error into a [`WgpuError`].
     ///
     /// # Errors
     ///
@@ -120,9 +121,8 @@ impl Calls {
     }
 
     /// Checks that the queue belongs to the device. The API of wgpu has no function for this check.
-    /// The thread that polls a device also runs the callbacks of the device's queue. If no callback
-    /// of the queue runs on this thread in any of several polls, the queue belongs to another
-    /// device.
+    /// A thread that polls a device also runs the callbacks of the device's queue. If this thread
+    /// runs no callback of the queue during several polls, the queue belongs to another device.
     ///
     /// # Errors
     ///
@@ -155,7 +155,8 @@ impl Calls {
         Err(WgpuError::OtherQueue)
     }
 
-    /// Determines whether the device is lost, by requesting a buffer with invalid usages.
+    /// Determines whether the device is lost, by requesting a buffer with an invalid combination of
+    /// usages.
     ///
     /// # Errors
     ///
@@ -179,13 +180,14 @@ impl Calls {
         }
     }
 
-    /// Creates a buffer of at most `limit` bytes.
+    /// Creates a buffer whose size may be at most `limit` bytes.
     ///
     /// # Errors
     ///
     /// Returns [`WgpuError::BufferTooLarge`] if the size exceeds `limit`,
     /// [`WgpuError::OutOfMemory`] if the device is out of memory, and [`WgpuError::DeviceLost`] if
-    /// the device is lost. Returns [`WgpuError::Refused`] if the usages cannot be combined.
+    /// the device is lost. Returns [`WgpuError::Refused`] if the usages cannot be combined with
+    /// each other.
     pub(crate) fn create_buffer(
         &self,
         descriptor: &wgpu::BufferDescriptor<'_>,
@@ -207,8 +209,8 @@ impl Calls {
     }
 
     /// Lets wgpu process completed work, or waits for all submitted work, depending on `how`. If
-    /// the device is lost, wgpu panics, and this method converts the panic into an error. A panic
-    /// of a callback is passed on to the caller.
+    /// the device is lost, wgpu panics, and this method turns the panic into an error. If a
+    /// callback panics, the panic is passed on to the caller.
     ///
     /// # Errors
     ///

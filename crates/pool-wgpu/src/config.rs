@@ -1,5 +1,5 @@
-//! The configuration of a stream, which selects the usages of its buffers, and the adapter and the
-//! device that the stream opens.
+//! The configuration of a stream, which determines the usages of its buffers, and the adapter and
+//! the device that the stream opens.
 
 /// The configuration of a [`Stream`](crate::Stream).
 ///
@@ -33,39 +33,39 @@ impl Default for StreamConfig {
 }
 
 impl StreamConfig {
-    /// Creates the default configuration. A stream with this configuration uses storage buffers and
-    /// any adapter, and enables the features for 16-bit and 64-bit elements that the adapter
-    /// supports.
+    /// Creates a configuration with the default values. A stream with this configuration uses
+    /// buffers for storage and copies, opens any adapter, and enables the adapter's features for
+    /// 16-bit and 64-bit elements.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Adds usages to the buffers of blocks. The usages `STORAGE`, `COPY_SRC` and `COPY_DST` are
-    /// always included.
+    /// Adds usages to the buffers that the stream creates for blocks. The usages `STORAGE`,
+    /// `COPY_SRC` and `COPY_DST` are always included.
     pub fn with_usages(mut self, usages: wgpu::BufferUsages) -> Self {
         self.usages |= usages;
         self
     }
 
-    /// Requires these features of the device that the stream opens.
+    /// Sets the features that the stream requires of the device that it opens.
     pub fn with_features(mut self, features: wgpu::Features) -> Self {
         self.features |= features;
         self
     }
 
-    /// Sets which kind of adapter the stream prefers when it opens an adapter.
+    /// Sets the kind of adapter that the stream prefers.
     pub fn with_power_preference(mut self, power: wgpu::PowerPreference) -> Self {
         self.power = power;
         self
     }
 
-    /// Makes the stream open an adapter that computes on the CPU.
+    /// Makes the stream open an adapter that runs on the CPU.
     pub fn with_fallback_adapter(mut self) -> Self {
         self.wants_fallback = true;
         self
     }
 
-    /// Returns all usages of the buffers of blocks.
+    /// Returns all usages of the buffers that the stream creates for blocks.
     pub(crate) fn all_usages(&self) -> wgpu::BufferUsages {
         self.usages
             | wgpu::BufferUsages::STORAGE

@@ -1,4 +1,4 @@
-//! Counters of the calls to wgpu that a stream makes.
+//! Counters for the calls to wgpu that a stream makes.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -24,8 +24,8 @@ pub struct Counts {
     pub submissions: u64,
 }
 
-/// The counters from which [`Counts`] is created. The counters can be read without locking the
-/// stream.
+/// The counters from which [`Counts`] is created. The counters can be read while another thread has
+/// locked the stream.
 #[derive(Debug, Default)]
 pub(crate) struct Counters {
     pub(crate) buffers_created: Counter,

@@ -1,10 +1,10 @@
-//! Support for threads that are ending.
+//! Support for threads that are about to end.
 //!
-//! In debug builds, wgpu tracks its locks in a thread-local variable, and panics if it is called
+//! In debug builds, wgpu tracks its locks in a thread-local variable, and panics if wgpu is called
 //! after this variable has been dropped. Destructors of other thread-local variables may call wgpu
-//! after this variable has been dropped, for example when a thread's pools are dropped. On a thread
-//! that is ending, this crate therefore refuses calls, and leaves buffers and streams for another
-//! thread to drop. In a browser, there are no other threads.
+//! after this time, for example when a thread's pools are dropped. On a thread that is ending, this
+//! crate therefore returns errors instead of calling wgpu, and leaves buffers and streams to other
+//! threads, which drop them. In a browser, there are no other threads.
 
 #[cfg(not(target_arch = "wasm32"))]
 mod threads {
@@ -16,21 +16,21 @@ mod threads {
 
     use crate::error::WgpuError;
 
-    /// A value of wgpu that is kept only until another thread drops it.
+    /// A wgpu value that is kept only until another thread drops it.
     type Orphan = Box<dyn Any + Send>;
 
     static ORPHANS: Mutex<Vec<Orphan>> = Mutex::new(Vec::new());
-    /// A flag that is set while orphans may exist, so that the mutex is locked only if necessary.
+    /// A flag that is set if orphans may exist, so that the mutex is locked only when necessary.
     static ARE_THERE: AtomicBool = AtomicBool::new(false);
 
     #[derive(Clone, Copy, PartialEq, Eq)]
     enum State {
-        /// The thread has not called this crate yet.
+        /// The thread has not yet called this crate.
         New,
         /// The thread may call wgpu.
         Running,
-        /// The thread's variables are being dropped, and wgpu's variables may already have been
-        /// dropped.
+        /// The thread's variables are being dropped, and the variables of wgpu may already have
+        /// been dropped.
         Ending,
     }
 
@@ -47,13 +47,13 @@ mod threads {
         /// The state of the thread. Because this variable has no destructor, it can be read at any
         /// time.
         static STATE: Cell<State> = const { Cell::new(State::New) };
-        /// The value that is dropped before wgpu's variables. Destructors run in reverse order, so
-        /// this value is created after wgpu's variables.
+        /// A value that is dropped before the variables of wgpu. Destructors run in reverse order
+        /// of creation, so this value is created after the variables of wgpu.
         static SENTINEL: Sentinel = const { Sentinel };
     }
 
-    /// Checks that wgpu may be called on this thread. The thread's first check runs `call_wgpu`,
-    /// which creates wgpu's thread-local variables.
+    /// Checks that this thread may call wgpu. The thread's first check runs `call_wgpu`, which
+    /// creates wgpu's thread-local variables.
     ///
     /// # Errors
     ///
@@ -79,7 +79,7 @@ mod threads {
 
     #[cold]
     fn watch(call_wgpu: impl FnOnce()) -> Result<(), WgpuError> {
-        // If the thread is ending and wgpu's variables have been dropped, the call panics.
+        // If the thread is ending and the variables of wgpu have been dropped, this call panics.
         let called = catch_unwind(AssertUnwindSafe(call_wgpu));
         if called.is_err() || SENTINEL.try_with(|_| ()).is_err() {
             return Err(WgpuError::ThreadEnding);
@@ -94,7 +94,7 @@ mod threads {
         STATE.get() == State::Ending
     }
 
-    /// Leaves a value for another thread to drop.
+    /// Leaves a value to other threads, which drop it.
     pub(crate) fn leave(orphan: impl Any + Send) {
         orphans().push(Box::new(orphan));
         ARE_THERE.store(true, Ordering::Release);
@@ -106,7 +106,7 @@ mod threads {
             ARE_THERE.store(false, Ordering::Release);
             let left = std::mem::take(&mut *orphans());
             // The lock is not held while the values are dropped, because dropping a value may leave
-            // further values.
+            // more values behind.
             drop(left);
         }
     }

@@ -16,7 +16,7 @@ pub enum WgpuError {
          your system's API (vulkan, metal, dx12, webgpu)"
     )]
     NoAdapter {
-        /// The message of wgpu.
+        /// The message that wgpu returned.
         message: String,
     },
     /// The adapter does not offer a device with the requested features and limits.
@@ -24,19 +24,19 @@ pub enum WgpuError {
     NoDevice {
         /// The name of the adapter.
         adapter: String,
-        /// The message of wgpu.
+        /// The message that wgpu returned.
         message: String,
     },
     /// A stream is already in use on this thread. The call was made in the closure of
-    /// [`Stream::record`](crate::Stream::record), or in code that wgpu runs during a call of a
-    /// stream. During a call, wgpu can run error handlers, callbacks and log subscribers.
+    /// [`Stream::record`](crate::Stream::record), or in code that wgpu runs during another call to
+    /// a stream. During a call, wgpu can run error handlers, callbacks and log subscribers.
     #[error(
         "a stream is already in use on this thread: make this call after the closure passed to \
          `record`, or the callback, has returned"
     )]
     Reentered,
-    /// The thread is ending. The call was made in the destructor of a thread-local variable, in
-    /// which wgpu cannot be called.
+    /// The thread is ending. The call was made in the destructor of a thread-local variable, and
+    /// wgpu cannot be called there.
     #[error(
         "wgpu cannot be called while the thread drops its thread-local variables: drop all values \
          that use the stream before the thread's function returns, or send them to another thread"
@@ -48,22 +48,22 @@ pub enum WgpuError {
          `request_device`"
     )]
     OtherQueue,
-    /// The device is lost, together with the contents of its buffers. Every later call returns this
+    /// The device is lost, and so are the contents of its buffers. All later calls also return this
     /// error.
     #[error(
         "the device was lost, along with the contents of its buffers: create a new device, a \
          stream on that device, and new pools"
     )]
     DeviceLost,
-    /// The device does not have enough memory.
+    /// The device is out of memory.
     #[error("the device cannot allocate {bytes} bytes: {message}")]
     OutOfMemory {
         /// The number of bytes that were requested.
         bytes: u64,
-        /// The message of wgpu.
+        /// The message that wgpu returned.
         message: String,
     },
-    /// The requested size exceeds the size of the largest buffer that the device supports.
+    /// The requested size is larger than the largest buffer that the device supports.
     #[error(
         "{bytes} bytes exceed the device's largest buffer of {limit} bytes: ask the adapter for a \
          higher `max_buffer_size`, or acquire in parts"
@@ -85,8 +85,8 @@ pub enum WgpuError {
         /// The device's `max_storage_buffer_binding_size`, in bytes.
         limit: u64,
     },
-    /// A part of a view starts at an offset that is not a multiple of the device's alignment for
-    /// bindings.
+    /// A part of a view starts at an offset that is not a multiple of the alignment that the device
+    /// requires of bindings.
     #[error(
         "a part that starts at byte {offset} of its buffer cannot be bound: the device requires an \
          offset that is a multiple of {alignment} bytes"
@@ -94,11 +94,11 @@ pub enum WgpuError {
     Misaligned {
         /// The offset of the part within its buffer, in bytes.
         offset: u64,
-        /// The alignment that the device requires of `offset`, in bytes.
+        /// The alignment that the device requires of the offset, in bytes.
         alignment: u64,
     },
     /// A writable binding was requested for a part of a view that does not end at a multiple of 4
-    /// bytes. The kernel would also write the first bytes of the next part.
+    /// bytes. The kernel would also overwrite the first bytes of the next part.
     #[error(
         "a part that ends at byte {end} of its buffer cannot be bound for writing: a binding ends \
          at a multiple of 4 bytes, and the bytes up to that multiple belong to another part"
@@ -107,7 +107,7 @@ pub enum WgpuError {
         /// The offset at which the part ends within its buffer, in bytes.
         end: u64,
     },
-    /// An empty view was bound, but empty views cannot be bound.
+    /// An empty view was bound, but WebGPU does not allow empty bindings.
     #[error("an empty view cannot be bound: bind a view of at least one element")]
     EmptyBinding,
     /// The number of bindings that were passed differs from the number that the kernel declares.
@@ -146,7 +146,7 @@ pub enum WgpuError {
         /// The zero-based index of the second binding.
         second: usize,
     },
-    /// A binding refers to memory of another stream. Commands of two different streams are not
+    /// A binding refers to memory of another stream. The commands of two different streams are not
     /// ordered with each other.
     #[error(
         "memory of another stream cannot be bound on this stream: create both pools on one stream, \
@@ -197,12 +197,13 @@ pub enum WgpuError {
         /// The device's `max_storage_buffers_per_shader_stage`.
         limit: usize,
     },
-    /// The kernel does not compile, or its bindings differ from the declared bindings.
+    /// The kernel does not compile, or the bindings in its source differ from the bindings that
+    /// were passed to [`Stream::kernel`](crate::Stream::kernel).
     #[error("the kernel `{kernel}` does not compile: {message}")]
     Compilation {
         /// The name of the kernel's entry point.
         kernel: String,
-        /// The message of wgpu.
+        /// The message that wgpu returned.
         message: String,
     },
     /// The element type requires a feature that was not enabled when the device was opened.
@@ -216,28 +217,29 @@ pub enum WgpuError {
         /// The name of the required feature of wgpu.
         feature: &'static str,
     },
-    /// The arguments of a call were rejected by wgpu. The call had no effect, and earlier commands
-    /// stay recorded. The exception is [`Stream::submit_with`](crate::Stream::submit_with), which
-    /// has already submitted the recorded commands, and those of your command buffers that come
-    /// before the rejected one.
+    /// The arguments of a call were rejected by wgpu. Unless the rejected call was
+    /// [`Stream::submit_with`](crate::Stream::submit_with), it had no effect, and all commands that
+    /// were recorded earlier stay recorded. When `submit_with` returns this error, it has already
+    /// submitted the recorded commands, and those of your command buffers that precede the rejected
+    /// one.
     #[error("wgpu rejected the call, which had no effect: {message}")]
     Refused {
-        /// The message of wgpu.
+        /// The message that wgpu returned.
         message: String,
     },
     /// Recorded commands were rejected by wgpu when they were submitted, because a resource that
     /// they use is mapped or has been destroyed. All commands of one closure of
-    /// [`Stream::record`](crate::Stream::record), or all commands between two closures, are
+    /// [`Stream::record`](crate::Stream::record), or all commands between two such closures, are
     /// rejected together, and all other commands are executed. Each thread that recorded any of the
-    /// rejected commands receives this error once. If the message concerns `Buffer::map_async`, a
-    /// mapping by `map_buffer_on_submit` failed, and the commands were executed.
+    /// rejected commands receives this error once. If the message mentions `Buffer::map_async`, a
+    /// mapping that `map_buffer_on_submit` requested has failed, and the commands were executed.
     #[error(
         "wgpu rejected recorded commands, and executed no command that was recorded together with \
          them: {message}. Do not map or destroy a resource of the commands before `submit` has \
          returned"
     )]
     SubmissionRefused {
-        /// The message of wgpu.
+        /// The message that wgpu returned.
         message: String,
     },
     /// The buffer of a block was destroyed through a handle that came from
@@ -254,21 +256,21 @@ pub enum WgpuError {
         /// The size of the buffer in bytes.
         bytes: u64,
     },
-    /// The closure of [`Stream::record`](crate::Stream::record) replaced its encoder. The closure's
-    /// commands are dropped, and earlier commands stay recorded.
+    /// The closure of [`Stream::record`](crate::Stream::record) replaced the encoder that was
+    /// passed to it. The closure's commands are dropped, and all earlier commands stay recorded.
     #[error(
         "the closure passed to `record` replaced its encoder: record into the given encoder, or \
          pass your own command buffers to `submit_with`"
     )]
     ExchangedEncoder,
     /// The call cannot block until the contents arrive, because the browser's event loop must run.
-    /// Use [`read`](crate::BufferView::read), and await its result.
+    /// Use [`read`](crate::BufferView::read), and await the result.
     #[error("a browser cannot block until the contents arrive: await `read()` instead")]
     CannotWait,
     /// The staging buffer that contains the elements could not be mapped.
     #[error("the contents could not be read back: {message}")]
     Unreadable {
-        /// The message of wgpu.
+        /// The message that wgpu returned.
         message: String,
     },
     /// The shape or the length does not match the array.

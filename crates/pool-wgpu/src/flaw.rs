@@ -1,6 +1,7 @@
-//! Planted mistakes, for tests that check whether the conformance suite detects them. In the unit
-//! tests and in the browser's test program, streams record through the [`Recorder`] of this module,
-//! which wraps the real recorder. No other build contains this module.
+//! Deliberate mistakes, with which the tests check whether the conformance suite detects errors. In
+//! the unit tests and in the test program for the browser, streams record their commands through
+//! the [`Recorder`] of this module, which wraps the real recorder. No other build contains this
+//! module.
 
 use std::cell::Cell;
 use std::ops::{Deref, DerefMut};
@@ -14,30 +15,32 @@ use crate::setup::Setup;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[allow(unreachable_pub, reason = "public in the program of tests for a browser")]
 pub enum Flaw {
-    /// Uploads of whole words from the host run before all commands that have been recorded.
+    /// Uploads from the host run before all recorded commands if their ranges consist of whole
+    /// words.
     UploadsOvertake,
-    /// Copies of whole words between buffers run before all commands that have been recorded.
+    /// Copies between buffers run before all recorded commands if their ranges consist of whole
+    /// words.
     CopiesOvertake,
-    /// Fills of whole words with zeros run before all commands that have been recorded.
+    /// Fills with zeros run before all recorded commands if their ranges consist of whole words.
     ZeroesOvertake,
     /// Fills with zeros do nothing.
     ZeroesNothing,
-    /// A fill does not write the first word.
+    /// A fill does not write the first word of its range.
     FillsLate,
-    /// A fill does not write the last word.
+    /// A fill does not write the last word of its range.
     FillsShort,
     /// A fill writes one word past the end of its range.
     FillsFar,
-    /// An upload does not write the last word.
+    /// An upload does not write the last word of its range.
     UploadsShort,
-    /// A copy between two buffers does not write the last word.
+    /// A copy between two buffers does not write the last word of its range.
     CopiesShort,
-    /// Watches are not notified when a buffer is freed. This mistake is made by the probe, not by
-    /// the stream.
+    /// Watches are not notified when a buffer is freed. The test's probe makes this mistake instead
+    /// of the stream.
     Unreported,
 }
 
-/// All mistakes, each with the name of the case that should detect it.
+/// All mistakes, each with the name of the test case that should detect it.
 #[allow(unreachable_pub, reason = "public in the program of tests for a browser")]
 pub const CASES: [(Flaw, &str); 10] = [
     (Flaw::UploadsOvertake, "an upload comes after the work of former views"),
@@ -73,8 +76,8 @@ pub fn with_planted<R>(flaw: Flaw, code: impl FnOnce() -> R) -> R {
     code()
 }
 
-/// A recorder that makes the mistake planted on this thread, and otherwise behaves like the real
-/// recorder.
+/// A recorder that makes the mistake that is planted on this thread, and otherwise behaves like the
+/// real recorder.
 pub(crate) struct Recorder<'a> {
     real: Real<'a>,
     setup: &'a Setup,
@@ -210,8 +213,8 @@ mod tests {
     use super::{CASES, Flaw, with_planted};
     use crate::stream::Stream;
 
-    /// Returns the message with which a case fails while a mistake is planted, or `None` if the
-    /// case passes.
+    /// Returns the message with which a test case fails while a mistake is planted, or `None` if
+    /// the test case passes.
     fn failure(name: &str, flaw: Flaw, probe: WgpuProbe) -> Option<String> {
         let case = all().into_iter().find(|case| case.name() == name);
         let case = case.unwrap_or_else(|| panic!("no case \"{name}\""));
@@ -220,13 +223,13 @@ mod tests {
         ended.err().map(|payload| text(payload.as_ref()).to_owned())
     }
 
-    /// Returns a probe, which makes the given mistake if it is a mistake of the probe.
+    /// Returns a probe, which makes the given mistake if the mistake belongs to the probe.
     fn mistaken(flaw: Flaw, mut probe: WgpuProbe) -> WgpuProbe {
         probe.reports_frees = flaw != Flaw::Unreported;
         probe
     }
 
-    /// Returns how many of the random programs detect a mistake by comparing their final results.
+    /// Returns the number of random programs whose final results reveal a mistake.
     fn noticed(flaw: Flaw, stream: &Stream, programs: usize) -> usize {
         let mut runner = runner(0);
         let snapshots = Snapshots::new(stream.clone());
@@ -258,8 +261,8 @@ mod tests {
             let Some((stream, _quiet)) = own_stream(wgpu::Limits::default()) else { return };
             let said = failure(name, flaw, WgpuProbe::new(stream));
             println!("{flaw:?} | {name} | {said:.100?}");
-            // The case itself must detect the mistake. Detection by the checks that run after the
-            // case is not sufficient.
+            // The test case itself must detect the mistake. It is not sufficient if the checks
+            // after the test case detect the mistake.
             let is_named = said.as_ref().is_some_and(|said| !said.contains("afterwards: "));
             assert!(is_named, "{flaw:?}: {said:?}");
         }

@@ -1,5 +1,5 @@
-//! Compute kernels, which have storage bindings in group 0 and a uniform with parameters in group
-//! 1.
+//! Compute kernels, whose storage bindings are in group 0 and whose parameters are in a uniform
+//! buffer in group 1.
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -10,8 +10,8 @@ use crate::calls::Calls;
 use crate::ending;
 use crate::error::WgpuError;
 
-/// The maximum size of a dispatch's parameters, in bytes. Every device can bind a uniform of this
-/// size at multiples of this size.
+/// The maximum size of the parameters of one dispatch, in bytes. On every device, uniform buffers
+/// of this size can be bound at multiples of this size.
 pub const PARAMETER_BYTES: usize = 256;
 
 /// A compute pipeline that [`Stream::kernel`](crate::Stream::kernel) has compiled from WGSL for one
@@ -27,7 +27,7 @@ struct KernelParts {
     stream: u64,
     pipeline: wgpu::ComputePipeline,
     layout: Arc<BindingLayout>,
-    /// `true` if the kernel is one of the stream's own kernels.
+    /// This flag is `true` if the kernel is one of the stream's own kernels.
     is_own: bool,
 }
 
@@ -39,8 +39,8 @@ impl Drop for KernelParts {
     }
 }
 
-/// A layout of storage bindings. Kernels with the same accesses share one layout, and can therefore
-/// share bind groups.
+/// A layout of a kernel's storage bindings. Kernels that access their bindings in the same way
+/// share one layout, and can therefore share bind groups.
 #[derive(Debug)]
 struct BindingLayout {
     number: u64,
@@ -62,7 +62,7 @@ impl Kernel {
     }
 
     /// Returns `true` if the kernel is one of the stream's own kernels. The stream's own kernels
-    /// accept every bind group of their layout.
+    /// can be used with every bind group of their layout.
     #[inline]
     pub(crate) fn is_own(&self) -> bool {
         self.0.is_own
@@ -85,8 +85,8 @@ impl Kernel {
         (self.0.layout.number, &self.0.layout.layout)
     }
 
-    /// Checks that the bindings match the kernel's declared bindings, and that their memory belongs
-    /// to the kernel's stream.
+    /// Checks that the given bindings match the bindings that the kernel declares, and that their
+    /// memory belongs to the kernel's stream.
     ///
     /// # Errors
     ///
@@ -145,7 +145,7 @@ fn clashes(first: (&Binding<'_>, Access), second: (&Binding<'_>, Access)) -> boo
     }
 }
 
-/// The compiler of a stream, with the layouts that it has already created.
+/// The compiler of a stream, which also stores the layouts that it has already created.
 #[derive(Debug)]
 pub(crate) struct Compiler {
     stream: u64,
@@ -168,7 +168,7 @@ impl Compiler {
             ty: wgpu::BindingType::Buffer {
                 ty: wgpu::BufferBindingType::Uniform,
                 has_dynamic_offset: true,
-                // Because of this minimum size, kernels with larger parameters do not compile.
+                // Because of this minimum size, wgpu rejects kernels whose parameters are larger.
                 min_binding_size: wgpu::BufferSize::new(PARAMETER_BYTES as u64),
             },
             count: None,
@@ -221,8 +221,8 @@ impl Compiler {
         Ok(Kernel(Arc::new(KernelParts { number, entry, stream, pipeline, layout, is_own })))
     }
 
-    /// Compiles one of the stream's own kernels. The arrays that these kernels declare have no
-    /// minimum size.
+    /// Compiles one of the stream's own kernels. The arrays that these kernels declare do not have
+    /// a minimum size.
     ///
     /// # Errors
     ///
@@ -267,7 +267,8 @@ impl Compiler {
         })
     }
 
-    /// Returns the cached layout for these accesses, or creates a layout if none is cached.
+    /// Returns the layout for these accesses from the cache, or creates the layout if the cache
+    /// does not contain it.
     fn layout(&self, calls: &Calls, accesses: &[Access]) -> Arc<BindingLayout> {
         let kept =
             self.layouts.lock().unwrap_or_else(PoisonError::into_inner).get(accesses).cloned();
@@ -280,7 +281,7 @@ impl Compiler {
         })
     }
 
-    /// Stores a layout in the cache, unless another thread has already stored one for the same
+    /// Stores a layout in the cache, unless another thread has already stored a layout for the same
     /// accesses.
     fn keep(&self, layout: &Arc<BindingLayout>) {
         let mut layouts = self.layouts.lock().unwrap_or_else(PoisonError::into_inner);

@@ -3,7 +3,7 @@
 //!
 //! The context of a pool is a [`Stream`], which consists of a device, the device's queue, and one
 //! encoder. Fills, copies and dispatches are recorded in this encoder in call order. In steady
-//! state, a scope creates no buffers and no bind groups.
+//! state, a scope creates neither buffers nor bind groups.
 //!
 //! ```no_run
 //! use pool_core::{Pool, PoolView};
@@ -33,11 +33,11 @@
 //! # Ok::<(), pool_wgpu::WgpuError>(())
 //! ```
 //!
-//! A kernel accesses views through bindings, which borrow the views. You can create your own bind
-//! groups from [`Binding::resource`]. Record the commands that use your own bind groups with
-//! [`Stream::record`], or submit them after the stream's commands. A part of a view can be bound
-//! only if it starts at a multiple of the device's alignment. Fills, copies and reads can start at
-//! any byte.
+//! A kernel accesses views through bindings, which borrow from the views. You can create your own
+//! bind groups with [`Binding::resource`]. Record the commands that use your own bind groups with
+//! [`Stream::record`], or submit these commands after the stream's commands. A part of a view can
+//! be bound only if the part starts at a multiple of the device's alignment. Fills, copies and
+//! reads can start at any byte.
 //!
 //! # Features
 //!
@@ -89,7 +89,7 @@ mod ending;
 mod error;
 #[cfg(all(test, not(pool_browser_tests)))]
 mod flaw;
-// In a browser, the tests are a separate program, which needs access to this module.
+// The tests for browsers are a separate program, which needs access to this module.
 #[cfg(pool_browser_tests)]
 #[doc(hidden)]
 #[allow(missing_docs, reason = "planted mistakes, for tests alone")]

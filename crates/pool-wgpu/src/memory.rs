@@ -1,24 +1,25 @@
-//! Records that describe the buffers of blocks, and the numbers by which the bytes of these buffers
-//! are identified.
+//! Records that describe the buffers of blocks, and the numbers that identify the bytes of these
+//! buffers.
 
 use std::ptr::NonNull;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// The backend whose memory consists of wgpu buffers. `Pool::<Wgpu>::new(stream)` creates a pool.
+/// The backend of pools whose memory consists of wgpu buffers. `Pool::<Wgpu>::new(stream)` creates
+/// a pool.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Wgpu;
 
-/// The alignment of identities, and the unit of block sizes, in bytes. Every device can bind a
-/// buffer at multiples of this value.
+/// The alignment of identities, and the unit of block sizes, in bytes. On every device, buffers can
+/// be bound at multiples of this value.
 pub(crate) const ALIGN: usize = 256;
 
-/// The record of a block, which contains the block's buffer and the number of the stream to which
-/// the buffer belongs.
+/// The record of a block, which contains the block's buffer and the number of the stream that the
+/// buffer belongs to.
 #[derive(Debug)]
 pub(crate) struct Allocation {
     pub(crate) buffer: wgpu::Buffer,
-    /// The number of the block's first byte. The numbers of different buffers in this process never
-    /// overlap.
+    /// The number of the block's first byte. Within a process, the numbers of different buffers
+    /// never overlap.
     pub(crate) identity: u64,
     pub(crate) bytes: u64,
     /// The number of the stream that orders all work on the buffer.
@@ -28,10 +29,10 @@ pub(crate) struct Allocation {
 }
 
 impl Allocation {
-    /// Reserves the numbers for the bytes of a new buffer, and returns the first of these numbers.
+    /// Reserves numbers for the bytes of a new buffer, and returns the first of these numbers.
     pub(crate) fn new_identity(bytes: u64) -> u64 {
         static NEXT: AtomicU64 = AtomicU64::new(1 << 12);
-        // The number of bytes is limited to 2⁴⁸, because no device has enough memory for a larger
+        // At most 2⁴⁸ numbers are reserved, because no device has enough memory for a larger
         // buffer.
         let room = bytes.min(1 << 48).next_multiple_of(ALIGN as u64) + ALIGN as u64;
         NEXT.fetch_add(room, Ordering::Relaxed)
@@ -42,8 +43,8 @@ impl Allocation {
         Self { buffer, identity, bytes, stream, checked: AtomicU64::new(0) }
     }
 
-    /// Returns `true` if the buffer has been checked since the most recently rejected batch.
-    /// `refusals` is the number of rejected batches.
+    /// Returns `true` if the buffer has been checked since a batch was last rejected. `refusals` is
+    /// the number of batches that have been rejected so far.
     #[inline]
     pub(crate) fn is_checked(&self, refusals: u64) -> bool {
         self.checked.load(Ordering::Relaxed) == refusals
@@ -63,12 +64,13 @@ impl WgpuBlock {
     /// The block of an empty slot.
     pub(crate) const NOTHING: Self = Self(None);
 
-    /// Creates a block from a record. The block is valid until [`take`](Self::take) is called.
+    /// Creates a block that refers to a record. The block stays valid until [`take`](Self::take) is
+    /// called.
     pub(crate) fn of(allocation: Box<Allocation>) -> Self {
         Self(Some(NonNull::from(Box::leak(allocation))))
     }
 
-    /// Returns the record of the block to the caller.
+    /// Takes the record back from the block, and returns the record.
     ///
     /// # Safety
     ///

@@ -1,7 +1,7 @@
-//! The parameters of all dispatches in one batch. One uniform buffer contains the parameters of the
-//! whole batch, and is written when the batch is submitted. Each dispatch reads its parameters at
-//! its own offset. The first range of the buffer always contains zeros, which dispatches without
-//! parameters read.
+//! The parameters of all dispatches in a batch. One uniform buffer contains all of these
+//! parameters, and is written when the batch is submitted. Each dispatch reads its parameters at
+//! its own offset. The first range of the buffer always contains zeros, which are the parameters of
+//! dispatches without parameters.
 
 use crate::calls::Calls;
 use crate::error::WgpuError;
@@ -17,12 +17,12 @@ pub(crate) struct Parameters {
     pub(crate) group: wgpu::BindGroup,
 }
 
-/// The bytes that are written into the uniform buffer for one batch.
+/// The bytes that will be written to the uniform buffer for one batch.
 #[derive(Debug, Default)]
 pub(crate) struct BatchParameters(Vec<u8>);
 
 impl BatchParameters {
-    /// Adds the parameters of one dispatch, and returns the offset at which the dispatch reads
+    /// Adds the parameters of one dispatch, and returns the offset at which the dispatch finds
     /// them. The parameters must not be longer than [`PARAMETER_BYTES`].
     #[inline]
     pub(crate) fn push(&mut self, parameters: &[u8]) -> u32 {
@@ -32,19 +32,19 @@ impl BatchParameters {
         let at = self.0.len();
         self.0.extend_from_slice(parameters);
         self.0.resize(at + PARAMETER_BYTES, 0);
-        // The conversion cannot fail, because the parameters of a batch are far smaller than 2³²
+        // The conversion cannot fail, because the parameters of a batch are much smaller than 2³²
         // bytes.
         u32::try_from(at + PARAMETER_BYTES).unwrap_or(0)
     }
 
-    /// Removes all parameters without freeing memory.
+    /// Removes all parameters, but keeps the allocated memory.
     pub(crate) fn clear(&mut self) {
         self.0.clear();
     }
 }
 
 impl Parameters {
-    /// Allocates the uniform buffer for the parameters of a batch.
+    /// Creates the uniform buffer for the parameters of all batches.
     ///
     /// # Errors
     ///
@@ -74,7 +74,7 @@ impl Parameters {
         Ok(Self { buffer, group })
     }
 
-    /// Writes the parameters of the batch that will be submitted next.
+    /// Writes the parameters of the next batch to the uniform buffer.
     pub(crate) fn write(&self, queue: &wgpu::Queue, parameters: &BatchParameters) {
         if !parameters.0.is_empty() {
             queue.write_buffer(&self.buffer, PARAMETER_BYTES as u64, &parameters.0);

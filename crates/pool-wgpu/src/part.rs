@@ -1,4 +1,4 @@
-//! The block and the offset at which a view starts, and operations on the bytes of the view.
+//! A part of a block, and operations on the bytes of the view that covers this part.
 
 use pool_core::{Element, SlotRef, bytemuck};
 
@@ -14,14 +14,14 @@ pub(crate) struct Part {
     slot: SlotRef<Wgpu>,
     /// The offset within the block, in bytes.
     pub(crate) offset: u64,
-    /// `true` if no view covers the bytes of the block that follow this part.
+    /// This flag is `true` if no view covers the bytes of the block that follow this part.
     pub(crate) is_last: bool,
 }
 
 impl Part {
     /// # Safety
     ///
-    /// `block` must stay allocated while the part or one of its copies is borrowed. `slot` must
+    /// `block` must stay allocated while the part, or a copy of the part, is borrowed. `slot` must
     /// belong to a view that is in use on the thread that owns the pool.
     #[inline(always)]
     pub(crate) unsafe fn new(block: WgpuBlock, slot: SlotRef<Wgpu>) -> Self {
@@ -61,13 +61,14 @@ impl Part {
     pub(crate) fn fill(&self, element: &[u8], bytes: u64) -> Result<(), WgpuError> {
         let Some(allocation) = self.allocation().filter(|_| bytes > 0) else { return Ok(()) };
         let end = self.offset + bytes;
-        // If no view covers the bytes after the part, the fill may be extended to a whole word.
+        // If no view covers the bytes after the part, the fill may write to the end of the last
+        // word.
         let end = if self.is_last { end.next_multiple_of(4) } else { end };
         self.stream().with(|recorder| recorder.fill(allocation, self.offset, end, element))
     }
 }
 
-/// Returns the bytes of the elements.
+/// Returns the elements as bytes.
 pub(crate) fn bytes_of<T: Element>(elements: &[T]) -> &[u8] {
     if size_of::<T>() == 0 { &[] } else { bytemuck::cast_slice(elements) }
 }

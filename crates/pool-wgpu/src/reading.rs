@@ -1,4 +1,5 @@
-//! A future for elements that are being copied to the host. The future does not borrow the view.
+//! A future that returns elements after they have been copied to the host. The future does not
+//! borrow the view.
 
 use std::fmt;
 use std::marker::PhantomData;
@@ -17,19 +18,19 @@ use crate::suspend;
 
 /// A copy of a view's elements to the host, which [`read`](crate::BufferView::read) has started.
 ///
-/// A `Reading` borrows neither the view nor the pool. Because the copy has already been submitted,
-/// later commands do not change the elements that the `Reading` returns. [`wait`](Self::wait)
-/// blocks the thread, and may be called in a callback of wgpu. In a browser, threads cannot block,
-/// so the `Reading` must be awaited.
+/// A `Reading` borrows neither the view nor the pool. The copy has already been submitted, so later
+/// commands do not change the elements that the `Reading` returns. [`wait`](Self::wait) blocks the
+/// thread, and may be called from a callback of wgpu. In a browser, no thread may block, so you
+/// must await the `Reading`.
 ///
-/// Outside a browser, no other code polls the device. Each poll of the future therefore also polls
-/// the device, and requests another poll. Dropping a `Reading` returns its staging buffer for
-/// reuse.
+/// Outside a browser, wgpu does not poll the device by itself. Each poll of the future therefore
+/// also polls the device, and requests another poll. Dropping a `Reading` makes its staging buffer
+/// available again.
 #[must_use = "dropping this value drops the elements"]
 pub struct Reading<T> {
     setup: Arc<Setup>,
-    /// The staging buffer, or `None` if there are no bytes or if the elements have already been
-    /// taken.
+    /// The staging buffer, or `None` if the `Reading` contains no bytes or if the elements have
+    /// already been taken.
     mapping: Option<Arc<Mapping>>,
     length: usize,
     /// The offset of the first element within the staging buffer, in bytes.
@@ -55,9 +56,9 @@ enum Progress {
     Waiting(Option<Waker>),
     Mapped,
     Failed(String),
-    /// The `Reading` was dropped, and the callback will return the buffer for reuse.
+    /// The `Reading` was dropped, and the callback will make the buffer available again.
     Abandoned,
-    /// The contents were taken, and the buffer has been returned for reuse.
+    /// The contents were taken, and the buffer is available again.
     Taken,
 }
 
@@ -87,22 +88,23 @@ impl Mapping {
         }
         let before = std::mem::replace(&mut *progress, next);
         drop(progress);
-        // The lock is not held while the waker runs, because a waker is foreign code.
+        // The lock is not held while the waker is called, because a waker runs foreign code.
         if let Progress::Waiting(Some(waker)) = before {
             waker.wake();
         }
     }
 
-    /// Unmaps the buffer and returns it for reuse. If the device is lost, the buffer is dropped.
+    /// Unmaps the buffer and makes it available again. If the device is lost, the buffer is
+    /// dropped.
     fn give_back(&self) {
         if self.setup.calls.scoped(|| self.buffer.unmap()).is_ok() {
             self.pool.give(self.buffer.clone());
         }
     }
 
-    /// Returns `true` if the contents have arrived. The buffer is also queried directly, because
-    /// wgpu maps a buffer before it runs the callback, and another callback may call this method in
-    /// the meantime.
+    /// Returns `true` if the contents have arrived. The method also queries the buffer itself,
+    /// because wgpu maps a buffer before it runs the callback, and another callback may call this
+    /// method in the meantime.
     fn is_there(&self) -> Result<bool, WgpuError> {
         match &*self.progress() {
             Progress::Mapped => return Ok(true),
@@ -114,8 +116,9 @@ impl Mapping {
         Ok(!cfg!(target_arch = "wasm32") && self.buffer.get_mapped_range(..).is_ok())
     }
 
-    /// Stores a waker. Returns the waker that is no longer needed, which the caller must drop after
-    /// the lock has been released.
+    /// Stores the waker that the callback will call. If the mapping has already completed, the
+    /// method returns the given waker, and otherwise the previous waker, if there is one. The
+    /// caller must drop the returned waker after the lock has been released.
     fn keep_waker(&self, waker: Waker) -> Option<Waker> {
         match &mut *self.progress() {
             Progress::Waiting(place) => place.replace(waker),
@@ -123,21 +126,21 @@ impl Mapping {
         }
     }
 
-    /// Sets the progress and returns the previous progress. The caller must drop the waker in the
-    /// returned value after the lock has been released.
+    /// Replaces the progress and returns the previous progress. If the returned value contains a
+    /// waker, the caller must drop the value after the lock has been released.
     fn set(&self, progress: Progress) -> Progress {
         std::mem::replace(&mut *self.progress(), progress)
     }
 }
 
 impl<T> Reading<T> {
-    /// Creates a `Reading` without any bytes, for an empty view or for zero-sized elements.
+    /// Creates a `Reading` that contains no bytes, for an empty view or for zero-sized elements.
     pub(crate) fn of_nothing(setup: Arc<Setup>, length: usize) -> Self {
         Self { setup, mapping: None, length, shift: 0, elements: PhantomData }
     }
 
-    /// Creates a `Reading` for a staging buffer to which a copy has been submitted. The elements
-    /// start at byte `shift` of the buffer.
+    /// Creates a `Reading` for a staging buffer after a copy to this buffer has been submitted. The
+    /// elements start at offset `shift` within the buffer, in bytes.
     pub(crate) fn new(
         setup: Arc<Setup>,
         pool: Arc<IdleBuffers>,
@@ -161,7 +164,7 @@ impl<T> Reading<T> {
         self.length
     }
 
-    /// Returns `true` if there are no elements.
+    /// Returns `true` if the `Reading` contains no elements.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.length == 0
@@ -180,13 +183,14 @@ impl<T> Reading<T> {
             return Ok(());
         }
         // All submitted work has completed, so wgpu has either mapped the buffer or failed to map
-        // it. The result does not depend on the thread that ran the callback.
+        // it. This is the case no matter which thread ran the callback.
         self.setup.calls.find_loss()?;
         Err(WgpuError::Unreadable { message: "wgpu did not map the buffer".to_owned() })
     }
 
-    /// Waits until the contents have arrived, if the event loop can run. In a browser, the contents
-    /// arrive only while the event loop runs, and no code may block the event loop.
+    /// Waits until the contents have arrived, if the event loop can run during the wait. In a
+    /// browser, the contents arrive only while the event loop runs, and no code may block the event
+    /// loop.
     #[cfg(target_arch = "wasm32")]
     fn wait_until_there(&self) -> Result<(), WgpuError> {
         let Some(mapping) = &self.mapping else { return Ok(()) };
@@ -202,10 +206,10 @@ impl<T> Reading<T> {
     ///
     /// # Errors
     ///
-    /// Returns [`WgpuError::Unreadable`] or [`WgpuError::DeviceLost`] if the contents will never
+    /// Returns [`WgpuError::Unreadable`] or [`WgpuError::DeviceLost`] if the contents can no longer
     /// arrive.
     fn is_there(&self, mapping: &Arc<Mapping>) -> Result<bool, WgpuError> {
-        // If wgpu has dropped the callback, there is no other reference to the mapping.
+        // If wgpu has dropped the callback, no other reference to the mapping exists.
         let is_forgotten = Arc::strong_count(mapping) == 1;
         let is_there = mapping.is_there();
         if matches!(is_there, Ok(true)) {
@@ -222,7 +226,7 @@ impl<T> Reading<T> {
         }
     }
 
-    /// Copies the bytes out of the staging buffer, and returns the buffer for reuse.
+    /// Copies the bytes out of the staging buffer, and makes the buffer available again.
     fn take(&mut self, into: &mut [u8]) -> Result<(), WgpuError> {
         let Some(mapping) = self.mapping.take() else { return Ok(()) };
         drop(mapping.set(Progress::Taken));
@@ -243,21 +247,21 @@ impl<T> Reading<T> {
 
 impl<T: PodElement> Reading<T> {
     /// Blocks until the elements have arrived, and returns them. In a browser, no code may block,
-    /// so the elements must already have arrived. If the elements may not have arrived, await the
-    /// `Reading`.
+    /// so this method succeeds only if the elements have already arrived. In a browser, await the
+    /// `Reading` instead, because the elements may not have arrived yet.
     ///
     /// # Errors
     ///
     /// Returns [`WgpuError::DeviceLost`] if the device is lost, [`WgpuError::Unreadable`] if wgpu
     /// cannot map the contents, and [`WgpuError::ThreadEnding`] if this thread is ending. In a
-    /// browser, returns [`WgpuError::CannotWait`] if the elements have not arrived.
+    /// browser, this method returns [`WgpuError::CannotWait`] if the elements have not arrived yet.
     pub fn wait(mut self) -> Result<Vec<T>, WgpuError> {
         self.wait_until_there()?;
         self.elements()
     }
 
-    /// Blocks until the elements have arrived, and writes them to `destination`, which must have
-    /// the same length.
+    /// Blocks until the elements have arrived, and writes them to `destination`, which must contain
+    /// the same number of elements.
     ///
     /// # Errors
     ///
@@ -268,7 +272,7 @@ impl<T: PodElement> Reading<T> {
     }
 
     fn elements(&mut self) -> Result<Vec<T>, WgpuError> {
-        // The length is set to 0, so that polling the future again returns no elements.
+        // The length is set to 0, so that another poll of the future returns no elements.
         let mut elements = vec![T::zeroed(); std::mem::take(&mut self.length)];
         self.take(bytes_of_mut(&mut elements))?;
         Ok(elements)
@@ -317,8 +321,8 @@ impl<T> Drop for Reading<T> {
     fn drop(&mut self) {
         let mapping = self.mapping.take();
         if ending::is_ending() {
-            // Another thread drops the mapping and the setup, because this thread must not drop
-            // anything that belongs to wgpu.
+            // The mapping and the setup are left to another thread, because a thread that is ending
+            // must not drop values of wgpu.
             return ending::leave((mapping, Arc::clone(&self.setup)));
         }
         let Some(mapping) = mapping else { return };
@@ -337,9 +341,9 @@ mod tests {
     use crate::error::WgpuError;
     use crate::flaw::support::own_stream;
 
-    /// A user of wgpu can cause this error by destroying a buffer or mapping it twice, but a user
-    /// of this crate cannot. The test therefore sets the error before the result of the device
-    /// arrives.
+    /// A program can cause this error by destroying or mapping a buffer with wgpu, but not by using
+    /// this crate alone. The test therefore sets the error itself before the device reports its
+    /// result.
     #[test]
     fn contents_that_wgpu_does_not_map_are_an_error_and_the_next_are_read() {
         let Some((stream, _quiet)) = own_stream(wgpu::Limits::default()) else { return };
@@ -354,8 +358,8 @@ mod tests {
         for _ in 0..3 {
             assert_eq!(view.copy_to_vec().unwrap(), [7; 1_000]);
         }
-        // The result of the device has arrived in the meantime, and the callback has returned the
-        // first buffer for reuse.
+        // The device has now reported its result, and the callback has made the first buffer
+        // available again.
         assert!(stream.counts().staging_buffers_created <= 2);
     }
 }

@@ -1,5 +1,4 @@
-//! The parts of a stream that never change, which are the device, its limits, the compiler and the
-//! counters.
+//! The parts of a stream that never change: the device, its limits, the compiler and the counters.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -9,7 +8,7 @@ use crate::ending;
 use crate::error::WgpuError;
 use crate::kernel::Compiler;
 
-/// The parts of a stream that never change.
+/// The parts of a stream that never change after the stream has been created.
 #[derive(Debug)]
 pub(crate) struct Setup {
     /// A number that identifies the stream within the process.
@@ -18,11 +17,11 @@ pub(crate) struct Setup {
     pub(crate) limits: Limits,
     pub(crate) compiler: Compiler,
     pub(crate) counters: Counters,
-    /// The usages of the buffers of blocks.
+    /// The usages of the buffers that the stream creates for blocks.
     pub(crate) usages: wgpu::BufferUsages,
 }
 
-/// The limits of the device, stored so that they can be read without calling wgpu.
+/// The limits of the device, which are stored here so that they can be read without calling wgpu.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Limits {
     /// The alignment that the device requires of a binding's offset, in bytes.
@@ -31,7 +30,7 @@ pub(crate) struct Limits {
     pub(crate) binding: u64,
     /// The maximum size of a buffer, in bytes.
     pub(crate) buffer: u64,
-    /// The maximum number of workgroups along one axis.
+    /// The maximum number of workgroups along one axis of a dispatch.
     pub(crate) groups: u32,
 }
 

@@ -1,9 +1,9 @@
-//! Staging buffers for copies to and from the host. A buffer is reused after the device has
+//! Staging buffers for copies to and from the host. A staging buffer is reused after the device has
 //! finished using it.
 //!
-//! The CUDA crates record an event on the stream to detect that a staging buffer is free. This
-//! crate uses mapping: a buffer is mapped for the host and unmapped for the device, and wgpu runs a
-//! callback when the buffer has been mapped again.
+//! In the CUDA crates, an event on the stream shows when a staging buffer is no longer in use. This
+//! crate uses the mapping of buffers for the same purpose: a buffer is unmapped while the device
+//! uses it, and wgpu runs a callback after the buffer has been mapped again.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -11,25 +11,26 @@ use crate::calls::Calls;
 use crate::counts::Counters;
 use crate::error::WgpuError;
 
-/// The minimum size of a staging buffer, and the unit of larger sizes, in bytes.
+/// The minimum size of a staging buffer in bytes; larger sizes are multiples of this size.
 const CHUNK: u64 = 1 << 16;
-/// The maximum number of bytes that one staging buffer copies. Longer copies use several buffers.
+/// The maximum number of bytes that are copied through one staging buffer. Longer copies use
+/// several buffers.
 pub(crate) const PIECE: u64 = 1 << 24;
-/// The maximum number of idle buffers. If more buffers become idle, they are dropped.
+/// The maximum number of idle buffers. Additional buffers that become idle are dropped.
 const KEPT: usize = 32;
 /// The alignment that wgpu requires of the offset of a mapped range, in bytes.
 const MAP_ALIGNMENT: u64 = 8;
 
-/// The direction of copies through a staging buffer.
+/// The direction in which data is copied through a staging buffer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Way {
-    /// Copies from the host to the device. Idle buffers for this direction are mapped.
+    /// Copies from the host to the device. The idle buffers for this direction are mapped.
     Up,
-    /// Copies from the device to the host. Idle buffers for this direction are not mapped.
+    /// Copies from the device to the host. The idle buffers for this direction are not mapped.
     Down,
 }
 
-/// The idle staging buffers for one direction.
+/// The idle staging buffers for one direction of copies.
 #[derive(Debug)]
 pub(crate) struct IdleBuffers {
     way: Way,
@@ -41,8 +42,8 @@ impl IdleBuffers {
         Arc::new(Self { way, idle: Mutex::default() })
     }
 
-    /// Returns the smallest idle buffer that has at least `bytes` bytes, or creates a buffer if
-    /// there is none.
+    /// Returns the smallest idle buffer of at least `bytes` bytes, or creates a buffer if there is
+    /// no such buffer.
     ///
     /// # Errors
     ///
@@ -79,8 +80,8 @@ impl IdleBuffers {
         Some(idle.swap_remove(at))
     }
 
-    /// Adds a buffer to the idle buffers. The buffer must be mapped or unmapped in the same way as
-    /// the other idle buffers for this direction.
+    /// Adds a buffer to the idle buffers. The buffer must be mapped if it is used for copies to the
+    /// device, and must be unmapped otherwise.
     pub(crate) fn give(&self, buffer: wgpu::Buffer) {
         let mut idle = self.idle.lock().unwrap_or_else(PoisonError::into_inner);
         let dropped = if idle.len() < KEPT {
@@ -89,13 +90,13 @@ impl IdleBuffers {
         } else {
             Some(buffer)
         };
-        // The lock is not held while the buffer is dropped, because wgpu runs foreign code.
+        // The lock is not held while the buffer is dropped, because wgpu may run foreign code.
         drop(idle);
         drop(dropped);
     }
 }
 
-/// Rounds a size up, so that the buffer can also be used for other copies.
+/// Rounds a size up, so that the buffer can be reused for copies of other sizes.
 fn rounded(bytes: u64) -> u64 {
     if bytes > PIECE { bytes.next_multiple_of(CHUNK) } else { bytes.max(CHUNK).next_power_of_two() }
 }
@@ -109,9 +110,10 @@ pub(crate) struct Uploads {
 /// The bytes that one batch uploads from the host.
 #[derive(Debug, Default)]
 pub(crate) struct Staged {
-    /// The buffers that contain the batch's bytes. Bytes are added only to the last buffer.
+    /// The staging buffers that contain the bytes of the batch. Bytes are added only to the last
+    /// buffer.
     used: Vec<wgpu::Buffer>,
-    /// The number of bytes in the last buffer that are in use.
+    /// The number of bytes in use in the last buffer.
     filled: u64,
     /// The number of bytes that the batch has staged so far.
     pub(crate) bytes: u64,
@@ -129,9 +131,9 @@ impl Uploads {
         Self { pool: IdleBuffers::new(Way::Up) }
     }
 
-    /// Copies bytes into a staging buffer, from which a command of the batch can copy them. Returns
-    /// the buffer and the offset of the bytes. The number of bytes must be a multiple of 4, and
-    /// must not exceed [`PIECE`].
+    /// Copies bytes into a staging buffer, from which a command of the batch can copy them. The
+    /// method returns the buffer and the offset of the bytes within the buffer. The number of bytes
+    /// must be a multiple of 4, and must not exceed [`PIECE`].
     ///
     /// # Errors
     ///
@@ -168,8 +170,8 @@ impl Uploads {
         Ok((buffer, at))
     }
 
-    /// Requests that wgpu maps the buffers of a submitted batch after the device has finished using
-    /// them. When a buffer has been mapped, it becomes idle.
+    /// Requests that wgpu maps the buffers of a submitted batch when the device has finished using
+    /// them. A buffer becomes idle when it has been mapped.
     pub(crate) fn recall(&self, staged: &mut Staged) {
         (staged.filled, staged.bytes) = (0, 0);
         for buffer in staged.used.drain(..) {

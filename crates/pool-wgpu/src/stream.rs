@@ -1,5 +1,5 @@
-//! The context of a pool, which consists of a device, the device's queue, and the order of all
-//! recorded commands.
+//! The context of a pool, which consists of a device, the device's queue, and the recorded commands
+//! in their order.
 
 use std::fmt;
 use std::sync::Arc;
@@ -25,19 +25,19 @@ use crate::setup::Setup;
 use crate::staging::{IdleBuffers, Way};
 use crate::turn::Turns;
 
-/// A device and its queue, with one order for all commands. Fills, copies and dispatches are
-/// recorded in call order. A stream is the context of a `Pool<Wgpu>`.
+/// A device and its queue, together with the order in which all commands run. Fills, copies and
+/// dispatches are recorded in call order. A `Stream` is the context of a `Pool<Wgpu>`.
 ///
-/// Clones refer to the same stream, and pools of the same stream can use each other's memory.
-/// Recorded commands are submitted when their number reaches 512, when a view is read, and when
-/// [`submit`](Self::submit) is called. If the last clone and the last pool are dropped, commands
-/// that have not been submitted are never executed. A thread that is ending cannot free buffers.
-/// The buffers of an ending thread's pools are freed when any stream next allocates a buffer.
+/// All clones refer to the same stream, and pools that share a stream can use each other's memory.
+/// Recorded commands are submitted when there are 512 of them, when a view is read, and when
+/// [`submit`](Self::submit) is called. If the last clone and the last pool of a stream are dropped,
+/// commands that have not been submitted are never executed. A thread that is ending cannot free
+/// buffers. The buffers of such a thread's pools are freed when any stream next allocates a buffer.
 ///
 /// # Other encoders
 ///
-/// If you record work on a pool's memory in another encoder, this work is not part of the stream's
-/// order. To include the work in the order, use one of these methods:
+/// Work that you record in an encoder of your own is not part of the stream's order, even if it
+/// uses memory of a pool. To include such work in the order, use one of these methods:
 ///
 /// - Record the work with [`record`](Self::record).
 /// - Call [`submit`](Self::submit) before you submit the work, and submit the work before the view
@@ -47,24 +47,25 @@ use crate::turn::Turns;
 ///
 /// # Device errors and callbacks
 ///
-/// A stream does not replace any of the device's callbacks. Instead, a stream uses error scopes to
-/// return an error of wgpu from the call that caused the error. A lost device is detected at the
-/// next submission, allocation or read. In a browser, errors are reported later, to the device's
-/// own handler.
+/// A stream does not replace any callback of the device. Instead, a stream uses error scopes, so
+/// that each call returns the errors that wgpu reports for it. The stream detects that a device is
+/// lost at the next submission, allocation or read. In a browser, errors are reported later, and
+/// only to the device's own handler.
 ///
-/// While a call of the stream runs, foreign code may run on the same thread. Foreign code includes
-/// the closure of [`record`](Self::record), error handlers, mapping callbacks and log subscribers.
-/// If foreign code calls the stream, the call fails with [`WgpuError::Reentered`]. If foreign code,
-/// except for the closure of `record`, calls a second stream while another thread is using the
-/// second stream, the call fails with the same error. Foreign code may acquire arrays, so pools may
-/// grow and free blocks during a call. Other threads that call the stream block until the running
+/// During a call to a stream, foreign code may run on the same thread. Foreign code is the closure
+/// of [`record`](Self::record), an error handler, a mapping callback or a log subscriber. If
+/// foreign code calls the same stream, that call fails with [`WgpuError::Reentered`]. If foreign
+/// code other than the closure of `record` calls a second stream while another thread is using the
+/// second stream, that call fails with the same error. Foreign code may acquire arrays, so pools
+/// may allocate and free blocks during a call. Calls from other threads block until the running
 /// call has returned.
 ///
 /// # Several threads
 ///
-/// If wgpu rejects a call, only this call fails. Some mistakes affect a whole batch, and are found
-/// when a thread submits the batch. If wgpu rejects a batch, every other thread that recorded
-/// commands in the batch receives the error from its next call.
+/// If wgpu rejects a call, only this call fails, and all other commands stay recorded. However,
+/// some mistakes affect a whole batch, and are detected only when a thread submits the batch. If
+/// wgpu rejects a batch, every other thread that recorded commands in the batch receives the error
+/// from its next call.
 #[derive(Clone)]
 pub struct Stream {
     shared: Arc<Shared>,
@@ -75,8 +76,8 @@ pub struct Stream {
 struct Shared {
     setup: Arc<Setup>,
     downloads: Arc<IdleBuffers>,
-    /// The recorded commands, which are used by one thread at a time. The notes are the identities
-    /// of freed buffers.
+    /// The recorded commands, which are used by one thread at a time. The notes that threads leave
+    /// for the next user of the commands are the identities of freed buffers.
     recording: Turns<Recording>,
 }
 
@@ -103,18 +104,18 @@ impl Stream {
     ///
     /// # Errors
     ///
-    /// - Returns [`WgpuError::OtherQueue`] if the queue belongs to another device. To determine the
-    ///   queue's device, the function waits for the queue's earlier work.
+    /// - Returns [`WgpuError::OtherQueue`] if the queue belongs to another device. To check this,
+    ///   the function waits for the work that has already been submitted to the queue.
     /// - Returns [`WgpuError::Refused`] if the device does not support compute shaders.
     /// - Returns [`WgpuError::DeviceLost`] if the device is lost, and [`WgpuError::OutOfMemory`] if
-    ///   it is out of memory.
+    ///   the device is out of memory.
     /// - Returns [`WgpuError::ThreadEnding`] if this thread is ending.
     pub fn new(device: wgpu::Device, queue: wgpu::Queue) -> Result<Self, WgpuError> {
         Self::with_config(device, queue, &StreamConfig::new())
     }
 
-    /// Creates a stream from your device and queue with a configuration, which can add usages to
-    /// the stream's buffers.
+    /// Creates a stream from your device and your queue, with a configuration that can add usages
+    /// to the stream's buffers.
     ///
     /// # Errors
     ///
@@ -133,8 +134,8 @@ impl Stream {
 
     /// Opens a stream on the first adapter that wgpu finds.
     ///
-    /// If wgpu finds several adapters, you can select one with wgpu's environment variables, such
-    /// as `WGPU_BACKEND`.
+    /// If there are several adapters, you can select one with wgpu's environment variables, such as
+    /// `WGPU_BACKEND`.
     ///
     /// # Errors
     ///
@@ -167,7 +168,7 @@ impl Stream {
         Self::with_config(device, queue, config)
     }
 
-    /// Returns the same stream with a watch. The watch is notified of every block that pools
+    /// Registers a watch, and returns the stream. The watch is notified of every block that pools
     /// allocate and free through the *returned* value.
     #[must_use]
     pub fn watched(mut self, watch: impl BlockWatch + Send + Sync) -> Self {
@@ -175,7 +176,7 @@ impl Stream {
         self
     }
 
-    /// Returns the device of the stream.
+    /// Returns the device that the stream uses.
     #[must_use]
     pub fn device(&self) -> &wgpu::Device {
         &self.shared.setup.calls.device
@@ -187,14 +188,14 @@ impl Stream {
         &self.shared.setup.calls.queue
     }
 
-    /// Returns counts of the calls to wgpu that all clones of the stream have made so far.
+    /// Returns the numbers of calls to wgpu that all clones of the stream have made so far.
     #[must_use]
     pub fn counts(&self) -> Counts {
         self.shared.setup.counters.get()
     }
 
-    /// Returns `true` if the device is known to be lost. A stream detects the loss at the next
-    /// submission, allocation or read.
+    /// Returns `true` if the device is known to be lost. The stream detects that the device is lost
+    /// at the next submission, allocation or read.
     #[must_use]
     pub fn is_lost(&self) -> bool {
         self.shared.setup.calls.check().is_err()
@@ -202,22 +203,22 @@ impl Stream {
 
     /// Checks that kernels on this device can compute with elements of type `T`.
     ///
-    /// Elements of any type can be acquired, filled, copied and read. Kernels in WGSL support
+    /// Elements of any type can be acquired, filled, copied and read. In WGSL, kernels support
     /// `f16`, `f64`, `i16`, `u16`, `i64` and `u64` only if the device was opened with the
     /// corresponding feature.
     ///
     /// # Errors
     ///
-    /// Returns [`WgpuError::MissingFeature`], which names the feature, if the device does not have
-    /// it.
+    /// Returns [`WgpuError::MissingFeature`], which contains the name of the feature, if the device
+    /// was opened without this feature.
     pub fn supports<T: Element>(&self) -> Result<(), WgpuError> {
         elements::check::<T>(self.device().features())
     }
 
-    /// Compiles an entry point of a WGSL source. The kernel's storage bindings are `@group(0)
-    /// @binding(0)`, `@binding(1)`, …, with the given `accesses`. The kernel's parameters, if there
-    /// are any, are in `@group(1) @binding(0) var<uniform>`, and have at most
-    /// [`PARAMETER_BYTES`](crate::PARAMETER_BYTES) bytes.
+    /// Compiles an entry point of a WGSL source. The storage bindings of the kernel must be
+    /// declared as `@group(0) @binding(0)`, `@binding(1)`, …, with the given `accesses`. If the
+    /// kernel has parameters, they must be declared as `@group(1) @binding(0) var<uniform>`, and
+    /// must have at most [`PARAMETER_BYTES`](crate::PARAMETER_BYTES) bytes.
     ///
     /// # Errors
     ///
@@ -235,13 +236,13 @@ impl Stream {
         self.shared.setup.compiler.compile(&self.shared.setup.calls, source, entry, accesses)
     }
 
-    /// Records a dispatch of `groups` workgroups after all earlier commands.
+    /// Records a dispatch of `groups` workgroups, which runs after all earlier commands.
     ///
-    /// When a kernel with the same accesses is first dispatched with these bindings, the stream
-    /// creates a bind group. The stream keeps this bind group until one of the blocks is freed, or
-    /// until 4,096 other bind groups have been used more recently. `parameters` are the bytes of
-    /// the kernel's uniform, in the layout of WGSL. If `parameters` is shorter than the uniform,
-    /// the remaining bytes are zero.
+    /// The stream creates a bind group for these bindings when they are first used by a kernel with
+    /// the same accesses. The stream keeps this bind group until one of the blocks is freed, or
+    /// until 4,096 other bind groups have been used more recently. `parameters` contains the bytes
+    /// of the kernel's uniform variable, in the layout that WGSL defines. If `parameters` is
+    /// shorter than the uniform variable, the remaining bytes are zero.
     ///
     /// # Errors
     ///
@@ -250,11 +251,12 @@ impl Stream {
     ///   [`WgpuError::TooManyParameters`] or [`WgpuError::TooManyGroups`] if the arguments are
     ///   invalid.
     /// - Returns [`WgpuError::Refused`] for mistakes that only wgpu detects, such as a binding that
-    ///   is smaller than the kernel's array.
+    ///   is smaller than the array in the kernel.
     /// - Returns [`WgpuError::BufferDestroyed`], [`WgpuError::Reentered`],
     ///   [`WgpuError::DeviceLost`] or [`WgpuError::ThreadEnding`] if the stream or a buffer cannot
     ///   be used.
-    /// - Returns [`WgpuError::SubmissionRefused`] if the batch was full and wgpu rejected it.
+    /// - Returns [`WgpuError::SubmissionRefused`] if the batch was full and wgpu rejected it when
+    ///   it was submitted.
     pub fn dispatch(
         &self,
         kernel: &Kernel,
@@ -265,24 +267,25 @@ impl Stream {
         self.with(|recorder| recorder.dispatch(kernel, bindings, parameters, groups))
     }
 
-    /// Runs your closure with a separate encoder. The closure's commands run after all commands
-    /// that were recorded before the closure returned.
+    /// Runs your closure with a separate encoder. The commands of the closure run after all
+    /// commands that were recorded before the closure returned.
     ///
-    /// The closure must end the passes that it begins. The closure may acquire arrays from the
-    /// stream's pools, and the slots of these pools may grow. Inside the closure, fills, copies,
-    /// dispatches and nested calls of `record` fail with [`WgpuError::Reentered`]. Other threads
-    /// may use the stream while the closure runs, and their commands run before the closure's
-    /// commands.
+    /// The closure must end all passes that it begins. The closure may acquire arrays from the
+    /// stream's pools, even if this makes the pools allocate memory. Inside the closure, fills,
+    /// copies, dispatches and nested calls to `record` fail with [`WgpuError::Reentered`]. Other
+    /// threads may use the stream while the closure runs, and their commands run before the
+    /// closure's commands.
     ///
-    /// If the closure panics or wgpu rejects its commands, none of its commands are recorded, and
-    /// earlier commands stay recorded. If the commands are rejected, the closure's return value is
-    /// dropped. For a closure that may fail, use [`try_record`](Self::try_record).
+    /// If the closure panics, or if wgpu rejects its commands, none of its commands are recorded,
+    /// and all earlier commands stay recorded. If wgpu rejects the commands, the closure's return
+    /// value is dropped. If the closure can fail, use [`try_record`](Self::try_record).
     ///
     /// # Errors
     ///
     /// - Returns [`WgpuError::Refused`] if wgpu rejects the closure's commands, and
     ///   [`WgpuError::ExchangedEncoder`] if the closure replaced its encoder.
-    /// - Returns [`WgpuError::SubmissionRefused`] if the batch was full and wgpu rejected it.
+    /// - Returns [`WgpuError::SubmissionRefused`] if the batch was full and wgpu rejected it when
+    ///   it was submitted.
     /// - Returns [`WgpuError::Reentered`], [`WgpuError::DeviceLost`] or [`WgpuError::ThreadEnding`]
     ///   if the stream cannot be used.
     pub fn record<R>(
@@ -292,14 +295,14 @@ impl Stream {
         self.try_record(|encoder| Ok(code(encoder)))
     }
 
-    /// Runs a closure that may fail, and otherwise behaves like [`record`](Self::record). If the
+    /// Runs a closure that can fail, and otherwise behaves like [`record`](Self::record). If the
     /// closure fails, this method returns the closure's error, and none of the closure's commands
     /// are recorded.
     ///
     /// # Errors
     ///
-    /// Returns the error of the closure, even if wgpu would also reject the closure's commands. If
-    /// the closure succeeds, returns the same errors as [`record`](Self::record).
+    /// Returns the closure's error, even if wgpu would also reject the closure's commands. If the
+    /// closure succeeds, this method returns the same errors as [`record`](Self::record).
     pub fn try_record<R, E: From<WgpuError>>(
         &self,
         code: impl FnOnce(&mut wgpu::CommandEncoder) -> Result<R, E>,
@@ -328,34 +331,34 @@ impl Stream {
     ///
     /// # Errors
     ///
-    /// Returns the same errors as [`submit`](Self::submit), in which case none of your buffers are
-    /// submitted. Returns [`WgpuError::Refused`] if wgpu rejects one of your buffers. The rejected
-    /// buffer and all later buffers are not submitted, but the recorded commands and your earlier
-    /// buffers are submitted.
+    /// Returns the same errors as [`submit`](Self::submit), and then none of your command buffers
+    /// are submitted. Returns [`WgpuError::Refused`] if wgpu rejects one of your command buffers.
+    /// The rejected buffer and all buffers after it are not submitted, but the recorded commands
+    /// and your earlier buffers are.
     pub fn submit_with(
         &self,
         buffers: impl IntoIterator<Item = wgpu::CommandBuffer>,
     ) -> Result<(), WgpuError> {
-        // The iterator runs before the stream is locked, because an iterator is foreign code that
-        // may use the stream.
+        // The iterator runs before the stream is locked, because the iterator is foreign code,
+        // which may use the stream.
         let buffers: Vec<_> = buffers.into_iter().collect();
         self.with(|recorder| recorder.submit(buffers))
     }
 
-    /// Returns the number of commands that have been recorded but not submitted. If this number is
-    /// 0, you may submit your own command buffers.
+    /// Returns the number of commands that have been recorded but not yet submitted. If this number
+    /// is 0, you may submit your own command buffers directly to the queue.
     ///
     /// # Errors
     ///
     /// Returns [`WgpuError::Reentered`] if this thread is already using a stream, and
     /// [`WgpuError::ThreadEnding`] if this thread is ending. Returns
-    /// [`WgpuError::SubmissionRefused`] if wgpu rejected an earlier batch that another thread
-    /// submitted.
+    /// [`WgpuError::SubmissionRefused`] if another thread submitted an earlier batch with commands
+    /// of this thread and wgpu rejected them.
     pub fn pending(&self) -> Result<usize, WgpuError> {
         self.with(|recorder| Ok(recorder.pending()))
     }
 
-    /// Checks that wgpu may be called on this thread.
+    /// Checks that this thread may call wgpu.
     #[inline]
     pub(crate) fn check_thread(&self) -> Result<(), WgpuError> {
         self.shared.setup.calls.check_thread()
@@ -366,7 +369,7 @@ impl Stream {
         Arc::ptr_eq(&self.shared, &other.shared)
     }
 
-    /// Runs code that records commands, while this thread has exclusive access to the recording.
+    /// Runs code that records commands, with exclusive access to the recording.
     #[inline]
     pub(crate) fn with<R>(
         &self,
@@ -386,7 +389,7 @@ impl Stream {
         &self.shared.setup
     }
 
-    /// Starts to copy bytes of a buffer to the host, as elements of type `T`.
+    /// Starts a copy of a buffer's bytes to the host, as elements of type `T`.
     pub(crate) fn read<T>(
         &self,
         allocation: &Allocation,
@@ -414,7 +417,7 @@ impl Stream {
             return Err(WgpuError::OutOfMemory { bytes: bytes as u64, message });
         }
         let identity = Allocation::new_identity(bytes as u64);
-        // The label identifies the buffer in messages of wgpu.
+        // The label identifies the buffer in wgpu's messages.
         let label = format!("pool-wgpu block {identity:#x}");
         let descriptor = wgpu::BufferDescriptor {
             label: Some(&label),
@@ -433,9 +436,9 @@ impl Stream {
         Ok(allocation)
     }
 
-    /// Removes a freed buffer from the stream's records. If another call is using the recording,
-    /// the next call drops the buffer's bind groups. If no call is using the recording, this method
-    /// drops the bind groups immediately.
+    /// Counts a buffer as freed, and removes the buffer's bind groups from the stream's cache. If
+    /// another call is using the recording, the next call removes the bind groups. If no call is
+    /// using the recording, this method removes the bind groups immediately.
     fn forget(&self, identity: u64) {
         let shared = &*self.shared;
         shared.setup.counters.buffers_freed.step();
@@ -445,7 +448,7 @@ impl Stream {
         });
     }
 
-    /// Frees a buffer. Recorded work that uses the buffer keeps the buffer's memory alive.
+    /// Frees a buffer. Recorded commands that use the buffer keep the buffer's memory alive.
     pub(crate) fn free(&self, allocation: Box<Allocation>, bytes: usize) {
         let identity = allocation.identity;
         if ending::is_ending() {
@@ -461,8 +464,8 @@ impl Stream {
         }
     }
 
-    /// Blocks until the freed memory is available again. If this thread is already running a call
-    /// of the stream, this method waits only for submitted work.
+    /// Blocks until the memory of freed buffers is available again. If this thread is already
+    /// inside a call to the stream, this method waits only for work that has been submitted.
     pub(crate) fn settle(&self) {
         if self.check_thread().is_err() {
             return;
@@ -476,8 +479,8 @@ impl Stream {
     }
 }
 
-/// A guard that counts a buffer as freed if a watch panics. The buffer itself is dropped with its
-/// box.
+/// A guard that counts a buffer as freed if a watch panics. The buffer itself is dropped together
+/// with its box.
 struct OnPanic<'a> {
     stream: &'a Stream,
     identity: u64,

@@ -1,10 +1,11 @@
 //! Support for waiting in a browser, where no code may block because the event loop must run.
 //!
-//! The browser tests are built with `--cfg pool_browser_tests`. During these tests, the page can
-//! suspend the WebAssembly stack until the event loop has run (JavaScript Promise Integration).
-//! Tests that block on other platforms can therefore also block in a browser.
+//! The browser tests are built with `--cfg pool_browser_tests`. During these tests, JavaScript
+//! Promise Integration allows the page to suspend the WebAssembly stack until the event loop has
+//! run. Tests that block on other platforms can therefore also block in a browser.
 
-/// Lets the event loop run once, and returns `true`. Returns `false` if the event loop cannot run.
+/// Lets the event loop run once, and returns `true`. If the event loop cannot run, this function
+/// returns `false`.
 #[cfg(not(pool_browser_tests))]
 pub(crate) fn run_event_loop() -> bool {
     false
@@ -16,8 +17,8 @@ mod in_tests {
     use std::pin::pin;
     use std::task::{Context, Poll, Waker};
 
-    // SAFETY: the page's `suspend.js` defines this function without parameters and without a
-    // result.
+    // SAFETY: the page's file `suspend.js` defines this function without parameters and without a
+    // return value.
     #[link(wasm_import_module = "pool_suspend")]
     unsafe extern "C" {
         /// Suspends the stack until the event loop has run.
@@ -38,7 +39,7 @@ mod in_tests {
         true
     }
 
-    /// Runs code during which the event loop cannot run, as in the programs of users.
+    /// Runs code during which the event loop cannot run, as in users' programs.
     pub fn refused<R>(code: impl FnOnce() -> R) -> R {
         IS_REFUSED.set(true);
         let answer = code();
@@ -46,7 +47,7 @@ mod in_tests {
         answer
     }
 
-    /// Waits for a future while the event loop runs.
+    /// Waits for a future to complete while the event loop runs.
     pub fn wait<T>(future: impl Future<Output = T>) -> T {
         let mut future = pin!(future);
         loop {

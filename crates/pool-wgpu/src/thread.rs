@@ -1,5 +1,5 @@
-//! The stream of each thread, and the device of the process. All threads that have not set a stream
-//! share this device.
+//! The streams of threads, and the device that the threads share. All threads that have not set a
+//! stream use this device.
 
 use std::cell::RefCell;
 
@@ -7,42 +7,44 @@ use crate::error::WgpuError;
 use crate::stream::Stream;
 
 thread_local! {
-    /// The stream of the thread. The cell is borrowed only while the stream is read or replaced.
+    /// The stream of the current thread. The cell is borrowed only while the stream is read or
+    /// replaced.
     static STREAM: RefCell<Option<Stream>> = const { RefCell::new(None) };
 }
 
 impl Stream {
     /// Returns the calling thread's stream. If no stream has been set for the thread, the first
-    /// call creates one. All threads of the process for which no stream was set use the same
-    /// device.
+    /// call creates one. All threads that have not set a stream use the same device.
     ///
-    /// In a browser, a stream must have been [set](Self::set_for_thread) before this call.
+    /// In a browser, [set](Self::set_for_thread) a stream for the thread before you call this
+    /// function.
     ///
     /// # Errors
     ///
-    /// Returns the errors of [`open`](Self::open). Returns [`WgpuError::ThreadEnding`] in the
-    /// destructor of a thread-local variable, if the thread's stream has been dropped. In a
-    /// browser, returns [`WgpuError::NoAdapter`] if no stream has been set.
+    /// Returns the same errors as [`open`](Self::open). Returns [`WgpuError::ThreadEnding`] if the
+    /// function is called in the destructor of a thread-local variable, after the thread's stream
+    /// has been dropped. In a browser, this function returns [`WgpuError::NoAdapter`] if no stream
+    /// has been set.
     pub fn for_thread() -> Result<Self, WgpuError> {
         if let Ok(Some(known)) = STREAM.try_with(|stream| stream.borrow().clone()) {
             return Ok(known);
         }
         let new = of_process()?;
         let known = STREAM.try_with(|stream| {
-            // In the meantime, a callback of wgpu may have called this function and set a stream.
+            // In the meantime, a callback of wgpu may have called this function and set the stream.
             stream.borrow_mut().get_or_insert_with(|| new.clone()).clone()
         });
         Ok(known.unwrap_or(new))
     }
 
-    /// Sets this stream as the calling thread's stream, which pools that are created later use. If
-    /// the thread is ending, this method has no effect.
+    /// Makes this stream the calling thread's stream, which all pools that the thread creates later
+    /// use. If the thread is ending, this method has no effect.
     pub fn set_for_thread(&self) {
         if self.check_thread().is_err() {
             return;
         }
         let new = self.clone();
-        // The previous stream is dropped after the cell is no longer borrowed, because dropping a
+        // The previous stream is dropped when the cell is no longer borrowed, because dropping a
         // stream may drop the device.
         drop(STREAM.try_with(|stream| stream.borrow_mut().replace(new)));
     }
@@ -67,7 +69,7 @@ fn of_process() -> Result<Stream, WgpuError> {
     let known = DEVICE.lock().unwrap_or_else(PoisonError::into_inner).clone();
     if let Some((device, queue)) = known {
         match Stream::new(device, queue) {
-            // The shared device is lost, so another device is opened.
+            // The shared device is lost, so a new device is opened.
             Err(WgpuError::DeviceLost) => {}
             answer => return answer,
         }

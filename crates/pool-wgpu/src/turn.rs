@@ -1,12 +1,12 @@
-//! State that several threads use, one thread at a time. A thread moves the state out of a mutex,
-//! uses the state while the mutex is unlocked, and moves it back. The period in which a thread uses
-//! the state is called a turn.
+//! State that is used by several threads, but only by one thread at a time. A thread moves the
+//! state out of a mutex, uses the state while the mutex is unlocked, and then moves the state back.
+//! The period in which a thread uses the state is called a turn.
 //!
 //! The code that uses the state also runs foreign code, such as wgpu's callbacks, error handlers
 //! and log subscribers. Foreign code may call this stream or another stream, so no mutex may be
-//! locked while foreign code runs. While a thread is using the state of one stream, it never waits
-//! for the state of another stream. If a thread could wait for a second state, two threads could
-//! wait for each other forever.
+//! locked while foreign code runs. A thread that is using the state of one stream never waits for
+//! the state of another stream. If threads waited for a second state, two threads could wait for
+//! each other forever.
 
 use std::cell::Cell;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -14,8 +14,8 @@ use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 
 use crate::error::WgpuError;
 
-/// State that threads use one at a time, with notes from any thread to the next thread that uses
-/// the state.
+/// State that only one thread uses at a time, and notes that any thread can leave for the next user
+/// of the state.
 #[derive(Debug)]
 pub(crate) struct Turns<S> {
     place: Mutex<Place<S>>,
@@ -26,21 +26,21 @@ pub(crate) struct Turns<S> {
 struct Place<S> {
     /// The state, or `None` while a thread is using it.
     state: Option<Box<S>>,
-    /// The threads that may not use the state, because they are running a user's closure.
+    /// The threads that may not use the state, because they are running closures of users.
     barred: Vec<u64>,
     /// The number of threads that are waiting for the state.
     waiting: usize,
-    /// The notes that have been left since a thread last began to use the state.
+    /// The notes that have been left since the state was last taken.
     notes: Vec<u64>,
 }
 
 thread_local! {
-    /// The number of states that this thread is using, across all streams.
+    /// The number of states that the current thread is using, across all streams.
     static TURNS: Cell<usize> = const { Cell::new(0) };
 }
 
 impl<S> Turns<S> {
-    /// Creates a value from a state that no thread is using.
+    /// Creates a value that contains a state, which no thread is using yet.
     pub(crate) fn new(state: S) -> Self {
         let state = Some(Box::new(state));
         let place = Place { state, barred: Vec::new(), waiting: 0, notes: Vec::new() };
@@ -48,7 +48,7 @@ impl<S> Turns<S> {
     }
 
     /// Leaves a note for the next thread that uses the state. This method does not wait for the
-    /// thread that is using the state now.
+    /// thread that is currently using the state.
     pub(crate) fn note(&self, note: u64) {
         self.place().notes.push(note);
     }
@@ -77,8 +77,8 @@ impl<S> Turns<S> {
         self.run(place, code)
     }
 
-    /// Runs `code` with the state and the notes, like [`take`](Self::take). If a thread is already
-    /// using the state, this method does nothing.
+    /// Runs `code` with the state and the notes, like [`take`](Self::take), but only if no thread
+    /// is using the state. If a thread is using the state, this method does nothing.
     pub(crate) fn take_if_free(&self, code: impl FnOnce(&mut S, Vec<u64>)) {
         let place = self.place();
         if place.state.is_some() {
@@ -86,12 +86,12 @@ impl<S> Turns<S> {
         }
     }
 
-    /// Prevents this thread from using the state until the returned value is dropped. Other threads
-    /// may still use the state.
+    /// Prevents the calling thread from using the state until the returned value is dropped. Other
+    /// threads may still use the state.
     ///
     /// # Errors
     ///
-    /// Returns [`WgpuError::Reentered`] if this thread is already barred.
+    /// Returns [`WgpuError::Reentered`] if the calling thread is already barred.
     pub(crate) fn bar(&self) -> Result<Barred<'_, S>, WgpuError> {
         let thread = current_thread();
         let mut place = self.place();
@@ -116,7 +116,7 @@ impl<S> Turns<S> {
         Ok(code(state, notes))
     }
 
-    /// Removes the state permanently. Returns `None` if a thread is using the state.
+    /// Takes the state permanently. If a thread is using the state, this method returns `None`.
     pub(crate) fn end(&self) -> Option<Box<S>> {
         self.place().state.take()
     }
@@ -126,8 +126,8 @@ impl<S> Turns<S> {
     }
 }
 
-/// The state that the current thread is using. Dropping this value puts the state back, even if the
-/// thread's code panics.
+/// The state while the current thread is using it. Dropping this value moves the state back, even
+/// if the thread's code panics.
 struct Turn<'a, S> {
     turns: &'a Turns<S>,
     state: Option<Box<S>>,
@@ -159,8 +159,8 @@ impl<S> Drop for Barred<'_, S> {
     }
 }
 
-/// Returns a number that identifies the calling thread. Numbers of threads that have ended are
-/// never reused.
+/// Returns a number that identifies the calling thread. The number of a thread that has ended is
+/// never used again.
 #[inline]
 pub(crate) fn current_thread() -> u64 {
     static NEXT: AtomicU64 = AtomicU64::new(1);

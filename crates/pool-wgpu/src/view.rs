@@ -1,5 +1,5 @@
-//! Views of elements in a buffer. A view can start at any byte. Like slices, views borrow from the
-//! pool and have no destructor.
+//! Views of elements in wgpu buffers. A view can start at any byte. Like slices, views borrow from
+//! the pool and have no destructor.
 
 use std::fmt;
 use std::marker::PhantomData;
@@ -13,7 +13,7 @@ use crate::part::{Part, bytes_of};
 use crate::reading::Reading;
 use crate::stream::Stream;
 
-/// An exclusive view of elements in a buffer, the device's counterpart of `&mut [T]`.
+/// An exclusive view of elements in a buffer, similar to `&mut [T]` for host memory.
 ///
 /// ```compile_fail,E0277
 /// fn is_send<T: Send>() {}
@@ -45,7 +45,7 @@ pub struct BufferViewMut<'s, T> {
     elements: PhantomData<&'s mut [T]>,
 }
 
-/// A shared view of elements in a buffer, the device's counterpart of `&[T]`.
+/// A shared view of elements in a buffer, similar to `&[T]` for host memory.
 pub struct BufferView<'s, T> {
     part: Part,
     length: usize,
@@ -63,14 +63,14 @@ impl<T> Copy for BufferView<'_, T> {}
 impl<'s, T> BufferViewMut<'s, T> {
     /// # Safety
     ///
-    /// During `'s`, `slot` must hold `block`, and only this view may access the first `length`
+    /// During `'s`, `slot` must contain `block`, and only this view may access the first `length`
     /// elements of type `T` in `block`.
     #[inline(always)]
     pub(crate) unsafe fn new(block: WgpuBlock, slot: SlotRef<Wgpu>, length: usize) -> Self {
-        // SAFETY: the caller guarantees that `slot` holds `block` during `'s`, so the block stays
-        // allocated while a copy of the part is borrowed. This view and its parts end with `'s` at
-        // the latest, and no other code uses the part. Views stay on the pool's thread, because a
-        // slot reference is not `Send`.
+        // SAFETY: the caller guarantees that `slot` contains `block` during `'s`, so the block
+        // stays allocated while a copy of the part is borrowed. No view and no part of a view
+        // exists after `'s` has ended, and no other code uses the part. Views stay on the pool's
+        // thread, because a reference to a slot is not `Send`.
         let part = unsafe { Part::new(block, slot) };
         Self { part, length, elements: PhantomData }
     }
@@ -79,9 +79,9 @@ impl<'s, T> BufferViewMut<'s, T> {
     ///
     /// # Errors
     ///
-    /// Returns the errors of [`binding`](Self::binding). Returns [`WgpuError::UnevenEnd`] if the
-    /// view ends within a word of 4 bytes and is not the last view of its block, because kernels
-    /// write whole words.
+    /// Returns the same errors as [`binding`](Self::binding). Returns [`WgpuError::UnevenEnd`] if
+    /// the view ends within a word of 4 bytes and is not the last view of its block, because
+    /// kernels write whole words.
     pub fn binding_mut(&mut self) -> Result<Binding<'_>, WgpuError> {
         let end = self.part.offset + self.bytes();
         if !end.is_multiple_of(4) && !self.part.is_last {
@@ -115,10 +115,10 @@ impl<'s, T> BufferView<'s, T> {
     /// views of the elements may exist.
     #[inline(always)]
     pub(crate) unsafe fn new(block: WgpuBlock, slot: SlotRef<Wgpu>, length: usize) -> Self {
-        // SAFETY: the caller guarantees that `slot` holds `block` during `'s`, so the block stays
-        // allocated while a copy of the part is borrowed. Shared views and their parts end with
-        // `'s` at the latest, and no other code uses the part. Views stay on the pool's thread,
-        // because a slot reference is not `Send`.
+        // SAFETY: the caller guarantees that `slot` contains `block` during `'s`, so the block
+        // stays allocated while a copy of the part is borrowed. No shared view and no part of a
+        // shared view exists after `'s` has ended, and no other code uses the part. Views stay on
+        // the pool's thread, because a reference to a slot is not `Send`.
         let part = unsafe { Part::new(block, slot) };
         Self { part, length, elements: PhantomData }
     }
@@ -134,7 +134,7 @@ impl<'s, T> BufferView<'s, T> {
     }
 }
 
-/// Implements the methods that both view types have.
+/// Implements the methods that the shared and the exclusive view have in common.
 macro_rules! both_kinds {
     ($view:ident) => {
         impl<'s, T> $view<'s, T> {
@@ -152,15 +152,15 @@ macro_rules! both_kinds {
                 self.length == 0
             }
 
-            /// Returns the stream of the view's pool.
+            /// Returns the stream of the pool that the view borrows from.
             #[must_use]
             pub fn stream(&self) -> &Stream {
                 self.part.stream()
             }
 
-            /// Returns the number of the view's first byte, which serves as an address. The bytes
-            /// of all buffers that pools of this process have created are numbered consecutively,
-            /// so the numbers of views of different blocks never overlap.
+            /// Returns the number of the view's first byte, which serves as the view's address. The
+            /// bytes of all buffers in this process are numbered consecutively, so the numbers of
+            /// views in different blocks never overlap.
             #[must_use]
             pub fn address(&self) -> u64 {
                 let block = self.part.allocation().map_or(ALIGN as u64, |block| block.identity);
@@ -179,13 +179,14 @@ macro_rules! both_kinds {
             ///
             /// Returns [`WgpuError::EmptyBinding`] if the view is empty, [`WgpuError::Misaligned`]
             /// if the device cannot bind a view at this offset, and [`WgpuError::BindingTooLarge`]
-            /// if the view exceeds the device's limit.
+            /// if the view exceeds the device's limit for a binding.
             pub fn binding(&self) -> Result<Binding<'_>, WgpuError> {
                 self.part.bind(self.bytes(), Access::Read)
             }
 
-            /// Submits all earlier commands, and starts to copy the elements to the host. To obtain
-            /// the elements, await the returned `Reading` or call its `wait` method.
+            /// Submits all commands that have been recorded so far, and starts to copy the elements
+            /// to the host. To obtain the elements, await the returned `Reading` or call its `wait`
+            /// method.
             ///
             /// # Errors
             ///
@@ -285,8 +286,8 @@ impl<T> PoolViewMut for BufferViewMut<'_, T> {
         self.stream().with(|recorder| recorder.upload(block, self.part.offset, bytes))
     }
 
-    /// Copies the elements of another view, which may belong to any pool. If the two pools use
-    /// different streams, the elements are copied through host memory, and this method blocks until
+    /// Copies all elements from another view, which may belong to any pool. If the two pools use
+    /// different streams, the elements are copied through host memory, and the call blocks until
     /// the copy is complete.
     fn copy_from<'a>(&mut self, source: BufferView<'a, T>) -> Result<(), WgpuError>
     where
@@ -301,8 +302,8 @@ impl<T> PoolViewMut for BufferViewMut<'_, T> {
         if from.stream == to.stream {
             return self.stream().with(|recorder| recorder.copy(places.0, places.1, bytes));
         }
-        // The elements are copied through the host, because wgpu cannot determine whether two
-        // devices are the same.
+        // The elements are copied through host memory, because wgpu cannot determine whether two
+        // streams use the same device.
         self.copy_through_host(&source)
     }
 }

@@ -1,4 +1,4 @@
-//! The list of streams that a pool can keep alive even if the pool receives only a reference
+//! The list of streams that pools can keep alive even if they receive only a reference
 //! (`&CudaStream`).
 
 use std::mem;
@@ -9,8 +9,8 @@ use cudarc::driver::CudaStream;
 use pool_core::reserve::list;
 use pool_driver::chain::Chain;
 
-/// The announced streams, identified by their addresses. The lock is held only while entries are
-/// searched, linked or unlinked.
+/// The announced streams, identified by their addresses. The lock is held only while the list is
+/// searched and while entries are added or removed.
 static ANNOUNCED: Mutex<Chain<Weak<CudaStream>>> = Mutex::new(Chain::new());
 
 fn announced() -> MutexGuard<'static, Chain<Weak<CudaStream>>> {
@@ -21,27 +21,31 @@ fn is_of(entry: &Weak<CudaStream>, stream: &CudaStream) -> bool {
     ptr::eq(entry.as_ptr(), stream)
 }
 
-/// Allows pools to keep this stream alive even if a pool receives only a reference to the stream.
+/// Announces a stream, so that pools can keep the stream alive even if they receive only a
+/// reference to it.
 ///
-/// The traits of cudarc pass streams as `&CudaStream`, which a pool cannot keep alive. If the
-/// stream has been announced, the pool finds the stream's `Arc`, and keeps the stream alive for as
-/// long as the pool may have to wait for it. Pools announce their own streams, and the streams
-/// passed to [`DeviceView::on`](crate::DeviceView::on) and [`record_use`](crate::record_use).
+/// The traits of cudarc pass streams as `&CudaStream`, and a pool cannot keep a stream alive with
+/// such a reference. If the stream has been announced, the pool finds the stream's `Arc`, and keeps
+/// the stream alive for as long as the pool may have to wait for the stream. Pools automatically
+/// announce their own streams, and all streams that are passed to
+/// [`DeviceView::on`](crate::DeviceView::on) or [`record_use`](crate::record_use).
 ///
-/// Each time a stream that was not announced uses memory of a pool, cudarc records an event after
-/// the work, and the pool's stream waits for this event. No event is recorded in three cases:
+/// Whenever a stream that was not announced uses memory of a pool, cudarc records an event after
+/// the work, and the pool's stream waits for this event. In three cases, cudarc does not record an
+/// event:
 ///
-/// - The guard that was returned with the pointer was forgotten.
+/// - The guard that the pool returned together with the pointer was forgotten.
 /// - The event tracking of cudarc is disabled.
-/// - The use is a launch on a per-thread default stream, through [`on`](crate::DeviceView::on).
+/// - The memory is used by a launch on a per-thread default stream, for which
+///   [`on`](crate::DeviceView::on) created the argument.
 ///
 /// If no event was recorded, the host waits for all work in the stream's context before the memory
 /// is used again. Waiting for a whole context would invalidate all captures in that context.
 /// Therefore, while a `pool-graph` session is capturing, the next use of the memory fails with
-/// [`CudaError::UnknownUse`](crate::CudaError::UnknownUse), which names the stream that must be
-/// announced. A pool cannot detect captures that were started without a session.
+/// [`CudaError::UnknownUse`](crate::CudaError::UnknownUse), and the error names the stream that you
+/// should announce. A pool cannot detect captures that were started without a session.
 ///
-/// If the host is out of memory, this function does not announce the stream.
+/// If the host is out of memory, the stream is not announced.
 pub fn announce(stream: &Arc<CudaStream>) {
     if announced().iter().any(|entry| is_of(entry, stream)) {
         return;
@@ -50,7 +54,7 @@ pub fn announce(stream: &Arc<CudaStream>) {
     let ended = {
         let mut announced = announced();
         let ended = announced.unlink(|entry| entry.strong_count() == 0);
-        // Another thread may have announced the same stream after the first check.
+        // Another thread may have announced the same stream after the first lookup.
         if !announced.iter().any(|entry| is_of(entry, stream)) {
             announced.add(mem::take(&mut link));
         }
@@ -59,11 +63,11 @@ pub fn announce(stream: &Arc<CudaStream>) {
     drop((ended, link));
 }
 
-/// Returns the announced stream with the same address as the given reference.
+/// Returns the announced stream that has the same address as the given reference.
 ///
-/// An entry with the reference's address always refers to the referenced stream. While an entry's
-/// weak reference exists, no other stream can be allocated at the same address. If a stream is
-/// moved out of its `Arc`, the stream's address changes.
+/// An entry with this address always belongs to the referenced stream. As long as an entry's weak
+/// reference exists, no other stream can be allocated at the same address. If a stream is moved out
+/// of its `Arc`, the stream's address changes.
 pub(crate) fn find_announced(stream: &CudaStream) -> Option<Arc<CudaStream>> {
     announced().iter().find(|entry| is_of(entry, stream)).and_then(Weak::upgrade)
 }
@@ -77,11 +81,12 @@ pub(crate) fn announced_streams() -> Vec<Arc<CudaStream>> {
     all
 }
 
-/// The unlinked list entry of a stream, without its weak reference to the stream.
+/// The entry of a stream after it was removed from the list, without the weak reference to the
+/// stream.
 pub(crate) struct Withdrawal(Chain<Weak<CudaStream>>);
 
-/// Unlinks the entry of a stream, and drops the entry's reference to the stream. Pools cannot find
-/// a withdrawn stream by its address until the entry has been [put back](Withdrawal::put_back).
+/// Removes the entry of a stream from the list, and drops the entry's weak reference. Pools cannot
+/// find the stream by its address until the entry has been [put back](Withdrawal::put_back).
 pub(crate) fn withdraw(stream: *const CudaStream) -> Withdrawal {
     let mut links = announced().unlink(|entry| entry.as_ptr() == stream);
     links.iter_mut().for_each(|entry| *entry = Weak::new());

@@ -1,5 +1,5 @@
-//! Allocates and frees the blocks of a pool in stream order. The memory comes from the pool's
-//! device or from a source.
+//! Functions that allocate and free the blocks of a pool in stream order. The memory comes from the
+//! pool's device or from a source.
 
 use pool_driver::calls::{self, Address};
 use pool_driver::capture::is_capturing;
@@ -14,9 +14,9 @@ use crate::stream::device_stream::DeviceStream;
 use crate::stream::holders::reclaim;
 
 impl DeviceStream {
-    /// Allocates memory that work on this stream can use. If the device is full even after the pool
-    /// has freed its idle blocks, this method releases other memory of the process, and retries the
-    /// allocation once.
+    /// Allocates memory that work on this stream can use. If the device is still out of memory
+    /// after the pool has freed its idle blocks, this method releases other memory of the process,
+    /// and retries the allocation once.
     pub(crate) fn allocate(&self, bytes: usize) -> Result<Address, CudaError> {
         let is_last_attempt = self.is_last_attempt().take();
         if let Some(source) = self.source() {
@@ -60,7 +60,7 @@ impl DeviceStream {
     /// # Safety
     ///
     /// The address must come from [`allocate`](Self::allocate) on a stream of the same device
-    /// object, and must not have been freed. All uses of the memory must be enqueued on this
+    /// object, and must not have been freed. All uses of the memory must have been enqueued on this
     /// stream, or must have ended.
     pub(crate) unsafe fn free(&self, address: Address) -> Result<(), CudaError> {
         if let Some(source) = self.source() {
@@ -90,8 +90,8 @@ impl DeviceStream {
     ///
     /// # Safety
     ///
-    /// The safety contract is the same as for [`free`](Self::free), and the stream must also not be
-    /// captured.
+    /// The safety contract is the same as for [`free`](Self::free), and in addition the stream must
+    /// not be captured.
     unsafe fn free_now(&self, address: Address) -> Result<(), CudaError> {
         // SAFETY: the caller upholds this method's safety contract.
         unsafe { free_block(address, self.other_streams(), self.stream(), self.device()) }
@@ -99,14 +99,14 @@ impl DeviceStream {
 
     /// Retries the pool's deferred frees. The stream must not be captured during this call.
     fn free_deferred(&self) {
-        // SAFETY: these addresses were passed to `free`, whose contract allows this function to
-        // free them.
+        // SAFETY: these addresses were passed to `free`, whose safety contract allows this method
+        // to free the memory.
         let free = |address| unsafe { self.free_now(address) };
         self.deferred().free_each(free, |freed| self.keep_unanswered(unless_of_capture(freed)));
     }
 
-    /// Waits until all pending frees have been performed, and releases the freed memory to the
-    /// device. During a capture, this method does nothing.
+    /// Waits until all pending frees have completed, and releases the freed memory to the device.
+    /// During a capture, this method does nothing.
     pub(crate) fn settle(&self) -> Result<(), CudaError> {
         if self.source().is_some() || is_capturing(self.stream())? {
             return Ok(());
@@ -122,7 +122,8 @@ fn is_out_of_memory(allocated: &Result<Address, CudaError>) -> bool {
     matches!(allocated, Err(CudaError::Call { code: DriverCode::OUT_OF_MEMORY, .. }))
 }
 
-/// Treats a free that a capture deferred as a success, and returns all other results unchanged.
+/// Converts the error of a free that a capture deferred into a success, and returns all other
+/// results unchanged.
 fn unless_of_capture(freed: Result<(), CudaError>) -> Result<(), CudaError> {
     if freed.is_err_and(|error| error.is_of_capture()) { Ok(()) } else { freed }
 }

@@ -1,5 +1,5 @@
-//! Frees blocks of a pool after all their uses. If a capture is active, or if the driver refuses to
-//! free a block, the block is freed later.
+//! Functions that free the blocks of a pool after all uses of these blocks. If a capture is active,
+//! or if the driver refuses to free a block, the block is freed later.
 
 use std::cell::Cell;
 use std::sync::Arc;
@@ -16,14 +16,14 @@ use crate::stream::device::CudaDevice;
 use crate::stream::other_streams::OtherStreams;
 use crate::stream::shape_cells::Slab;
 
-/// Frees a block after all its uses on the pool's stream and on the other streams that the pool has
-/// noted.
+/// Frees a block after all its uses on the pool's stream and on the other streams for which the
+/// pool has added notes.
 ///
 /// # Safety
 ///
 /// The pool's stream must not be captured. The block must have been allocated for a pool on this
-/// stream of this device, and must not have been freed. Each use of the block must be enqueued on
-/// the pool's stream, be noted, or have ended.
+/// stream of this device, and must not have been freed. Each use of the block must have been
+/// enqueued on the pool's stream, have been noted, or have ended.
 pub(crate) unsafe fn free_block(
     address: Address,
     other_streams: &OtherStreams,
@@ -47,20 +47,20 @@ pub(crate) unsafe fn free_block(
 /// The deferred frees of a pool's blocks. A free is deferred if the driver refuses it. It is also
 /// deferred if the stream is being captured, because the free would become a node of the graph.
 ///
-/// The blocks stay with their pool and do not join the process's list of deferred frees. Each free
-/// depends on the pool's notes of other streams, and no other thread may access these notes. The
-/// pool retries deferred frees whenever it allocates, frees or trims memory, and stores the errors
-/// of failed frees. When the pool is dropped, its remaining blocks join the process's list as
-/// [`OrphanBlocks`].
+/// The blocks stay with their pool and are not added to the process's list of deferred frees. Each
+/// free depends on the pool's notes of other streams, and these notes must not be accessed by any
+/// other thread. The pool retries deferred frees whenever it allocates, frees or trims memory, and
+/// stores the errors of failed attempts. When the pool is dropped, its remaining blocks are added
+/// to the process's list as [`OrphanBlocks`].
 #[derive(Default)]
 pub(crate) struct DeferredFrees {
     waiting: Cell<Chain<Address>>,
-    /// One list link for each block of the pool, so that deferring a free never allocates memory.
+    /// One link for each block of the pool, so that deferring a free never allocates memory.
     spares: Cell<Chain<Address>>,
 }
 
 impl DeferredFrees {
-    /// Allocates the list link for the block that the pool allocates next.
+    /// Allocates the link for the block that the pool will allocate next.
     ///
     /// # Errors
     ///
@@ -69,25 +69,25 @@ impl DeferredFrees {
         Chain::of(0)
     }
 
-    /// Stores the list link of a newly allocated block.
+    /// Stores the link of a newly allocated block.
     pub(crate) fn keep_spare(&self, spare: Chain<Address>) {
         link(&self.spares, spare);
     }
 
-    /// Drops the list link of a freed block.
+    /// Drops the link of a freed block.
     pub(crate) fn drop_spare(&self) {
         drop(unlink(&self.spares));
     }
 
-    /// Defers the free of the block at this address.
+    /// Defers freeing the block at this address.
     pub(crate) fn put_off(&self, address: Address) {
         let mut spare = unlink(&self.spares);
         spare.iter_mut().for_each(|place| *place = address);
         link(&self.waiting, spare);
     }
 
-    /// Calls `free` for each block, and passes each result to `report`. Blocks whose free failed
-    /// stay in the list.
+    /// Calls `free` for each block, and passes each result to `report`. Blocks that could not be
+    /// freed stay in the list.
     pub(crate) fn free_each(
         &self,
         free: impl Fn(Address) -> Result<(), CudaError>,
@@ -109,14 +109,16 @@ impl DeferredFrees {
     }
 }
 
-/// Adds links to a list in a cell. No foreign code runs while the list is outside the cell.
+/// Adds links to a list that is stored in a cell. No foreign code runs while the list is
+/// temporarily outside the cell.
 fn link(all: &Cell<Chain<Address>>, more: Chain<Address>) {
     let mut links = all.take();
     links.add(more);
     all.set(links);
 }
 
-/// Removes one link from the list in a cell. Returns an empty chain if the list is empty.
+/// Removes one link from a list that is stored in a cell. If the list is empty, this function
+/// returns an empty chain.
 fn unlink(all: &Cell<Chain<Address>>) -> Chain<Address> {
     let mut links = all.take();
     let one = links.pop();
@@ -124,12 +126,13 @@ fn unlink(all: &Cell<Chain<Address>>) -> Chain<Address> {
     one.unwrap_or_default()
 }
 
-/// The blocks that a dropped pool left behind, and the objects that are needed to free them.
+/// The blocks that a dropped pool left behind, and the objects that are required to free these
+/// blocks.
 #[derive(Debug)]
 pub(crate) struct OrphanBlocks {
     /// The addresses of the blocks whose frees were deferred.
     pub(crate) addresses: Chain<Address>,
-    /// The blocks that contain the shapes of arrays.
+    /// The blocks that store the shapes of arrays.
     pub(crate) slabs: Chain<Slab>,
     pub(crate) other_streams: OtherStreams,
     pub(crate) stream: Arc<CudaStream>,
@@ -150,8 +153,8 @@ impl Resource for OrphanBlocks {
             return Err(CudaError::Capturing { operation: "free memory" });
         }
         // SAFETY: the block's pool has been dropped, so all views of the block have ended. All work
-        // that uses the block is enqueued on the pool's stream, or on a stream that the pool has
-        // noted.
+        // that uses the block was enqueued on the pool's stream, or on a stream for which the pool
+        // added a note.
         let free = |address| unsafe { free_block(address, other_streams, stream, device) };
         let context = device.context();
         let freed = free_links(addresses, |address| unless_gone(context, free(*address)));
@@ -159,7 +162,8 @@ impl Resource for OrphanBlocks {
     }
 }
 
-/// Frees each block, and unlinks the blocks that could be freed. Returns the first error.
+/// Frees each block, and keeps only the blocks that could not be freed. If any block could not be
+/// freed, this function returns the first error.
 fn free_links<T>(
     blocks: &mut Chain<T>,
     free: impl Fn(&T) -> Result<(), CudaError>,

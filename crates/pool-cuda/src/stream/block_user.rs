@@ -1,5 +1,5 @@
-//! The users of a block on streams other than the pool's. Each user stores the data that the pool
-//! needs in order to wait for this user later.
+//! The users of a block that are not on the pool's own stream. Each user stores the data that the
+//! pool needs in order to wait for the user later.
 
 use std::sync::Arc;
 
@@ -16,21 +16,21 @@ pub(crate) enum BlockUser {
     Stream(Arc<CudaStream>),
     /// A stream that the pool cannot keep alive.
     UnknownStream(UnknownStream),
-    /// A stream of another device. The pool knows neither the stream nor the device, so the host
-    /// waits for all devices except the pool's own device.
+    /// A stream of another device. The pool can identify neither the stream nor the device, so the
+    /// host waits for all devices except the pool's own device.
     UnknownDevice,
 }
 
-/// The data about a stream that the pool cannot keep alive.
+/// The data that the pool stores about a stream that it cannot keep alive.
 #[derive(Clone, Debug)]
 pub(crate) struct UnknownStream {
     pub(crate) context: Arc<CudaContext>,
-    /// The stream's handle, which appears only in error messages. The stream may already have been
-    /// destroyed.
+    /// The handle of the stream, which is used only in error messages. The stream may already have
+    /// been destroyed.
     pub(crate) handle: u64,
-    /// The event that is recorded after the stream's work, or `None` if there is no event. If the
-    /// event is `None`, or was never recorded because the guard was forgotten, the host waits for
-    /// the whole context.
+    /// The event that is recorded after the stream's work, or `None` if there is no event. If there
+    /// is no event, or if the event was never recorded because the guard was forgotten, the host
+    /// waits for the whole context.
     pub(crate) end: Option<UseEnd>,
 }
 
@@ -53,23 +53,23 @@ impl BlockUser {
     /// Announces a stream that was passed as an `Arc`, and creates the user for this stream.
     pub(crate) fn of_shared(stream: &Arc<CudaStream>) -> Self {
         if is_per_thread(stream) {
-            // When the pool waits for this user, the pool may be on another thread, where the same
-            // handle refers to a different stream.
+            // The pool may be on another thread when it waits for this user, and on that thread the
+            // same handle may refer to a different stream.
             return Self::UnknownStream(UnknownStream::new(stream));
         }
         announce(stream);
         Self::Stream(Arc::clone(stream))
     }
 
-    /// Returns `true` if both users are the same stream. Work on a single stream is always in
-    /// order.
+    /// Returns `true` if both users use the same stream. Work on a single stream is always executed
+    /// in order.
     pub(crate) fn is_same_stream(&self, other: &Self) -> bool {
         matches!((self, other), (Self::Stream(one), Self::Stream(two)) if one == two)
     }
 
-    /// Returns `true` if a wait for one of the two users also covers the other user. Two unknown
-    /// streams of one context may be different streams. The host waits for both streams together,
-    /// but their work is not ordered with each other.
+    /// Returns `true` if a wait for one of the two users is also a wait for the other user. Two
+    /// unknown streams of one context may be different streams. Although the host waits for both
+    /// streams at once, their work is not ordered with each other.
     pub(crate) fn is_waited_for_with(&self, other: &Self) -> bool {
         match (self, other) {
             (Self::UnknownStream(one), Self::UnknownStream(two)) => {
@@ -83,24 +83,24 @@ impl BlockUser {
     }
 
     /// Returns the address of the user's stream if this user probably holds the only reference to
-    /// the stream. The check is approximate.
+    /// the stream. The check is only approximate.
     ///
-    /// A pool assumes that a stream has ended if the pool holds the only strong reference to the
-    /// stream and no weak reference can be upgraded. The pool must count the references *before* it
-    /// waits for the stream. Another thread may launch work on the stream and drop its reference at
-    /// any time. The launch and the drop can interleave in two ways with the pool's check and with
-    /// the event that the pool records on the stream:
+    /// A pool assumes that no further work will be enqueued on a stream if the pool holds the only
+    /// strong reference to the stream and no weak reference can be upgraded. The pool must count
+    /// the references *before* it waits for the stream. Another thread may launch work on the
+    /// stream and drop its reference to the stream at any time. The pool's check can run before or
+    /// after the other thread drops its reference:
     ///
-    /// - *The check runs before the drop:* the pool keeps the stream, and waits for the stream
-    ///   again when the block is next used.
-    /// - *The check runs after the drop:* the launch came before the check. The event is recorded
-    ///   after the check, so the launch also came before the event.
+    /// - *The check runs before the drop:* the pool keeps the stream alive, and waits for the
+    ///   stream again when the block is next used.
+    /// - *The check runs after the drop:* the launch also came before the check. The pool records
+    ///   its event after the check, so the event covers the launch.
     ///
-    /// If the pool recorded the event before the check, a launch between the event and the check
-    /// would never be waited for.
+    /// If the pool recorded the event before the check, the pool would never wait for a launch
+    /// between the event and the check.
     ///
-    /// Default streams never end, because each request for a default stream returns another
-    /// reference.
+    /// Default streams never meet this condition, because each request for a default stream returns
+    /// another reference.
     pub(crate) fn seems_alone(&self) -> Option<*const CudaStream> {
         match self {
             Self::Stream(stream) if Arc::strong_count(stream) == 1 && !is_default(stream) => {

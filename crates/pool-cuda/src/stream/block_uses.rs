@@ -1,7 +1,7 @@
-//! The notes that record which other streams use the blocks of a pool, in the order in which the
-//! notes were added. Notes are read one at a time, and each note is identified by a number. No note
-//! is borrowed while the pool processes it, because a call of the driver or the destructor of a
-//! stream may run code that adds notes.
+//! The notes of a pool, which record the other streams that use the pool's blocks, in the order in
+//! which the notes were added. The pool reads one note at a time, and identifies each note by a
+//! number. No note is borrowed while the pool processes it, because a driver call or the destructor
+//! of a stream may run code that adds notes.
 
 use std::cell::{Cell, RefCell};
 use std::sync::Arc;
@@ -15,18 +15,18 @@ use crate::stream::announced_streams::{Withdrawal, withdraw};
 use crate::stream::block_user::BlockUser;
 use crate::stream::guard_events::Bytes;
 
-/// A note which states that another stream or device is using a block.
+/// A note that another stream or device is using a block.
 #[derive(Clone, Debug)]
 pub(crate) struct BlockUse {
     pub(crate) bytes: Bytes,
     pub(crate) user: BlockUser,
-    /// The capture that was active when the pointer was returned. The user's work in this capture
-    /// belongs to the graph.
+    /// The capture that was active when the pool returned the pointer, or `None` if there was no
+    /// capture. All work of the user in this capture belongs to the graph.
     pub(crate) capture: Capture,
 }
 
-/// The notes of a pool, with ascending numbers. The cell is borrowed only to search the notes, or
-/// to move a note into capacity that has been reserved.
+/// The notes of a pool, which are sorted by number. The cell is borrowed only to search the notes,
+/// or to move a note into memory that has been reserved.
 #[derive(Debug, Default)]
 pub(crate) struct BlockUses {
     notes: RefCell<Vec<(u64, BlockUse)>>,
@@ -40,20 +40,20 @@ impl BlockUses {
         self.notes.borrow().is_empty()
     }
 
-    /// Returns `true` if any note satisfies `is_wanted`.
+    /// Returns `true` if `is_wanted` returns `true` for any note.
     pub(crate) fn any(&self, is_wanted: impl Fn(&BlockUse) -> bool) -> bool {
         self.notes.borrow().iter().any(|(_, block_use)| is_wanted(block_use))
     }
 
-    /// Returns `true` if any note with a smaller number satisfies `is_wanted`.
+    /// Returns `true` if `is_wanted` returns `true` for any note with a smaller number.
     pub(crate) fn any_before(&self, number: u64, is_wanted: impl Fn(&BlockUse) -> bool) -> bool {
         let notes = self.notes.borrow();
         let before = notes.partition_point(|(other, _)| *other < number);
         notes[..before].iter().any(|(_, block_use)| is_wanted(block_use))
     }
 
-    /// Returns the first note whose number is at least `from` and that satisfies `is_wanted`. The
-    /// note is returned as a copy, together with its number.
+    /// Returns the first note whose number is at least `from` and for which `is_wanted` returns
+    /// `true`. The method returns a copy of the note, together with the note's number.
     pub(crate) fn next(
         &self,
         from: u64,
@@ -63,22 +63,22 @@ impl BlockUses {
         Some((number, self.copy_of(number)?))
     }
 
-    /// Returns the number of the first note whose number is at least `from` and that satisfies
-    /// `is_wanted`.
+    /// Returns the number of the first note whose number is at least `from` and for which
+    /// `is_wanted` returns `true`.
     pub(crate) fn find(&self, from: u64, is_wanted: impl Fn(&BlockUse) -> bool) -> Option<u64> {
         let notes = self.notes.borrow();
         let first = notes.partition_point(|(other, _)| *other < from);
         notes[first..].iter().find(|(_, used)| is_wanted(used)).map(|(number, _)| *number)
     }
 
-    /// Removes a note's stream from the announced streams if the pool holds the only reference to
-    /// the stream. If this method returns `true`, no other reference to the stream can be created,
-    /// and no further work can be enqueued on the stream.
+    /// Removes a note's stream from the list of announced streams if the pool holds the only
+    /// reference to the stream. If this method returns `true`, no other reference to the stream can
+    /// be created, and no further work can be enqueued on the stream.
     ///
-    /// Call this method before you copy the note, because each copy holds another reference to the
-    /// stream. The list of announced streams holds a weak reference to each stream, so the stream's
-    /// entry is unlinked before the references are counted. If the stream has other owners, the
-    /// entry is put back.
+    /// Call this method before you copy the note, because a copy would hold another reference to
+    /// the stream. The list of announced streams contains a weak reference to each stream, so the
+    /// stream's entry is removed before the references are counted. If the stream has other owners,
+    /// the entry is put back.
     pub(crate) fn withdraw_if_ended(&self, number: u64) -> bool {
         let Some(stream) = self.seems_alone(number) else { return false };
         let withdrawal = withdraw(stream);
@@ -123,15 +123,15 @@ impl BlockUses {
     ///
     /// Returns [`CudaError::Bookkeeping`] if the host is out of memory.
     pub(crate) fn add(&self, new: BlockUse) -> Result<(), CudaError> {
-        // The number is determined after capacity has been reserved, because a hook of the
-        // allocator may also add a note.
+        // The number is determined after memory has been reserved, because a hook of the allocator
+        // may also add a note.
         let mut notes = lock_reserved(|| self.notes.borrow_mut(), |notes| notes, 1)?;
         notes.push((self.next.replace(self.next.get() + 1), new));
         Ok(())
     }
 
     /// Removes the note with this number, if the note still exists. The note's stream is dropped
-    /// after the cell is no longer borrowed.
+    /// when the cell is no longer borrowed.
     pub(crate) fn remove(&self, number: u64) {
         let removed = {
             let mut notes = self.notes.borrow_mut();

@@ -1,4 +1,4 @@
-//! A device, with its primary context and the memory pool that provides its blocks.
+//! A device, which consists of its primary context and of the memory pool that provides its blocks.
 
 use std::fmt;
 use std::sync::Arc;
@@ -19,8 +19,8 @@ use crate::stream::peers::Peers;
 #[derive(Clone)]
 pub struct CudaDevice(Arc<Inner>);
 
-/// The fields of a device. The memory pool and the stream are declared before the context, so that
-/// they are dropped before the context.
+/// The fields of a [`CudaDevice`]. The memory pool and the stream are declared before the context,
+/// because fields are dropped in the order of their declaration.
 struct Inner {
     memory: Option<MemoryPool>,
     first: Option<FirstStream>,
@@ -28,11 +28,11 @@ struct Inner {
     context: Arc<CudaContext>,
 }
 
-/// The first stream of a context. The first stream is created before any other code can access the
-/// context, and lives as long as the context.
+/// The first stream of a context. This stream is created before any other code can access the
+/// context, and exists for as long as the context.
 ///
-/// Before cudarc creates the first stream of a context, cudarc waits for all work in the context.
-/// If a thread is capturing in the context, waiting for the context fails and invalidates the
+/// Before cudarc creates the first stream of a context, it waits for all work in the context. If
+/// another thread is capturing a stream of the context, this wait fails and invalidates the
 /// capture.
 #[derive(Clone)]
 struct FirstStream {
@@ -42,9 +42,9 @@ struct FirstStream {
 
 impl FirstStream {
     fn new(context: &Arc<CudaContext>) -> Result<Self, CudaError> {
-        // No slice of the context exists, so cudarc need not wait for slices that were used before
-        // this stream was created. SAFETY: no other code can access the context, so no slice is
-        // created while event tracking is disabled.
+        // No slice of the context exists, so cudarc does not need to wait for slices that were used
+        // before this stream was created. SAFETY: no other code can access the context, so no slice
+        // is created while event tracking is disabled.
         unsafe { context.disable_event_tracking() };
         let made = with_relaxed_capture_mode(|| context.new_stream());
         // SAFETY: no other code can access the context, so no slice was created while event
@@ -54,7 +54,7 @@ impl FirstStream {
         Ok(Self { stream, is_taken: Arc::default() })
     }
 
-    /// Returns the stream to the first caller, and `None` to all later callers.
+    /// Returns the first stream to the first caller, and `None` to all later callers.
     fn take(&self) -> Option<Arc<CudaStream>> {
         let was_taken = self.is_taken.swap(true, Ordering::Relaxed);
         (!was_taken).then(|| Arc::clone(&self.stream))
@@ -62,13 +62,14 @@ impl FirstStream {
 }
 
 impl CudaDevice {
-    /// Opens the device with the given ordinal, which the caller has checked.
+    /// Opens the device with the given ordinal, after the caller has checked that this device
+    /// exists.
     pub(crate) fn open(ordinal: u32) -> Result<Self, CudaError> {
         let number = i32::try_from(ordinal).unwrap_or(i32::MAX);
         let device = answer("cuDeviceGet", result::device::get(number))?;
-        // If cudarc fails after it has retained a context, the context is leaked. To prevent this
-        // leak, the attributes that cudarc will query are queried here first. SAFETY: the driver
-        // returned this device.
+        // If cudarc fails after it has retained a context, cudarc leaks the context. To prevent
+        // this leak, this function first queries the attributes that cudarc will query. SAFETY: the
+        // driver returned this device.
         answer("cuDeviceGetAttribute", unsafe {
             result::device::get_attribute(
                 device,
@@ -92,7 +93,8 @@ impl CudaDevice {
     /// Wraps the device of a context that other code has created.
     ///
     /// If no stream has been created in the context yet, cudarc waits for all work in the context
-    /// before it creates the first stream. No thread may capture in the context during this call.
+    /// before it creates the first stream. During this call, no thread may capture a stream of the
+    /// context.
     ///
     /// # Errors
     ///
@@ -107,9 +109,9 @@ impl CudaDevice {
         Self(Arc::new(Inner { memory: None, first: None, peers: Peers::default(), context }))
     }
 
-    /// Returns the same device, but without its memory pool. On the returned device, blocks are
-    /// allocated with plain allocations instead of stream-ordered allocations. A device without a
-    /// memory pool is useful for comparisons, and for tools that do not support memory pools.
+    /// Returns the same device, but without its memory pool. The returned device allocates its
+    /// blocks with `cuMemAlloc` instead of the stream-ordered allocator. A device without a memory
+    /// pool is useful for comparisons, and for tools that do not support memory pools.
     #[must_use]
     pub fn without_memory_pool(self) -> Self {
         let (first, context) = (self.0.first.clone(), Arc::clone(&self.0.context));

@@ -1,5 +1,5 @@
-//! A stream of a device, which is the context of a pool. The pool enqueues all its work on this
-//! stream. Because the stream orders the reuse of each block, a pool needs no events.
+//! A stream of a device, which serves as the context of a pool. The pool enqueues all of its work
+//! on this stream. Because the stream orders every reuse of a block, the pool does not need events.
 
 use std::cell::Cell;
 use std::fmt;
@@ -24,7 +24,7 @@ use crate::stream::shape_cells::ShapeCells;
 use crate::stream::staging::Staging;
 use crate::stream::thread;
 
-/// The device that holds a pool's memory, and the stream on which the pool enqueues its work.
+/// The device whose memory a pool uses, and the stream on which the pool enqueues its work.
 ///
 /// ```no_run
 /// use pool_core::{Pool, PoolView};
@@ -38,33 +38,33 @@ use crate::stream::thread;
 /// # Ok::<(), pool_cuda::CudaError>(())
 /// ```
 ///
-/// If the host is out of memory, calls fail with [`CudaError::Bookkeeping`]. Dropping a value never
-/// allocates. Two kinds of allocations abort the process if they fail, as usual in Rust: the
-/// internal allocations of cudarc, and the `Arc`s that are allocated when a [`CudaDevice`] or a
-/// [`DeviceStream`] is created.
+/// If the host runs out of memory, calls fail with [`CudaError::Bookkeeping`]. Dropping a
+/// `DeviceStream` never allocates. Two kinds of allocations abort the process if they fail, as
+/// usual in Rust: the internal allocations of cudarc, and the `Arc`s that are allocated when a
+/// [`CudaDevice`] or a [`DeviceStream`] is created.
 ///
 /// A pool may be moved to another thread, and may be dropped on any thread. Before each driver
-/// call, a pool makes its context current on the calling thread. The pool does not restore the
+/// call, the pool makes its context current on the calling thread. The pool does not restore the
 /// context that was current before the call.
 pub struct DeviceStream {
-    // The order of the fields is the order in which they are dropped: the notes of other streams,
-    // the page-locked memory, the stream, and the device.
+    // The fields are dropped in this order: the notes of other streams, the page-locked memory, the
+    // stream, and the device.
     other_streams: OtherStreams,
     staging: Staging,
     deferred: DeferredFrees,
-    /// The entry that this stream reserves in the process's list of deferred frees, for blocks that
-    /// the pool leaves behind. The entry is `None` only while the stream is being dropped.
+    /// The entry in the process's list of deferred frees that is reserved for the blocks that the
+    /// pool may leave behind. The entry is `None` only while the stream is being dropped.
     place: Option<Place<OrphanBlocks>>,
     shapes: Arc<ShapeCells>,
-    /// The error of the first failed call that could not return its error.
+    /// The error of the first call that failed and could not return its error.
     unanswered: Cell<Option<CudaError>>,
     /// The source that provides blocks in place of the device.
     source: Option<Box<dyn BlockSource>>,
     /// The data about this pool that other pools can read, or `None` if the pool's blocks come from
     /// a source.
     holder: Option<Arc<Holder>>,
-    /// `true` if the pool has just freed its idle blocks. If the next allocation fails, the stream
-    /// releases other memory of the process before it retries the allocation.
+    /// This flag is `true` if the pool has just freed its idle blocks. If the next allocation
+    /// fails, the stream releases other memory of the process before it retries the allocation.
     is_last_attempt: Cell<bool>,
     /// The watch that observes the pool's blocks.
     watch: Option<Box<dyn BlockWatch + Send>>,
@@ -72,13 +72,13 @@ pub struct DeviceStream {
     device: CudaDevice,
 }
 
-// SAFETY: every field is `Send` or belongs to the driver. Any thread may call the driver after
-// making the context current, which each method does. The value cannot be shared between threads,
-// because it contains a `Cell`.
+// SAFETY: every field is `Send`, or is a handle of the driver. The driver may be called from any
+// thread that has made the context current, and each method makes the context current. The value
+// cannot be shared between threads, because it contains a `Cell`.
 unsafe impl Send for DeviceStream {}
 
 impl CudaDevice {
-    /// Creates a stream on the device. The stream can be used as the context of a pool.
+    /// Creates a stream on the device, which can be used as the context of a pool.
     ///
     /// # Errors
     ///
@@ -88,8 +88,8 @@ impl CudaDevice {
     }
 }
 
-/// Converts a stream into a pool's context, like [`DeviceStream::from_stream`]. An example is
-/// `Pool::<Cuda>::new(stream.try_into()?)`.
+/// Converts a stream into the context of a pool, in the same way as [`DeviceStream::from_stream`].
+/// For example, `Pool::<Cuda>::new(stream.try_into()?)` creates a pool on the stream.
 impl TryFrom<Arc<CudaStream>> for DeviceStream {
     type Error = CudaError;
 
@@ -123,14 +123,14 @@ impl DeviceStream {
         Self::build(device.clone(), stream, None)
     }
 
-    /// Wraps a stream whose pool obtains its blocks from a source. Use this function for captured
-    /// streams, and for eager work in borrowed memory.
+    /// Wraps a stream whose pool allocates its blocks from a source. Use this function for streams
+    /// that are being captured, and for work outside captures that uses borrowed memory.
     ///
-    /// If the source is [captured](BlockSource::is_captured), an operation fails with
-    /// [`CudaError::Capturing`] if it would wait on the host, or would copy host memory that has no
-    /// owner. The refused operations are [`synchronize`](Self::synchronize), copies to the host,
-    /// and copies of slices from the host. A refused operation does not call the driver. Fills,
-    /// copies on the device, shapes and launches are allowed.
+    /// If the source is [captured](BlockSource::is_captured), operations fail with
+    /// [`CudaError::Capturing`] if they would block the host or would copy from host memory that
+    /// the source cannot keep alive. These operations are [`synchronize`](Self::synchronize),
+    /// copies to the host, and copies from slices on the host. Such an operation fails without
+    /// calling the driver. Fills, copies on the device, shapes and launches are still possible.
     ///
     /// # Errors
     ///
@@ -172,7 +172,7 @@ impl DeviceStream {
         })
     }
 
-    /// Registers a watch that observes every block of the pool. The watch can refuse blocks.
+    /// Registers a watch that is notified of every block of the pool. The watch can refuse blocks.
     #[must_use]
     pub fn watched(mut self, watch: impl BlockWatch + Send) -> Self {
         self.watch = Some(Box::new(watch));
@@ -191,20 +191,21 @@ impl DeviceStream {
     }
 
     /// Returns the calling thread's stream on the device that the thread has
-    /// [selected](crate::Cuda::set_device). The first call creates this stream, which is kept alive
-    /// until the thread ends. All pools of the thread share this stream, so one launch can use
-    /// views of several pools as arguments.
+    /// [selected](crate::Cuda::set_device). The first call creates this stream, which exists until
+    /// the thread ends. All pools of the thread share this stream, so a single launch can use views
+    /// of several pools as arguments.
     ///
     /// # Errors
     ///
-    /// Returns the errors of [`Cuda::device`](crate::Cuda::device) and [`CudaDevice::new_stream`].
+    /// Returns the same errors as [`Cuda::device`](crate::Cuda::device) and
+    /// [`CudaDevice::new_stream`].
     pub fn for_thread() -> Result<Self, CudaError> {
         let (device, stream) = thread::device_and_stream()?;
         Self::new(&device, stream)
     }
 
-    /// Sets the calling thread's stream for the device of `stream`. Pools that the thread creates
-    /// later use this stream.
+    /// Sets the stream that the calling thread uses for the device of `stream`. All pools that the
+    /// thread creates later on this device use this stream.
     ///
     /// # Errors
     ///
@@ -227,7 +228,7 @@ impl DeviceStream {
         &self.device
     }
 
-    /// Returns the wrapped stream of cudarc.
+    /// Returns the stream as cudarc's type.
     #[must_use]
     pub fn stream(&self) -> &Arc<CudaStream> {
         &self.stream
@@ -246,35 +247,36 @@ impl DeviceStream {
 
     /// Removes and returns the stored error of a call that could not return its error, such as a
     /// free, a trim, or a request for a pointer through cudarc's traits. If several errors have
-    /// occurred since the last call of this method, the first error is returned. Later calls do not
+    /// occurred since the last call to this method, the first error is returned. Later calls do not
     /// return the same error again.
     #[must_use]
     pub fn take_unanswered(&self) -> Option<CudaError> {
         self.unanswered.take()
     }
 
-    /// Enables or disables the ordering of other streams that use the pool's memory.
+    /// Enables or disables the automatic ordering of other streams that use the pool's memory.
     ///
     /// # Safety
     ///
-    /// While the ordering is disabled, the caller must order each use of the memory on another
-    /// stream. Each use must come after the earlier work on the pool's stream, and before the
-    /// pool's later uses of the memory.
+    /// While the ordering is disabled, the caller must order every use of the memory on another
+    /// stream. Each use must come after all earlier work on the pool's stream, and before all later
+    /// uses of the memory by the pool.
     pub unsafe fn order_foreign_streams(&self, on: bool) {
         self.other_streams.set_on(on);
     }
 
-    /// Orders the pool's stream after all current work on the other streams that use the pool's
-    /// memory.
+    /// Makes the pool's stream wait for all work that has been enqueued on the other streams that
+    /// use the pool's memory.
     ///
     /// When the pool reuses a block, it automatically waits for the other streams that use this
     /// block. Call this method at the end of a capture, or at the end of a section of a capture,
-    /// because a capture can end only after all its streams have been joined.
+    /// because a capture can end only after all its other streams have been joined to its first
+    /// stream.
     ///
     /// # Errors
     ///
-    /// Returns [`CudaError::Capturing`] if one stream is captured and another stream is not.
-    /// Returns [`CudaError::Call`] if the driver fails to order the streams.
+    /// Returns [`CudaError::Capturing`] if only some of the streams are being captured. Returns
+    /// [`CudaError::Call`] if the driver fails to order the streams.
     pub fn join_other_streams(&self) -> Result<(), CudaError> {
         self.other_streams.join_all(&self.stream)
     }
@@ -318,8 +320,8 @@ impl DeviceStream {
         self.source().is_some_and(BlockSource::is_dry)
     }
 
-    /// Checks that the memory of both pools has the same owner. Pools whose streams are not
-    /// captured have no owner.
+    /// Checks that the memory of both pools has the same owner. A pool whose stream is not captured
+    /// has no owner.
     pub(crate) fn check_owner(&self, other: &Self) -> Result<(), CudaError> {
         let owner = |stream: &Self| stream.captured_source().map(BlockSource::owner);
         if owner(self) == owner(other) {
@@ -329,8 +331,8 @@ impl DeviceStream {
     }
 
     /// Asks the source to admit another stream to the capture. The other stream joins the capture
-    /// when the pool orders that stream after its own stream. Returns `false` if there is no
-    /// captured source.
+    /// when it is made to wait for the pool's stream. If there is no captured source, this method
+    /// returns `false`.
     pub(crate) fn admit(&self, other: &CudaStream) -> Result<bool, CudaError> {
         match self.captured_source() {
             None => Ok(false),
@@ -353,8 +355,8 @@ impl DeviceStream {
         bind(self.device.context())
     }
 
-    /// Makes the device's context current. If the stream is being captured, this method refuses the
-    /// operation, because the operation cannot become part of a graph.
+    /// Makes the device's context current. Returns an error if the stream is being captured,
+    /// because the operation cannot become part of a graph.
     pub(crate) fn bind_outside_capture(&self, operation: &'static str) -> Result<(), CudaError> {
         self.refuse_with_source(operation)?;
         match is_capturing(&self.stream)? {
@@ -373,11 +375,11 @@ impl DeviceStream {
 }
 
 /// Frees the pool's remaining blocks, and the blocks that contain the pool's shapes. If the stream
-/// is captured or the driver refuses a free, the blocks are freed later.
+/// is captured, or if the driver refuses to free the blocks, the blocks are freed later.
 ///
-/// Blocks of a [source](BlockSource) are not returned to the driver, because they are part of the
-/// source's memory, such as a graph's arena. The source's memory may still be in use after the pool
-/// has been dropped, and is freed together with the source.
+/// Blocks that come from a [source](BlockSource) are not freed here, because they are part of the
+/// source's memory, such as a graph's arena. That memory may still be in use after the pool has
+/// been dropped, and is freed together with the source.
 impl Drop for DeviceStream {
     fn drop(&mut self) {
         give_back_leftovers();
@@ -385,8 +387,8 @@ impl Drop for DeviceStream {
             return;
         }
         // All views that could use a shape have ended, because they borrow from the pool. Work that
-        // used a shape was either enqueued on this stream, or ordered before later work of this
-        // stream when the slot of its view was freed.
+        // used a shape either was enqueued on this stream or precedes later work on this stream,
+        // because freeing a view's slot orders such work.
         let (slabs, addresses) = (self.shapes.take_slabs(), self.deferred.take());
         if slabs.is_empty() && addresses.is_empty() {
             return;

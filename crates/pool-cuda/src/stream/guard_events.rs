@@ -1,10 +1,10 @@
-//! The events of the guards that a pool has returned to cudarc, for uses on streams that the pool
-//! does not know.
+//! Events for the guards that a pool returns to cudarc when its memory is used on streams that the
+//! pool does not know.
 //!
-//! A guard references its event, and may record it, until the guard is dropped. Because the guard
-//! borrows the view that returned the pointer, the pool keeps the event until all views of the
-//! event's block have ended. All views have ended when the block is reused or freed, or when
-//! another view covers the same bytes exclusively.
+//! A guard refers to its event, and may record the event, until the guard is dropped. Because the
+//! guard borrows the view that returned the pointer, the pool keeps the event until all views of
+//! the event's block have ended. All views have ended when the block is reused or freed, or when a
+//! new view covers the same bytes exclusively.
 
 use std::cell::Cell;
 use std::fmt;
@@ -17,8 +17,8 @@ use pool_driver::chain::Chain;
 use pool_driver::error::CudaError;
 use pool_driver::guard_event::{GuardEvent, UseEnd};
 
-/// The maximum number of events for one block. If a block has more uses, the additional uses have
-/// no event, and the pool waits for them as if their guards had been forgotten.
+/// The maximum number of events for one block. If a block has more uses, the pool creates no events
+/// for the additional uses, and waits for these uses as if their guards had been forgotten.
 const MOST: usize = 32;
 
 /// The range of bytes for which a view returned a pointer.
@@ -30,12 +30,12 @@ pub(crate) struct Bytes {
 }
 
 /// The events of one pool's guards. Every change temporarily moves all events out of the cell, and
-/// no foreign code runs until they have been moved back.
+/// no foreign code runs until the events have been moved back.
 #[derive(Default)]
 pub(crate) struct GuardEvents(Cell<Chain<Given>>);
 
 struct Given {
-    /// The bytes that the pool orders as a unit when the view is used.
+    /// The range of bytes that the pool orders as a unit when a view is used.
     ordered: Bytes,
     bytes: Bytes,
     event: GuardEvent,
@@ -63,9 +63,9 @@ impl Bytes {
 }
 
 impl GuardEvents {
-    /// Creates an event for the guard of a view of these bytes. Returns `None` if too many events
-    /// exist for the bytes that are ordered as a unit, or if cudarc does not record the events of
-    /// its guards.
+    /// Creates an event for the guard of a view of these bytes. Returns `None` if the unit that
+    /// contains the bytes already has the maximum number of events, or if cudarc does not record
+    /// the events of its guards.
     pub(crate) fn give(
         &self,
         (ordered, bytes): (Bytes, Bytes),
@@ -88,8 +88,8 @@ impl GuardEvents {
         drop(self.look(|all| all.unlink(|given| has_ended(&given.ordered))));
     }
 
-    /// Destroys the events of dropped guards, for bytes that a view now covers exclusively. Events
-    /// that a stream still has to wait for are kept.
+    /// Destroys the events of guards that have been dropped, for bytes that a new view covers
+    /// exclusively. Events that a stream still has to wait for are kept.
     pub(crate) fn end_overlapping(&self, bytes: &Bytes, is_awaited: impl Fn(UseEnd) -> bool) {
         let has_ended =
             |given: &Given| given.bytes.overlap(bytes) && !is_awaited(given.event.name());

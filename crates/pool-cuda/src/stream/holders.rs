@@ -1,6 +1,6 @@
 //! The pools of this process that hold device memory. Before an allocation fails, a pool releases
-//! blocks of other pools if their frees are pending, or if they belong to the thread's idle pools.
-//! The error of a failed allocation lists the memory that the pools hold.
+//! blocks whose frees are pending, and blocks that belong to idle pools of the thread. The error of
+//! a failed allocation lists the memory that the pools hold.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
@@ -16,8 +16,8 @@ use pool_driver::stream_waits::wait_for_streams;
 use crate::stream::announced_streams::announced_streams;
 use crate::stream::device::CudaDevice;
 
-/// The data about all pools that allocate from a device. The lock is held only while entries are
-/// searched, linked or unlinked.
+/// The data about all pools that allocate from a device. The lock is held only while the list is
+/// searched and while entries are added or removed.
 static HOLDERS: Mutex<Chain<Weak<Holder>>> = Mutex::new(Chain::new());
 
 /// The function that trims the thread's idle pools and returns the number of released bytes.
@@ -36,7 +36,8 @@ fn holders() -> MutexGuard<'static, Chain<Weak<Holder>>> {
 }
 
 /// Sets the function that trims the calling thread's idle pools before an allocation fails. Only
-/// the first call has an effect. The function is set by `pool-facade` for its thread-local pools.
+/// the first call has an effect. The crate `pool-facade` sets the function for its thread-local
+/// pools.
 #[doc(hidden)]
 pub fn set_idle_pools_trim(trim: fn() -> usize) {
     TRIM_IDLE_POOLS.get_or_init(|| trim);
@@ -65,12 +66,12 @@ impl Holder {
         Ok(())
     }
 
-    /// Adds the size of an allocated block to the pool's number of bytes.
+    /// Adds the size of a newly allocated block to the number of bytes that the pool holds.
     pub(crate) fn allocated(&self, bytes: usize) {
         self.bytes.fetch_add(bytes, Ordering::Relaxed);
     }
 
-    /// Subtracts the size of a freed block from the pool's number of bytes.
+    /// Subtracts the size of a freed block from the number of bytes that the pool holds.
     pub(crate) fn freed(&self, bytes: usize) {
         self.bytes.fetch_sub(bytes, Ordering::Relaxed);
     }
@@ -85,9 +86,9 @@ fn registered() -> Vec<Arc<Holder>> {
     all
 }
 
-/// Releases memory of a context's device that belongs to pools other than the pool with the stream
-/// `own`. This function trims the idle pools of the calling thread, and blocks the host until the
-/// pending frees on other streams have been performed. Driver errors are ignored.
+/// Releases device memory that belongs to pools other than the pool whose stream is `own`. This
+/// function trims the idle pools of the calling thread, and blocks the host until the pending frees
+/// on other streams have completed. Driver errors are ignored.
 pub(crate) fn reclaim(context: &CudaContext, own: &CudaStream) -> Reclaim {
     let trimmed = TRIM_IDLE_POOLS.get().map_or(0, |trim| trim());
     let streams = announced_streams();
@@ -98,7 +99,7 @@ pub(crate) fn reclaim(context: &CudaContext, own: &CudaStream) -> Reclaim {
     let mut reclaim = Reclaim::new(trimmed).after_waits(waits);
     let pools = registered();
     for pool in pools.iter().filter(|pool| pool.device.context().cu_ctx() == context.cu_ctx()) {
-        // If the driver refuses to release memory, the memory stays allocated, and the caller still
+        // If the driver cannot release the memory, the memory stays allocated, and the caller still
         // retries its allocation.
         let _trimmed = pool.device.memory_pool().map(MemoryPool::trim);
         reclaim.add_pool(pool.bytes.load(Ordering::Relaxed));

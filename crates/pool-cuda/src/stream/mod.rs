@@ -1,5 +1,5 @@
-//! The context of a pool, which is a stream of a device. The context also contains the pool's
-//! blocks, the other streams that use these blocks, page-locked buffers, and cells for shapes.
+//! The context of a pool, which is a stream of a device. The context also stores the pool's blocks,
+//! the other streams that use these blocks, page-locked buffers, and memory for shapes.
 
 pub(crate) mod announced_streams;
 mod block_allocation;

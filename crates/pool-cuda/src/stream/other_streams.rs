@@ -1,25 +1,25 @@
-//! Orders the other streams that use a pool's memory, without relying on destructors.
+//! Orders other streams that use a pool's memory, without depending on destructors.
 //!
 //! When a pool returns a pointer for another stream, the pool makes that stream wait for the pool's
-//! own stream, notes the stream as a user of the block, and arms the block's slot. When the block
-//! is later reused, freed, or used on the pool's stream, the pool records an event on the noted
-//! stream and makes its own stream wait for the event. The event comes after all work that has been
-//! enqueued on the noted stream, no matter when the work was enqueued. Whether a guard or a view
-//! was dropped or forgotten is irrelevant.
+//! own stream, notes that the stream uses the block, and arms the block's slot. When the block is
+//! later reused, freed, or used on the pool's stream, the pool records an event on the noted stream
+//! and makes its own stream wait for the event. The event comes after all work that has been
+//! enqueued on the noted stream, no matter when the work was enqueued. The order does not depend on
+//! whether a guard or a view was dropped or forgotten.
 //!
-//! If the pool cannot keep a stream alive, cudarc's guard records an event after the use
-//! ([`GuardEvents`]). If the guard was forgotten, the host waits for the whole context.
+//! If the pool cannot keep a stream alive, cudarc's guard records an event after the use; see
+//! [`GuardEvents`]. If the guard was forgotten, the host waits for the whole context.
 //!
-//! The pool keeps a note until the block is reused or freed, because code may enqueue work with the
-//! returned pointer until then. The note is removed earlier in two cases:
+//! The pool keeps a note until the block is reused or freed, because other code may use the
+//! returned pointer to enqueue work until then. The note is removed earlier in two cases:
 //!
-//! - The pool held the only reference to the stream ([`BlockUser::seems_alone`]), and waited for
-//!   the stream *after* the check.
-//! - The use ended with an event, and the pool has waited for this event.
+//! - The pool holds the only reference to the stream ([`BlockUser::seems_alone`]), and has waited
+//!   for the stream *after* it has counted the references.
+//! - An event was recorded at the end of the use, and the pool has waited for this event.
 //!
-//! If a driver call of this module fails, the use of the memory fails (`pool_driver::gone` explains
-//! this rule). The only exception is a stream whose context has been destroyed, because such a
-//! stream runs no work. A second driver call confirms that the context has been destroyed.
+//! If a driver call in this module fails, the operation that uses the memory also fails; see
+//! `pool_driver::gone`. The only exception is a stream whose context has been destroyed, because no
+//! work runs in such a context. A second driver call confirms that the context has been destroyed.
 
 use std::cell::{Cell, OnceCell};
 use std::ptr::NonNull;
@@ -39,26 +39,26 @@ use crate::stream::block_uses::{BlockUse, BlockUses};
 use crate::stream::guard_events::{Bytes, GuardEvents};
 use crate::stream::stream_questions::StreamQuestions;
 
-/// The streams that use blocks of one pool.
+/// The other streams that use the blocks of one pool.
 #[derive(Debug)]
 pub(crate) struct OtherStreams {
     uses: BlockUses,
-    /// The events that are recorded after work on unknown streams.
+    /// The events that are recorded after work on streams that the pool does not know.
     guards: GuardEvents,
-    /// An event in the pool's own context, which is created when it is first needed.
+    /// An event in the pool's own context, which is created when the pool first needs it.
     event: OnceCell<Event>,
-    /// `true` if the pool orders the other streams that use its memory.
+    /// This flag is `true` if the pool orders the other streams that use its memory.
     on: Cell<bool>,
-    /// The queries that cudarc makes before it requests a pointer.
+    /// The queries that cudarc has made before it requests a pointer.
     questions: StreamQuestions,
 }
 
-/// A stream that will use memory of the pool.
+/// A stream that is about to use memory of the pool.
 pub(crate) struct Borrower<'a> {
     pub(crate) stream: &'a CudaStream,
-    /// The user that represents the stream in the note.
+    /// The user that the pool's note will contain.
     pub(crate) user: BlockUser,
-    /// `true` if the stream may join the capture of the pool's stream.
+    /// This flag is `true` if the stream may join the capture of the pool's stream.
     pub(crate) admitted: bool,
 }
 
@@ -81,7 +81,7 @@ impl OtherStreams {
     }
 
     /// Returns `true` if no other stream uses any block. In most pools, no other stream uses any
-    /// block, and ordering the streams costs only this check.
+    /// block, so ordering costs only this check.
     #[inline]
     pub(crate) fn is_empty(&self) -> bool {
         self.uses.is_empty()
@@ -93,8 +93,8 @@ impl OtherStreams {
     }
 
     /// Ends the sequence of cudarc's queries, because the pool returns a pointer to a block.
-    /// Returns `true` if a pointer for the pool's own stream may be used by another device; see
-    /// [`StreamQuestions`].
+    /// Returns `true` if a pointer that is requested for the pool's own stream may be used by
+    /// another device; see [`StreamQuestions`].
     pub(crate) fn end_questions(&self, block: Address) -> bool {
         self.questions.end(block) && self.on.get()
     }
@@ -104,9 +104,9 @@ impl OtherStreams {
         self.note(BlockUse { bytes, user: BlockUser::UnknownDevice, capture: None })
     }
 
-    /// Orders the borrower's stream after all work on the pool's stream `own`, and after all other
-    /// streams that use the block. Notes the borrower as a user of the block. The borrower's stream
-    /// must not be the pool's own stream.
+    /// Makes the borrower's stream wait for all work on the pool's stream `own`, and for all other
+    /// streams that use the block. The method also notes that the borrower uses the block. The
+    /// borrower's stream must not be the pool's own stream.
     pub(crate) fn lend(
         &self,
         bytes: Bytes,
@@ -117,8 +117,8 @@ impl OtherStreams {
             return Ok(());
         }
         let ordered = self.order(bytes, &to, own);
-        // If a driver call failed, the borrower is still noted as a user of the block, because an
-        // unnecessary wait is harmless. The caller receives the error.
+        // Even if a driver call fails, the pool notes that the borrower uses the block, because an
+        // unnecessary wait is harmless. The error is returned to the caller.
         if let Ok(capture) | Err((capture, CudaError::Call { .. })) =
             ordered.map_err(|error| (None, error))
         {
@@ -128,9 +128,9 @@ impl OtherStreams {
         keep_current(to.stream)
     }
 
-    /// Does the same as [`lend`](Self::lend), for a pointer that is returned together with a cudarc
-    /// guard. If the pool does not know the stream, this method returns an event for the guard.
-    /// When the guard is dropped after the use, cudarc records this event.
+    /// Does the same as [`lend`](Self::lend), for a pointer that is returned together with one of
+    /// cudarc's guards. If the pool does not know the stream, this method returns an event for the
+    /// guard. When the guard is dropped after the use, cudarc records this event.
     pub(crate) fn lend_with_guard(
         &self,
         (ordered, bytes): (Bytes, Bytes),
@@ -152,14 +152,15 @@ impl OtherStreams {
         Ok(event)
     }
 
-    /// Notes that a stream uses a block, after an attempt to order the stream with an event has
-    /// failed. Before the note is added, the host waits for the pool's stream and for all other
-    /// streams that use the block.
+    /// Notes that a stream uses a block, after the streams could not be ordered with an event.
+    /// Before the note is added, the host waits for the pool's stream and for all other streams
+    /// that use the block.
     ///
     /// # Errors
     ///
-    /// Returns [`CudaError::Capturing`] if one of the streams is captured, because a wait would
-    /// invalidate the capture. If waiting for a stream fails, returns the error of the wait.
+    /// Returns [`CudaError::Capturing`] if one of the streams is being captured, because a wait
+    /// would invalidate the capture. If the wait for a stream fails, this method returns the error
+    /// of that wait.
     pub(crate) fn lend_by_waiting(
         &self,
         bytes: Bytes,
@@ -190,7 +191,8 @@ impl OtherStreams {
         wait_outside_capture(own)
     }
 
-    /// Destroys the events of dropped guards, for bytes that a view now covers exclusively.
+    /// Destroys the events of guards that have been dropped, for bytes that a new view covers
+    /// exclusively.
     pub(crate) fn end_guards(&self, bytes: &Bytes) {
         self.guards.end_overlapping(bytes, |end| {
             self.uses.any(
@@ -212,8 +214,8 @@ impl OtherStreams {
                 operation: "order another stream with the pool's own stream",
             });
         }
-        // Work that a stream performed before a capture does not belong to the graph, even if the
-        // capture uses the same stream.
+        // The work that a stream performed before a capture does not belong to the graph, even if
+        // the same stream is now being captured.
         let is_in_order =
             |used: &BlockUse| used.user.is_same_stream(user) && used.capture == capture;
         self.join_where(own, |used| used.bytes.overlap(&bytes) && !is_in_order(used))?;
@@ -235,12 +237,12 @@ impl OtherStreams {
         if self.uses.any(is_known) { Ok(()) } else { self.uses.add(new) }
     }
 
-    /// Orders the pool's stream `own` after all other streams that use the block.
+    /// Makes the pool's stream `own` wait for all other streams that use the block.
     pub(crate) fn join(&self, bytes: Bytes, own: &CudaStream) -> Result<(), CudaError> {
         self.join_where(own, |used| used.bytes.overlap(&bytes))
     }
 
-    /// Orders the pool's stream `own` after all other streams that use any block.
+    /// Makes the pool's stream `own` wait for all other streams that use any block.
     pub(crate) fn join_all(&self, own: &CudaStream) -> Result<(), CudaError> {
         let capture = capture_of(own)?;
         let mut from = 0;
@@ -256,15 +258,15 @@ impl OtherStreams {
         Ok(())
     }
 
-    /// Orders the pool's stream `own` after all other streams that use the block, like
-    /// [`join`](Self::join), and removes the block's notes. No code may be able to enqueue further
-    /// work that uses the block.
+    /// Makes the pool's stream `own` wait for all other streams that use the block, like
+    /// [`join`](Self::join), and removes the notes of the block. After this call, no code may
+    /// enqueue further work that uses the block.
     pub(crate) fn settle(&self, block: Address, own: &CudaStream) -> Result<(), CudaError> {
         self.settle_where(own, |bytes| bytes.block == block)
     }
 
-    /// Does the same as [`settle`](Self::settle) for a part of a stack's chunk. Because no view
-    /// covers these bytes any longer, all notes that overlap the bytes can be removed.
+    /// Does the same as [`settle`](Self::settle), for a part of a stack's chunk. No view covers
+    /// these bytes any longer, so all notes for any of these bytes can be removed.
     pub(crate) fn settle_bytes(
         &self,
         start: Address,
@@ -308,13 +310,13 @@ impl OtherStreams {
             from = number + 1;
         }
         // The context of the pool's stream is made current again, because waiting for a stream of
-        // another context, or dropping one, may have changed the current context.
+        // another context, or dropping such a stream, may have made another context current.
         bind(own.context())
     }
 
-    /// Orders the pool's stream `own` after one user of a block. An error is ignored only if a
-    /// second call confirms that the user's context has been destroyed, because a destroyed context
-    /// runs no work.
+    /// Makes the pool's stream `own` wait for one user of a block. An error is ignored only if a
+    /// second call confirms that the user's context has been destroyed, because no work runs in a
+    /// destroyed context.
     fn join_one(
         &self,
         used: &BlockUse,
@@ -369,7 +371,7 @@ impl OtherStreams {
     }
 }
 
-/// The part of a user's work that a wait has covered.
+/// The part of a user's work that is covered by a wait.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Joined {
     /// The user's work that was enqueued before the wait.
@@ -378,15 +380,15 @@ enum Joined {
     End,
 }
 
-/// Orders the stream `own` after work on an unknown stream, by waiting for the event that was
+/// Makes the stream `own` wait for work on an unknown stream, by waiting for the event that was
 /// recorded after this work. If there is no event, or if the guard was forgotten, the host waits
 /// for the whole context.
 fn join_unknown(user: &UnknownStream, own: &CudaStream) -> Result<Joined, CudaError> {
     if let Some(end) = user.end {
-        // SAFETY: the event is alive until the notes of its block are removed, and this note has
+        // SAFETY: events stay alive until the notes of their block are removed, and this note has
         // not been removed.
         if unsafe { end.is_recorded() }? {
-            // SAFETY: the event is alive until the notes of its block are removed, and this note
+            // SAFETY: events stay alive until the notes of their block are removed, and this note
             // has not been removed.
             unsafe { end.hold_back(own) }?;
             return Ok(Joined::End);
@@ -396,8 +398,8 @@ fn join_unknown(user: &UnknownStream, own: &CudaStream) -> Result<Joined, CudaEr
     Ok(Joined::UntilNow)
 }
 
-/// Blocks the host until all work on a stream has completed. Returns an error if the stream is
-/// captured.
+/// Blocks the host until all work on a stream has completed. This function returns an error if the
+/// stream is being captured.
 fn wait_outside_capture(stream: &CudaStream) -> Result<(), CudaError> {
     match capture_of(stream)? {
         Some(_) => Err(CudaError::Capturing { operation: "wait for another stream" }),
@@ -405,18 +407,18 @@ fn wait_outside_capture(stream: &CudaStream) -> Result<(), CudaError> {
     }
 }
 
-/// Makes the context of a stream current again after the stream has been ordered. When cudarc has
-/// received a pointer, it continues with the stream's raw handle, and relies on the stream's
-/// context being current.
+/// Makes the context of a stream current again after other streams have been ordered with the
+/// stream. After cudarc has received a pointer, it uses the stream's raw handle, and assumes that
+/// the stream's context is current.
 fn keep_current(stream: &CudaStream) -> Result<(), CudaError> {
     bind(stream.context())
 }
 
 /// Blocks the host until all work on a pool's stream has completed. This function is called before
-/// the pool's memory is used on the per-thread default stream, because the pointer may be moved to
-/// another thread, which has a different default stream. After the pool's stream has been
-/// synchronized, work on the default stream of every thread runs after the work on the pool's
-/// stream.
+/// the pool's memory is used on the per-thread default stream. The pointer may be moved to another
+/// thread, on which the same handle refers to a different stream. Once the pool's stream has been
+/// synchronized, all work that any thread's default stream receives later runs after the work on
+/// the pool's stream.
 fn wait_for_every_thread(own: &CudaStream, capture: Capture) -> Result<Capture, CudaError> {
     if capture.is_some() {
         return Err(CudaError::Capturing { operation: "wait for the pool's stream" });
@@ -424,9 +426,9 @@ fn wait_for_every_thread(own: &CudaStream, capture: Capture) -> Result<Capture, 
     calls::synchronize(own).map(|()| capture)
 }
 
-/// Orders the stream `own` after a stream of another context. The event is created in the context
-/// of `stream`, because an event can be recorded only on streams of its own context. Streams of any
-/// context can wait for the event.
+/// Makes the stream `own` wait for a stream of another context. The event is created in the context
+/// of `stream`, because a stream can record only events of its own context. A stream of any other
+/// context can wait for this event.
 fn wait_across_contexts(stream: &CudaStream, own: &CudaStream) -> Result<(), CudaError> {
     let event = Event::new(stream.context())?;
     event.record(stream)?;

@@ -1,5 +1,5 @@
-//! Access to a pool's memory by kernels of another device. A single driver call enables the access;
-//! the kind of allocation determines which call is made.
+//! Gives the kernels of one device access to the memory of another device's pools. A single driver
+//! call enables this access, and the choice of this call depends on how the memory was allocated.
 
 use std::sync::Arc;
 
@@ -12,23 +12,24 @@ use crate::stream::device::CudaDevice;
 use crate::stream::peers::{can_reach, open_context, open_pool};
 
 impl CudaDevice {
-    /// Allows kernels of another device to read and write the memory of this device's pools. The
-    /// access covers all existing and future pools on streams of this `CudaDevice` and its clones.
+    /// Allows the kernels of another device to read and write the memory of this device's pools.
+    /// The access covers all existing and future pools whose streams belong to this `CudaDevice` or
+    /// to its clones.
     ///
     /// After this call, views can be passed to streams of the other device with
     /// [`on`](crate::DeviceView::on) and [`record_use`](crate::record_use), which order the two
-    /// streams in the same way as two streams of one device. Without this call, passing a view to
-    /// the other device fails with [`CudaError::WrongDevice`], and a kernel of the other device
-    /// that uses the raw address faults. Copies between devices do not need this access.
+    /// streams as if they belonged to the same device. Without this call, passing a view to a
+    /// stream of the other device fails with [`CudaError::WrongDevice`], and a kernel of the other
+    /// device faults if it uses the raw address. Copies between devices do not need this access.
     ///
-    /// Access in the reverse direction, or by a third device, requires a separate call. The access
-    /// stays enabled for as long as the device's memory pool exists.
+    /// To enable access in the reverse direction, or for a third device, call this method again.
+    /// The access stays enabled for as long as the device's memory pool exists.
     ///
     /// If the device has [no memory pool](Self::without_memory_pool), this call enables access to
-    /// all ordinary memory of the device's context, including memory that other code has allocated.
-    /// Without a memory pool, the access stays enabled for as long as both contexts exist, and this
-    /// `CudaDevice` keeps the other context alive. Blocks of `MemoryInfo` in `pool-graph` are
-    /// ordinary memory. To enable access to these blocks, call this method on
+    /// all memory that any code allocates in the device's context without a memory pool. Such
+    /// access stays enabled for as long as both contexts exist, and this `CudaDevice` keeps the
+    /// other context alive. The blocks of `MemoryInfo` in `pool-graph` do not come from a memory
+    /// pool. To enable access to such blocks, call this method on
     /// `device.clone().without_memory_pool()`.
     ///
     /// ```no_run
@@ -50,9 +51,9 @@ impl CudaDevice {
     /// # Errors
     ///
     /// Returns [`CudaError::NotPeers`] if the other device cannot access this device's memory,
-    /// because there is no peer link or the system does not allow the access. Returns
-    /// [`CudaError::Call`] if the driver refuses the access, and [`CudaError::Bookkeeping`] if the
-    /// host is out of memory.
+    /// either because the devices are not connected or because the system does not allow the
+    /// access. Returns [`CudaError::Call`] if the driver does not enable the access, and
+    /// [`CudaError::Bookkeeping`] if the host is out of memory.
     pub fn let_peer(&self, peer: &Self) -> Result<(), CudaError> {
         let (owner, reader) = (self.context(), peer.context());
         if owner.cu_device() == reader.cu_device() {

@@ -1,5 +1,5 @@
 //! The devices whose kernels can access the pools of a device, and the driver calls that enable
-//! this access.
+//! such access.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -16,25 +16,25 @@ use pool_driver::versioned::open_memory_pool;
 /// The devices whose kernels can access the pools of one device.
 #[derive(Default)]
 pub(crate) struct Peers {
-    /// One bit for each ordinal. No machine has more devices than there are bits.
+    /// One bit for each device ordinal. No machine has more devices than this field has bits.
     let_in: [AtomicU64; 4],
-    /// The contexts that can access ordinary memory of the device. The contexts are kept alive,
-    /// because a context that was destroyed and created again would no longer have access.
+    /// The contexts that can access memory that was allocated without a memory pool. These contexts
+    /// are kept alive, because a context that is destroyed and created again loses its access.
     kept: Mutex<Chain<Arc<CudaContext>>>,
 }
 
 impl Peers {
-    /// Returns `true` if the device with this ordinal has access.
+    /// Returns `true` if the device with this ordinal has been granted access.
     pub(crate) fn has(&self, ordinal: u32) -> bool {
         self.bit_of(ordinal).is_some_and(|(word, bit)| word.load(Ordering::Relaxed) & bit != 0)
     }
 
-    /// Returns `true` if there is a bit for this ordinal.
+    /// Returns `true` if this ordinal is small enough to be represented by a bit.
     pub(crate) fn can_have(&self, ordinal: u32) -> bool {
         self.bit_of(ordinal).is_some()
     }
 
-    /// Records that the device with this ordinal has access.
+    /// Records that the device with this ordinal has been granted access.
     pub(crate) fn add(&self, ordinal: u32) {
         if let Some((word, bit)) = self.bit_of(ordinal) {
             word.fetch_or(bit, Ordering::Relaxed);
@@ -47,7 +47,7 @@ impl Peers {
     }
 
     /// Keeps a context alive for as long as this value exists. The lock is held only while the
-    /// entry is linked.
+    /// entry is added to the list.
     pub(crate) fn keep(&self, context: Chain<Arc<CudaContext>>) {
         self.kept.lock().unwrap_or_else(PoisonError::into_inner).add(context);
     }
@@ -62,7 +62,7 @@ pub(crate) fn can_reach(reader: &CudaContext, owner: &CudaContext) -> Result<boo
     answer("cuDeviceCanAccessPeer", asked.result()).map(|()| can != 0)
 }
 
-/// Allows kernels of the reader's device to access a memory pool.
+/// Allows the kernels of the reader's device to access a memory pool.
 pub(crate) fn open_pool(
     pool: &MemoryPool,
     owner: &CudaContext,
@@ -73,8 +73,8 @@ pub(crate) fn open_pool(
     with_relaxed_capture_mode(|| unsafe { open_memory_pool(pool.handle(), reader.cu_device()) })
 }
 
-/// Allows the reader's context to access ordinary memory of the owner's context. If an earlier call
-/// has already enabled this access, the function succeeds.
+/// Allows the reader's context to access the memory that is allocated without a memory pool in the
+/// owner's context. If an earlier call has already enabled this access, the call succeeds.
 pub(crate) fn open_context(owner: &CudaContext, reader: &CudaContext) -> Result<(), CudaError> {
     bind(reader)?;
     // SAFETY: both contexts are alive while their owners are borrowed.

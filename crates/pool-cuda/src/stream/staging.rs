@@ -1,17 +1,17 @@
-//! Page-locked buffers for copies between pageable host memory and the device. Each buffer is
-//! created by the first copy that needs it, and is reused by later copies.
+//! Page-locked buffers for copies between pageable host memory and the device. A buffer is created
+//! by the first copy that needs it, and is reused by later copies.
 //!
-//! Because copies go through these buffers, the driver never accesses the caller's memory, even
-//! after a failure. A copy to the device returns without waiting for the device.
+//! Because all copies use these buffers, the driver never accesses the caller's memory, even after
+//! a failure. A copy to the device returns before the device has performed the copy.
 //!
-//! Each buffer is a [`PageLocked`], which also tracks whether copies that use the buffer are still
-//! pending. The `StagingPool` of `pool-graph` uses the same type. This module only selects a buffer
-//! for each copy. A small number of buffers is created on demand. If all buffers are busy, a copy
-//! waits for one of them.
+//! Each buffer is a [`PageLocked`], which also tracks whether copies that use the buffer are
+//! pending. The `StagingPool` of `pool-graph` also uses this type. This module only selects a
+//! buffer for each copy. A small number of buffers is created, each when it is first needed. If all
+//! buffers are in use, a copy waits for one of them.
 //!
-//! A copy moves its buffer out of the array while it uses the buffer. If foreign code, such as a
-//! hook of the allocator, starts another copy while a buffer is in use, the other copy uses a
-//! different buffer.
+//! While a copy uses a buffer, the copy moves the buffer out of the array. If foreign code, such as
+//! a hook of the allocator, starts another copy during this time, the other copy uses a different
+//! buffer.
 
 use std::cell::Cell;
 use std::fmt;
@@ -27,7 +27,7 @@ use pool_driver::page_locked::PageLocked;
 /// The size of one buffer in bytes.
 pub(crate) const BUFFER_BYTES: usize = 256 << 10;
 
-/// The maximum number of buffers per pool.
+/// The maximum number of buffers in one pool.
 const BUFFERS: usize = 4;
 
 /// The buffers of one pool, which are used in rotation.
@@ -40,7 +40,7 @@ pub(crate) struct Staging {
     next: Cell<usize>,
 }
 
-/// A buffer that a copy is using. Dropping the `BufferLease` returns the buffer to its cell.
+/// A buffer that is being used by a copy. Dropping this value returns the buffer to its cell.
 struct BufferLease<'s> {
     staging: &'s Staging,
     index: usize,
@@ -65,17 +65,17 @@ impl Staging {
         for part in from.chunks(BUFFER_BYTES) {
             let mut buffer = self.turn(stream.context())?;
             buffer.bytes()[..part.len()].copy_from_slice(part);
-            // SAFETY: the buffer is free and contains this part of the bytes. The caller guarantees
-            // that the range at `to` may be written.
+            // SAFETY: no copy uses the buffer, and the buffer contains this part of the bytes. The
+            // caller guarantees that the range at `to` may be written.
             unsafe { buffer.copy_to_device(to, part.len(), stream) }?;
             to += part.len() as Address;
         }
         Ok(())
     }
 
-    /// Writes an element repeatedly to the device. The element is given as bytes. This method
-    /// writes no more elements than fit in one buffer, and at most `length`. Returns the number of
-    /// elements written.
+    /// Writes an element repeatedly to the device. The bytes of the element are passed as a slice.
+    /// This method writes `length` elements, or the number of elements that fit in one buffer,
+    /// whichever is smaller. The return value is the number of elements that were written.
     ///
     /// # Safety
     ///
@@ -90,7 +90,7 @@ impl Staging {
     ) -> Result<usize, CudaError> {
         let count = (BUFFER_BYTES / element.len()).min(length);
         if count == 0 {
-            // An element that is longer than a buffer is copied only once. SAFETY: the caller
+            // An element that is longer than one buffer is written only once. SAFETY: the caller
             // upholds the safety contract for the whole range, which includes the first element.
             return unsafe { self.upload(to, element, stream) }.map(|()| 1);
         }
@@ -99,8 +99,8 @@ impl Staging {
         for copy in buffer.bytes()[..bytes].chunks_exact_mut(element.len()) {
             copy.copy_from_slice(element);
         }
-        // SAFETY: the buffer is free and contains `bytes` bytes. The caller guarantees that the
-        // range at `to` may be written.
+        // SAFETY: no copy uses the buffer, and the buffer contains `bytes` bytes. The caller
+        // guarantees that the range at `to` may be written.
         unsafe { buffer.copy_to_device(to, bytes, stream) }?;
         Ok(count)
     }
@@ -110,7 +110,7 @@ impl Staging {
     /// # Safety
     ///
     /// The safety contract is the same as for [`upload`](Self::upload), except that the range at
-    /// `from` is read and not written.
+    /// `from` is read instead of written.
     pub(crate) unsafe fn download(
         &self,
         to: &mut [u8],
@@ -122,8 +122,8 @@ impl Staging {
             let mut buffers: [Option<BufferLease<'_>>; BUFFERS] = Default::default();
             for (index, part) in window.chunks(BUFFER_BYTES).enumerate() {
                 let buffer = buffers[index].insert(self.free_at(index, stream.context())?);
-                // SAFETY: the buffer is free and at least as long as this part. The caller
-                // guarantees that the range at `from` may be read.
+                // SAFETY: no copy uses the buffer, and the buffer is at least as long as this part.
+                // The caller guarantees that the range at `from` may be read.
                 unsafe { buffer.copy_to_host(from, part.len(), stream) }?;
                 from += part.len() as Address;
             }
@@ -136,9 +136,9 @@ impl Staging {
         Ok(())
     }
 
-    /// Returns a free buffer. If no existing buffer is free, this method creates a buffer. If the
-    /// maximum number of buffers exists, this method waits for the copies that use the next buffer
-    /// in the rotation.
+    /// Returns a buffer that no copy uses. If all existing buffers are in use, this method creates
+    /// another buffer. If the maximum number of buffers already exists, this method waits for the
+    /// copies that use the next buffer in the rotation.
     fn turn(&self, context: &Arc<CudaContext>) -> Result<BufferLease<'_>, CudaError> {
         let taken = self.choose(context)?;
         self.next.set((taken.index + 1) % BUFFERS);
@@ -155,8 +155,8 @@ impl Staging {
         self.free_at(self.next.get(), context)
     }
 
-    /// Waits for the copies that use the buffer at an index, and returns the buffer. If a copy from
-    /// or to this buffer was lost, this method returns another buffer.
+    /// Waits for the copies that use the buffer at an index, and returns the buffer. If a copy that
+    /// used this buffer was lost, this method returns another buffer.
     fn free_at(
         &self,
         index: usize,
@@ -210,7 +210,7 @@ impl Staging {
     }
 
     /// Stores a buffer in the cell at its index, or in another empty cell. If foreign code has
-    /// filled all cells, the buffer is freed.
+    /// filled all cells in the meantime, the buffer is freed.
     fn put(&self, index: usize, buffer: PageLocked) {
         let Some(empty) = (index..BUFFERS).chain(0..index).find(|index| self.is_empty(*index))
         else {
@@ -221,8 +221,8 @@ impl Staging {
 }
 
 impl BufferLease<'_> {
-    /// Returns the bytes of the buffer. The slice is empty while a copy may be pending, but every
-    /// caller has waited for pending copies.
+    /// Returns the bytes of the buffer. The slice is empty if a copy may be pending, but every
+    /// caller has already waited for pending copies.
     fn bytes(&mut self) -> &mut [u8] {
         self.buffer.bytes_mut().unwrap_or_default()
     }
@@ -246,7 +246,7 @@ impl Drop for BufferLease<'_> {
     fn drop(&mut self) {
         // SAFETY: the value is being dropped, so the field is not used again.
         let buffer = unsafe { ManuallyDrop::take(&mut self.buffer) };
-        // If a copy that uses the buffer was lost, the buffer is leaked, because a graph may
+        // If a copy that used the buffer was lost, the buffer is leaked, because a graph may
         // contain the buffer's address.
         if !buffer.is_lost() {
             self.staging.put(self.index, buffer);

@@ -1,20 +1,20 @@
-//! Detects copies to another device. In cudarc's `memcpy_dtod`, no trait method receives the
-//! target's stream, so a copy to another device can be detected only by the order of cudarc's
-//! calls.
+//! Detects that cudarc is copying from a pool to another device. During cudarc's `memcpy_dtod`, the
+//! target's stream is not passed to any trait method, so the pool can detect a copy to another
+//! device only by the order of cudarc's calls.
 //!
 //! For every copy, `memcpy_dtod` queries the source's stream. If the target is in another context,
 //! `memcpy_dtod` queries the source's stream a second time, requests the pointer for the source's
 //! stream, and makes the target's stream wait for the source's stream. The target's stream also
-//! uses the memory, but is never passed to the pool. If a pointer is requested after two
-//! consecutive queries, another device may therefore use the pointer. If the pointer is in fact
-//! used on the pool's own device, the pool performs one unnecessary wait.
+//! uses the memory, but cudarc never passes that stream to the pool. If a pointer is requested
+//! after two consecutive queries, the pool therefore assumes that another device may use the
+//! pointer. If this assumption is wrong, the only cost is an unnecessary wait.
 
 use std::cell::Cell;
 
 use pool_driver::calls::Address;
 
-/// The block whose stream cudarc queried last, and the number of consecutive queries. After a
-/// pointer has been returned, the value is `None`.
+/// The block whose stream cudarc queried last, and the number of consecutive queries for this
+/// block. The value is `None` after a pointer has been returned.
 #[derive(Debug, Default)]
 pub(crate) struct StreamQuestions(Cell<Option<(Address, u32)>>);
 

@@ -1,5 +1,4 @@
-//! The device that a thread has selected, and the thread's stream on each device that the thread
-//! uses.
+//! The device that a thread has selected, and the thread's streams on the devices that it uses.
 
 use std::cell::{Cell, RefCell};
 use std::mem;
@@ -17,15 +16,15 @@ use crate::stream::device::CudaDevice;
 type ThreadStream = (CudaDevice, Arc<CudaStream>);
 
 thread_local! {
-    /// The ordinal of the device that the thread has selected. Because this value has no
-    /// destructor, it can be read at any time, even while the thread is ending.
+    /// The ordinal of the device that the thread has selected. This value has no destructor, so it
+    /// can be read at any time, even while the thread is ending.
     static ORDINAL: Cell<u32> = const { Cell::new(0) };
     /// The devices that the thread uses, and the thread's stream on each device. The cell is
-    /// borrowed only while entries are searched, linked or unlinked.
+    /// borrowed only while the list is searched and while entries are added or removed.
     static STREAMS: RefCell<Chain<ThreadStream>> = const { RefCell::new(Chain::new()) };
 }
 
-/// Selects the device of the calling thread by ordinal.
+/// Selects the device with this ordinal for the calling thread.
 pub(crate) fn set_ordinal(ordinal: u32) {
     ORDINAL.set(ordinal);
 }
@@ -39,9 +38,9 @@ fn find(streams: &Chain<ThreadStream>, ordinal: u32) -> Option<ThreadStream> {
     streams.iter().find(|(device, _)| device.ordinal() == ordinal).cloned()
 }
 
-/// Returns the selected device, and the thread's stream on this device. The first call opens the
-/// device and creates the stream. If the thread is ending, each call opens the device and creates a
-/// stream only for its caller.
+/// Returns the selected device, and the thread's stream on this device. The first call on a thread
+/// opens the device and creates the stream. While the thread is ending, each call opens the device
+/// again and creates a new stream, which only the caller uses.
 pub(crate) fn device_and_stream() -> Result<ThreadStream, CudaError> {
     let ordinal = ordinal();
     let known = STREAMS.try_with(|streams| find(&streams.borrow(), ordinal));
@@ -55,7 +54,7 @@ pub(crate) fn device_and_stream() -> Result<ThreadStream, CudaError> {
     let mut link = Chain::of(new.clone())?;
     let known = STREAMS.try_with(|streams| {
         let mut streams = streams.borrow_mut();
-        // A hook of the allocator may have called this function in the meantime, and may already
+        // In the meantime, a hook of the allocator may have called this function, and may already
         // have created a stream.
         let known = find(&streams, ordinal);
         if known.is_none() {
@@ -67,8 +66,8 @@ pub(crate) fn device_and_stream() -> Result<ThreadStream, CudaError> {
 }
 
 /// Returns `true` if a stream is the thread's stream for the selected device. If the thread is
-/// ending and its list of streams has been dropped, this function returns `true` for every stream
-/// of the device.
+/// ending and has already dropped its list of streams, this function returns `true` for every
+/// stream of the device.
 pub(crate) fn is_stream(device: &CudaDevice, stream: &Arc<CudaStream>) -> bool {
     if device.ordinal() != ordinal() {
         return false;
@@ -79,7 +78,7 @@ pub(crate) fn is_stream(device: &CudaDevice, stream: &Arc<CudaStream>) -> bool {
     STREAMS.try_with(is_here).unwrap_or(true)
 }
 
-/// Sets the thread's stream for the device of `stream`, as described at
+/// Sets the stream that the thread uses for the device of `stream`; see
 /// `DeviceStream::set_for_thread`.
 pub(crate) fn set_stream(stream: Arc<CudaStream>) -> Result<(), CudaError> {
     refuse_per_thread(&stream)?;
@@ -92,8 +91,8 @@ pub(crate) fn set_stream(stream: Arc<CudaStream>) -> Result<(), CudaError> {
         streams.add(link);
         replaced
     });
-    // The replaced device is dropped after the cell is no longer borrowed, because dropping a
-    // device frees its memory pool.
+    // The replaced device is dropped when the cell is no longer borrowed, because dropping a device
+    // frees the device's memory pool.
     drop(replaced);
     Ok(())
 }

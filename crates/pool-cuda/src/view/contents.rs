@@ -1,6 +1,6 @@
-//! The operations that read and write the contents of views: copies to and from the host, copies
-//! between views on any devices, and fills. All operations are enqueued on the pool's stream. Only
-//! copies to the host block until the device has finished.
+//! Operations on the contents of views: copies to and from the host, copies between views on any
+//! devices, and fills. All operations are enqueued on the pool's stream. Only copies to the host
+//! block the host until the device has completed them.
 
 use pool_core::{Element, PodElement, PoolView, PoolViewMut, ShapeError};
 use pool_driver::calls;
@@ -15,13 +15,13 @@ impl<T> PoolViewMut for DeviceViewMut<'_, T> {
     /// read completely, but the copy may still be pending on the pool's stream.
     ///
     /// The pool copies the elements through its own page-locked buffers. To copy directly from your
-    /// own page-locked memory, use cudarc's `memcpy_htod`, which reads that memory after the call
-    /// has returned.
+    /// own page-locked memory, use cudarc's `memcpy_htod`, which may read that memory after the
+    /// call has returned.
     ///
     /// # Errors
     ///
     /// Returns [`CudaError::LengthMismatch`] if the lengths differ, [`CudaError::Capturing`] if the
-    /// pool's stream is captured, and [`CudaError::Call`] if the driver refuses the copy.
+    /// pool's stream is being captured, and [`CudaError::Call`] if the driver rejects the copy.
     fn copy_from_host(&mut self, source: &[T]) -> Result<(), CudaError>
     where
         T: Element,
@@ -46,7 +46,7 @@ impl<T> PoolViewMut for DeviceViewMut<'_, T> {
     /// Returns [`CudaError::LengthMismatch`] if the lengths differ. Returns
     /// [`CudaError::Capturing`] if exactly one of the two pools has a captured stream, or if
     /// exactly one of the two pools uses memory of a graph. Returns [`CudaError::Call`] if the
-    /// driver refuses the copy.
+    /// driver rejects the copy.
     fn copy_from<'a>(&mut self, source: DeviceView<'a, T>) -> Result<(), CudaError>
     where
         Self: 'a,
@@ -77,20 +77,20 @@ impl<T> PoolViewMut for DeviceViewMut<'_, T> {
 
     /// Sets all elements to the given value.
     ///
-    /// During a capture, a fill adds nodes to the graph. The number and kind of these nodes depend
-    /// on the element type and the length, but never on the value, so an update of the graph can
-    /// use a different value. If elements are 1, 2 or 4 bytes in size, a fill consists of one
-    /// memset node. For elements of any other size, the fill writes the first element and then
-    /// copies the elements that have been written. Each copy doubles the number of written
-    /// elements.
+    /// During a capture, a fill adds one or more nodes to the graph. The number and the kinds of
+    /// these nodes depend on the element type and the length, but never on the value. An update of
+    /// the graph can therefore use a different value. If an element is 1, 2 or 4 bytes in size, the
+    /// fill consists of one memset node. For elements of any other size, the fill writes the first
+    /// element and then repeatedly copies the elements that have already been written. Each copy
+    /// doubles the number of written elements.
     ///
     /// If the graph is captured without a session, the first element is written with one memset for
-    /// every 4 bytes. If the element size is not divisible by 4, the fill uses one memset for every
-    /// 2 bytes or for every byte.
+    /// each 4 bytes. If the element size is not divisible by 4, the fill uses one memset for each 2
+    /// bytes or for each byte.
     ///
     /// # Errors
     ///
-    /// Returns [`CudaError::Call`] if the driver refuses the fill, and [`CudaError::Bookkeeping`]
+    /// Returns [`CudaError::Call`] if the driver rejects the fill, and [`CudaError::Bookkeeping`]
     /// if the host is out of memory.
     fn fill_with_value(&mut self, value: T) -> Result<(), CudaError>
     where
@@ -110,7 +110,7 @@ impl<T> PoolViewMut for DeviceViewMut<'_, T> {
     ///
     /// # Errors
     ///
-    /// Returns [`CudaError::Call`] if the driver refuses the fill.
+    /// Returns [`CudaError::Call`] if the driver rejects the fill.
     fn fill_with_zeros(&mut self) -> Result<(), CudaError>
     where
         T: Element,
@@ -157,8 +157,8 @@ macro_rules! both_kinds {
             /// # Errors
             ///
             /// Returns [`CudaError::LengthMismatch`] if the lengths differ, and
-            /// [`CudaError::Capturing`] if the pool's stream is captured. Returns
-            /// [`CudaError::Call`] if the driver refuses the copy, or if earlier work on the stream
+            /// [`CudaError::Capturing`] if the pool's stream is being captured. Returns
+            /// [`CudaError::Call`] if the driver rejects the copy, or if earlier work on the stream
             /// has failed.
             fn copy_to_host(&self, destination: &mut [T]) -> Result<(), CudaError>
             where
@@ -186,8 +186,8 @@ macro_rules! both_kinds {
             where
                 T: PodElement,
             {
-                // `try_zeroed_vec` does not loop over zero-sized elements, whose number may be
-                // `usize::MAX`.
+                // `try_zeroed_vec` does not loop over zero-sized elements, because their number may
+                // be as large as `usize::MAX`.
                 let requested = self.region().bytes;
                 let made = bytemuck::try_zeroed_vec(self.len());
                 let mut elements = made.map_err(|()| CudaError::Bookkeeping { requested })?;

@@ -10,13 +10,13 @@ use pool_core::PodElement;
 use crate::view::device_view::{DeviceView, DeviceViewMut};
 use crate::view::region::ViewAccess;
 
-/// Returns the length and the pool's stream to cudarc.
+/// Tells cudarc the length of the view and the stream of the pool.
 ///
-/// When cudarc's `memcpy_dtod` copies to another device, it does not pass that device's stream to
-/// the pool. The pool recognises a copy to another device by the order in which cudarc queries the
-/// stream and requests a pointer. If a copy to another device may be pending, the host waits for
-/// the primary contexts of all other devices before the memory is used again. While a `pool-graph`
-/// session is capturing, the host cannot wait, and the next use of the memory fails with
+/// If cudarc's `memcpy_dtod` copies to another device, cudarc does not pass that device's stream to
+/// the pool. The pool recognizes such a copy by the order in which cudarc queries the stream and
+/// requests a pointer. If such a copy may be pending, the host waits for the primary contexts of
+/// all other devices before the memory is used again. While a `pool-graph` session is capturing,
+/// the host cannot wait, and the next use of the memory fails with
 /// [`CudaError::UnknownUse`](crate::CudaError::UnknownUse). Prefer
 /// [`copy_from`](pool_core::PoolViewMut::copy_from), which orders copies between devices without
 /// blocking the host.
@@ -31,7 +31,7 @@ impl<T> DeviceSlice<T> for DeviceView<'_, T> {
     }
 }
 
-/// Returns the length and the pool's stream, as for [`DeviceView`].
+/// Tells cudarc the length of the view and the stream of the pool, as for [`DeviceView`].
 impl<T> DeviceSlice<T> for DeviceViewMut<'_, T> {
     fn len(&self) -> usize {
         self.len()
@@ -56,16 +56,17 @@ impl<T> DeviceSlice<T> for DeviceViewMut<'_, T> {
 ///
 /// If the streams cannot be ordered, the returned address is 0, and
 /// [`DeviceStream::take_unanswered`](crate::DeviceStream::take_unanswered) returns the reason. The
-/// driver refuses copies and fills at address 0, so cudarc's methods return an error. Libraries
-/// that launch kernels with the address, such as cuBLAS, do not receive an error. A kernel that
-/// accesses address 0 faults, and the CUDA context becomes unusable. With libraries that launch
-/// kernels, use [`on`](DeviceView::on) or [`record_use`](crate::record_use), which return the error
-/// directly.
+/// driver rejects copies and fills at address 0, so cudarc's methods for copies and fills return an
+/// error. Libraries that pass the address to kernels, such as cuBLAS, do not receive an error. A
+/// kernel that accesses address 0 faults, and the CUDA context becomes unusable. For such
+/// libraries, use [`on`](DeviceView::on) or [`record_use`](crate::record_use), which return the
+/// error directly.
 ///
 /// The elements must implement [`PodElement`], as for
 /// [`PoolView::copy_to_vec`](pool_core::PoolView::copy_to_vec), because cudarc may read
-/// uninitialised bytes through the pointer. In a capture, for example, the memory is written only
-/// when the graph runs. Elements of other types can be read [as bytes](DeviceView::as_bytes).
+/// uninitialized bytes through the pointer. For example, memory that is used in a capture is not
+/// written until the graph runs. Elements of other types can be read [as
+/// bytes](DeviceView::as_bytes).
 ///
 /// ```compile_fail,E0277
 /// use pool_cuda::DeviceView;

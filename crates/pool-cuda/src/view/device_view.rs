@@ -1,4 +1,4 @@
-//! Views of device memory, which are returned when arrays are acquired. Like a slice, a view
+//! Views of device memory, which a pool returns when arrays are acquired. Like a slice, a view
 //! borrows from its pool. A view consists of an address and a length, and has no destructor.
 
 use std::fmt;
@@ -13,15 +13,16 @@ use crate::cuda::Cuda;
 use crate::view::block::DeviceBlock;
 use crate::view::region::Region;
 
-/// An exclusive view of elements in device memory, the device's counterpart of `&mut [T]`.
+/// An exclusive view of elements in device memory, similar to `&mut [T]` for host memory.
 ///
 /// cudarc's functions (`memcpy_*`, `memset_zeros`, cuBLAS, …) accept the view on any stream of the
-/// device. A view can be passed directly to a kernel on the pool's stream
-/// ([`Launch`](crate::Launch)), and with [`on`](Self::on) to a kernel on another stream. A graph
-/// that cudarc captures does not keep the memory of its nodes alive, and cudarc's `launch` does not
-/// check whether that memory still exists. The same is true for the memory of cudarc's own slices.
-/// Launch a graph that uses views only while the views are alive, or capture with `pool-graph`,
-/// whose graphs own their memory. To pass a view to a type of another crate, use the raw address:
+/// device. A view can be passed directly to a kernel on the pool's stream (see
+/// [`Launch`](crate::Launch)), and with [`on`](Self::on) to a kernel on another stream. A graph
+/// that is captured with cudarc does not keep alive the memory that its nodes use, and cudarc's
+/// `launch` does not check whether this memory still exists. The same applies to the memory of
+/// cudarc's own slices. Launch a graph that uses views only while these views are alive, or capture
+/// it with `pool-graph`, whose graphs own their memory. To pass a view to a type of another crate,
+/// use the raw address:
 ///
 /// ```no_run
 /// use pool_core::Pool;
@@ -64,7 +65,7 @@ pub struct DeviceViewMut<'s, T> {
     elements: PhantomData<&'s mut [T]>,
 }
 
-/// A shared view of elements in device memory, the device's counterpart of `&[T]`.
+/// A shared view of elements in device memory, similar to `&[T]` for host memory.
 pub struct DeviceView<'s, T> {
     region: Region,
     length: usize,
@@ -82,8 +83,8 @@ impl<T> Copy for DeviceView<'_, T> {}
 impl<'s, T> DeviceViewMut<'s, T> {
     /// # Safety
     ///
-    /// During `'s`, `slot` must hold `block`. The first `length` elements of `T` in `block` must be
-    /// valid values of `T`, and no other code may access these elements during `'s`.
+    /// During `'s`, `slot` must contain `block`. The first `length` elements of `T` in `block` must
+    /// be valid values of `T`, and no other code may access these elements during `'s`.
     #[inline(always)]
     pub(crate) unsafe fn new(block: DeviceBlock, slot: SlotRef<Cuda>, length: usize) -> Self {
         // SAFETY: the caller upholds the safety contract, and the region is used only inside this
@@ -161,7 +162,7 @@ impl<'a, T> LendView<'a> for DeviceViewMut<'_, T> {
     }
 }
 
-/// Implements the methods that both view types have.
+/// Implements the methods that the shared and the exclusive view have in common.
 macro_rules! both_kinds {
     ($view:ident) => {
         impl<'s, T> $view<'s, T> {
@@ -179,8 +180,8 @@ macro_rules! both_kinds {
                 self.length == 0
             }
 
-            /// Returns the device address of the elements, or 0 if there are none. Before you use
-            /// the address on a stream other than the pool's, call
+            /// Returns the device address of the elements, or 0 if the view is empty. Before you
+            /// use the address on a stream other than the pool's stream, call
             /// [`record_use`](crate::record_use).
             #[inline]
             #[must_use]
@@ -194,8 +195,8 @@ macro_rules! both_kinds {
                 self.region.stream().device().ordinal()
             }
 
-            /// Returns the pool's stream. Work on this stream can use the view without being
-            /// ordered explicitly.
+            /// Returns the pool's stream. Work on this stream can use the view without any explicit
+            /// ordering.
             #[must_use]
             pub fn pool_stream(&self) -> &Arc<CudaStream> {
                 self.region.stream().stream()
@@ -240,20 +241,18 @@ mod sealed {
     use super::{Arc, CudaError, CudaStream};
 
     pub trait OnDevice {
-        /// Orders a stream with the pool's stream, as described at
-        /// [`record_use`](super::record_use).
+        /// Orders a stream with the pool's stream; see [`record_use`](super::record_use).
         fn lend(&self, stream: &Arc<CudaStream>) -> Result<(), CudaError>;
     }
 }
 
-/// Announces to the pool that a stream uses the memory of a view through a raw pointer.
+/// Informs the pool that a stream uses the memory of a view through a raw pointer.
 ///
-/// This function orders the stream after all earlier work on the pool's stream. Before the memory
+/// This function makes the stream wait for all earlier work on the pool's stream. Before the memory
 /// is used on the pool's stream, reused or freed, the pool's stream waits for all work that has
-/// been enqueued on `stream` by that time. The order of the streams does not depend on a
-/// destructor.
+/// been enqueued on `stream` by that time. This order does not depend on a destructor.
 ///
-/// A stream that was created by another library must always be used through this `Arc`; see
+/// If another library created the stream, always use the stream through this `Arc`; see
 /// [`DeviceView::on`]. If the stream is the per-thread default stream, this function blocks the
 /// host.
 ///

@@ -2,20 +2,21 @@
 //!
 //! **During a capture**, the nodes of a fill depend on the element size and on the length, but
 //! never on the value. An update of the graph may change "both the value and pointer address" of a
-//! memset node, while "changing other aspects of the memset (width, height, element size or pitch)
+//! memset node, but "changing other aspects of the memset (width, height, element size or pitch)
 //! may cause the update to be rejected" (driver API, `cuGraphExecMemsetNodeSetParams`). An update
-//! cannot change the kind or the number of nodes.
+//! cannot change the kinds or the number of the nodes.
 //!
 //! | element size | with a source | captured without a session | outside a capture |
 //! |---|---|---|---|
 //! | 1, 2 or 4 bytes | one memset of this width | the same | the same |
 //! | any other size | one copy of the first elements from the host, then copies on the device | one memset per unit of the first element, then copies on the device | one memset if all units are equal, otherwise copies |
 //!
-//! Each copy on the device doubles the number of elements that have been written. A unit is 4, 2 or
-//! 1 bytes wide, whichever is the largest width that divides the element size. If a graph is
-//! captured without a session, the fill uses one memset per unit, because such a graph cannot keep
-//! host memory alive. A fill never uses two-dimensional memsets, because they cannot be updated
-//! ("for 2d memsets, all dimension changes are rejected").
+//! Each copy on the device doubles the number of elements that have been written. A unit consists
+//! of 4, 2 or 1 bytes, whichever is the largest of these sizes that divides the element size. If a
+//! graph is captured without a session, the fill writes the first element with one memset per unit,
+//! because such a graph cannot keep host memory alive. A fill never uses two-dimensional memsets,
+//! because a graph update cannot change them ("for 2d memsets, all dimension changes are
+//! rejected").
 
 use cudarc::driver::CudaStream;
 use pool_driver::calls::{self, Address};
@@ -26,10 +27,10 @@ use pool_driver::error::CudaError;
 use crate::stream::block_source::BlockSource;
 use crate::stream::device_stream::DeviceStream;
 
-/// The size in bytes of the first copy of a fill, if a source keeps the copied host memory alive.
+/// The size in bytes of a fill's first copy, if the source keeps the copied host memory alive.
 const SOURCE_FILL_BYTES: usize = 4 << 10;
 
-/// Writes an element `length` times. The element is given as bytes.
+/// Writes an element `length` times in succession. The bytes of the element are passed as a slice.
 ///
 /// # Safety
 ///
@@ -71,7 +72,8 @@ pub(crate) unsafe fn fill(
     unsafe { repetition.double(done) }
 }
 
-/// A nonempty element, the address to write to, and a nonzero number of repetitions.
+/// An element that is not empty, the address at which the fill begins, and the number of
+/// repetitions, which is not 0.
 #[derive(Clone, Copy)]
 struct Repetition<'a> {
     queue: &'a CudaStream,
@@ -86,8 +88,7 @@ impl Repetition<'_> {
         self.element.chunks_exact(bytes).map(Unit::new)
     }
 
-    /// Returns the unit that is equal to the whole element, or `None` if the element is longer than
-    /// every unit.
+    /// Returns the element as a single unit, or `None` if no unit is as long as the element.
     fn only_unit(&self) -> Option<Unit> {
         let first = self.units().next()?;
         (first.bytes() == self.element.len()).then_some(first)
@@ -99,8 +100,8 @@ impl Repetition<'_> {
         self.units().all(|unit| unit == first).then_some(first)
     }
 
-    /// Writes the first elements with a copy from host memory that the source keeps alive. Returns
-    /// the number of elements written.
+    /// Writes the first elements by copying host memory that the source keeps alive. The return
+    /// value is the number of elements that were written.
     ///
     /// # Safety
     ///
@@ -134,7 +135,7 @@ impl Repetition<'_> {
     }
 
     /// Writes the remaining elements by copying the elements that have already been written. Each
-    /// copy is twice as long as the previous copy.
+    /// copy is twice as long as the copy before it.
     ///
     /// # Safety
     ///

@@ -1,26 +1,29 @@
-//! Kernel launches on the stream of a scope's pool, where its views need no ordering.
+//! Launches kernels on the stream of a scope's pool.
 
 use cudarc::driver::{CudaFunction, LaunchArgs};
 use pool_core::Scope;
 
 use crate::view::device_pool::DevicePool;
 
-/// Launches kernels from a scope.
+/// A trait that adds a method for launching kernels to `Scope`. These kernels can use views of the
+/// scope's pool without any explicit ordering.
 pub trait Launch {
     /// Returns cudarc's builder for a launch of `function` on the pool's stream. Views of the pool
-    /// can be arguments: `scope.launch(&function).arg(&mut view).arg(&n)`.
+    /// can be passed as arguments: `scope.launch(&function).arg(&mut view).arg(&n)`.
     ///
-    /// If the pool belongs to a captured scope, the graph keeps the function's module loaded. A
-    /// launch through cudarc's own builder does not do this; see `Capture::keep` of `pool-graph`.
+    /// If the pool's stream is being captured with `pool-graph`, the graph keeps the function's
+    /// module loaded. If you create the builder with cudarc instead, the graph does not keep the
+    /// module loaded; see `Capture::keep` of `pool-graph`.
     ///
-    /// The launch itself is unsafe in cudarc. Its contract here is: Views of pools on another
-    /// stream must be passed as `view.on(scope.context().stream())?`. If the stream is captured,
-    /// all memory that the kernel uses must live as long as the graph, as memory of a pool with a
-    /// [source](crate::BlockSource) does. An argument that could not be ordered after other
-    /// streams' uses is passed as the address 0, which no launch refuses. A kernel that accesses
-    /// this address faults, and the context becomes unusable.
-    /// [`DeviceStream::take_unanswered`](crate::DeviceStream::take_unanswered) returns the reason,
-    /// and can be called before the launch.
+    /// The `launch` method of cudarc's builder is unsafe. In addition to cudarc's own safety
+    /// contract, a view whose pool uses another stream must be passed as
+    /// `view.on(scope.context().stream())?`. If the pool's stream is being captured, all memory
+    /// that the kernel uses must stay valid for as long as the graph exists. The memory of a pool
+    /// with a [source](crate::BlockSource) meets this requirement. If the pool cannot order other
+    /// streams that use a view, the view is passed to the kernel as address 0, and the launch still
+    /// succeeds. A kernel that accesses address 0 faults, and the CUDA context becomes unusable.
+    /// Before the launch, [`DeviceStream::take_unanswered`](crate::DeviceStream::take_unanswered)
+    /// returns the error that prevented the ordering.
     fn launch<'a>(&'a self, function: &'a CudaFunction) -> LaunchArgs<'a>;
 }
 

@@ -1,5 +1,6 @@
-//! The part that all view types share: an address in a slot's block, and a reference to the slot. A
-//! view uses the slot to access the pool's stream, and the pool's notes of other streams.
+//! The part of a view that is common to all view types: an address in the block of a slot, and a
+//! reference to the slot. Through the slot, a view accesses the pool's stream and the pool's notes
+//! of other streams.
 
 use std::ptr::NonNull;
 use std::sync::Arc;
@@ -16,24 +17,26 @@ use crate::stream::guard_events::Bytes;
 use crate::stream::other_streams::Borrower;
 use crate::view::block::DeviceBlock;
 
-/// A guard that does nothing when it is dropped. The pool's own stream needs no event, and the pool
-/// itself waits for streams that it knows.
+/// A guard that does nothing when it is dropped. Such a guard is sufficient for the pool's own
+/// stream, which needs no event, and for streams that the pool knows, because the pool itself waits
+/// for them.
 const NOTHING_TO_DO: SyncOnDrop<'static> = SyncOnDrop::Sync(None);
 
 /// The kind of access for which a view returns a pointer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum ViewAccess {
     Shared,
-    /// Access through a view while no other view of the same bytes, and no guard of another view of
-    /// these bytes, is in use.
+    /// Access through a view while neither another view of the same bytes nor a guard from such a
+    /// view is in use.
     Exclusive,
 }
 
 /// The part of a block that a view covers.
 ///
 /// A region is used only inside a view, before the lifetime `'s` of that view has ended. The
-/// region's slot is therefore alive and below the cursor, and the slot's block is not replaced.
-/// Because a [`SlotRef`] is not `Send`, a region can be used only on the thread that owns the pool.
+/// region's slot is therefore alive and below the cursor, and the slot's block has not been
+/// replaced. Because a [`SlotRef`] is not `Send`, a region can be used only on the thread that owns
+/// the pool.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Region {
     pub(crate) address: Address,
@@ -46,11 +49,11 @@ impl Region {
     ///
     /// # Safety
     ///
-    /// The region must be used only inside a view that the slot's pool has returned and that covers
-    /// these bytes.
+    /// The region must be used only inside a view that covers these bytes and that was returned by
+    /// the slot's pool.
     #[inline(always)]
     pub(crate) unsafe fn new(block: DeviceBlock, slot: SlotRef<Cuda>, bytes: usize) -> Self {
-        // In a stack, even an array without bytes has an address, which is replaced by 0 here.
+        // In a stack, even an empty array has an address, which is replaced by 0 here.
         Self { address: if bytes == 0 { 0 } else { block.0 }, bytes, slot }
     }
 
@@ -65,20 +68,19 @@ impl Region {
     /// Returns the stream of the pool that owns the region.
     #[inline]
     pub(crate) fn stream(&self) -> &DeviceStream {
-        // SAFETY: the region's view is in use, as the type requires, so the pool is alive during
+        // SAFETY: the region is used only while its view is in use, so the pool is alive during
         // this borrow.
         unsafe { self.slot.pool_context() }
     }
 
-    /// Returns the bytes that the pool orders as a unit when the region is used. In a slot, the
-    /// pool orders the whole block as a unit. In a stack, the pool orders only the region's own
-    /// bytes.
+    /// Returns the bytes that the pool orders as a unit when the region is used. If the region is
+    /// in a slot, the pool orders the slot's whole block as a unit. If the region is in a stack,
+    /// the pool orders only the region's own bytes.
     fn ordered(&self) -> Bytes {
         if self.bytes == 0 {
             return self.bytes_of(0);
         }
-        // SAFETY: the type requires that the region's view is in use and that this code runs on the
-        // pool's thread.
+        // SAFETY: the region is used only while its view is in use, and only on the pool's thread.
         match unsafe { self.slot.block_of(self.start()) } {
             BlockOf::Stack(DeviceBlock(block)) => self.bytes_of(block),
             BlockOf::Slot(DeviceBlock(block)) => Bytes::of_block(block),
@@ -86,12 +88,12 @@ impl Region {
         }
     }
 
-    /// Returns the bytes of the region, which are contained in the given block.
+    /// Returns the range that the region covers within the given block.
     fn bytes_of(&self, block: Address) -> Bytes {
         Bytes { block, start: self.address, length: self.bytes }
     }
 
-    /// Returns the region's address as a pointer. If the region is empty, the pointer does not
+    /// Returns the region's address as a pointer. If the region is empty, this pointer does not
     /// point into the pool's memory.
     fn start(&self) -> NonNull<u8> {
         DeviceBlock(self.address).pointer()
@@ -99,12 +101,12 @@ impl Region {
 
     /// Arms the slot that contains the region's bytes.
     fn arm(&self) {
-        // SAFETY: the type requires that the region's view is in use, that it covers these bytes,
-        // and that this code runs on the pool's thread.
+        // SAFETY: the region is used only while its view is in use, the view covers these bytes,
+        // and this code runs on the pool's thread.
         unsafe { self.slot.arm_bytes(self.start(), self.bytes) };
     }
 
-    /// Orders the pool's stream after all other streams that use the block. This method must be
+    /// Makes the pool's stream wait for all other streams that use the block. This method must be
     /// called before every use of the region on the pool's own stream.
     #[inline]
     pub(crate) fn join(&self) -> Result<(), CudaError> {
@@ -115,7 +117,7 @@ impl Region {
         stream.other_streams().join(self.ordered(), stream.stream())
     }
 
-    /// Orders a stream after the pool's stream, so that the stream can use the region. The pool
+    /// Makes a stream wait for the pool's stream, so that the stream can use the region. The pool
     /// waits for that stream before it reuses or frees the memory, or uses the memory on its own
     /// stream.
     pub(crate) fn lend(&self, stream: &Arc<CudaStream>) -> Result<(), CudaError> {
@@ -126,8 +128,8 @@ impl Region {
         self.lend_to(stream, BlockUser::of_shared(stream))
     }
 
-    /// Does the same as [`lend`](Self::lend), but also accepts streams of other devices, which
-    /// copies between devices require.
+    /// Does the same as [`lend`](Self::lend), but also accepts streams of other devices, as copies
+    /// between devices require.
     pub(crate) fn lend_anywhere(&self, stream: &Arc<CudaStream>) -> Result<(), CudaError> {
         if self.is_own(stream) {
             self.join()
@@ -158,11 +160,12 @@ impl Region {
         Ok(Borrower { stream, user, admitted: self.stream().admit(stream)? })
     }
 
-    /// Orders a stream with the pool's stream. Returns the address that work on the stream may use,
-    /// and the guard that must be dropped after this work has been enqueued.
+    /// Orders a stream with the pool's stream. The method returns the address that work on the
+    /// stream may use, and the guard that must be dropped after this work has been enqueued.
     ///
-    /// If the streams cannot be ordered, the returned address is 0, at which the driver refuses
-    /// copies and fills. The error is stored for [`DeviceStream::take_unanswered`].
+    /// If the streams cannot be ordered, the method returns address 0, at which the driver rejects
+    /// copies and fills. The error is stored, and [`DeviceStream::take_unanswered`] returns it
+    /// later.
     pub(crate) fn pointer_for<'a>(
         &'a self,
         stream: &'a CudaStream,
@@ -180,7 +183,7 @@ impl Region {
         (address, NOTHING_TO_DO)
     }
 
-    /// Returns the address and the guard for work on a stream other than the pool's, like
+    /// Returns the address and the guard for work on a stream other than the pool's stream, like
     /// [`pointer_for`](Self::pointer_for).
     fn pointer_for_other<'a>(
         &'a self,
@@ -206,8 +209,8 @@ impl Region {
         }
     }
 
-    /// Orders a stream other than the pool's with the pool's stream. Returns the event that the
-    /// guard must record, if the pool does not know the stream.
+    /// Orders a stream other than the pool's stream with the pool's stream. If the pool does not
+    /// know the stream, the method returns the event that the guard must record.
     fn guarded(
         &self,
         stream: &CudaStream,
@@ -226,20 +229,20 @@ impl Region {
         own.other_streams().lend_with_guard((ordered, bytes), to, own.stream())
     }
 
-    /// Returns the address for a copy on the pool's own stream whose target may be on another
-    /// device, and notes that the other device uses the memory.
+    /// Returns the address for a copy that runs on the pool's own stream and may write to another
+    /// device. The method also notes that the other device uses the memory.
     fn address_for_another_device(&self) -> Address {
         let joined = self.join();
         self.arm();
         let noted = self.stream().other_streams().note_another_device(self.ordered());
         // A hook of the allocator may have made another context current while the note was added.
-        // The stream's context is made current again, because cudarc continues with the stream's
+        // The stream's context is made current again, because cudarc goes on to use the stream's
         // raw handle.
         self.address_if(joined.and(noted).and(self.stream().bind()))
     }
 
-    /// Notes that cudarc queried the pool's stream. A copy to another device begins with a query of
-    /// the pool's stream.
+    /// Records that cudarc queried the pool's stream. A copy to another device begins with a query
+    /// of the pool's stream.
     pub(crate) fn asked_for_stream(&self) {
         self.stream().other_streams().note_question(self.address);
     }
@@ -263,8 +266,8 @@ impl Region {
         }
     }
 
-    /// Returns the address for work on the pool's own stream after an attempt to order the other
-    /// streams has failed.
+    /// Returns the address for work on the pool's own stream after the other streams could not be
+    /// ordered with events.
     #[cold]
     fn address_in_spite_of(&self, error: CudaError) -> Address {
         let other_streams = self.stream().other_streams();
@@ -274,9 +277,9 @@ impl Region {
         if waited { self.address } else { 0 }
     }
 
-    /// Stores the error of a failed attempt to order streams. If a driver call failed, the host
-    /// waits for the same streams one by one, which orders the streams with different driver calls.
-    /// Returns `true` if all these waits succeeded.
+    /// Stores the error that occurred when the streams could not be ordered. If a driver call
+    /// failed, the host then waits for the same streams one after another, because these waits use
+    /// different driver calls. The method returns `true` if all of these waits succeeded.
     #[cold]
     fn in_spite_of(
         &self,

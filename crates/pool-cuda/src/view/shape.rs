@@ -1,6 +1,6 @@
-//! Shapes in device memory, from which kernels read the lengths and strides of an array of dynamic
-//! rank. Each entry of the shape cache stores the address of one shape on the device, so a shape
-//! that occurs again is not copied again.
+//! Shapes in device memory. Kernels read the lengths and strides of arrays with a dynamic rank from
+//! these shapes. Each entry of the shape cache stores the address of one shape on the device, so
+//! the same shape does not need to be copied again.
 
 use std::marker::PhantomData;
 
@@ -11,9 +11,9 @@ use pool_driver::error::CudaError;
 use crate::view::device_pool::DevicePool;
 use crate::view::device_view::DeviceViewMut;
 
-/// The lengths and strides of an array, stored in device memory. All numbers are `u64`s: the rank
-/// r, a start of 0, r lengths, and r row-major strides in elements. A `DeviceShape` can be passed
-/// to a kernel on the pool's stream.
+/// The lengths and strides of an array, which are stored in device memory. All numbers are `u64`s,
+/// in this order: the rank r, a start of 0, r lengths, and r row-major strides in elements. A
+/// `DeviceShape` can be passed to a kernel on the pool's stream.
 #[derive(Clone, Copy, Debug)]
 pub struct DeviceShape<'s> {
     pub(crate) address: Address,
@@ -35,7 +35,7 @@ impl DeviceShape<'_> {
     }
 }
 
-/// An array of dynamic rank whose shape is also stored on the device.
+/// An array with a dynamic rank, whose shape is also stored on the device.
 #[derive(Debug)]
 #[non_exhaustive]
 pub struct ShapedArray<'s, T> {
@@ -45,19 +45,21 @@ pub struct ShapedArray<'s, T> {
     pub shape: DeviceShape<'s>,
 }
 
-/// Acquires arrays whose shapes are stored in device memory, so that kernels can read the shapes.
+/// A trait that adds a method to `Scope` for acquiring arrays whose shapes kernels can read from
+/// device memory.
 pub trait AcquireShaped<'s> {
-    /// Acquires an array of dynamic rank with unspecified contents, together with its shape on the
-    /// device.
+    /// Acquires an array with a dynamic rank and unspecified contents, together with its shape on
+    /// the device.
     ///
     /// If the slot already stores the shape, the shape is not copied to the device.
     ///
     /// # Errors
     ///
     /// Returns [`CudaError::RankTooLarge`] if the array has more than 15 axes. Returns
-    /// [`CudaError::Capturing`] for a new shape during a capture, if the pool has no
-    /// [source](crate::BlockSource). Returns the errors of [`Scope::try_acquire`] if the array
-    /// cannot be acquired. After an error, the scope's next acquire uses the same slot.
+    /// [`CudaError::Capturing`] if the shape is new and the pool's stream is being captured, unless
+    /// the pool has a [source](crate::BlockSource). Returns the same errors as
+    /// [`Scope::try_acquire`] if the array cannot be acquired. After an error, the next array that
+    /// the scope acquires uses the same slot.
     fn try_acquire_shaped<T: PodElement>(
         &self,
         dims: &[usize],
@@ -69,8 +71,8 @@ impl<'s, B: DevicePool> AcquireShaped<'s> for Scope<'s, B> {
         &self,
         dims: &[usize],
     ) -> Result<ShapedArray<'s, T>, PoolError<CudaError>> {
-        // SAFETY: this function creates exactly one exclusive view of the block, and the descriptor
-        // does not leave this function.
+        // SAFETY: this function creates exactly one exclusive view of the block, and does not
+        // return the descriptor.
         let parts = unsafe { self.try_acquire_described::<T>(dims) }?;
         let address = parts.descriptor.place(parts.shape, self.context());
         let address = address.map_err(|source| {

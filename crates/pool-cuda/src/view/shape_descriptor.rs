@@ -7,8 +7,8 @@ use pool_driver::error::CudaError;
 use crate::stream::device_stream::DeviceStream;
 use crate::stream::shape_cells::{MOST_AXES, NUMBERS, ShapeCell};
 
-/// An entry of the shape cache for an array of dynamic rank on the device. After the first use of
-/// the shape, the entry contains the address of the lengths and strides.
+/// An entry of the shape cache, which belongs to a device array with a dynamic rank. After the
+/// first use of the shape, the entry contains the address of the lengths and strides.
 #[derive(Debug, Default)]
 pub struct ShapeDescriptor(Option<ShapeCell>);
 
@@ -39,7 +39,7 @@ impl ShapeDescriptor {
                 stream.bind()?;
                 // SAFETY: the cell is allocated, has room for the maximum number of axes, and
                 // belongs to this shape. All work that reads an earlier shape from the cell comes
-                // before this write in the pool's stream.
+                // before this write on the pool's stream.
                 unsafe { source.write(cell.address(), bytes) }?;
                 cell
             }
@@ -48,7 +48,7 @@ impl ShapeDescriptor {
                 let cell = take_cell(stream)?;
                 // SAFETY: the cell is allocated, has room for the maximum number of axes, and
                 // belongs to this shape. All work that reads an earlier shape from the cell comes
-                // before this write in the pool's stream.
+                // before this write on the pool's stream.
                 unsafe { stream.staging().upload(cell.address(), bytes, stream.stream()) }?;
                 cell
             }
@@ -59,10 +59,10 @@ impl ShapeDescriptor {
     }
 }
 
-/// Acquires a cell from the device memory that the pool reserves for shapes.
+/// Acquires a cell from the device memory in which the pool stores shapes.
 fn take_cell(stream: &DeviceStream) -> Result<ShapeCell, CudaError> {
     stream.shapes().take(|bytes| {
-        // The pool does not retry this allocation if it fails.
+        // If this allocation fails, the pool does not retry it.
         stream.is_last_attempt().set(true);
         stream.allocate(bytes)
     })

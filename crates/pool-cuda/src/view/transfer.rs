@@ -1,4 +1,4 @@
-//! Copies and fills of device memory on the pool's stream. The backend and its views use these
+//! Copies and fills of device memory on the pool's stream. The backend and its views call these
 //! functions with raw addresses. Only a copy to the host waits for the device.
 
 use pool_driver::calls::{self, Address};

@@ -1,6 +1,6 @@
-//! The batch of commands that have been recorded but not submitted. A batch contains the commands,
-//! their parameters, the bytes to upload, and the threads that recorded the commands. A batch is
-//! submitted or dropped as a whole.
+//! The batch, which contains the commands that have been recorded but not yet submitted. A batch
+//! also contains the parameters of the commands, the bytes to upload, and a list of the threads
+//! that recorded the commands. All commands of a batch are submitted together or dropped together.
 
 use crate::calls::Calls;
 use crate::error::WgpuError;
@@ -9,33 +9,33 @@ use crate::setup::Setup;
 use crate::staging::Staged;
 use crate::turn::current_thread;
 
-/// The maximum number of errors that are stored for other threads.
+/// The maximum number of errors that are stored until their threads collect them.
 const OWED: usize = 64;
 
-/// The commands that have been recorded but not submitted.
+/// The commands that have been recorded but not yet submitted.
 #[derive(Debug, Default)]
 pub(super) struct Batch {
-    // The open pass is the first field, because it must be dropped before its encoder.
+    // The open pass is declared first, because it must be dropped before its encoder.
     pub(super) pass: Option<OpenPass>,
     pub(super) encoder: Option<wgpu::CommandEncoder>,
-    /// The threads that have recorded commands in the encoder.
+    /// The threads that have recorded commands in the current encoder.
     pub(super) threads: Vec<u64>,
-    /// The parts that were recorded before the commands in the encoder.
+    /// The parts whose commands were recorded before the commands in the current encoder.
     pub(super) parts: Vec<Part>,
-    /// The number of commands in the parts and in the encoder.
+    /// The number of commands in all parts and in the current encoder.
     pub(super) commands: usize,
     pub(super) parameters: BatchParameters,
     pub(super) staged: Staged,
 }
 
-/// The commands of one closure that was passed to `record`, or the stream's commands between two of
-/// these closures.
+/// The commands of one closure that was passed to `record`, or the stream's own commands between
+/// two such closures.
 ///
-/// Each part is submitted separately, which takes 12 to 14 µs on lavapipe. If all parts were
-/// submitted in a single list, each part would take only 1 µs. If wgpu 30 rejects one part of a
-/// list, however, it rejects the whole list after it has recorded the earlier parts as executed.
-/// After the rejection of a list, later commands would lack barriers, and memory with old contents
-/// would count as cleared.
+/// Each part is submitted with a separate call, which takes 12 to 14 µs on lavapipe. If a single
+/// call submitted a list of all parts, each part would take only 1 µs. However, if wgpu 30 rejects
+/// one part of such a list, it rejects the whole list, although it has already recorded that the
+/// earlier parts were executed. After such a rejection, later commands would lack barriers, and
+/// wgpu would treat memory with old contents as cleared.
 #[derive(Debug)]
 pub(super) struct Part {
     pub(super) commands: wgpu::CommandBuffer,
@@ -47,23 +47,23 @@ pub(super) struct Part {
 #[derive(Debug)]
 pub(super) struct OpenPass {
     pub(super) pass: wgpu::ComputePass<'static>,
-    /// The number of the kernel that is currently set in the pass.
+    /// The number of the kernel that was last set in the pass.
     pub(super) kernel: Option<u64>,
-    /// The number of the bind group that is currently set in the pass.
+    /// The number of the bind group that was last set in the pass.
     pub(super) group: Option<u64>,
-    /// The offset of the parameters that are currently set in the pass.
+    /// The offset of the parameters that were last set in the pass.
     pub(super) parameters: u32,
 }
 
-/// Errors of batches, which are stored for threads that recorded commands in a batch that another
-/// thread submitted.
+/// The errors of rejected batches, which are stored for threads whose commands were submitted by
+/// another thread.
 #[derive(Debug, Default)]
 pub(super) struct Owed(Vec<(u64, WgpuError)>);
 
 impl Owed {
     pub(super) fn add(&mut self, thread: u64, error: &WgpuError) {
-        // If the list is full, the oldest error is removed, because threads that have ended never
-        // collect their errors.
+        // If the list is full, the oldest error is removed, because a thread that has ended never
+        // collects its error.
         if self.0.len() == OWED {
             self.0.remove(0);
         }
@@ -84,7 +84,7 @@ impl Owed {
 }
 
 impl Batch {
-    /// Counts a command that the calling thread records.
+    /// Counts a command that the calling thread is about to record.
     #[inline]
     pub(super) fn count(&mut self) {
         self.commands += 1;
@@ -94,7 +94,8 @@ impl Batch {
         }
     }
 
-    /// Returns the encoder for the next commands. If there is no encoder, this method creates one.
+    /// Returns the encoder for the next commands. If there is no open encoder, this method creates
+    /// one.
     #[inline]
     pub(super) fn encoder(&mut self, setup: &Setup) -> &mut wgpu::CommandEncoder {
         self.encoder.get_or_insert_with(|| setup.calls.device.create_command_encoder(&LABEL))
@@ -108,11 +109,12 @@ impl Batch {
 const LABEL: wgpu::CommandEncoderDescriptor<'static> =
     wgpu::CommandEncoderDescriptor { label: Some("pool-wgpu") };
 
-/// Runs a user's closure with its own encoder, and returns the recorded commands.
+/// Runs a user's closure with a separate encoder, and returns the commands that the closure
+/// recorded.
 ///
 /// # Errors
 ///
-/// Returns the error of the closure. If the closure succeeds, returns
+/// Returns the error of the closure. If the closure succeeds, this method returns
 /// [`WgpuError::ExchangedEncoder`] if the closure replaced its encoder, [`WgpuError::Refused`] if
 /// wgpu rejects the commands, and [`WgpuError::DeviceLost`] if the device is lost.
 pub(crate) fn record_apart<R, E: From<WgpuError>>(
@@ -122,12 +124,13 @@ pub(crate) fn record_apart<R, E: From<WgpuError>>(
     calls.check()?;
     let mut encoder = calls.accepted(|| calls.device.create_command_encoder(&LABEL))?;
     let before = identity(&encoder);
-    // The closure runs outside error scopes. If the closure calls wgpu through other objects, it
-    // must handle the errors of these calls itself.
+    // The closure runs outside the stream's error scopes. If the closure calls wgpu through other
+    // objects, the closure must handle the errors of these calls itself.
     let answer = match code(&mut encoder) {
         Ok(answer) => answer,
         Err(error) => {
-            // The encoder may still have an open pass, so dropping the encoder may cause an error.
+            // The encoder may still contain an open pass, and in this case dropping the encoder
+            // causes an error.
             let _ = calls.scoped(|| drop(encoder));
             return Err(error);
         }
@@ -138,7 +141,7 @@ pub(crate) fn record_apart<R, E: From<WgpuError>>(
     match calls.accepted(|| encoder.finish()) {
         Ok(commands) => Ok((commands, answer)),
         Err(error) => {
-            // The closure's return value may be a pass, and ending a pass may also cause an error.
+            // The closure may return a pass, and ending this pass may also cause an error.
             let _ = calls.scoped(|| drop(answer));
             Err(error.into())
         }

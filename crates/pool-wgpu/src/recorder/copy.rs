@@ -1,4 +1,4 @@
-//! Copies of any number of bytes, within one buffer or between two buffers.
+//! Copies of an arbitrary number of bytes, within one buffer or between two buffers.
 
 use super::Recorder;
 use super::fill::words;
@@ -6,22 +6,23 @@ use crate::binding::Access;
 use crate::error::WgpuError;
 use crate::memory::Allocation;
 
-/// The size of the scratch buffer for copies within a large buffer, in bytes.
+/// The size in bytes of the scratch buffer, which is used for copies within a large buffer.
 const SCRATCH: u64 = 1 << 20;
 
 const COPY: &str = concat!(include_str!("copy.wgsl"), include_str!("copy_between.wgsl"));
 const COPY_WITHIN: &str = concat!(include_str!("copy.wgsl"), include_str!("copy_within.wgsl"));
 
-/// A buffer, and the offset of a byte within the buffer.
+/// A position in a buffer, which is given by the buffer and the offset of a byte.
 type Place<'a> = (&'a Allocation, u64);
 
 impl Recorder<'_> {
-    /// Copies bytes between two ranges. Both ranges must be within their buffers, and they must not
-    /// overlap.
+    /// Copies bytes from one range to another. Both ranges must be within their buffers, and they
+    /// must not overlap.
     ///
     /// # Errors
     ///
-    /// Returns the errors of [`Stream::dispatch`](crate::Stream::dispatch) that concern the device.
+    /// Returns those errors of [`Stream::dispatch`](crate::Stream::dispatch) that concern the
+    /// device.
     pub(crate) fn copy(
         &mut self,
         from: Place<'_>,
@@ -87,8 +88,8 @@ impl Recorder<'_> {
         self.dispatch(&kernel, &[binding], &words([from, to, bytes, 0]), groups)
     }
 
-    /// Copies bytes within a buffer through a scratch buffer, because one binding cannot cover both
-    /// ranges.
+    /// Copies bytes within a buffer through a scratch buffer, because a single binding cannot cover
+    /// both ranges.
     fn copy_through_scratch(
         &mut self,
         allocation: &Allocation,

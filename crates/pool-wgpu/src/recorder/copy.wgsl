@@ -1,6 +1,6 @@
 // Copies bytes between arbitrary positions. The host appends a second source that defines how words
-// are accessed: `load` returns a source word, or 0 past the last word; `there` returns a
-// destination word; `store` writes a destination word.
+// are accessed: `load` returns a word of the source, or 0 past the last word; `there` returns a
+// word of the destination; `store` writes a word of the destination.
 struct Copy { from_start: u32, start: u32, bytes: u32, unused: u32 }
 
 @group(1) @binding(0) var<uniform> copy: Copy;
@@ -18,7 +18,8 @@ fn main(@builtin(global_invocation_id) id: vec3<u32>, @builtin(num_workgroups) g
     let count = (copy.start + copy.bytes + 3u) / 4u - first;
     for (var i = id.x; i < count; i += groups.x * 64u) {
         let word = first + i;
-        // The source position of the word's first byte, plus 4, so that it is never negative.
+        // The position of the word's first byte in the source. The number 4 is added, so that the
+        // position is never negative.
         let at = copy.from_start + 4u + word * 4u - copy.start;
         let shift = 8u * (at % 4u);
         var value = 0u;

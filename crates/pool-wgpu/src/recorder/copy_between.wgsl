@@ -1,5 +1,5 @@
 
-// Copies from the words of one buffer to the words of another.
+// Copies words from one buffer to another buffer.
 @group(0) @binding(0) var<storage, read_write> to: array<u32>;
 @group(0) @binding(1) var<storage, read> from_words: array<u32>;
 

@@ -1,6 +1,7 @@
 
-// Copies within the words of one buffer. One word may contain both bytes that are read and bytes
-// that are written. The words are atomic, so the bytes that are read stay unchanged.
+// Copies words within one buffer. The same word may contain bytes that are read and bytes that are
+// written. The words are accessed with atomic operations, so bytes that are only read stay
+// unchanged.
 @group(0) @binding(0) var<storage, read_write> to: array<atomic<u32>>;
 
 fn load(word: u32) -> u32 {

@@ -1,4 +1,4 @@
-//! Dispatches of kernels with their bindings and parameters.
+//! Records dispatches of kernels with their bindings and parameters.
 
 use super::Recorder;
 use super::batch::OpenPass;
@@ -10,7 +10,7 @@ use crate::parameters::Parameters;
 use crate::setup::Setup;
 
 impl Recorder<'_> {
-    /// Records a dispatch after all earlier commands.
+    /// Records a dispatch that runs after all earlier commands.
     ///
     /// # Errors
     ///
@@ -69,8 +69,8 @@ impl Recorder<'_> {
         Ok(())
     }
 
-    /// Returns the error for a bind group that could not be created. If one of the bound buffers
-    /// has been destroyed, the error names this buffer.
+    /// Returns the error that explains why a bind group could not be created. If the user has
+    /// destroyed one of the bound buffers, the error identifies this buffer.
     #[cold]
     fn name_destroyed(&self, bindings: &[Binding<'_>], error: WgpuError) -> WgpuError {
         if !matches!(error, WgpuError::Refused { .. }) {
@@ -81,8 +81,8 @@ impl Recorder<'_> {
     }
 }
 
-/// Lets wgpu validate a kernel and a bind group in a separate encoder when the two are first used
-/// together. If the kernel and the bind group were validated in the batch's encoder, wgpu would
+/// Lets wgpu validate a kernel together with a bind group, in a separate encoder, before they are
+/// used together for the first time. If the validation happened in the batch's encoder, wgpu would
 /// report a mistake only when the batch is submitted, and would reject the whole batch.
 #[inline]
 fn try_together(

@@ -1,4 +1,4 @@
-//! Fills, which write a pattern of bytes repeatedly into a range that can start and end at any
+//! Fills, which repeatedly write a pattern of bytes into a range that can start and end at any
 //! byte. If a fill covers only part of a word, the other bytes of the word keep their values.
 
 use super::Recorder;
@@ -7,14 +7,14 @@ use crate::error::WgpuError;
 use crate::kernel::Kernel;
 use crate::memory::Allocation;
 
-/// The maximum size of a pattern in the kernel's parameters, in bytes.
+/// The maximum size of a pattern that is stored in the kernel's parameters, in bytes.
 pub(super) const PATTERN_BYTES: usize = 192;
-/// The size of the kernel's other parameters, in bytes.
+/// The size of the kernel's remaining parameters, in bytes.
 const HEAD_BYTES: usize = 16;
 /// The number of invocations in each workgroup of the stream's own kernels.
 const WORKGROUP: u64 = 64;
-/// The maximum number of bytes of a large buffer that one dispatch binds. This limit ensures that
-/// offsets fit in 32 bits.
+/// The maximum number of bytes that one dispatch binds if the buffer is large. This limit ensures
+/// that all offsets fit in 32 bits.
 const WINDOW: u64 = 1 << 30;
 
 const FILL: &str = include_str!("fill.wgsl");
@@ -29,12 +29,13 @@ pub(super) struct Window {
 }
 
 impl Recorder<'_> {
-    /// Writes an element repeatedly into the range from `start` to `end` (exclusive), which must be
+    /// Repeatedly writes an element into the range from `start` to `end` (exclusive), which must be
     /// within the buffer.
     ///
     /// # Errors
     ///
-    /// Returns the errors of [`Stream::dispatch`](crate::Stream::dispatch) that concern the device.
+    /// Returns those errors of [`Stream::dispatch`](crate::Stream::dispatch) that concern the
+    /// device.
     pub(crate) fn fill(
         &mut self,
         allocation: &Allocation,
@@ -53,7 +54,8 @@ impl Recorder<'_> {
         if period > PATTERN_BYTES {
             return self.fill_by_doubling(allocation, start, end, element);
         }
-        // The pattern always starts at a word boundary, even if the range starts within a word.
+        // The pattern always starts at a word boundary, even if the range starts in the middle of a
+        // word.
         let first = period - usize_of(start % 4) % period;
         let mut pattern = [0; PATTERN_BYTES];
         for (at, byte) in pattern[..period].iter_mut().enumerate() {
@@ -72,8 +74,8 @@ impl Recorder<'_> {
         Ok(())
     }
 
-    /// Writes a small number of bytes. The number of bytes, plus the offset of the first byte
-    /// within its word, must not exceed [`PATTERN_BYTES`].
+    /// Writes a few bytes that are passed in the kernel's parameters. The number of bytes, plus the
+    /// offset of the first byte within its word, must not exceed [`PATTERN_BYTES`].
     pub(super) fn write_few(
         &mut self,
         allocation: &Allocation,
@@ -87,8 +89,9 @@ impl Recorder<'_> {
         self.repeat(allocation, start, start + bytes.len() as u64, &pattern[..period])
     }
 
-    /// Writes an element that is too long for the kernel's parameters. The element is uploaded once
-    /// and then copied, and each copy doubles the number of bytes written.
+    /// Writes an element repeatedly if the element is too long for the kernel's parameters. The
+    /// element is uploaded once, and then the bytes that have already been written are copied. Each
+    /// copy doubles the number of bytes that have been written.
     fn fill_by_doubling(
         &mut self,
         allocation: &Allocation,
@@ -107,8 +110,8 @@ impl Recorder<'_> {
         Ok(())
     }
 
-    /// Writes a pattern of whole words repeatedly. The first word of the pattern is written to the
-    /// word that contains `start`.
+    /// Repeatedly writes a pattern that consists of whole words. The first word of the pattern is
+    /// written to the word of the buffer that contains `start`.
     fn repeat(
         &mut self,
         allocation: &Allocation,
@@ -136,8 +139,8 @@ impl Recorder<'_> {
         Ok(())
     }
 
-    /// Returns the range of a buffer that one dispatch binds in order to access the byte `at`. If
-    /// the buffer is small enough, the range is the whole buffer.
+    /// Returns the range of a buffer that one dispatch binds in order to access the byte at offset
+    /// `at`. If the buffer is small enough, the range is the whole buffer.
     pub(super) fn window(&self, allocation: &Allocation, at: u64) -> Window {
         let most = self.setup.limits.binding.min(WINDOW);
         if allocation.bytes <= most {
@@ -147,7 +150,7 @@ impl Recorder<'_> {
         Window { base, end: allocation.bytes.min(base + most) }
     }
 
-    /// Returns one of the stream's own kernels, and compiles the kernel when it is first requested.
+    /// Returns one of the stream's own kernels, which is compiled when it is first requested.
     pub(super) fn own_kernel(
         &mut self,
         which: impl Fn(&mut super::ByteKernels) -> &mut Option<Kernel>,
@@ -162,8 +165,8 @@ impl Recorder<'_> {
         Ok(kernel)
     }
 
-    /// Returns the number of workgroups for `count` words. If the number exceeds the device's
-    /// limit, each invocation processes several words.
+    /// Returns the number of workgroups that process `count` words. If `count` is too large for the
+    /// device's limit, each invocation processes several words.
     pub(super) fn groups(&self, count: u64) -> [u32; 3] {
         let most = self.setup.limits.groups;
         let groups =
@@ -178,7 +181,7 @@ impl Window {
     }
 }
 
-/// Converts numbers below 2³² into the words of a uniform.
+/// Converts numbers below 2³² into the words of a uniform buffer.
 pub(super) fn words(numbers: [u64; 4]) -> [u8; HEAD_BYTES] {
     let mut bytes = [0; HEAD_BYTES];
     for (word, number) in bytes.chunks_exact_mut(4).zip(numbers) {

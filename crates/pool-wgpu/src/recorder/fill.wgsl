@@ -1,10 +1,10 @@
-// Writes a pattern of words repeatedly, from byte `start` to byte `end` (exclusive).
+// Repeatedly writes a pattern of words to the bytes from `start` to `end` (exclusive).
 struct Fill { start: u32, end: u32, period: u32, phase: u32, pattern: array<vec4<u32>, 12> }
 
 @group(0) @binding(0) var<storage, read_write> to: array<u32>;
 @group(1) @binding(0) var<uniform> fill: Fill;
 
-// A mask of the bytes of a word that lie between `start` and `end`.
+// A mask that selects the bytes of a word that lie between `start` and `end`.
 fn mask_of(word: u32) -> u32 {
     let first = max(fill.start, word * 4u) - word * 4u;
     let behind = min(fill.end, word * 4u + 4u) - word * 4u;

@@ -1,5 +1,5 @@
-//! The recorder, which records all commands in one batch, in call order. Consecutive dispatches
-//! share one compute pass.
+//! The recorder, which records all commands of a stream in one batch, in call order. Consecutive
+//! dispatches share one compute pass.
 
 mod batch;
 mod copy;
@@ -20,7 +20,7 @@ use batch::{Batch, Owed};
 
 pub(crate) use batch::record_apart;
 
-/// The commands that have been recorded but not submitted, and the objects that later commands
+/// The commands that have been recorded but not yet submitted, and the objects that later commands
 /// reuse.
 #[derive(Debug)]
 pub(crate) struct Recording {
@@ -30,10 +30,10 @@ pub(crate) struct Recording {
     bind_groups: BindGroups,
     uploads: Uploads,
     kernels: ByteKernels,
-    /// A buffer for copies within a buffer that is too large for one binding.
+    /// A buffer through which bytes are copied within a buffer that is too large for one binding.
     scratch: Option<Allocation>,
-    /// The number of rejected batches. After a batch has been rejected, every block is checked when
-    /// it is next used.
+    /// The number of batches that wgpu has rejected. After a batch has been rejected, each block is
+    /// checked when it is next used.
     refusals: u64,
 }
 
@@ -73,8 +73,8 @@ pub(crate) struct Recorder<'a> {
 }
 
 impl<'a> Recorder<'a> {
-    /// Creates a recorder, and drops the bind groups of buffers that have been freed since the
-    /// recording was last used.
+    /// Creates a recorder, and drops the bind groups of buffers that were freed since the last use
+    /// of the recording.
     #[inline]
     pub(crate) fn new(setup: &'a Setup, recording: &'a mut Recording, freed: &[u64]) -> Self {
         if !freed.is_empty() {
@@ -83,12 +83,12 @@ impl<'a> Recorder<'a> {
         Self { setup, recording }
     }
 
-    /// Returns `true` if a compute pass is open.
+    /// Returns `true` if a compute pass is currently open.
     fn is_in_pass(&self) -> bool {
         self.recording.batch.pass.is_some()
     }
 
-    /// Submits the batch if it is full, so that one more command can be recorded.
+    /// Submits the batch if it is full, so that there is room for one more command.
     #[inline]
     fn make_room(&mut self) -> Result<(), WgpuError> {
         self.setup.calls.check()?;
@@ -98,7 +98,8 @@ impl<'a> Recorder<'a> {
         Ok(())
     }
 
-    /// Ends the compute pass, and returns the encoder for one command that uses these buffers.
+    /// Ends the compute pass, and returns the encoder for a single command that uses the given
+    /// buffers.
     fn encoder(&mut self, used: &[&Allocation]) -> Result<&mut wgpu::CommandEncoder, WgpuError> {
         for allocation in used {
             self.check_block(allocation)?;
@@ -110,9 +111,9 @@ impl<'a> Recorder<'a> {
         Ok(self.recording.batch.encoder(self.setup))
     }
 
-    /// Checks that the user has not destroyed a block's buffer. A destroyed buffer makes wgpu
-    /// reject a whole batch, without naming the buffer. After a batch has been rejected, each block
-    /// is therefore checked when it is next used.
+    /// Checks that the user has not destroyed a block's buffer. If a buffer has been destroyed,
+    /// wgpu rejects the whole batch, and its message does not identify the buffer. After a batch
+    /// has been rejected, each block is therefore checked when it is next used.
     ///
     /// # Errors
     ///
@@ -147,7 +148,7 @@ impl<'a> Recorder<'a> {
         }
     }
 
-    /// Returns the number of commands that have been recorded but not submitted.
+    /// Returns the number of commands that have been recorded but not yet submitted.
     pub(crate) fn pending(&self) -> usize {
         self.recording.batch.commands
     }

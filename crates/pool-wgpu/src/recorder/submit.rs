@@ -1,4 +1,4 @@
-//! Submits the parts of a batch one at a time, and reports the parts that wgpu rejects.
+//! Submits the parts of a batch one after another, and reports the parts that wgpu rejects.
 
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::thread;
@@ -9,8 +9,8 @@ use crate::error::WgpuError;
 use crate::turn::current_thread;
 
 impl Recorder<'_> {
-    /// Returns the error of an earlier batch that another thread submitted, if this thread recorded
-    /// commands in the batch.
+    /// Returns the error of an earlier batch if another thread submitted the batch and this thread
+    /// recorded some of its commands.
     ///
     /// # Errors
     ///
@@ -20,7 +20,7 @@ impl Recorder<'_> {
         self.recording.owed.take()
     }
 
-    /// Appends commands that this thread recorded in another encoder.
+    /// Appends the commands that this thread recorded in a separate encoder.
     ///
     /// # Errors
     ///
@@ -34,7 +34,7 @@ impl Recorder<'_> {
         Ok(())
     }
 
-    /// Finishes the current encoder, so that later commands run after the commands in this encoder.
+    /// Finishes the current encoder, so that later commands run after the commands of this encoder.
     fn end_part(&mut self) -> Result<(), WgpuError> {
         let batch = &mut self.recording.batch;
         batch.pass = None;
@@ -49,14 +49,14 @@ impl Recorder<'_> {
         }
     }
 
-    /// Submits the recorded commands, and then the command buffers of the user. After an error, the
-    /// recording is empty.
+    /// Submits the recorded commands, and then the command buffers of the user. The recording is
+    /// empty afterwards, even if an error occurs.
     ///
     /// # Errors
     ///
     /// - Returns [`WgpuError::SubmissionRefused`] if wgpu rejects a part in which this thread has
     ///   recorded commands. Other threads that recorded commands in the rejected part receive the
-    ///   error from their next call. Parts that are not rejected are executed.
+    ///   error from their next calls. All parts that wgpu accepts are executed.
     /// - Returns [`WgpuError::Refused`] if wgpu rejects a command buffer of the user. The rejected
     ///   buffer and all later buffers are not submitted.
     /// - Returns [`WgpuError::DeviceLost`] if the device is lost.
@@ -82,8 +82,9 @@ impl Recorder<'_> {
         panicked.map_or(answer, |payload| resume_unwind(payload))
     }
 
-    /// Submits one of the user's command buffers with a separate call, as for each [`Part`]. If a
-    /// callback panics after the commands have been submitted, this method returns the panic.
+    /// Submits one of the user's command buffers with a separate call, just like a [`Part`]. If a
+    /// callback panics after the commands have been submitted, this method returns the panic's
+    /// payload.
     fn submit_alone(&self, commands: wgpu::CommandBuffer) -> thread::Result<Result<(), WgpuError>> {
         let calls = &self.setup.calls;
         let submit = || calls.scoped(|| calls.queue.submit([commands]));
@@ -108,7 +109,7 @@ impl Recorder<'_> {
         });
         let submitted = self.submit_parts(&mut batch.parts, &in_words(prepared));
         let _ = calls.scoped(|| self.recording.uploads.recall(&mut batch.staged));
-        // The memory of the batch is reused for the next batch.
+        // The memory of this batch is reused for the next batch.
         batch.parameters.clear();
         batch.commands = 0;
         self.recording.batch = batch;
@@ -118,9 +119,9 @@ impl Recorder<'_> {
         }
     }
 
-    /// Submits all parts, unless the data of the batch could not be prepared. Submitting a part may
-    /// run callbacks. If a callback panics, this method returns the panic after it has submitted
-    /// all parts.
+    /// Submits all parts, unless the batch's data could not be prepared. Submitting a part may run
+    /// callbacks. If a callback panics, this method submits all remaining parts, and then returns
+    /// the panic's payload.
     fn submit_parts(
         &mut self,
         parts: &mut Vec<Part>,
@@ -144,16 +145,16 @@ impl Recorder<'_> {
     }
 
     /// Submits the batch like [`submit`](Self::submit), for callers that cannot return an error. If
-    /// the submission fails, this thread's next call returns the error.
+    /// the submission fails, the next call on this thread returns the error.
     pub(crate) fn submit_unanswered(&mut self) {
         if let Err(error) = self.submit(Vec::new()) {
             self.recording.owed.add(current_thread(), &error);
         }
     }
 
-    /// Reports that wgpu rejected a part. If the calling thread recorded commands in the part, this
-    /// method returns the error. All other threads that recorded commands in the part receive the
-    /// error from their next call.
+    /// Reports that wgpu has rejected a part. If the calling thread recorded commands in the part,
+    /// this method returns the error. All other threads that recorded commands in the part receive
+    /// the error from their next calls.
     fn refuse(&mut self, threads: &[u64], message: String) -> Result<(), WgpuError> {
         self.setup.calls.find_loss()?;
         self.recording.refusals += 1;

@@ -1,4 +1,4 @@
-//! Uploads from the host, which run in order with the recorded commands, and downloads to the host.
+//! Uploads from the host, which are ordered with the recorded commands, and downloads to the host.
 
 use super::Recorder;
 use super::fill::{PATTERN_BYTES, usize_of};
@@ -8,17 +8,17 @@ use crate::staging::{IdleBuffers, PIECE};
 
 /// The maximum number of bytes that a batch stages before it is submitted.
 const STAGED: u64 = 2 * PIECE;
-/// The number of bytes that always fit in the fill kernel's pattern, regardless of where they start
-/// within a word.
+/// The number of bytes that always fit in the pattern of the fill kernel, even if they do not start
+/// at a word boundary.
 const FEW: usize = PATTERN_BYTES - 4;
 
 impl Recorder<'_> {
-    /// Copies bytes from the host. When this method returns, `source` may be reused. Later commands
-    /// read the new bytes, and all other bytes of the buffer are unchanged.
+    /// Copies bytes from the host. When this method returns, the caller may reuse `source`. Later
+    /// commands read the new bytes, and all other bytes of the buffer keep their values.
     ///
     /// # Errors
     ///
-    /// Returns [`WgpuError::OutOfMemory`] if the device is out of memory, and the errors of
+    /// Returns [`WgpuError::OutOfMemory`] if the device is out of memory, and those errors of
     /// [`Stream::dispatch`](crate::Stream::dispatch) that concern the device.
     pub(crate) fn upload(
         &mut self,
@@ -29,13 +29,13 @@ impl Recorder<'_> {
         if source.is_empty() {
             return Ok(());
         }
-        // A short upload is passed in the kernel's parameters, so that the compute pass need not be
-        // ended.
+        // A short upload is passed in the kernel's parameters, so that the compute pass does not
+        // have to be ended.
         if source.len() <= FEW && (self.is_in_pass() || source.len() < 8) {
             return self.write_few(allocation, offset, source);
         }
-        // Staged copies consist of whole words, so the unaligned bytes at both ends are written
-        // separately.
+        // Copies from staging buffers consist of whole words, so the unaligned bytes at both ends
+        // are written separately.
         let (head, rest) = source.split_at(usize_of((4 - offset % 4) % 4).min(source.len()));
         let (words, tail) = rest.split_at(rest.len() & !3);
         let after_head = offset + head.len() as u64;
@@ -71,8 +71,8 @@ impl Recorder<'_> {
         Ok(())
     }
 
-    /// Copies bytes into a staging buffer, and submits the copy. The first byte is stored at offset
-    /// `offset % 4` of the staging buffer.
+    /// Copies bytes into a staging buffer, from which the host can read them later, and submits the
+    /// copy. The first byte is stored at offset `offset % 4` of the staging buffer.
     ///
     /// # Errors
     ///
