@@ -15,8 +15,8 @@ use crate::base::error::GraphMemoryError;
 use crate::driver::{CaptureMode, NodeKind, UnreadableReason, UpdateRefusal};
 use crate::verify::LayoutViolation;
 
-/// The error type of sessions and captured graphs. The stream and the device remain usable after
-/// every error.
+/// The error type of capture sessions and captured graphs. The stream and the device remain usable
+/// after every error.
 #[derive(Clone, Debug, Error, PartialEq)]
 #[non_exhaustive]
 pub enum CaptureError {
@@ -37,15 +37,15 @@ pub enum CaptureError {
     ArenaPlan(#[from] ArenaPlanError),
     /// Two temporaries share bytes, but the captured graph may use one of them before it has
     /// finished with the other. This happens if their offsets come from a plan for a different body
-    /// or a different order.
+    /// or for a different order of the same operations.
     #[error(
         "{first} and {second} share bytes, but the graph may still use one of them when the other is acquired: \
          make a stream `wait` before that, or plan with a probe of this body"
     )]
     Unordered {
-        /// The temporary with the lower number.
+        /// The conflicting temporary with the lower number.
         first: TemporaryName,
-        /// The temporary with the higher number.
+        /// The conflicting temporary with the higher number.
         second: TemporaryName,
     },
     /// The captured graph does not match the layout of its memory.
@@ -64,7 +64,7 @@ pub enum CaptureError {
         /// The stream's handle, as a number.
         stream: u64,
     },
-    /// The stream or the memory belongs to another device or context than the session.
+    /// The stream or the memory belongs to a different device or context than the session.
     #[error(
         "the session is on device {session}, and the memory or stream on device {other} or in another \
          context of it. A session has the memory of one context: capture a graph for each device, and \
@@ -73,7 +73,7 @@ pub enum CaptureError {
     WrongContext {
         /// The ordinal of the session's device.
         session: usize,
-        /// The ordinal of the other device.
+        /// The ordinal of the device to which the stream or the memory belongs.
         other: usize,
     },
     /// The stream is already being captured.
@@ -100,8 +100,8 @@ pub enum CaptureError {
         /// The address at which the arena starts.
         address: u64,
     },
-    /// The graphs would share an arena but run on different streams. Only graphs that run on the
-    /// same stream may share an arena.
+    /// The graphs would share an arena although they run on different streams. Only graphs that run
+    /// on the same stream may share an arena.
     #[error(
         "the session is on stream {session:#x} and the graph on {graph:#x}: graphs that share an arena \
          run one after the other, on one stream"
@@ -121,9 +121,9 @@ pub enum CaptureError {
     SharedBlock {
         /// The block's number.
         block: u64,
-        /// The handle of the session's stream or of the writing graph's stream, as a number.
+        /// The handle of the stream that the session or the writing graph uses, as a number.
         session: u64,
-        /// The handle of the other graph's stream, as a number.
+        /// The handle of the stream that the other graph uses, as a number.
         graph: u64,
     },
     /// The session does not contain the requested branch.
@@ -147,7 +147,7 @@ pub enum CaptureError {
         stream: usize,
     },
     /// The memory is lent to device views or to a scope between replays. A capture cannot observe
-    /// the uses of device views.
+    /// how device views are used.
     #[error(
         "the memory at {address:#x} is lent: drop the `ViewLoan` before the capture uses it, or end the \
          `CapturedGraph::scope` before a graph of the arena runs"
@@ -178,7 +178,7 @@ pub enum CaptureError {
         /// The size of the memory in bytes.
         bytes: u64,
     },
-    /// A fill or a copy in the graph writes to memory that the session owns only for reading.
+    /// A fill or a copy in the graph writes to memory that the session owns, but only for reading.
     #[error(
         "a fill or a copy of {bytes} bytes at {address:#x} writes memory that the session owns for reading: pass \
          memory that graphs write to `own_mut`"
@@ -223,9 +223,9 @@ pub enum CaptureError {
         /// The size of each element in bytes.
         size: usize,
     },
-    /// The steps of the body differ from the dry run of its plan, or from the capture of the graph
-    /// to be updated. Using a different block is a difference, and so is writing to a block that
-    /// was only read before.
+    /// The steps of the body differ from the dry run on which its plan is based, or from the
+    /// capture of the graph that is being updated. A step also differs if it uses a different
+    /// block, or if it writes to a block that was only read before.
     #[error(
         "step {step} differs from the dry run or graph that the body must follow ({planned} steps): probe or capture \
          the current body again"
@@ -236,8 +236,8 @@ pub enum CaptureError {
         /// The number of steps in the dry run or in the earlier capture.
         planned: usize,
     },
-    /// In an update, a temporary has a different offset than in the graph, because views were
-    /// dropped in a different order.
+    /// During an update, a temporary has been placed at a different offset than in the graph,
+    /// because views were dropped in a different order.
     #[error(
         "temporary {temporary} of the update is at offset {now} of the arena, that of the graph at \
          {before}: drop views in the same order, or capture another graph"
@@ -247,7 +247,7 @@ pub enum CaptureError {
         temporary: usize,
         /// The offset of the temporary in the captured graph.
         before: u64,
-        /// The offset of the temporary in the update.
+        /// The offset of the temporary during the update.
         now: u64,
     },
     /// The graph contains nodes that allocate or free memory.
@@ -260,9 +260,9 @@ pub enum CaptureError {
         /// The number of nodes that allocate or free memory.
         nodes: usize,
     },
-    /// The memory that a node accesses cannot be read from the graph, so the node cannot be
-    /// verified. Nodes of some kinds, such as conditional nodes, are not supported. The node may
-    /// also be a copy or a fill whose addresses cannot be computed.
+    /// The graph does not reveal which memory a node accesses, so the node cannot be verified.
+    /// Nodes of some kinds, such as conditional nodes, are not supported. The node may instead be a
+    /// copy or a fill whose addresses cannot be computed.
     #[error(
         "the memory of a node of kind {kind:?} cannot be verified: {reason}. Use kernels, fills and copies instead, \
          or run the work outside the graph"
@@ -270,17 +270,18 @@ pub enum CaptureError {
     UnreadableNode {
         /// The kind of the node.
         kind: NodeKind,
-        /// The reason why the memory accesses of the node cannot be read.
+        /// The reason why the node's memory accesses cannot be determined.
         reason: UnreadableReason,
     },
-    /// The capture was invalidated while its body ran, or it was ended or restarted by code other
-    /// than the session. The cause is a call in the body, or a call on another thread that the
+    /// The capture was invalidated while its body ran, or code outside the session ended or
+    /// restarted the capture. The cause is a call in the body, or a call on another thread that the
     /// [mode](crate::CaptureMode) forbids.
     ///
-    /// If the call that invalidated the capture returned an error, and the body returns this error,
-    /// the capture fails with the same error and its text names the cause. In all other cases, the
-    /// driver does not report which call was responsible. The text of `Invalidated` therefore lists
-    /// all possible calls, with advice for each call.
+    /// If the call that invalidated the capture returned an error to the body, and the body returns
+    /// this error, the capture fails with the same error. The text of this error names the cause.
+    /// In all other cases, it is unknown which call invalidated the capture, because the driver
+    /// does not report this call. The text of the error `Invalidated` therefore lists all possible
+    /// calls, with advice for each call.
     #[error(
         "the capture was invalidated while its body ran, by one of these: {}",
         PossibleCauses { mode: *mode, event_tracking: *event_tracking }
@@ -291,8 +292,8 @@ pub enum CaptureError {
         /// `true` if cudarc tracks events in the capture's context.
         event_tracking: bool,
     },
-    /// The internal state of the crate is inconsistent. This error is a bug in `pool-graph` and not
-    /// a mistake of the caller.
+    /// The internal state of the crate is inconsistent. This error indicates a bug in `pool-graph`
+    /// and not a mistake of the caller.
     #[error("this is a bug in pool-graph, please report it: {found}")]
     Internal {
         /// A description of the inconsistency.
@@ -309,8 +310,8 @@ pub enum CaptureError {
         stream: u64,
     },
     /// No operation of the capture, no scope and no [enqueued](crate::Capture::enqueue) work has
-    /// added this node of the graph. Other code has added the node, or a scope has added a node of
-    /// an unsupported kind.
+    /// added this node of the graph. Either other code has added the node, or a scope has added a
+    /// node of an unsupported kind.
     #[error(
         "a node of kind {kind:?} entered the graph, and no operation of the body through the capture \
          added it: add it by `enqueue`, or keep other threads off the streams of the session"
@@ -342,7 +343,7 @@ pub enum CaptureError {
         /// The number of buffers that belong to tickets, including forgotten tickets.
         held: usize,
         /// The number of buffers without a ticket whose copy is still pending. If other code has
-        /// captured such a copy into its own graph, the buffer never becomes available again.
+        /// captured such a copy into a graph of its own, the buffer never becomes available again.
         pending: usize,
     },
     /// The buffers of the [`StagingPool`](crate::StagingPool) are too small for the copy.
@@ -356,8 +357,8 @@ pub enum CaptureError {
         /// The size of each buffer in bytes.
         capacity: usize,
     },
-    /// The argument belongs to another capture, or its length differs from the length of the
-    /// graph's argument.
+    /// The argument belongs to another capture, or the length of the new elements differs from the
+    /// length of the graph's argument.
     #[error(
         "host argument {asked} belongs to another capture or has another length: the graph has {arguments}, use \
          those of its own capture"
@@ -383,7 +384,7 @@ impl From<NoHostMemory> for CaptureError {
     }
 }
 
-/// Converts an error that a cudarc call in a body has returned.
+/// Converts an error that a call to cudarc in a body has returned.
 impl From<DriverError> for CaptureError {
     fn from(error: DriverError) -> Self {
         Self::Driver(CudaError::Call { call: "a call of cudarc", code: error.into() })
@@ -400,8 +401,8 @@ mod tests {
     use crate::capture::FailedCapture;
     use crate::verify::LayoutViolation;
 
-    /// Checks that the text of a forwarded error appears only once in the chain, and that every
-    /// cause appears in the chain.
+    /// Checks that the error chain contains every cause, and that the text of a forwarded error
+    /// appears only once in this chain.
     #[test]
     fn each_text_is_in_the_chain_once() {
         let refused =

@@ -38,9 +38,9 @@ pub(crate) struct Account {
     /// The first error that no call could return. Either the error occurred in a destructor, or a
     /// pool replaced the error with a driver error.
     first_noted: Option<CaptureError>,
-    /// For each stream, `true` once a step of the body has used the stream or has made another
-    /// stream wait for it. A device view may add a stream to the capture earlier, but a dry run
-    /// cannot detect this.
+    /// For each stream, `true` once a step of the body has used the stream or has made it wait for
+    /// another stream. A device view may add a stream to the capture earlier, but a dry run cannot
+    /// detect this.
     entered: Vec<bool>,
     /// The work of scopes and lent views on each stream of the session.
     pub(super) scope_work: Vec<ScopeWork>,
