@@ -123,7 +123,7 @@ pub enum GraphMemoryError<E> {
         /// The number of leases on the block.
         leases: u64,
     },
-    /// The pool has been disposed.
+    /// The pool has been disposed of.
     #[error("the pool was disposed: create another one")]
     Disposed,
     /// A capture session or its graph is using the arena. No other code can allocate from the arena

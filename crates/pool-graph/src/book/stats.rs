@@ -55,7 +55,7 @@ pub struct GraphPoolStats {
     pub refusals: u64,
     /// The number of times that the pool has been reset.
     pub resets: u64,
-    /// `true` if the pool has been disposed.
+    /// `true` if the pool has been disposed of.
     pub disposed: bool,
 }
 

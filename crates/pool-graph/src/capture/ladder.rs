@@ -140,8 +140,8 @@ mod tests {
         HappensBeforeProblem::new(operations, edges.collect(), buffers).unwrap()
     }
 
-    /// Checks with independent code that the plan of every member is valid. The test also checks
-    /// that each plan's peak is either near the lower bound, or no higher than the peak of a
+    /// This test checks with independent code that the plan of every member is valid. The test also
+    /// checks that each plan's peak is either near the lower bound, or no higher than the peak of a
     /// separate plan.
     #[test]
     fn a_stack_is_a_plan_for_every_length() {

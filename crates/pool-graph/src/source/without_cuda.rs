@@ -1,4 +1,4 @@
-//! A replacement for `DeviceMemory` in builds without CUDA. No value of this type can be created.
+//! A replacement for `DeviceMemory` in builds without CUDA. No value of the type can be created.
 
 use std::convert::Infallible;
 
