@@ -182,7 +182,7 @@ impl<M: MemorySource> CudaArena<M> {
         Self { shared, of_session: true }
     }
 
-    /// Gives the arena to a session if `given` is `true`, and returns the arena to its owner if
+    /// Transfers the arena to a session if `given` is `true`, or back to the arena's owner if
     /// `given` is `false`.
     pub(crate) fn give_away(&self, given: bool) {
         self.shared.book.lock().give_away(given);

@@ -208,7 +208,7 @@ pub enum GraphMemoryError<E> {
         /// The stream's handle, as a number.
         stream: u64,
     },
-    /// An operation of the source failed that was not an allocation.
+    /// An operation of the source other than an allocation failed.
     #[error("could not {operation}")]
     Source {
         /// The operation that failed.

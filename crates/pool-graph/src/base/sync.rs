@@ -2,8 +2,8 @@
 //! `parking_lot` and the standard library. Builds with `cfg(loom)` use loom, which explores the
 //! possible interleavings of threads.
 //!
-//! While a thread holds such a lock, it runs no user code, makes no driver call and allocates no
-//! memory.
+//! While a thread holds the lock of a pool or an arena, it runs no user code, makes no driver call
+//! and allocates no memory.
 
 #[cfg(loom)]
 pub(crate) use modelled::{

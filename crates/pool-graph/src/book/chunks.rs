@@ -140,7 +140,7 @@ impl Chunks {
         }
     }
 
-    /// Removes a chunk from the pool and appends it to the `leaving` chunks.
+    /// Removes a chunk from the pool, and adds the chunk to the list `leaving`.
     pub(super) fn let_go(&mut self, place: u32, leaving: &mut LeavingPieces) -> Option<Chunk> {
         let chunk = *self.get(place)?;
         let Chunk { piece, older, newer, .. } = chunk;

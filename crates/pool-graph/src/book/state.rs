@@ -202,8 +202,8 @@ impl Book {
         Ok(())
     }
 
-    /// Leases either all of these blocks or, if an ID is invalid, none of them. `leased` must have
-    /// enough capacity.
+    /// Leases either all blocks with these IDs or, if one of the IDs is invalid, none of them.
+    /// `leased` must have enough capacity.
     pub(crate) fn lease<E>(
         &mut self,
         ids: &[BlockId],
@@ -223,7 +223,7 @@ impl Book {
         Ok(())
     }
 
-    /// Ends a lease of these blocks, and returns the pieces that the caller must return to the
+    /// Ends a lease on these blocks, and returns the pieces that the caller must return to the
     /// source.
     pub(crate) fn end_lease(&mut self, blocks: &[GraphMemoryBlock]) -> LeavingPieces {
         for block in blocks {

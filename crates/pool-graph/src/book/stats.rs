@@ -26,7 +26,7 @@ pub struct GraphPoolStats {
     pub in_use_bytes: u64,
     /// The maximum of `in_use_bytes` during the pool's lifetime.
     pub peak_in_use_bytes: u64,
-    /// The total size of all allocated blocks in bytes, as requested.
+    /// The total requested size of all allocated blocks in bytes.
     pub requested_bytes: u64,
     /// The total size in bytes of all blocks that are leased to captured graphs.
     pub leased_bytes: u64,

@@ -1,7 +1,7 @@
 //! Page-locked buffers for copies to and from a graph's blocks. The graph owns these buffers. Even
-//! if a call fails before its copy has run, the copy therefore accesses no memory of the caller.
-//! Unlike the buffers of a [`StagingPool`](crate::StagingPool), these buffers need no events,
-//! because the host waits for each copy immediately.
+//! if a copy runs after its call has failed, the copy therefore does not access the caller's
+//! memory. Unlike the buffers of a [`StagingPool`](crate::StagingPool), these buffers need no
+//! events, because the host waits for each copy immediately.
 
 use std::sync::Arc;
 

@@ -256,8 +256,8 @@ pub(super) fn problem(
     Ok(Some(HappensBeforeProblem::new(model.operations(), edges, buffers)?))
 }
 
-/// Returns the footprint of a capture with this planning problem, whose arena was used up to the
-/// offset `peak`.
+/// Returns the footprint of a capture with this planning problem. `peak` is the offset up to which
+/// the capture has used its arena.
 pub(super) fn of_capture(
     problem: Option<&HappensBeforeProblem>,
     regions: &[Region],

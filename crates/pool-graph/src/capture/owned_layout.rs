@@ -19,8 +19,8 @@ pub(super) struct OwnedLayout {
 }
 
 impl OwnedLayout {
-    /// Returns the layout of all owned regions that are written, starting at the offset `capacity`.
-    /// The closure `number` returns the index of a node.
+    /// Returns the layout of all owned regions that graphs write to, starting at the offset
+    /// `capacity`. The closure `number` returns the index of a node.
     pub(super) fn new(regions: &[Region], capacity: u64, number: impl Fn(&u64) -> usize) -> Self {
         let begin = capacity.next_multiple_of(GRANULE);
         let (mut layout, mut places, mut offset) = (Vec::new(), Vec::new(), begin);
@@ -49,7 +49,7 @@ impl OwnedLayout {
     }
 
     /// Returns the offset that represents an address of owned memory. Returns `None` if the address
-    /// does not belong to owned memory that is written.
+    /// does not belong to owned memory that graphs write to.
     pub(super) fn offset_of(&self, address: u64) -> Option<u64> {
         let has = |range: &LeasedRange| range.contains(address, 1);
         let (range, offset) = self.places.iter().find(|(range, _)| has(range))?;

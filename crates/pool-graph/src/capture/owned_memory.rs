@@ -109,9 +109,9 @@ impl<T: Element + Send> sealed::OwnedSource for Owned<Cuda, T> {
     }
 }
 
-/// Returns the address of a slice. The function of cudarc that returns this address also makes a
-/// given stream wait for the slice's last write. The given stream is the slice's own stream, which
-/// must not be captured at this time.
+/// Returns the address of a slice. The cudarc function that returns this address also makes a given
+/// stream wait for the slice's last write. The given stream is the slice's own stream, which must
+/// not be captured at this time.
 fn address_of<T>(slice: &CudaSlice<T>) -> Result<u64, CaptureError> {
     let stream = slice.stream();
     bind(stream.context())?;

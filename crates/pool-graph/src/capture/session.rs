@@ -63,7 +63,8 @@ use crate::source::DeviceMemory;
 ///
 /// A session records and plans a body in host memory, for which it uses collections of the standard
 /// library. If the host runs out of memory during a session, a probe, a capture or an update, the
-/// process aborts. Replaying, reading, synchronizing and dropping a graph allocate no host memory.
+/// process aborts. Replaying, reading, synchronizing or dropping a graph does not allocate any host
+/// memory.
 #[derive(Debug)]
 pub struct CaptureSession {
     streams: Vec<Arc<CudaStream>>,

@@ -174,8 +174,8 @@ impl CaptureSetup {
         Ok(RunningCapture { under_way, capture })
     }
 
-    /// Returns a read of each leased block. Operations that write to a block record their writes
-    /// later.
+    /// Returns a set of uses that contains one read of each leased block. Operations that write to
+    /// a block record their writes later.
     fn share_blocks(&self) -> Result<Shares, CaptureError> {
         let mut shares = Shares::default();
         for block in self.resources.memory().leases.iter().flat_map(Lease::blocks) {

@@ -1,4 +1,4 @@
-//! Captures without verification, which serve as tests of the verifier. A test can modify the
+//! Captures without verification, which are used to test the verifier. A test can modify the
 //! captured graph through the driver's handle. The code that reads all other graphs then reads back
 //! the modified graph.
 //!

@@ -50,9 +50,8 @@ unsafe fn stands_in_one_row(graph: sys::CUgraph, nodes: usize) -> Result<bool, C
     let edges = unsafe { edges(graph) }?;
     let sources: BTreeSet<usize> = edges.iter().map(|edge| edge.from.addr()).collect();
     let targets: BTreeSet<usize> = edges.iter().map(|edge| edge.to.addr()).collect();
-    // A graph without cycles is a chain if it satisfies three conditions. All edges are full edges.
-    // Each node is the source of at most one edge and the target of at most one edge. The number of
-    // edges is one less than the number of nodes.
+    // A graph without cycles is a chain if all edges are full, no node is the source or the target
+    // of several edges, and the number of edges is one less than the number of nodes.
     Ok(edges.iter().all(|edge| edge.full)
         && [sources.len(), targets.len(), nodes.saturating_sub(1)] == [edges.len(); 3])
 }

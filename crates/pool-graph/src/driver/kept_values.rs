@@ -36,7 +36,7 @@ pub(crate) struct KeepingHandle<K: HandleKind> {
     // released before the values are dropped.
     handle: ContextHandle<K>,
     values: Arc<KeptValues>,
-    /// The values of updates whose outcome the driver did not report.
+    /// The values of updates for which the driver did not report whether it performed them.
     doubtful: Chain<Arc<KeptValues>>,
 }
 

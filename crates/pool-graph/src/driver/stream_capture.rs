@@ -26,10 +26,11 @@ use super::kept_values::{KeepingHandle, KeptValues};
 /// The rules that determine which driver calls invalidate a capture.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum CaptureMode {
-    /// The driver refuses unsafe calls on all threads, and such a call invalidates the capture.
+    /// The driver refuses potentially unsafe calls on all threads, and such a call invalidates the
+    /// capture.
     Global,
-    /// The driver refuses unsafe calls on the capturing thread, and such a call invalidates the
-    /// capture. Calls on other threads are not affected.
+    /// The driver refuses potentially unsafe calls on the capturing thread, and such a call
+    /// invalidates the capture. Calls on other threads are not affected.
     #[default]
     ThreadLocal,
     /// The driver refuses only calls that affect the captured streams, such as a wait for the whole

@@ -59,9 +59,9 @@ use crate::source::{DeviceMemory, GraphMemoryResult, MemorySource};
 ///
 /// If the host cannot allocate memory for the pool's records, [`allocate`](Self::allocate) and
 /// [`lease`](Self::lease) fail with
-/// [`GraphMemoryError::Bookkeeping`](crate::GraphMemoryError::Bookkeeping) and change nothing.
-/// Returning a block, resetting, trimming or disposing of the pool, and dropping a lease do not
-/// allocate host memory. A new pool needs about 270 KB of host memory for its tables, and
+/// [`GraphMemoryError::Bookkeeping`](crate::GraphMemoryError::Bookkeeping) and change nothing. No
+/// host memory is allocated when a block is returned, when the pool is reset, trimmed or disposed
+/// of, or when a lease is dropped. A new pool needs about 270 KB of host memory for its tables, and
 /// [`with_config`](Self::with_config) aborts the process if this memory cannot be allocated, as
 /// Rust's collections do. If the host can allocate the tables but not the records for all initial
 /// chunks, the pool starts with fewer chunks.
@@ -172,8 +172,8 @@ impl<M: MemorySource> CUDAGraphMemoryPool<M> {
 
     /// Frees every block that is not leased. The pool keeps the freed memory for later allocations.
     ///
-    /// All block values that were created before the reset become stale. A leased block keeps its
-    /// memory until its last lease is dropped, and is then freed.
+    /// Each [`GraphMemoryBlock`] that was created before the reset becomes stale. A leased block
+    /// keeps its memory until its last lease is dropped, and is then freed.
     ///
     /// # Errors
     ///

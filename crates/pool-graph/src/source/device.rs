@@ -1,4 +1,4 @@
-//! A source that allocates the memory of a device. The allocated memory has fixed addresses, and
+//! A source that allocates memory on a CUDA device. The allocated memory has fixed addresses, and
 //! allocating it does not affect captures.
 
 use std::fmt;
@@ -18,12 +18,12 @@ use pool_driver::reclaim::Reclaim;
 
 use super::contract::MemorySource;
 
-/// A source that allocates the memory of a CUDA device with `cuMemAlloc`. The allocated memory has
-/// a fixed address and does not belong to any graph.
+/// A source that allocates memory on a CUDA device with `cuMemAlloc`. The allocated memory has a
+/// fixed address and does not belong to any graph.
 ///
 /// Memory may be allocated and freed while any thread is capturing a stream, because both calls
-/// temporarily switch the calling thread to the relaxed capture mode. Freeing memory waits until
-/// the device has completed all work.
+/// temporarily switch the calling thread to the relaxed capture mode. A call that frees memory
+/// waits until the device has completed all work.
 ///
 /// Kernels on another device can access this memory after a call to
 /// `device.clone().without_memory_pool().let_peer(&other)` ([`CudaDevice::let_peer`]).

@@ -46,8 +46,8 @@ impl Order {
         self.places[index(&self.named, node)]
     }
 
-    /// Returns the positions that have a full edge to `place`, so that their nodes complete before
-    /// the node at `place` begins.
+    /// Returns the positions that have a full edge to `place`. The nodes at these positions
+    /// complete before the node at `place` begins.
     pub(super) fn before(&self, place: usize) -> &[usize] {
         self.before.of(place)
     }

@@ -44,8 +44,8 @@ pub(super) struct Claim<T> {
 pub(super) struct Pass {
     /// The positions of the pass's sources, in ascending order.
     sources: Vec<usize>,
-    /// The masks of all positions from the first source onward. Each mask contains the sources that
-    /// are at its position or precede it.
+    /// The masks of all positions from the first source onward. The mask of a position contains the
+    /// sources that are at this position or precede it.
     masks: Vec<Mask>,
 }
 

@@ -16,8 +16,8 @@ pub(super) struct Regions<'a> {
     last: Vec<HighestPlaces>,
 }
 
-/// The highest position in each list of a region, or 0 for an empty list. Position 0 follows no
-/// other position.
+/// The highest position in each list of a region, or 0 for an empty list. The number 0 is suitable
+/// for an empty list, because position 0 does not follow any other position.
 #[derive(Clone, Copy, Debug)]
 struct HighestPlaces {
     known_use: usize,

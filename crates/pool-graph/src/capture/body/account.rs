@@ -35,8 +35,8 @@ pub(crate) struct Account {
     /// only driver errors. `refused_is_reported` is `true` after a scope has returned this error.
     first_refused: Option<CaptureError>,
     refused_is_reported: bool,
-    /// The first error that no call could return. Either the error occurred in a destructor, or a
-    /// pool replaced the error with a driver error.
+    /// The first error that could not be returned from the call in which it occurred. Either the
+    /// error occurred in a destructor, or a pool replaced the error with a driver error.
     first_noted: Option<CaptureError>,
     /// For each stream, `true` once a step of the body has used the stream or has made it wait for
     /// another stream. A device view may add a stream to the capture earlier, but a dry run cannot
@@ -156,7 +156,7 @@ impl Account {
         Some(first.clone())
     }
 
-    /// Returns the first error that no call could return, if there was such an error.
+    /// Fails with the first error that could not be returned from the call in which it occurred.
     pub(super) fn check_noted(&self) -> Result<(), CaptureError> {
         self.first_noted.clone().map_or(Ok(()), Err)
     }
@@ -232,8 +232,8 @@ impl Account {
         }
     }
 
-    /// Returns the handles of the stream's last nodes after the capture's own work. The list is
-    /// empty in a dry run.
+    /// Returns the handles of the last nodes that the capture's own work has added to the stream.
+    /// The list is empty in a dry run.
     pub(super) fn left_at(&mut self, stream: usize) -> Vec<u64> {
         self.medium.live().map_or_else(Vec::new, |live| live.frontiers.at(stream))
     }

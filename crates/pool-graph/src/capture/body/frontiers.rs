@@ -85,7 +85,7 @@ impl Frontiers {
         Ok(nodes)
     }
 
-    /// Returns the handles of the stream's last nodes after the capture's own work.
+    /// Returns the handles of the last nodes that the capture's own work has added to the stream.
     pub(crate) fn at(&self, stream: usize) -> Vec<u64> {
         match &self.streams[stream] {
             Frontier::At(nodes) => nodes.clone(),

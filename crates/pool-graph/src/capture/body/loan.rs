@@ -59,7 +59,7 @@ pub struct ViewLoan<'v, T> {
     _loan: LoanGuard<'v>,
 }
 
-/// A pool that contains a single view.
+/// A pool that can return only a single view.
 struct Lender {
     pool: DynamicPool<Cuda>,
     account: SharedAccount,

@@ -14,7 +14,7 @@ pub(super) enum Medium {
     /// A dry run, whose addresses do not refer to real memory. The number is the address that the
     /// next temporary will receive.
     Dry(u64),
-    /// A capture that is in progress in the driver.
+    /// A real capture, which is in progress in the driver.
     Live(LiveCapture),
     /// The body has ended. Pools that the body has leaked can no longer allocate memory.
     Over,

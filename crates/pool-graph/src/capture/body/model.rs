@@ -10,12 +10,12 @@ pub(crate) struct Model {
     lines: Vec<Line>,
     operations: usize,
     edges: Vec<(usize, usize)>,
-    /// The number of the stream of each operation.
+    /// For each operation, the number of the stream on which the operation runs.
     #[cfg(feature = "record")]
     streams: Vec<u32>,
 }
 
-/// A stream of the capture in the model.
+/// The model of one of the capture's streams.
 #[derive(Clone, Debug, Default)]
 struct Line {
     /// `true` once the stream has become part of the capture.
@@ -99,7 +99,7 @@ impl Model {
         self.operations
     }
 
-    /// Returns the number of the stream of each operation.
+    /// Returns, for each operation, the number of the stream on which the operation runs.
     #[cfg(feature = "record")]
     pub(crate) fn streams(&self) -> &[u32] {
         &self.streams

@@ -18,8 +18,8 @@ use crate::capture::error::CaptureError;
 use crate::driver::KeptValues;
 
 impl<'c> Capture<'c> {
-    /// Calls `body` with a scope of a pool on this stream. Functions that accept a [`Scope<'_,
-    /// Cuda>`](Scope) can be captured without changes.
+    /// Opens a scope on this stream, and passes the scope to `body`. Functions that accept a
+    /// [`Scope<'_, Cuda>`](Scope) can be captured without changes.
     ///
     /// ```no_run
     /// use pool_core::{PoolError, Scope};
@@ -174,8 +174,8 @@ impl<'c> Capture<'c> {
 }
 
 /// Makes the pool's stream wait for all other streams that used the pool's memory. Returns the
-/// first error. If an earlier wait between streams has failed, a kernel may have received the
-/// address 0.
+/// first error that has occurred. If an earlier wait between streams has failed, a kernel may have
+/// received the address 0.
 pub(crate) fn end_uses(stream: &DeviceStream) -> Result<(), CudaError> {
     let unanswered = |stream: &DeviceStream| stream.take_unanswered().map_or(Ok(()), Err);
     let before = unanswered(stream);

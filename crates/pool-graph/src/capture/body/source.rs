@@ -94,7 +94,7 @@ impl FromView {
 
 impl BodyStream {
     /// Returns an error that the pool can return, and records the original error for the end of the
-    /// scope. A pool cannot return this error itself, because a pool returns only driver errors.
+    /// scope. A pool cannot return the original error, because a pool returns only driver errors.
     fn refusal(&self, requested: usize, error: CaptureError) -> CudaError {
         if let CaptureError::Memory(GraphMemoryError::ArenaExhausted { shortage, .. }) = error {
             return CudaError::NoBlock { requested, why: shortage.advice() };

@@ -91,8 +91,8 @@ mod sealed {
     use super::CaptureStream;
 
     pub trait Temporary {
-        /// Returns the stream of the first use and the number of elements. For the session's first
-        /// stream, `None` is returned.
+        /// Returns the stream of the first use and the number of elements. If the first use is on
+        /// the session's first stream, the returned stream is `None`.
         fn stream_and_elements(self) -> (Option<CaptureStream>, usize);
     }
 }

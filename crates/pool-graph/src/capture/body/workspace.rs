@@ -14,7 +14,7 @@ use crate::capture::error::CaptureError;
 /// Memory of the graph that a library uses as its workspace in the body of a capture.
 ///
 /// A library allocates a workspace during its calls, unless the user has set one. In a capture,
-/// such an allocation would become a memory node, and graphs with memory nodes are refused
+/// such an allocation would become a memory node, and a session rejects graphs with memory nodes
 /// ([`CaptureError::MemoryNodes`]). A body must therefore set this workspace before it first calls
 /// the library. For cuBLAS, the body must first call `cublasSetStream`, which removes the handle's
 /// workspace, and then `cublasSetWorkspace` with [`address`](Self::address) and

@@ -49,7 +49,7 @@ use crate::verify::Verification;
 /// - *Two runs never overlap.* All runs of a graph use the same stream, and graphs that
 ///   [share](crate::CaptureSession::beside) an arena also run on the same stream. Graphs on
 ///   different streams may share a block only if none of these graphs writes to the block. The
-///   capture checks this before each operation that writes, even in an update.
+///   capture checks this condition before each operation that writes, even during an update.
 /// - *Within a run, each byte has only one user at a time.* The verifier has read the graph back
 ///   and has checked that full edges order any two temporaries that share bytes.
 /// - *An update takes effect completely or not at all.* An update is a separate capture that uses

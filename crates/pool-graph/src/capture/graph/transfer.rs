@@ -99,7 +99,7 @@ impl<S> CapturedGraph<S> {
     }
 
     /// Sets the elements that a copy from the host reads in later runs. The call blocks the host
-    /// until all earlier runs have completed, because they read the old elements. If a value
+    /// until all earlier runs have completed, because these runs read the old elements. If a value
     /// changes with every run, store it in a block, because [`enqueue_write`](Self::enqueue_write)
     /// writes to a block without waiting.
     ///
