@@ -38,8 +38,8 @@ impl fmt::Display for BlockId {
 pub enum BlockState {
     /// The block is owned by the code that allocated it. Only that code may return the block.
     Allocated,
-    /// One or more leases keep the block for captured graphs. The block stays at its address until
-    /// the last of these leases is dropped.
+    /// One or more leases keep the block alive for captured graphs. The block stays at its address
+    /// until the last of these leases is dropped.
     Leased,
 }
 

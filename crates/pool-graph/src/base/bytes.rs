@@ -7,7 +7,7 @@ pub(crate) fn row(f: &mut fmt::Formatter<'_>, name: &str, value: impl fmt::Displ
     writeln!(f, "  {name:<18} {value:>12}")
 }
 
-/// A number of bytes that is printed with binary units.
+/// A number of bytes that is printed with a binary unit.
 pub(crate) struct Bytes(pub(crate) u64);
 
 impl fmt::Display for Bytes {

@@ -48,7 +48,7 @@ pub enum GraphMemoryError<E> {
         requested: u64,
         /// The size of all allocated blocks in bytes.
         used: u64,
-        /// The number of bytes that the pool has obtained from its source.
+        /// The number of bytes that the pool has reserved from its source.
         reserved: u64,
         /// The pool's maximum in bytes.
         capacity: u64,
@@ -63,7 +63,7 @@ pub enum GraphMemoryError<E> {
         requested: u64,
         /// The size of all allocated blocks in bytes.
         used: u64,
-        /// The number of bytes that the pool has obtained from its source.
+        /// The number of bytes that the pool has reserved from its source.
         reserved: u64,
         /// The error that the source returned.
         source: E,

@@ -21,7 +21,7 @@ pub enum ArenaShortage {
 }
 
 impl ArenaShortage {
-    /// Returns advice for the caller, as a sentence without a full stop.
+    /// Returns advice for the caller, as a sentence without a period at the end.
     #[must_use]
     pub const fn advice(self) -> &'static str {
         match self {

@@ -36,8 +36,8 @@ pub enum CaptureError {
     #[error(transparent)]
     ArenaPlan(#[from] ArenaPlanError),
     /// Two temporaries share bytes, but the captured graph may use one of them before it has
-    /// finished with the other. This happens if their offsets come from a plan for a different body
-    /// or for a different order of the same operations.
+    /// finished with the other. This error occurs if the offsets of the temporaries come from a
+    /// plan for a different body or for a different order of the same operations.
     #[error(
         "{first} and {second} share bytes, but the graph may still use one of them when the other is acquired: \
          make a stream `wait` before that, or plan with a probe of this body"
@@ -178,7 +178,7 @@ pub enum CaptureError {
         /// The size of the memory in bytes.
         bytes: u64,
     },
-    /// A fill or a copy in the graph writes to memory that the session owns, but only for reading.
+    /// A fill or a copy in the graph writes to memory of the session that graphs may only read.
     #[error(
         "a fill or a copy of {bytes} bytes at {address:#x} writes memory that the session owns for reading: pass \
          memory that graphs write to `own_mut`"

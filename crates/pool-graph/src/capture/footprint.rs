@@ -65,7 +65,8 @@ impl fmt::Display for Footprint {
 pub struct Probe {
     footprint: Footprint,
     /// The size in bytes of an arena that is large enough for every member of the probe's ladder.
-    /// If the probe does not belong to a ladder, this is the size of its own plan.
+    /// If the probe does not belong to a ladder, the field contains the size of the probe's own
+    /// plan.
     ladder_bytes: u64,
     /// The offset of each temporary, or `None` if the body allocates no temporaries.
     plan: Option<ArenaPlan>,
@@ -230,8 +231,8 @@ fn sum(regions: &[Region]) -> u64 {
     temporaries(regions).map(|region| region.bytes).sum()
 }
 
-/// Returns the planning problem for a body's temporaries, which lists the temporaries in allocation
-/// order. Returns `None` if there are no temporaries.
+/// Returns the planning problem for a body's temporaries, whose buffers are in allocation order.
+/// Returns `None` if there are no temporaries.
 pub(super) fn problem(
     model: &Model,
     regions: &[Region],

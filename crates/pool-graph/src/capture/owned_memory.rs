@@ -6,9 +6,9 @@
 //! 1. When a session takes ownership of memory, it waits until all work in the memory's context has
 //!    completed. Every earlier write on any stream therefore ends before a capture begins, whether
 //!    or not cudarc tracks events.
-//! 2. Memory that a session only reads may have other readers. Such a reader owns a clone of the
-//!    slice's `Arc`, which provides no `&mut` reference to the slice. Memory that graphs write has
-//!    no other owner than the session.
+//! 2. Memory that a session only reads may have other readers. Each of these readers owns a clone
+//!    of the slice's `Arc`, which cannot provide a `&mut` reference to the slice. Memory that
+//!    graphs write has no other owner than the session.
 //! 3. The value that owns the memory is dropped only when the session's graphs no longer run and no
 //!    session is capturing. At this time, the destructor may safely enqueue a free on a stream.
 

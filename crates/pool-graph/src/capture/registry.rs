@@ -192,7 +192,8 @@ impl Drop for CapturedStreams {
     }
 }
 
-/// A driver call on a stream. Until this value is dropped, no session can capture the stream.
+/// A driver call that is in progress on a stream. Until this value is dropped, no session can
+/// capture the stream.
 #[derive(Debug)]
 #[must_use = "a session may capture the stream as soon as this is dropped"]
 pub(crate) struct StreamUse(Key);
@@ -242,9 +243,9 @@ pub(crate) fn give_arena_back(address: u64) {
 /// Fails with [`CudaError::Capturing`] if the stream is being captured explicitly, or with the
 /// driver's error code. After an error, work may still be running on the stream.
 pub(crate) fn come_to_rest(runs_on: &RunStream, stream: &CudaStream) -> Result<(), CudaError> {
-    // Another iteration is necessary only if a session reserved the stream, failed to reserve its
-    // other streams, and then released the stream without waiting for its work. Such a session does
-    // not reserve the stream again, so the loop ends.
+    // Another iteration is necessary only if a session has reserved the stream, has failed before
+    // its capture began, and has released the stream without waiting for its work. A session that
+    // has failed does not reserve the stream again, so the loop ends.
     loop {
         if let Some(_in_use) = StreamUse::begin(runs_on) {
             return rest(stream);

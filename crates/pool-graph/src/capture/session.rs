@@ -338,8 +338,8 @@ impl CaptureSession {
         self.with_arena(arena, probe.followed())
     }
 
-    /// Moves the session to its second state with its own arena. Temporaries are allocated from the
-    /// arena's current offset.
+    /// Moves the session to its second state, using an arena that belongs only to this session.
+    /// Temporaries are allocated from the arena's current offset.
     fn with_arena(
         self,
         arena: CudaArena,

@@ -69,7 +69,7 @@ pub enum NodeKind {
     Allocate,
     /// The node frees memory.
     Free,
-    /// The node runs child graphs depending on a condition.
+    /// The node runs child graphs conditionally.
     Conditional,
     /// The node signals semaphores of another API.
     ExternalSignal,

@@ -84,7 +84,8 @@ pub struct Disposal {
     /// The number of bytes that were returned to the source.
     pub freed_bytes: u64,
     /// The number of bytes that will be returned to the source later. Memory is returned later if
-    /// it is leased, if another thread is just requesting it, or if its free has been deferred.
+    /// it is leased, if another thread is currently requesting it, or if its free has been
+    /// deferred.
     pub kept_bytes: u64,
 }
 

@@ -26,9 +26,9 @@ pub type GraphMemoryResult<T, M> = Result<T, GraphMemoryError<<M as MemorySource
 ///
 /// - Until the range `[address, address + bytes)` is freed, it belongs only to the caller, and does
 ///   not overlap any other allocated range.
-/// - `address` is a multiple of [`SOURCE_ALIGNMENT`](crate::SOURCE_ALIGNMENT), `address` is not 0,
-///   and the range ends before `u64::MAX`. (The pool checks this condition and returns an error if
-///   it does not hold.)
+/// - `address` is a nonzero multiple of [`SOURCE_ALIGNMENT`](crate::SOURCE_ALIGNMENT), and the
+///   range ends before `u64::MAX`. (The pool checks these conditions, and returns an error if one
+///   of them does not hold.)
 /// - The memory keeps its address, and its pages stay mapped, until the memory is
 ///   [freed](Self::free).
 /// - Both `allocate` and `free` may be called from any thread that can access the source.

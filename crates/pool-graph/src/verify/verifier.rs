@@ -79,7 +79,7 @@ pub fn verify_layout(
 
 /// Returns two regions that share bytes but are not ordered, with the lower index first. One of the
 /// two regions is the first region, in the order of offsets, that conflicts with an earlier region.
-/// The other is the first region with which this region conflicts.
+/// The other one is the first region that conflicts with it.
 fn unordered(
     questions: &Questions<'_>,
     lives: &Lives,

@@ -1,5 +1,5 @@
-//! The memory regions that a body uses, and the last uses of each region. A region is a temporary
-//! in the arena, or memory that the graph keeps.
+//! The memory regions that a body uses, and the last uses of each region. A region is either a
+//! temporary in the arena or memory that the graph keeps.
 
 use std::collections::BTreeMap;
 
@@ -24,8 +24,8 @@ pub(crate) struct Region {
     /// The handles of the last nodes on the stream at the time when the region was allocated. All
     /// uses of the region follow these nodes.
     pub(crate) after: Vec<u64>,
-    /// The stream of the last write. Before the first write, this is the stream on which the region
-    /// was allocated.
+    /// The stream of the last write. Before the first write, the field contains the stream on which
+    /// the region was allocated.
     pub(crate) writer: usize,
     /// The streams that have read the region since the last write.
     pub(crate) readers: Vec<usize>,

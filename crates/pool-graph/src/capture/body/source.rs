@@ -13,7 +13,7 @@
 //!   before the stream uses the region, and the verifier checks this order in the graph.
 //! - **The graph keeps the modules loaded** that contain the functions launched through its pools,
 //!   by owning these functions in [`KeptValues`](crate::driver::KeptValues). If a function cannot
-//!   be stored there, the capture fails.
+//!   be stored in `KeptValues`, the capture fails.
 //! - **Work that is recorded in a dry run never runs**, because the pools of a dry run use a stream
 //!   whose capture is discarded.
 

@@ -22,7 +22,7 @@ use crate::capture::error::CaptureError;
 /// until the end of the graph, even if the `Workspace` is dropped earlier.
 ///
 /// Before the handle is used eagerly after the capture, its stream must be set again. Setting the
-/// stream removes the workspace, whose memory belongs to the graph, from the handle.
+/// stream detaches the handle from the workspace, whose memory belongs to the graph.
 ///
 /// ```no_run
 /// use std::sync::Arc;

@@ -37,7 +37,8 @@ use crate::verify::Verification;
 ///   and run its graph, because the capture begins on a private stream.
 /// - *The graph's memory stays in place as long as the graph exists.* Leases keep the memory alive
 ///   even after the pool or arena has been dropped. A leased block can be neither returned nor
-///   allocated again. Resetting an arena changes its generation, and the graph then refuses to run.
+///   allocated again. Resetting an arena invalidates its leases, and graphs with such a lease can
+///   no longer be replayed.
 /// - *Memory is freed only after the last run that uses it.* Only this value can launch the
 ///   executable graph, because its handle is never exposed, and all launches use the same stream.
 ///   Dropping the graph first synchronizes this stream, and then drops the executable graph, the

@@ -90,16 +90,15 @@ impl<S> CapturedGraph<S> {
         Ok(result)
     }
 
-    /// Returns the number of bytes that a [`scope`](Self::scope) can use, which is the size of the
-    /// arena's part that belongs to its graphs.
+    /// Returns the number of bytes that a [`scope`](Self::scope) can use. These bytes are the part
+    /// of the arena that belongs to the arena's graphs.
     #[must_use]
     pub fn idle_bytes(&self) -> u64 {
         let (begin, end) = self.idle_range();
         end - begin
     }
 
-    /// Returns the offsets at which the part of the arena that belongs to its graphs starts and
-    /// ends.
+    /// Returns the range of offsets that belongs to the arena's graphs, as a start and an end.
     fn idle_range(&self) -> (u64, u64) {
         let capacity = self.arena().arena().capacity();
         (self.arena().used_before().min(capacity), capacity)

@@ -12,7 +12,7 @@ use crate::capture::sharing::Shares;
 use crate::driver::{Executable, Graph};
 
 /// The executable graph and the objects that belong to it. The memory that these objects own is
-/// kept until the driver has destroyed its own objects.
+/// freed only after the driver has destroyed the executable graph and the graph.
 pub(super) struct Runs {
     pub(super) of: Option<Parts>,
     pub(super) resources: Arc<SessionResources>,

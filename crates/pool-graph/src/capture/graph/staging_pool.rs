@@ -50,9 +50,9 @@ pub struct StagingConfig {
 /// never reused.
 ///
 /// Only one thread can use the pool at a time (`&mut`), but the pool can serve any number of graphs
-/// in its context. Tickets can be sent to other threads and may outlive the pool. Dropping the pool
-/// waits for the pending copies of its available buffers. Dropping a ticket after its pool waits
-/// for the copy of that ticket.
+/// in its context. Tickets can be sent to other threads and may outlive the pool. When the pool is
+/// dropped, it waits for the pending copies of its available buffers. If a ticket is dropped after
+/// its pool, the ticket waits for its own copy.
 pub struct StagingPool {
     /// The available buffers, in the order in which they were returned. The copies of the buffers
     /// at the front complete first.
