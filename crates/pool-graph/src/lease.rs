@@ -15,12 +15,12 @@ use crate::pool::{CUDAGraphMemoryPool, Shared};
 use crate::source::{DeviceMemory, GraphMemoryResult, MemorySource};
 
 /// A lease on blocks of a [`CUDAGraphMemoryPool`] or on a whole [`CudaArena`]. Until the lease is
-/// dropped, its memory keeps its address and is not reused.
+/// dropped, the leased memory stays at its address and is not reused.
 ///
 /// A type that owns a captured graph should declare its leases after the executable graph. Rust
 /// drops fields in the order of their declaration, so the memory is then released last. If the pool
-/// or arena is dropped before the lease, its memory is freed together with the last lease. `Lease`
-/// does not implement `Clone`, because each graph owns its own leases.
+/// or arena is dropped before its leases, the memory is freed when the last lease is dropped.
+/// `Lease` does not implement `Clone`, because each graph owns its own leases.
 #[must_use = "the memory may be freed as soon as its lease is dropped"]
 pub struct Lease<M: MemorySource = DeviceMemory> {
     held: LeasedMemory<M>,
@@ -39,9 +39,10 @@ impl<M: MemorySource> CUDAGraphMemoryPool<M> {
     ///
     /// # Errors
     ///
-    /// Returns an error if a block belongs to another pool, has already been returned, or was freed
-    /// by a reset. In these cases, none of the blocks is leased. The call also fails if the host
-    /// cannot allocate memory for the lease, or if the pool has been [disposed](Self::dispose).
+    /// Returns an error if one of the blocks belongs to another pool, has already been returned, or
+    /// was freed by a reset. In these cases, none of the blocks is leased. The call also fails if
+    /// the host cannot allocate memory for the lease, or if the pool has been
+    /// [disposed of](Self::dispose).
     pub fn lease(&self, blocks: &[BlockId]) -> GraphMemoryResult<Lease<M>, M> {
         let mut leased = reserve::list(blocks.len())?;
         self.shared().book.lock().lease(blocks, &mut leased)?;
@@ -51,8 +52,8 @@ impl<M: MemorySource> CUDAGraphMemoryPool<M> {
 }
 
 impl<M: MemorySource> CudaArena<M> {
-    /// Leases the arena's buffer to a graph captured with this arena. The buffer is not freed until
-    /// the last lease has been dropped, even if the arena is dropped earlier.
+    /// Leases the arena's buffer to a graph that was captured with this arena. The buffer is not
+    /// freed until the last lease has been dropped, even if the arena is dropped earlier.
     pub fn lease(&self) -> Lease<M> {
         let shared = Arc::clone(self.shared());
         Lease { held: LeasedMemory::Arena { generation: shared.generation(), shared } }
@@ -69,8 +70,8 @@ impl<M: MemorySource> Lease<M> {
         }
     }
 
-    /// Returns copies of the leased blocks, created when the lease was created. If an arena is
-    /// leased, the slice is empty.
+    /// Returns the descriptions of the leased blocks, as they were when the lease was created. If
+    /// the lease holds an arena, the slice is empty.
     #[must_use]
     pub fn blocks(&self) -> &[GraphMemoryBlock] {
         match &self.held {
@@ -103,7 +104,7 @@ impl<M: MemorySource> Lease<M> {
         self.ranges().fold(0, |bytes, range| bytes.saturating_add(range.bytes))
     }
 
-    /// Checks that a graph captured with this memory may still be replayed.
+    /// Checks that a graph that was captured with this memory may still be replayed.
     ///
     /// If the lease holds blocks of a pool, this check always succeeds, because leased blocks
     /// cannot be reused. If the lease holds an arena, the check fails after a reset, because the
@@ -124,7 +125,7 @@ impl<M: MemorySource> Lease<M> {
 
 #[cfg(feature = "cuda")]
 impl Lease<DeviceMemory> {
-    /// Returns the CUDA context of the leased blocks, or `None` if an arena is leased.
+    /// Returns the CUDA context of the leased blocks, or `None` if the lease holds an arena.
     pub(crate) fn context(&self) -> Option<&CudaContext> {
         match &self.held {
             LeasedMemory::Blocks { shared, .. } => Some(shared.source.context().as_ref()),

@@ -17,18 +17,18 @@ pub(super) struct ArenaBook {
     base: u64,
     capacity: u64,
     policy: ArenaPolicy,
-    /// The offset at which a plan or the first region starts. The bytes below this offset are in
-    /// use by code outside the session.
+    /// The offset at which the planned bytes or the first region start. The bytes below this offset
+    /// are in use by code outside the session.
     floor: u64,
     /// The offset at which the next region without a planned offset is allocated.
     cursor: u64,
     live: LiveRegions,
     /// The number of allocations since the last reset.
     allocations: u64,
-    /// `true` after an allocation that differs from the plan. All later allocations then receive
-    /// bytes after the planned bytes.
+    /// `true` if an allocation has differed from the plan. All later allocations are then placed
+    /// after the planned bytes.
     off_plan: bool,
-    /// `true` if a capture was refused because its streams fork.
+    /// `true` if the arena has rejected a capture because the capture's streams fork.
     refused: bool,
     /// `true` while a capture session uses the arena.
     given_away: bool,
@@ -42,8 +42,8 @@ pub(super) struct ArenaBook {
 }
 
 impl ArenaBook {
-    /// Creates the state of an arena that starts at the address `base`. `base` must be a multiple
-    /// of 256, and `base + capacity` must not overflow.
+    /// Creates the state of an arena whose buffer starts at the address `base`. `base` must be a
+    /// multiple of 256, and `base + capacity` must not overflow.
     pub(super) fn new(base: u64, capacity: u64, policy: ArenaPolicy) -> Self {
         let mut book = Self {
             base,
@@ -87,7 +87,7 @@ impl ArenaBook {
         Ok(self.hand_out(offset, bytes, size))
     }
 
-    /// Ends the newest live region that begins at `address`.
+    /// Deallocates the newest live region that begins at `address`.
     pub(super) fn deallocate(&mut self, address: u64) -> Deallocation {
         let offset = address.checked_sub(self.base);
         let Some(bytes) = offset.and_then(|offset| self.live.end(offset)) else {
@@ -100,7 +100,7 @@ impl ArenaBook {
         Deallocation::Region { bytes }
     }
 
-    /// Counts a deallocation whose region is unknown or belongs to another owner.
+    /// Counts a deallocation of a region that is unknown or belongs to another owner.
     pub(super) fn ignore(&mut self) -> Deallocation {
         self.foreign += 1;
         Deallocation::Foreign
@@ -124,7 +124,7 @@ impl ArenaBook {
         Err(GraphMemoryError::ForkedCapture { rewinds: self.rewinds })
     }
 
-    /// Ends all regions, and makes all captures that use them invalid.
+    /// Deallocates all regions, and invalidates all captures that use these regions.
     pub(super) fn reset(&mut self) {
         self.resets += 1;
         self.floor = 0;
@@ -132,7 +132,7 @@ impl ArenaBook {
     }
 
     /// Copies the state, storing the live regions in `room`. If the capacity of `room` is too
-    /// small, returns the required capacity as an error.
+    /// small, the method returns the required capacity as an error.
     #[cfg(feature = "cuda")]
     pub(super) fn copy(&self, room: &mut LiveRegions) -> Result<Self, usize> {
         if !self.live.copy_to(room) {
@@ -161,8 +161,8 @@ impl ArenaBook {
         })
     }
 
-    /// Returns this state with a different policy and without regions. New regions are allocated
-    /// from the offset `floor`.
+    /// Returns a copy of this state with a different policy and without any regions. New regions
+    /// are allocated at the offset `floor` and above.
     #[cfg(feature = "cuda")]
     pub(super) fn anew(mut self, policy: ArenaPolicy, floor: u64) -> Self {
         (self.policy, self.floor) = (policy, floor);
@@ -170,15 +170,15 @@ impl ArenaBook {
         self
     }
 
-    /// Returns the number of bytes that this state uses, or 0 if the arena has been reset in the
-    /// meantime. A planned arena uses no bytes before its first allocation.
+    /// Returns the number of bytes that are in use in this state, or 0 if the arena has been reset
+    /// since the state was copied. A planned arena uses no bytes before its first allocation.
     #[cfg(feature = "cuda")]
     pub(super) fn used(&self, resets: u64) -> u64 {
         if self.allocations == 0 || self.resets != resets { 0 } else { self.cursor }
     }
 
     /// Restores an earlier state, unless the arena has been reset since that state was copied.
-    /// After the call, `earlier` contains the host memory to be freed.
+    /// After the call, `earlier` contains the host memory that the caller should free.
     #[cfg(feature = "cuda")]
     pub(super) fn put_back(&mut self, earlier: &mut Self) {
         if earlier.resets == self.resets {
@@ -187,9 +187,9 @@ impl ArenaBook {
         }
     }
 
-    /// Restores the state from before the session. If the arena has been reset during the session,
-    /// only the policy is restored, and the arena contains no regions. After the call, `given`
-    /// contains the host memory to be freed.
+    /// Restores the state that the arena had before the session. If the arena has been reset during
+    /// the session, only the policy is restored, and the arena contains no regions. After the call,
+    /// `given` contains the host memory that the caller should free.
     #[cfg(feature = "cuda")]
     pub(super) fn come_back(&mut self, given: &mut Self) {
         if given.resets == self.resets {
@@ -246,8 +246,8 @@ impl ArenaBook {
         self.rewinds = 0;
     }
 
-    /// Returns the offset that the plan assigns to this allocation. Returns `None` if the arena
-    /// does not follow a plan, or no longer follows it.
+    /// Returns the offset that the plan assigns to this allocation. Returns `None` if the arena has
+    /// no plan, or if an earlier allocation differed from the plan.
     fn planned<E>(
         &mut self,
         size: u64,
@@ -311,9 +311,8 @@ impl ArenaBook {
         ArenaRegion { address: self.base + offset, size, offset, resets: self.resets }
     }
 
-    /// Moves the cursor back to the end of the last region that is still live. Regions are
-    /// allocated at increasing offsets, so the last region in the list is also the one with the
-    /// highest offset.
+    /// Moves the cursor back to the end of the last live region. Regions are allocated at
+    /// increasing offsets, so the last region in the list is also the one with the highest offset.
     fn rewind(&mut self) {
         let end = self.live.end_of_last().max(self.floor);
         if end < self.cursor {

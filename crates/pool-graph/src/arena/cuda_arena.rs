@@ -38,7 +38,7 @@ use crate::source::{DeviceMemory, GraphMemoryResult, MemorySource, is_good_addre
 pub struct CudaArena<M: MemorySource = DeviceMemory> {
     shared: Arc<ArenaShared<M>>,
     /// `true` if this handle belongs to the session that is using the arena. While a session uses
-    /// the arena, no other handle can allocate or end regions.
+    /// the arena, no other handle can allocate or deallocate regions.
     of_session: bool,
 }
 
@@ -47,8 +47,8 @@ impl<M: MemorySource> CudaArena<M> {
     ///
     /// # Errors
     ///
-    /// Returns an error if `capacity` is 0, cannot be rounded up, or is smaller than the plan
-    /// requires. The call also fails if the source cannot allocate the buffer.
+    /// Returns an error if `capacity` is 0, cannot be rounded up, or is smaller than the peak of
+    /// the plan. The call also fails if the source cannot allocate the buffer.
     pub fn new(source: M, capacity: u64, policy: ArenaPolicy) -> GraphMemoryResult<Self, M> {
         let bytes = Request::new(capacity, GRANULE)?.bytes;
         if let ArenaPolicy::Planned(plan) = &policy
@@ -86,15 +86,15 @@ impl<M: MemorySource> CudaArena<M> {
     }
 
     /// Allocates a region with the given size and alignment. If no alignment is given, the region
-    /// is aligned to 256 bytes. Every live region of an arena without a plan has a unique address,
+    /// is aligned to 256 bytes. In an arena without a plan, every live region has a unique address,
     /// even if its size is 0.
     ///
     /// # Errors
     ///
     /// Returns an error if the arena is full, if the alignment is not a power of two, if the plan
-    /// contains a different allocation at this position, or after a refused [fork](Self::forked).
-    /// The call also fails if the host cannot allocate the records, or if a capture session or its
-    /// graph is using the arena.
+    /// contains a different allocation at this position, or if the arena has rejected a
+    /// [fork](Self::forked) since its last reset. The call also fails if the host cannot allocate
+    /// memory for the records, or if a capture session or its graph is using the arena.
     pub fn allocate(&self, layout: impl BlockLayout) -> GraphMemoryResult<ArenaRegion, M> {
         let (size, alignment) = layout.size_and_alignment();
         let mut book = lock_reserved(|| self.shared.book.lock(), ArenaBook::live_mut, ())?;
@@ -104,13 +104,14 @@ impl<M: MemorySource> CudaArena<M> {
         book.allocate(size, alignment)
     }
 
-    /// Ends the region that begins at `address`. If the policy is [`Linear`](ArenaPolicy::Linear)
-    /// and the region is the last one, the arena can reuse the region's bytes. In all other cases,
-    /// the call only updates the statistics.
+    /// Deallocates the region that begins at `address`. If the policy is
+    /// [`Linear`](ArenaPolicy::Linear) and the region is the last one in the arena, the arena can
+    /// reuse the region's bytes. In all other cases, the call only updates the statistics.
     ///
-    /// If no live region begins at the address, the arena ignores and counts the call, because
-    /// captured code may also drop allocations that it made before the capture. While a capture
-    /// session or its graph uses the arena, the arena ignores and counts every call.
+    /// If no live region begins at the address, the arena counts the call but otherwise ignores it,
+    /// because captured code may also drop allocations that it made before the capture. While a
+    /// capture session or its graph uses the arena, the arena counts every call but otherwise
+    /// ignores it.
     pub fn deallocate(&self, address: u64) -> Deallocation {
         let mut book = self.shared.book.lock();
         if book.is_given_away() && !self.of_session {
@@ -124,19 +125,21 @@ impl<M: MemorySource> CudaArena<M> {
     /// # Errors
     ///
     /// Returns an error if the policy of the arena is [`Linear`](ArenaPolicy::Linear). A linear
-    /// arena reuses bytes in the order of the calls, which does not order work on forked streams.
-    /// The capture must be discarded. The arena refuses all allocations until it is reset.
+    /// arena reuses bytes in the order of the calls, but this order does not apply to work on
+    /// forked streams. The caller must then discard the capture. The arena rejects all allocations
+    /// until it is reset.
     pub fn forked(&self) -> GraphMemoryResult<(), M> {
         self.shared.book.lock().forked()
     }
 
-    /// Ends every region. Graphs that were captured with this arena must not be replayed after the
-    /// reset, and [`Lease::check`](crate::Lease::check) returns an error for their leases.
+    /// Deallocates all regions. Graphs that were captured with this arena must not be replayed
+    /// after the reset, and [`Lease::check`](crate::Lease::check) returns an error for their
+    /// leases.
     pub fn reset(&self) {
         self.shared.book.lock().reset();
     }
 
-    /// Returns the state that the arena shares with its leases.
+    /// Returns the state that this arena shares with its leases.
     pub(crate) fn shared(&self) -> &Arc<ArenaShared<M>> {
         &self.shared
     }
@@ -166,7 +169,7 @@ impl<M: MemorySource> CudaArena<M> {
     }
 }
 
-/// Operations that the arenas of streams and sessions use.
+/// Operations for arenas that are installed on streams or used in sessions.
 #[cfg(feature = "cuda")]
 impl<M: MemorySource> CudaArena<M> {
     pub(crate) fn of_shared(shared: Arc<ArenaShared<M>>) -> Self {
@@ -179,7 +182,7 @@ impl<M: MemorySource> CudaArena<M> {
         Self { shared, of_session: true }
     }
 
-    /// Gives the arena to a session if `given` is `true`, and returns the arena to its owner if
+    /// Transfers the arena to a session if `given` is `true`, or back to the arena's owner if
     /// `given` is `false`.
     pub(crate) fn give_away(&self, given: bool) {
         self.shared.book.lock().give_away(given);

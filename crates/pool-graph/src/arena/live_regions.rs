@@ -1,6 +1,6 @@
-//! The live regions of an arena, in the order of their allocation. A hash table finds the region
-//! that starts at a given offset. Capacity for the next region is reserved in advance while the
-//! arena's lock is not held.
+//! The live regions of an arena, in the order of their allocation. A hash table maps an offset to
+//! the region that starts at this offset. Capacity for the next region is reserved in advance,
+//! before the arena's lock is acquired.
 
 use std::mem;
 
@@ -21,20 +21,20 @@ struct LiveRegion {
     is_live: bool,
 }
 
-/// The live regions of an arena. Regions of a plan may share an offset, and a lookup finds the
-/// newest region at an offset.
+/// The live regions of an arena. Several planned regions may start at the same offset, in which
+/// case a lookup finds the newest of these regions.
 #[derive(Debug, Default)]
 pub(super) struct LiveRegions {
-    /// All regions in the order of allocation. A region that has ended stays in the list until all
-    /// later regions have ended.
+    /// All regions in the order of allocation. A deallocated region stays in the list until all
+    /// later regions have been deallocated.
     regions: Vec<LiveRegion>,
     /// The index of the newest live region in each row of the hash table. The number of rows is at
-    /// least the capacity for regions.
+    /// least as large as the number of regions that the list can store.
     rows: Vec<u32>,
     count: u64,
 }
 
-/// Each allocation requires capacity for one more region.
+/// Before each allocation, the list must have capacity for one more region.
 impl Reserve for LiveRegions {
     type Need = ();
     type Lacking = usize;
@@ -66,7 +66,7 @@ impl LiveRegions {
         Ok(room)
     }
 
-    /// Returns the capacity that a copy of the list requires.
+    /// Returns the capacity that is required for a copy of the list.
     #[cfg(any(test, feature = "cuda"))]
     pub(super) fn needs(&self) -> usize {
         self.regions.len()
@@ -85,12 +85,13 @@ impl LiveRegions {
         true
     }
 
-    /// Adds a region, using capacity that was reserved before.
+    /// Adds a region, using capacity that has already been reserved.
     pub(super) fn add(&mut self, offset: u64, bytes: u64) {
         self.push(LiveRegion { offset, bytes, older: NONE, is_live: true });
     }
 
-    /// Ends the newest live region that begins at `offset`, and returns the region's size in bytes.
+    /// Deallocates the newest live region that begins at `offset`, and returns the region's size in
+    /// bytes.
     pub(super) fn end(&mut self, offset: u64) -> Option<u64> {
         let row = self.row(offset)?;
         let (mut newer, mut number) = (NONE, self.rows[row]);

@@ -1,6 +1,6 @@
-//! Marks, which store the state of an arena at the start of a capture. If the capture fails, the
-//! mark restores this state. When the graph is updated, the mark lets the update allocate the same
-//! regions as the capture.
+//! Marks that store the state of an arena at the start of a capture. If the capture fails, the mark
+//! restores this state. During an update of the graph, the mark ensures that the update allocates
+//! the same regions as the capture.
 
 use std::ops::Deref;
 
@@ -12,12 +12,12 @@ use super::live_regions::LiveRegions;
 use super::policy::ArenaPolicy;
 use crate::source::MemorySource;
 
-/// A copy of an arena's state at a certain moment, or a fresh state.
+/// A copy of an arena's state at a certain time, or a new state without regions.
 #[derive(Debug)]
 pub(crate) struct ArenaMark(ArenaBook);
 
-/// The regions that have been allocated since a mark. When this value is dropped, these regions
-/// end, and the arena returns to its earlier state.
+/// The regions that have been allocated since a mark. When this value is dropped, these regions are
+/// deallocated, and the arena returns to its earlier state.
 #[derive(Debug)]
 #[must_use = "the regions are given back as soon as this is dropped"]
 pub(crate) struct TentativeRegions<'a, M: MemorySource> {
@@ -31,9 +31,9 @@ impl<M: MemorySource> CudaArena<M> {
         Ok(ArenaMark(copy(|| self.shared().book.lock())?))
     }
 
-    /// Creates a mark whose regions start after the bytes that were used before the session. This
-    /// mark is suitable only for a graph that never runs concurrently with the arena's other
-    /// graphs.
+    /// Creates a mark from which regions are allocated after the bytes that were used before the
+    /// session. Such a mark is suitable only for a graph that never runs concurrently with the
+    /// arena's other graphs.
     pub(crate) fn mark_anew(
         &self,
         given: &ArenaMark,
@@ -50,8 +50,8 @@ impl<M: MemorySource> CudaArena<M> {
         given.0.used(self.shared().generation())
     }
 
-    /// Restores the state from before the session. This method is called after the session's last
-    /// graph has been dropped.
+    /// Restores the state that the arena had before the session. This method is called after the
+    /// session's last graph has been dropped.
     pub(crate) fn come_back(&self, given: &mut ArenaMark) {
         self.shared().book.lock().come_back(&mut given.0);
     }
@@ -60,7 +60,7 @@ impl<M: MemorySource> CudaArena<M> {
     /// regions as before. If the arena has been reset since the mark was created, the call changes
     /// nothing. The owner of the mark also holds a lease, which detects the reset.
     ///
-    /// While the returned value exists, no other code may allocate or end regions.
+    /// While the returned value exists, no other code may allocate or deallocate regions.
     pub(crate) fn begin_at(
         &self,
         mark: &ArenaMark,
@@ -72,8 +72,8 @@ impl<M: MemorySource> CudaArena<M> {
     }
 }
 
-/// Copies the state of an arena. The lock is held only while the state is read, and the host memory
-/// for the copy is allocated while the lock is not held.
+/// Copies the state of an arena. The lock is held only while the state is read, and is not held
+/// while the host memory for the copy is allocated.
 fn copy<B: Deref<Target = ArenaBook>>(book: impl Fn() -> B) -> Result<ArenaBook, NoHostMemory> {
     let mut room = LiveRegions::default();
     loop {
@@ -86,7 +86,7 @@ fn copy<B: Deref<Target = ArenaBook>>(book: impl Fn() -> B) -> Result<ArenaBook,
 }
 
 impl<M: MemorySource> TentativeRegions<'_, M> {
-    /// Keeps the regions when this value is dropped.
+    /// Keeps the regions allocated when this value is dropped.
     pub(crate) fn keep(mut self) {
         self.before = None;
     }
@@ -122,8 +122,8 @@ mod tests {
         assert_eq!(arena.allocate(512).unwrap(), first);
         tentative.keep();
         let behind = arena.allocate(256).unwrap();
-        // An update receives the same regions as the capture, and leaves later allocations in
-        // place.
+        // An update receives the same regions as the capture, and does not affect allocations that
+        // followed the capture.
         let tentative = arena.begin_at(&mark).unwrap();
         assert_eq!(arena.allocate(512).unwrap(), first);
         drop(tentative);

@@ -1,4 +1,4 @@
-//! The plan of an arena, which contains the offset of each allocation in the order of the calls.
+//! The plan of an arena, which specifies the offset of each allocation in the order of the calls.
 
 use std::sync::Arc;
 
@@ -18,10 +18,10 @@ pub enum Divergence {
     FreshBytes,
 }
 
-/// The planned offsets for the allocations of a capture. The k-th allocation after a reset is
-/// placed at the k-th offset.
+/// The planned offsets of a capture's allocations. The k-th allocation after a reset is placed at
+/// the k-th offset.
 ///
-/// An `ArenaPlan` is created from a planning problem and a plan for this problem. The buffers of
+/// An `ArenaPlan` is created from a planning problem and a solution to this problem. The buffers of
 /// the problem must be in the same order as the capture's allocations. The constructor validates
 /// the plan again with code that is independent of the planner.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -37,8 +37,8 @@ pub struct ArenaPlan {
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ArenaPlanError {
-    /// Two buffers overlap although they are in use at the same time, or the offsets do not belong
-    /// to the problem.
+    /// Two buffers overlap although they are in use at the same time, or the list of offsets does
+    /// not match the problem.
     #[error("the plan is not valid for its problem")]
     Invalid(#[source] Violation),
     /// An offset is not a multiple of 256. The buffers of the problem must have an alignment of
@@ -60,8 +60,8 @@ impl ArenaPlan {
     ///
     /// # Errors
     ///
-    /// Returns an error if the plan does not belong to the problem, or if an offset is not a
-    /// multiple of 256.
+    /// Returns an error if the plan does not match the problem, or if an offset is not a multiple
+    /// of 256.
     pub fn of_intervals(problem: &IntervalProblem, plan: &Plan) -> Result<Self, ArenaPlanError> {
         let peak = problem.validate(&plan.offsets).map_err(ArenaPlanError::Invalid)?;
         Self::new(&plan.offsets, problem.buffers().iter().map(|buffer| buffer.size), peak)
@@ -71,8 +71,8 @@ impl ArenaPlan {
     ///
     /// # Errors
     ///
-    /// Returns an error if the plan does not belong to the problem, or if an offset is not a
-    /// multiple of 256.
+    /// Returns an error if the plan does not match the problem, or if an offset is not a multiple
+    /// of 256.
     pub fn of_graph(problem: &HappensBeforeProblem, plan: &Plan) -> Result<Self, ArenaPlanError> {
         let peak = problem.validate(&plan.offsets).map_err(ArenaPlanError::Invalid)?;
         Self::new(&plan.offsets, problem.buffers().iter().map(|buffer| buffer.size), peak)

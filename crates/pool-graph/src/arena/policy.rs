@@ -1,19 +1,19 @@
-//! The policies that determine how an arena reuses bytes.
+//! The policies that determine whether and when an arena reuses bytes.
 
 use super::plan::ArenaPlan;
 
-/// The policy that determines how an arena reuses bytes.
+/// The policy that determines whether and when an arena reuses bytes.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ArenaPolicy {
     /// The arena never reuses bytes. This policy is correct for every capture, but the arena must
-    /// be as large as the sum of the capture's allocations.
+    /// be as large as all of the capture's allocations together.
     #[default]
     Monotone,
     /// The arena reuses the bytes of its last region as soon as that region is deallocated. This
-    /// policy is correct for a capture on a single stream, because the graph runs in the order of
-    /// the calls. This policy is not correct for a capture that forks into several streams, so
-    /// [`forked`](crate::CudaArena::forked) returns an error.
+    /// policy is correct for a capture on a single stream, because the graph executes its nodes in
+    /// the order of the calls. This policy is not correct for a capture that forks into several
+    /// streams, so [`forked`](crate::CudaArena::forked) returns an error.
     Linear,
     /// The arena follows a plan that was computed from the order of the graph's nodes.
     Planned(ArenaPlan),

@@ -14,13 +14,14 @@ pub struct ArenaRegion {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[must_use]
 pub enum Deallocation {
-    /// The address was the start of a live region of this arena. The call has ended this region.
+    /// The address was the start of a live region of this arena. The call has deallocated this
+    /// region.
     Region {
         /// The size of the region in bytes, rounded up to a multiple of 256.
         bytes: u64,
     },
-    /// No live region of the arena begins at the address. The arena has counted the call in its
-    /// statistics.
+    /// No live region of the arena begins at the address. The arena has only counted the call in
+    /// its statistics.
     Foreign,
 }
 
@@ -44,7 +45,7 @@ impl ArenaRegion {
         self.offset
     }
 
-    /// Returns the number of resets of the arena before the region was allocated.
+    /// Returns the number of times that the arena had been reset before it allocated this region.
     #[must_use]
     pub const fn generation(&self) -> u64 {
         self.resets

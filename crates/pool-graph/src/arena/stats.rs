@@ -13,27 +13,28 @@ pub struct ArenaStats {
     pub capacity_bytes: u64,
     /// The offset in bytes at which the next region without a planned offset is allocated.
     pub used_bytes: u64,
-    /// The number of bytes between the used bytes and the end of the arena.
+    /// The number of unused bytes at the end of the arena.
     pub remaining_bytes: u64,
-    /// The end of the highest region that was allocated, as an offset in bytes.
+    /// The highest offset in bytes at which an allocated region has ended.
     pub high_water_bytes: u64,
-    /// The total size of all allocated regions in bytes. An arena that never reuses bytes needs
-    /// this capacity.
+    /// The total size of all allocated regions in bytes. An arena that never reuses bytes needs at
+    /// least this capacity.
     pub sum_bytes: u64,
     /// The total size in bytes of the regions that have not been deallocated.
     pub live_bytes: u64,
-    /// The maximum of `live_bytes`. No arena with a smaller capacity could serve these allocations.
+    /// The maximum of `live_bytes`. An arena with a smaller capacity could not satisfy these
+    /// allocations.
     pub peak_live_bytes: u64,
     /// The number of regions that have not been deallocated.
     pub live_regions: u64,
-    /// The number of regions that were allocated.
+    /// The number of regions that have been allocated.
     pub allocations: u64,
     /// The number of deallocations, over the arena's whole lifetime, whose address was not the
     /// start of a live region.
     pub foreign_deallocations: u64,
-    /// The number of times that a linear arena has moved its offset back.
+    /// The number of times that a linear arena has moved its offset back to reuse bytes.
     pub rewinds: u64,
-    /// The number of resets during the arena's lifetime.
+    /// The number of times that the arena has been reset during its lifetime.
     pub resets: u64,
     /// `true` if the arena has a plan and all allocations have followed this plan.
     pub followed_plan: bool,

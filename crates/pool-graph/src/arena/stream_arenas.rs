@@ -15,9 +15,9 @@ use crate::base::error::GraphMemoryError;
 use crate::driver::forks;
 use crate::source::DeviceMemory;
 
-/// The list of installed arenas. The lock is held only while the list is searched or changed.
-/// Capacity is reserved before the lock is acquired, and removed entries are dropped after the lock
-/// has been released.
+/// The list of installed arenas. The list's lock is held only while the list is searched or
+/// changed. Capacity is reserved before the lock is acquired, and removed entries are dropped after
+/// the lock has been released.
 static INSTALLED: Mutex<Vec<InstalledArena>> = Mutex::new(Vec::new());
 
 /// An arena that is installed on a stream. The entry keeps the stream alive, because CUDA may reuse
@@ -79,7 +79,7 @@ impl CudaArena<DeviceMemory> {
         Ok(())
     }
 
-    /// Returns the arena that is installed on the stream, if there is one.
+    /// Returns the arena that is installed on the stream, or `None` if the stream has no arena.
     #[must_use]
     pub fn on(stream: &CudaStream) -> Option<Self> {
         let found = {
@@ -111,11 +111,12 @@ impl CudaArena<DeviceMemory> {
 
     /// Checks that a graph captured with memory of this arena may be replayed. If the policy of the
     /// arena is [`Linear`](crate::ArenaPolicy::Linear), the check reads the nodes and edges of the
-    /// graph and of its child graphs. Programmatic edges do not count as edges.
+    /// graph and of its child graphs. Programmatic edges are not counted, because they do not order
+    /// memory accesses.
     ///
-    /// The check reads the finished graph and not the capture in progress. While a capture is in
-    /// progress, any holder of the stream could end the capture from another thread and destroy the
-    /// graph during the check.
+    /// The check reads the finished graph instead of the capture in progress. While a capture is in
+    /// progress, other code with access to the stream could end the capture from another thread and
+    /// destroy the graph during the check.
     ///
     /// # Errors
     ///
@@ -127,9 +128,9 @@ impl CudaArena<DeviceMemory> {
         }
         let unread = |source| GraphMemoryError::Source { operation: "read the graph", source };
         self.source().bind().map_err(unread)?;
-        // SAFETY: cudarc destroys the graph when its owner is dropped, and the owner is borrowed
-        // here. The owner is neither `Send` nor `Sync`, so no other thread has access to the graph.
-        // The owner provides no method that changes the graph.
+        // SAFETY: cudarc destroys the graph when the graph's owner is dropped, and the owner is
+        // borrowed here. The owner is neither `Send` nor `Sync`, so no other thread has access to
+        // the graph. The owner provides no method that changes the graph.
         let forks = unsafe { forks(graph.cu_graph()) };
         if forks.map_err(unread)? { self.forked() } else { Ok(()) }
     }

@@ -2,12 +2,13 @@
 
 use std::fmt;
 
-/// The ID of a block. An ID is never assigned to a second block in this process.
+/// The ID of a block. No two blocks in a process ever have the same ID.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct BlockId {
     pub(crate) pool: u64,
     pub(crate) serial: u64,
-    /// The index of the block's record in the pool. Another block may use the same index later.
+    /// The index of the block's record in the pool. The index may later be reused for another
+    /// block.
     pub(crate) slot: u32,
 }
 
@@ -35,20 +36,20 @@ impl fmt::Display for BlockId {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum BlockState {
-    /// The block belongs to the code that allocated it. Only that code may return the block.
+    /// The block is owned by the code that allocated it. Only that code may return the block.
     Allocated,
-    /// One or more leases keep the block for captured graphs. The block stays at its address until
-    /// the last of these leases is dropped.
+    /// One or more leases keep the block alive for captured graphs. The block stays at its address
+    /// until the last of these leases is dropped.
     Leased,
 }
 
-/// A description of a block at the moment when the block was allocated or looked up.
+/// A description of a block at the time when the block was allocated or looked up.
 ///
 /// A `GraphMemoryBlock` contains an ID and an address, but it does not own the block's memory.
 /// [`reset`](crate::CUDAGraphMemoryPool::reset) makes every `GraphMemoryBlock` of the pool stale,
 /// and methods that receive a stale [`id`](Self::id) return an error. Reading or writing memory
-/// through the address is as unsafe as with any raw pointer. The caller must order these accesses
-/// on a stream.
+/// through the address is as unsafe as through any raw pointer. The caller must also order these
+/// accesses on a stream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct GraphMemoryBlock {
     pub(crate) id: BlockId,
@@ -84,7 +85,7 @@ impl GraphMemoryBlock {
         self.alignment
     }
 
-    /// Returns the owner that the block had when this value was created.
+    /// Returns the block's owner at the time when this value was created.
     #[must_use]
     pub const fn state(&self) -> BlockState {
         self.state

@@ -10,8 +10,8 @@ use thiserror::Error;
 
 use super::shortage::ArenaShortage;
 
-/// The reason why a pool or an arena refused a request. The pool or arena remains usable after the
-/// error.
+/// The reason why a pool or an arena could not fulfill a request. The pool or arena remains usable
+/// after the error.
 ///
 /// `E` is the error type of the memory source
 /// ([`MemorySource::Error`](crate::MemorySource::Error)).
@@ -29,7 +29,7 @@ pub enum GraphMemoryError<E> {
         /// The requested alignment, in bytes.
         alignment: u64,
     },
-    /// The size exceeds the address space after rounding up to a multiple of 256.
+    /// After rounding up to a multiple of 256, the size exceeds the address space.
     #[error(
         "{size} bytes with alignment {alignment} exceed the address space: check how the size was \
          computed"
@@ -40,7 +40,7 @@ pub enum GraphMemoryError<E> {
         /// The requested alignment, in bytes.
         alignment: u64,
     },
-    /// The request would exceed the pool's maximum, even after all idle chunks have been freed.
+    /// The request would exceed the pool's maximum even if all idle chunks were freed.
     #[error(
         "allocating {requested} bytes would exceed the pool's maximum of {capacity} ({reserved} \
          are reserved, {used} of them in use): raise the maximum, or return blocks first"
@@ -67,7 +67,7 @@ pub enum GraphMemoryError<E> {
         used: u64,
         /// The number of bytes that the pool has reserved from its source.
         reserved: u64,
-        /// The source's error.
+        /// The error that the source returned.
         source: E,
     },
     /// The source returned an invalid address. The pool has returned this memory to the source.
@@ -96,13 +96,13 @@ pub enum GraphMemoryError<E> {
         /// The number of bytes of host memory that were requested.
         requested: usize,
     },
-    /// The block belongs to another pool.
+    /// The block belongs to a different pool.
     #[error(
         "the block was allocated by pool {made_by}, not by this one ({pool}): use it with the pool \
          that made it"
     )]
     UnknownBlock {
-        /// The number of the pool that was called.
+        /// The number of the pool whose method was called.
         pool: u64,
         /// The number of the pool that allocated the block.
         made_by: u64,
@@ -128,7 +128,7 @@ pub enum GraphMemoryError<E> {
         /// The number of leases on the block.
         leases: u64,
     },
-    /// The pool has been disposed.
+    /// The pool has been disposed of.
     #[error("the pool was disposed: create another pool")]
     Disposed,
     /// A capture session or its graph is using the arena. No other code can allocate from the arena
@@ -156,23 +156,23 @@ pub enum GraphMemoryError<E> {
         /// The reason why the arena is too small, which depends on the arena's policy.
         shortage: ArenaShortage,
     },
-    /// An allocation differs from the allocation that the plan contains at the same position.
+    /// An allocation differs from the planned allocation at the same position.
     #[error(
         "allocation {allocation} requests {requested} bytes{}: plan again from a run with the same \
          allocations",
         Planned(*planned)
     )]
     PlanDiverged {
-        /// The number of allocations between the last reset and this allocation.
+        /// The number of allocations since the last reset, not including this allocation.
         allocation: usize,
-        /// The size that the plan contains at this position, or `None` if the plan contains fewer
+        /// The planned size at this position in bytes, or `None` if the plan contains fewer
         /// allocations.
         planned: Option<u64>,
         /// The requested size in bytes.
         requested: u64,
     },
-    /// The capture forks, but its arena has rewound. Rewinding does not order the work of forked
-    /// streams.
+    /// The capture forks, but its arena has already reused bytes by rewinding. Bytes that are
+    /// reused after a rewind may be in use on several forked streams at once.
     #[error(
         "the capture forks, but its arena has rewound {rewinds} times in call order, which does \
          not order work on forked streams: discard the capture, and use an arena with the policy \
@@ -189,9 +189,9 @@ pub enum GraphMemoryError<E> {
          capture the graph again"
     )]
     StaleLease {
-        /// The number of resets before the lease was created.
+        /// The number of times that the arena had been reset before the lease was created.
         leased: u64,
-        /// The number of resets until now.
+        /// The number of times that the arena has been reset until now.
         current: u64,
     },
     /// The stream and the memory are on different devices.
@@ -217,18 +217,17 @@ pub enum GraphMemoryError<E> {
         /// The stream's handle, as a number.
         stream: u64,
     },
-    /// An operation of the source failed. The operation was not an allocation.
+    /// An operation of the source other than an allocation failed.
     #[error("could not {operation}")]
     Source {
         /// The operation that failed.
         operation: &'static str,
-        /// The source's error.
+        /// The error that the source returned.
         source: E,
     },
 }
 
-/// The size that the plan expects for an allocation. The error message prints this size after the
-/// requested size.
+/// The planned size of an allocation. The error message states this size after the requested size.
 struct Planned(Option<u64>);
 
 impl fmt::Display for Planned {

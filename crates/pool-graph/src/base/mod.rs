@@ -1,4 +1,5 @@
-//! Types that all modules of the crate use: blocks, requests, address ranges, errors and locks.
+//! Types that the other modules of the crate use: blocks, requests, address ranges, errors and
+//! locks.
 
 pub(crate) mod block;
 pub(crate) mod bytes;

@@ -1,4 +1,4 @@
-//! An allocation request, whose size and alignment are checked and rounded in one place.
+//! Allocation requests, whose size and alignment are checked and rounded in this module.
 
 use std::alloc::Layout;
 
@@ -10,8 +10,8 @@ pub const SOURCE_ALIGNMENT: u64 = 256;
 /// The granularity and the minimum alignment of allocations, in bytes.
 pub(crate) const GRANULE: u64 = SOURCE_ALIGNMENT;
 
-/// The number of bytes that a pool requests from its source at a time. Larger blocks require larger
-/// requests.
+/// The number of bytes that a pool usually requests from its source in one call. For a larger
+/// block, the pool requests more bytes.
 pub(crate) const CHUNK: u64 = 16 << 20;
 
 /// The layout of a block: a size (`u64`), a size with an alignment (`(u64, u64)`), or a [`Layout`].

@@ -1,4 +1,4 @@
-//! The reasons why an arena is too small, with advice for each reason.
+//! The reasons why an arena may be too small, with advice for each reason.
 
 /// The reason why an arena is too small. Each reason has its own [`advice`](Self::advice).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -8,20 +8,20 @@ pub enum ArenaShortage {
     /// bytes.
     Monotone,
     /// The arena uses the policy [`Linear`](crate::ArenaPolicy::Linear), so it reuses bytes only if
-    /// the most recent region is dropped first.
+    /// regions are deallocated in the reverse order of their allocation.
     Linear,
-    /// The arena is smaller than its plan.
+    /// The arena is smaller than its plan requires.
     SmallerThanPlan,
     /// The plan does not contain the allocation, and too few bytes remain after the planned bytes.
     NotInPlan,
-    /// The arena was created for a different graph, whose plan needs fewer bytes.
+    /// The arena was created for a different graph, whose plan requires fewer bytes.
     MadeForAnotherGraph,
     /// A scope that runs between replays needs more bytes than the graph's arena contains.
     IdleMemory,
 }
 
 impl ArenaShortage {
-    /// Returns advice for the caller, as a sentence without a full stop.
+    /// Returns advice for the caller, as a sentence without a period at the end.
     #[must_use]
     pub const fn advice(self) -> &'static str {
         match self {

@@ -1,8 +1,9 @@
 //! The mutex, condition variable and reference-counted pointer of this crate. Normal builds use
-//! `parking_lot` and the standard library. Builds with `cfg(loom)` use loom, which tests every
-//! interleaving of the threads.
+//! `parking_lot` and the standard library. Builds with `cfg(loom)` use loom, which explores the
+//! possible interleavings of threads.
 //!
-//! No user code, driver call or memory allocation runs while a thread holds the lock.
+//! While a thread holds the lock of a pool or an arena, it runs no user code, makes no driver call
+//! and allocates no memory.
 
 #[cfg(loom)]
 pub(crate) use modelled::{
@@ -13,9 +14,9 @@ pub(crate) use real::{
     Arc, CALLS, Condvar, Mutex, MutexGuard, get_ready_to_wait, is_ready_to_wait,
 };
 
-/// Marks a call to a source, including its preparation, until this value is dropped. A thread
-/// inside such a call never waits for calls of other threads. If an allocator hook that re-entered
-/// the pool were allowed to wait, it could wait for its own thread and deadlock.
+/// A marker that exists while this thread calls a source or prepares such a call. A thread that is
+/// calling a source never waits for the calls of other threads. If an allocator hook re-entered the
+/// pool and waited, it could wait for its own thread and deadlock.
 #[derive(Debug)]
 pub(crate) struct SourceCall(());
 
@@ -47,7 +48,7 @@ mod real {
 
     thread_local! {
         static HAS_WAITED: Cell<bool> = const { Cell::new(false) };
-        /// The number of nested source calls on this thread.
+        /// The number of nested calls to sources on this thread.
         pub(crate) static CALLS: Cell<u32> = const { Cell::new(0) };
     }
 
@@ -56,9 +57,9 @@ mod real {
         HAS_WAITED.get()
     }
 
-    /// Waits for a moment, so that `parking_lot` allocates its record of this thread. `parking_lot`
-    /// allocates this record when a thread waits for the first time, and no lock must be held
-    /// during the allocation.
+    /// Waits for a moment, which makes `parking_lot` allocate its record of this thread.
+    /// `parking_lot` allocates this record when a thread first waits, and the thread must not hold
+    /// a lock during the allocation.
     #[cold]
     pub(crate) fn get_ready_to_wait() {
         let nothing = Mutex::new(());
@@ -94,7 +95,7 @@ mod modelled {
     use std::sync::PoisonError;
 
     loom::thread_local! {
-        /// The number of nested source calls on this thread.
+        /// The number of nested calls to sources on this thread.
         pub(crate) static CALLS: Cell<u32> = Cell::new(0);
     }
 
@@ -104,7 +105,7 @@ mod modelled {
 
     pub(crate) fn get_ready_to_wait() {}
 
-    /// A mutex that is not poisoned by a panic, like the mutex of `parking_lot`.
+    /// A mutex that, like the mutex of `parking_lot`, is not poisoned by a panic.
     #[derive(Debug)]
     pub(crate) struct Mutex<T>(loom::sync::Mutex<T>);
 

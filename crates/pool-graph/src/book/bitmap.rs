@@ -1,13 +1,13 @@
-//! A set of small numbers that finds its next member with a few memory reads. Level 0 stores one
-//! bit for each number, and two summary levels mark the words that are not zero.
+//! A set of small numbers in which a search for the next member needs only a few memory reads.
+//! Level 0 stores one bit for each number, and two summary levels mark the words that are not zero.
 
 const BITS: usize = u64::BITS as usize;
 
 /// A set of numbers below a bound of at most 64³.
 #[derive(Debug)]
 pub(super) struct Bitmap {
-    /// The bits of the members, followed by two summary levels. Each bit of a summary level marks a
-    /// nonzero word of the level below.
+    /// The bits for the members, followed by two summary levels. Each bit of a summary level marks
+    /// a nonzero word of the level below.
     levels: [Vec<u64>; 3],
 }
 

@@ -1,14 +1,14 @@
 //! The chunks that the pool has received from its source, in the order in which they were added.
 //!
-//! A chunk that was added after the pool's creation is called *grown*. A reset puts a grown chunk
-//! without leased blocks to sleep, which means that no block is allocated from the chunk until the
-//! pool grows again. When the pool grows, it wakes a sleeping chunk before it requests memory from
-//! the source. A reset therefore returns a pool to the state in which it was created. If the same
-//! requests follow, the pool finds the same free regions, grows at the same points and receives the
+//! A chunk that was added after the pool's creation is called *grown*. A reset puts each grown
+//! chunk without leased blocks to sleep, which means that no block is allocated from such a chunk
+//! until the pool grows again. When the pool grows, it wakes a sleeping chunk before it requests
+//! memory from the source. A reset therefore returns a pool to its initial state. If the same
+//! requests follow, the pool finds the same free regions, grows at the same points and uses the
 //! same chunks.
 //!
-//! The chunks that are being returned to the source form a linked list through their slots. The
-//! caller stores the head of this list, so releasing a chunk allocates nothing.
+//! The slots of the chunks that are being returned to the source form a linked list. The caller
+//! stores the head of this list, so releasing a chunk allocates nothing.
 
 use pool_core::reserve::Reserve;
 
@@ -22,8 +22,8 @@ const NONE: u32 = u32::MAX;
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Chunk {
     pub(super) piece: Piece,
-    /// The number of bytes that the pool would have requested for the chunk without a maximum. The
-    /// chunk itself may be smaller.
+    /// The number of bytes that the pool would have requested for the chunk if the pool had no
+    /// maximum. The chunk itself may be smaller.
     pub(super) wanted: u64,
     /// The position of the chunk in the order in which chunks were added.
     age: u64,
@@ -34,8 +34,8 @@ pub(super) struct Chunk {
     pub(super) first: u32,
     /// `true` if the chunk was added after the pool's creation.
     pub(super) grown: bool,
-    /// `true` if the chunk is reserved for the next growth. No block is allocated from the chunk
-    /// during this time.
+    /// `true` if the chunk is asleep and reserved for the next growth. No block is allocated from
+    /// the chunk during this time.
     pub(super) asleep: bool,
     /// The number of blocks in the chunk.
     pub(super) blocks: u64,
@@ -46,12 +46,12 @@ pub(super) struct Chunk {
 pub(super) enum Slot {
     Vacant,
     Here(Chunk),
-    /// A piece that is being returned to the source, and the slot of the next such piece.
+    /// A piece that is being returned to the source, together with the slot of the next such piece.
     Leaving(Piece, u32),
 }
 
-/// Pieces that the book has released. The caller must return these pieces to the source one at a
-/// time.
+/// A list of pieces that the book has released. The caller must return these pieces to the source
+/// one at a time.
 #[derive(Debug)]
 #[must_use = "memory that is not given back is lost"]
 pub(crate) struct LeavingPieces {
@@ -79,13 +79,13 @@ impl Chunks {
         Self { slots: Vec::new(), oldest: NONE, newest: NONE, next_age: 0 }
     }
 
-    /// Returns the capacity to reserve before one more chunk can be added, or `None` if there is
-    /// enough capacity.
+    /// Returns the capacity that must be reserved before another chunk can be added, or `None` if
+    /// there is enough capacity.
     pub(super) fn lacks(&self) -> Option<usize> {
         if self.vacancy().is_some() { None } else { self.slots.lacking(1) }
     }
 
-    /// Moves the list to the larger memory in `room`.
+    /// Moves the list to the larger buffer in `room`.
     pub(super) fn put(&mut self, room: &mut Vec<Slot>) {
         self.slots.move_to(room);
     }
@@ -140,7 +140,7 @@ impl Chunks {
         }
     }
 
-    /// Removes a chunk from the pool and appends it to the `leaving` chunks.
+    /// Removes a chunk from the pool, and adds the chunk to the list `leaving`.
     pub(super) fn let_go(&mut self, place: u32, leaving: &mut LeavingPieces) -> Option<Chunk> {
         let chunk = *self.get(place)?;
         let Chunk { piece, older, newer, .. } = chunk;
@@ -158,8 +158,8 @@ impl Chunks {
         Some(chunk)
     }
 
-    /// Returns the next piece that must be returned to the source, and makes the slot of the piece
-    /// vacant.
+    /// Returns the next piece that must be returned to the source, and marks the slot of this piece
+    /// as vacant.
     pub(super) fn next_leaving(&mut self, leaving: &mut LeavingPieces) -> Option<Piece> {
         let slot = self.slots.get_mut(leaving.first as usize)?;
         let Slot::Leaving(piece, next) = *slot else { return None };
@@ -192,8 +192,8 @@ impl Chunks {
     }
 
     /// Returns a sleeping chunk that is large enough for the request. The method prefers the oldest
-    /// chunk that was added for the same request size. If there is no such chunk, it returns the
-    /// smallest chunk.
+    /// chunk that was added for the same request size. If there is no such chunk, the method
+    /// returns the smallest sleeping chunk that is large enough.
     pub(super) fn to_wake(&self, request: &Request) -> Option<u32> {
         let fits = |chunk: &Chunk| {
             chunk.asleep && request.padding(chunk.piece.address, chunk.piece.bytes).is_some()
@@ -210,7 +210,8 @@ impl Chunks {
         self.slots.iter().position(|slot| matches!(slot, Slot::Vacant))
     }
 
-    /// Sets the chunk that follows `place`. If `place` is `NONE`, sets the oldest chunk.
+    /// Stores the slot of the chunk that follows `place`. If `place` is `NONE`, stores the slot of
+    /// the oldest chunk.
     fn set_newer(&mut self, place: u32, newer: u32) {
         match self.get_mut(place) {
             Some(chunk) => chunk.newer = newer,
@@ -218,7 +219,8 @@ impl Chunks {
         }
     }
 
-    /// Sets the chunk that precedes `place`. If `place` is `NONE`, sets the newest chunk.
+    /// Stores the slot of the chunk that precedes `place`. If `place` is `NONE`, stores the slot of
+    /// the newest chunk.
     fn set_older(&mut self, place: u32, older: u32) {
         match self.get_mut(place) {
             Some(chunk) => chunk.older = older,

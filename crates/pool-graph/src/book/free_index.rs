@@ -1,8 +1,8 @@
-//! The index of free regions for best-fit allocation. The index stores one list for each exact
-//! size, and a [`Bitmap`] of the sizes whose lists are not empty. The index can therefore find the
-//! smallest suitable region without searching all regions. Free regions that are larger than a
-//! chunk are rare, so a single sorted list stores all of them. The capacity of the sorted list is
-//! reserved for the maximum number of such regions.
+//! The index of free regions for best-fit allocation. The index stores one list for each size, and
+//! a [`Bitmap`] of the sizes whose lists are not empty. The index can therefore find the smallest
+//! suitable region without searching all regions. Free regions that are larger than a chunk are
+//! rare, so a single sorted list stores all of them. The capacity of the sorted list is reserved
+//! for the maximum number of such regions.
 //!
 //! If several regions have the same size, the index returns the newest of them first.
 
@@ -12,7 +12,7 @@ use super::bitmap::Bitmap;
 use super::region::{ChunkRegion, NONE, State};
 use crate::base::request::{CHUNK, GRANULE, Request};
 
-/// The size of the largest region in the size lists, in granules.
+/// The largest region size, in granules, for which the index has a list.
 const LISTED: usize = (CHUNK / GRANULE) as usize;
 
 /// The size, address and slot of a free region that is larger than a chunk.
@@ -21,7 +21,7 @@ pub(super) type Large = (u64, u64, u32);
 /// The free regions, indexed by their size.
 #[derive(Debug)]
 pub(super) struct FreeIndex {
-    /// The newest free region of each size, or `NONE`. Sizes are measured in granules.
+    /// The slot of the newest free region of each size, or `NONE`. Sizes are measured in granules.
     newest: Vec<u32>,
     /// The sizes whose lists are not empty.
     sizes: Bitmap,
@@ -34,13 +34,13 @@ impl FreeIndex {
         Self { newest: vec![NONE; LISTED + 1], sizes: Bitmap::new(LISTED + 1), large: Vec::new() }
     }
 
-    /// Returns the capacity to reserve so that the list can store `largest` regions, or `None` if
-    /// there is enough capacity.
+    /// Returns the capacity that must be reserved so that the sorted list can store `largest`
+    /// regions, or `None` if there is enough capacity.
     pub(super) fn lacks(&self, largest: usize) -> Option<usize> {
         self.large.lacking(largest.saturating_sub(self.large.len()))
     }
 
-    /// Moves the sorted list to the larger memory in `room`.
+    /// Moves the sorted list to the larger buffer in `room`.
     pub(super) fn put(&mut self, room: &mut Vec<Large>) {
         self.large.move_to(room);
     }
@@ -51,8 +51,8 @@ impl FreeIndex {
         self.large.partition_point(|other| other < large)
     }
 
-    /// Inserts a free region. The links of the region then connect it to other free regions of the
-    /// same size.
+    /// Inserts a free region. The links of the region then connect this region to other free
+    /// regions of the same size.
     pub(super) fn insert(&mut self, regions: &mut [ChunkRegion], slot: u32) {
         let region = regions[slot as usize];
         let Some(size) = granules(region.bytes) else {
@@ -99,7 +99,7 @@ impl FreeIndex {
         self.listed_fit(regions, request).or_else(|| self.large_fit(request))
     }
 
-    /// Removes every region from the index. The links of these regions become invalid.
+    /// Removes every region from the index. The links between the removed regions become invalid.
     pub(super) fn clear(&mut self) {
         while let Some(size) = self.sizes.at_least(0) {
             self.sizes.remove(size);
@@ -110,8 +110,8 @@ impl FreeIndex {
 
     /// Finds a suitable region in the size lists. If the requested alignment is one granule, every
     /// region of sufficient size is suitable. For larger alignments, a region may be large enough
-    /// but misaligned. The search ends at the latest at a region that is large enough for every
-    /// alignment.
+    /// for the block but have an unsuitable address. The search ends at the latest when it finds a
+    /// region that is large enough regardless of the region's address.
     fn listed_fit(&self, regions: &[ChunkRegion], request: &Request) -> Option<u32> {
         let mut size = self.sizes.at_least(granules(request.bytes)?);
         while let Some(found) = size {

@@ -1,5 +1,5 @@
 //! Reserved capacity for the lists of a book. Before each call, the pool extends every list that
-//! the call could fill, and does not hold its lock during these allocations. Once a call has begun,
+//! the call might fill, without holding its lock during these allocations. Once a call has begun,
 //! it therefore completes even if the host is out of memory. Freeing memory does not require any
 //! capacity.
 
@@ -10,7 +10,8 @@ use super::free_index::{Large, largest_in};
 use super::region::ChunkRegion;
 use super::state::Book;
 
-/// The capacity to reserve in each list of a book, or `None` for a list with enough capacity.
+/// The capacity that must be reserved for each list of a book, or `None` for a list with enough
+/// capacity.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct MissingRoom {
     pub(super) regions: Option<usize>,
@@ -19,7 +20,7 @@ pub(crate) struct MissingRoom {
 }
 
 /// Empty lists with the required capacity. After the book has moved its contents into these lists,
-/// this value contains the old lists.
+/// the fields contain the old lists.
 #[derive(Debug)]
 pub(crate) struct Room {
     pub(super) regions: Vec<ChunkRegion>,
@@ -27,8 +28,8 @@ pub(crate) struct Room {
     pub(super) chunks: Vec<Slot>,
 }
 
-/// An allocation needs capacity for its regions. If `Need` contains a number of bytes, capacity for
-/// a new chunk of that size is reserved as well.
+/// An allocation needs capacity for the regions that it creates. If `Need` contains a number of
+/// bytes, the pool also reserves capacity for a new chunk of that size.
 impl Reserve for Book {
     type Need = Option<u64>;
     type Lacking = MissingRoom;

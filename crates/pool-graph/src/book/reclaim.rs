@@ -1,5 +1,5 @@
-//! Operations that free a pool's memory. A reset frees blocks, and trimming or disposing of the
-//! pool frees chunks.
+//! Operations that free a pool's memory. Resetting a pool frees blocks, and trimming or disposing
+//! of a pool frees chunks.
 
 use super::chunks::LeavingPieces;
 use super::free_index::largest_in;
@@ -25,7 +25,7 @@ impl Book {
         Ok(self.sweep())
     }
 
-    /// Releases every chunk that contains no leased block. After this call, all other calls fail.
+    /// Releases every chunk that contains no leased block. All later calls to the book fail.
     pub(crate) fn dispose(&mut self) -> LeavingPieces {
         if self.disposed {
             return LeavingPieces::NOTHING;
@@ -77,8 +77,8 @@ impl Book {
         self.regions.remove_whole(chunk.first);
     }
 
-    /// Frees all blocks that are not leased. The pool then behaves as if these blocks had never
-    /// been allocated.
+    /// Frees all blocks that are not leased. Afterwards, the pool behaves as if these blocks had
+    /// never been allocated.
     fn sweep(&mut self) -> Reset {
         self.regions.withdraw_all();
         let mut reset = Reset::default();
@@ -102,8 +102,8 @@ impl Book {
     }
 
     /// Adds the free regions of all chunks that are awake to the index. The resulting order does
-    /// not depend on earlier calls, because the first region of the oldest chunk is always
-    /// allocated first.
+    /// not depend on earlier calls, because blocks are always allocated from the first region of
+    /// the oldest chunk first.
     pub(crate) fn offer_anew(&mut self) {
         self.regions.withdraw_all();
         let mut next = self.chunks.newest();

@@ -1,7 +1,7 @@
 //! Regions, which are ranges of bytes within a chunk. Each region is either a free region or an
 //! allocated block.
 
-/// The slot number that means "no region". Slot 0 always stays empty, so that its number never
+/// The slot number that means "no region". Slot 0 always stays empty, so the number 0 never
 /// identifies a region.
 pub(super) const NONE: u32 = 0;
 
@@ -23,14 +23,14 @@ pub(super) struct ChunkRegion {
 pub(super) enum State {
     /// The slot does not contain a region. `next` is the number of the next vacant slot.
     Vacant { next: u32 },
-    /// The region is free. The links connect it to other free regions of the same size while it is
-    /// in a size list.
+    /// The region is free. While the region is in a size list, its links connect it to other free
+    /// regions of the same size.
     Free { newer: u32, older: u32 },
     /// The region is an allocated block.
     Taken(BlockRecord),
 }
 
-/// The properties of an allocated block, except its address and size.
+/// The properties of an allocated block other than its address and size.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct BlockRecord {
     pub(super) serial: u64,

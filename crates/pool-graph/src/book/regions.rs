@@ -1,6 +1,6 @@
-//! The regions of all chunks. Each region stores the slots of the adjacent regions, so that a freed
-//! region can be merged with free regions of the same chunk. Slots of regions are reused. The
-//! serial number of a block is never reused.
+//! The regions of all chunks. Each region stores the slots of its adjacent regions, so that a freed
+//! region can be merged with adjacent free regions of the same chunk. The slots of regions are
+//! reused. The serial numbers of blocks are never reused.
 
 use pool_core::reserve::Reserve;
 
@@ -8,11 +8,11 @@ use super::free_index::{FreeIndex, Large};
 use super::region::{BlockRecord, ChunkRegion, FREE, NONE, State};
 use crate::base::request::Request;
 
-/// The maximum number of regions that a single call can create. A call can add a chunk and split it
-/// into three regions.
+/// The maximum number of regions that a single call can create. A single call can add a chunk and
+/// split the chunk into three regions.
 const REGIONS_OF_A_CALL: usize = 3;
 
-/// The capacity to reserve in the lists of regions.
+/// The capacity that must be reserved in the lists of regions.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct MissingRegions {
     pub(super) regions: Option<usize>,
@@ -53,8 +53,9 @@ impl Regions {
         lacks_numbers(self.slots.len(), self.vacancies)
     }
 
-    /// Returns the capacity to reserve for the next call, which may add a chunk and split it into
-    /// three regions. `largest` is the maximum number of free regions that are larger than a chunk.
+    /// Returns the capacity that must be reserved for the next call, which may add a chunk and
+    /// split the chunk into three regions. `largest` is the maximum number of free regions that are
+    /// larger than a chunk.
     pub(super) fn lacks(&self, largest: u64) -> Option<MissingRegions> {
         let more = REGIONS_OF_A_CALL.saturating_sub(self.vacancies);
         let regions = self.slots.lacking(more);
@@ -130,7 +131,7 @@ impl Regions {
         matches!(self.at(slot).state, State::Free { .. })
     }
 
-    /// Adds a whole chunk as a single free region, without adding this region to the index.
+    /// Adds a single free region for a whole chunk, without adding this region to the index.
     pub(super) fn add_whole(&mut self, address: u64, bytes: u64, chunk: u32) -> u32 {
         self.insert(ChunkRegion { address, bytes, chunk, before: NONE, after: NONE, state: FREE })
     }

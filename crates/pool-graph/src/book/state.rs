@@ -1,6 +1,7 @@
-//! The state of a pool, which records the owner of every byte. The state is plain data, contains no
-//! lock, and never calls a source. Capacity for the lists of the state is reserved before each call
-//! ([`MissingRoom`](super::missing_room::MissingRoom)), so a call allocates nothing.
+//! The state of a pool, which records the owner of every byte. The state consists of plain data,
+//! contains no lock, and never calls a source. Capacity for the lists of the state is reserved
+//! before each call ([`MissingRoom`](super::missing_room::MissingRoom)), so the call itself
+//! allocates no memory.
 //!
 //! If an allocation needs memory from the source, [`Book::step`] returns an [`AllocationStep`]. The
 //! caller performs this step without holding the lock, and then calls `step` again. Memory that is
@@ -30,7 +31,7 @@ pub(crate) enum AllocationStep {
     /// The allocation is complete.
     Taken(GraphMemoryBlock),
     /// The caller must wait until another thread has received memory from the source or has
-    /// returned memory to it.
+    /// returned memory to the source.
     Wait,
     /// The caller must return these pieces to the source so that the pool stays below its maximum.
     GiveBack(LeavingPieces),
@@ -47,13 +48,14 @@ pub(crate) struct Book {
     pub(super) maximum: u64,
     pub(super) regions: Regions,
     pub(super) chunks: Chunks,
-    /// The maximum number of free regions that are larger than a chunk, summed over all chunks.
+    /// The maximum number of free regions larger than a chunk that can exist in all chunks
+    /// together.
     pub(super) largest: u64,
     /// The size in bytes of all chunks, of memory that is being requested, and of memory that is
     /// being returned.
     pub(super) reserved: u64,
-    /// The number of growths in progress, and the number of growths that request a chunk of the
-    /// usual size.
+    /// The number of growths in progress, and the number of those growths that request a chunk of
+    /// the usual size.
     pub(super) growing: u64,
     pub(super) growing_chunks: u64,
     /// The number of pieces that are being returned to the source.
@@ -61,14 +63,14 @@ pub(crate) struct Book {
     /// The number of pieces that have been returned to the source.
     pub(super) returns_to_source: u64,
     pub(super) next_serial: u64,
-    /// The first serial number after the latest reset. The IDs of all blocks with smaller serial
-    /// numbers are stale.
+    /// The first serial number that was assigned after the latest reset. The IDs of all blocks with
+    /// smaller serial numbers are stale.
     pub(super) first_since_reset: u64,
     pub(super) disposed: bool,
     pub(super) counts: Counts,
 }
 
-/// Counters that the statistics report.
+/// Counters for the pool's statistics.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Counts {
     pub(super) blocks: u64,
@@ -120,7 +122,7 @@ impl Book {
     }
 
     /// Returns the next step of an allocation. `refused` is the size of the request that the source
-    /// has refused for this allocation. If `may_wait` is `false`, the result is never
+    /// has already refused during this allocation. If `may_wait` is `false`, the result is never
     /// [`AllocationStep::Wait`].
     pub(crate) fn step<E>(
         &mut self,
@@ -151,8 +153,8 @@ impl Book {
         Ok(AllocationStep::Grow(self.begin_growth(bytes, request.growth())))
     }
 
-    /// Adds memory that the source has provided. Returns the requested block in the new memory, or
-    /// `None` if the block does not fit.
+    /// Adds a chunk of memory that the source has provided. Returns the requested block in the new
+    /// memory, or `None` if the block does not fit.
     pub(crate) fn grown(
         &mut self,
         growth: Growth,
@@ -167,8 +169,8 @@ impl Book {
         self.carve(first, request)
     }
 
-    /// Ends a growth for which the source refused memory, or whose memory has been returned to the
-    /// source.
+    /// Ends a growth for which the source provided no memory, or whose memory has been returned to
+    /// the source.
     pub(crate) fn not_grown(&mut self, growth: Growth) {
         self.end_growth(growth);
         self.reserved -= growth.bytes;
@@ -200,8 +202,8 @@ impl Book {
         Ok(())
     }
 
-    /// Leases either all of these blocks or, if an ID is invalid, none of them. `leased` must have
-    /// enough capacity.
+    /// Leases either all blocks with these IDs or, if one of the IDs is invalid, none of them.
+    /// `leased` must have enough capacity.
     pub(crate) fn lease<E>(
         &mut self,
         ids: &[BlockId],
@@ -221,7 +223,7 @@ impl Book {
         Ok(())
     }
 
-    /// Ends a lease of these blocks, and returns the pieces that the caller must return to the
+    /// Ends a lease on these blocks, and returns the pieces that the caller must return to the
     /// source.
     pub(crate) fn end_lease(&mut self, blocks: &[GraphMemoryBlock]) -> LeavingPieces {
         for block in blocks {
@@ -280,8 +282,9 @@ impl Book {
         })
     }
 
-    /// Allocates a block from the pool's own memory. The method uses the best fit in the index, or
-    /// wakes a sleeping chunk if the index contains no suitable region.
+    /// Allocates a block from memory that the pool already owns. The method uses the smallest
+    /// suitable region in the index, or wakes a sleeping chunk if the index contains no suitable
+    /// region.
     fn take(&mut self, request: &Request) -> Option<GraphMemoryBlock> {
         if let Some(slot) = self.regions.best_fit(request) {
             self.regions.withdraw(slot);
@@ -355,7 +358,7 @@ impl Book {
         }
     }
 
-    /// Returns the next step after the source has refused the minimum size.
+    /// Returns the next step after the source has refused a request for the minimum size.
     fn give_back_or_up(&mut self, may_wait: bool) -> AllocationStep {
         let idle = self.take_idle(u64::MAX);
         match idle.pieces {

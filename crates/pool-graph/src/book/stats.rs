@@ -26,18 +26,18 @@ pub struct GraphPoolStats {
     pub in_use_bytes: u64,
     /// The maximum of `in_use_bytes` during the pool's lifetime.
     pub peak_in_use_bytes: u64,
-    /// The total size of all allocated blocks in bytes, as requested.
+    /// The total requested size of all allocated blocks in bytes.
     pub requested_bytes: u64,
     /// The total size in bytes of all blocks that are leased to captured graphs.
     pub leased_bytes: u64,
-    /// The number of bytes in chunks that do not belong to an allocated block.
+    /// The number of bytes in the pool's chunks that do not belong to any allocated block.
     pub free_bytes: u64,
-    /// The size in bytes of the largest block that can be allocated without growth, if the block is
-    /// aligned to 256 bytes.
+    /// The size in bytes of the largest block with an alignment of 256 bytes that can be allocated
+    /// without growing the pool.
     pub largest_free_bytes: u64,
     /// The total size in bytes of all free blocks, except for the largest free block of each chunk.
     pub scattered_free_bytes: u64,
-    /// The number of memory ranges that the pool has received from its source and still owns.
+    /// The number of memory ranges that the pool has received from its source and has not returned.
     pub chunks: u64,
     /// The number of the pool's blocks, including free blocks.
     pub blocks: u64,
@@ -51,19 +51,19 @@ pub struct GraphPoolStats {
     pub returns: u64,
     /// The number of times that the pool has received memory from its source.
     pub growths: u64,
-    /// The number of requests that the source has refused.
+    /// The number of the pool's requests that the source has refused.
     pub refusals: u64,
     /// The number of times that the pool has been reset.
     pub resets: u64,
-    /// `true` if the pool has been disposed.
+    /// `true` if the pool has been disposed of.
     pub disposed: bool,
 }
 
 impl GraphPoolStats {
-    /// Returns the external fragmentation of the free memory, as a number between 0 and 1. The
-    /// result is 0 if the free bytes of each chunk form a single block, which is always true after
-    /// a reset without leases. The result is close to 1 if the free bytes are scattered over many
-    /// small blocks.
+    /// Returns the external fragmentation of the pool's free memory, as a number between 0 and 1.
+    /// The result is 0 if the free bytes of each chunk form a single block, which is always the
+    /// case after a reset without leases. The result is close to 1 if the free bytes are scattered
+    /// over many small blocks.
     #[must_use]
     #[expect(clippy::cast_precision_loss, reason = "a ratio for people")]
     pub fn fragmentation(&self) -> f64 {

@@ -1,8 +1,8 @@
-//! A check that each node of a graph has an owner. An operation of the capture owns the node that
-//! it added, which is identified by its kind and addresses. A scope owns kernel launches, and fills
-//! and copies that access only the graph's own memory. The caller of `enqueue` owns all nodes of
-//! the enqueued work. A node without an owner was added without using the capture, for example by
-//! another thread. The check refuses a graph with such a node.
+//! A check that every node of a graph has an owner. An operation of the capture owns the node that
+//! it added, and the node is identified by its kind and addresses. A scope owns kernel launches,
+//! and fills and copies that access only the graph's own memory. The caller of `enqueue` owns all
+//! nodes of the enqueued work. A node without an owner was added without using the capture, for
+//! example by another thread. The check rejects a graph that contains such a node.
 
 use std::collections::HashMap;
 
@@ -19,23 +19,23 @@ pub(super) struct ClosedWorld<'a> {
     pub(super) memory: &'a GraphMemory,
     pub(super) host: &'a [Option<HostBuffer>],
     pub(super) spans: &'a [Span],
-    /// The index of each node, by the handle of the node.
+    /// The index of each node, keyed by the node's handle.
     pub(super) numbers: &'a HashMap<u64, usize>,
 }
 
-/// The nodes of a graph, and the owners that have been found for them so far.
+/// The nodes of a graph, and the owners of these nodes that have been found so far.
 struct Nodes<'a> {
     contents: &'a Contents,
     /// The direct predecessors of each node.
     before: Vec<Vec<usize>>,
-    /// The device and host memory that each node accesses, in ascending order.
+    /// The ranges of device and host memory that each node accesses, in ascending order.
     names: Vec<Vec<(u64, u64)>>,
     /// The number of the span that owns each node, or `None` if no owner has been found yet.
     claimed: Vec<Option<usize>>,
-    /// For each node, the first span that contains the node. A span that began after the end of
-    /// that span cannot own the node.
+    /// For each node, the first span that contains the node. A span that began after this first
+    /// span had ended cannot own the node.
     came: Vec<Option<usize>>,
-    /// For each node, the last span for which the node was visited.
+    /// For each node, the most recent span during whose search the node was visited.
     seen: Vec<Option<usize>>,
 }
 
@@ -52,7 +52,7 @@ impl ClosedWorld<'_> {
     }
 
     /// Returns the nodes that were added between the beginning and the end of a span. The result
-    /// includes the nodes of nested spans.
+    /// also contains the nodes of nested spans.
     fn nodes_within(&self, nodes: &mut Nodes<'_>, number: usize, span: &Span) -> Vec<usize> {
         let place = |handle: &u64| self.numbers.get(handle).copied();
         for node in span.before.iter().filter_map(place) {
@@ -83,7 +83,8 @@ impl ClosedWorld<'_> {
                     let own = free.iter().position(is_put).map(|place| free.swap_remove(place));
                     own.map(|node| nodes.claimed[node].replace(number));
                 }
-                // An empty node has no effect, and the driver may add one to join streams.
+                // Any empty node may belong to the span, because empty nodes have no effect, and
+                // the driver may add one to join streams.
                 free.retain(|&node| nodes.kind(node) == NodeKind::Empty);
             }
             NodeOwner::Scope => free.retain(|&node| match nodes.kind(node) {
@@ -103,8 +104,8 @@ impl ClosedWorld<'_> {
             || self.host.iter().flatten().any(|buffer| is_within(buffer, address, bytes))
     }
 
-    /// Returns the error for a node without an owner. For a child graph, the error names only the
-    /// kind of the node, because the memory belongs to the nodes of the child graph.
+    /// Returns the error for a node without an owner. If the node contains a child graph, the error
+    /// names only the kind of the node, because the nodes of the child graph access the memory.
     fn refusal(&self, nodes: &Nodes<'_>, node: usize) -> CaptureError {
         if nodes.kind(node) == NodeKind::ChildGraph {
             return CaptureError::ForeignNode { kind: NodeKind::ChildGraph };

@@ -1,7 +1,7 @@
-//! Page-locked buffers for copies to and from a graph's blocks. The graph owns these buffers. If a
-//! copy runs after its call has failed, it therefore accesses no memory of the caller. The host
-//! waits for each copy immediately, so these buffers need no events, unlike the buffers of a
-//! [`StagingPool`](crate::StagingPool).
+//! Page-locked buffers for copies to and from a graph's blocks. The graph owns these buffers. Even
+//! if a copy runs after its call has failed, the copy therefore does not access the caller's
+//! memory. Unlike the buffers of a [`StagingPool`](crate::StagingPool), these buffers need no
+//! events, because the host waits for each copy immediately.
 
 use std::sync::Arc;
 
@@ -9,8 +9,8 @@ use pool_driver::cudarc::driver::CudaContext;
 use pool_driver::error::CudaError;
 use pool_driver::host_buffer::{HostBuffer, HostPlace};
 
-/// The buffer of the last copy, which the next copy reuses, and the buffers whose copies may still
-/// be pending.
+/// The buffer of the last copy, which the next copy can reuse, and the buffers whose copies may
+/// still be pending.
 #[derive(Debug, Default)]
 pub(crate) struct CopyBuffers {
     /// Host memory that is reserved for the record of the first buffer, so that creating this
@@ -21,14 +21,15 @@ pub(crate) struct CopyBuffers {
 }
 
 impl CopyBuffers {
-    /// Creates a value without buffers, and reserves host memory for the record of the first
+    /// Creates an instance without buffers, and reserves host memory for the record of the first
     /// buffer.
     pub(crate) fn new() -> Result<Self, CudaError> {
         Ok(Self { place: Some(HostPlace::new()?), ..Self::default() })
     }
 
-    /// Takes a buffer that is at least as long as `bytes`. A new buffer contains a copy of `bytes`,
-    /// and a reused buffer has unspecified contents. The caller must have bound the context.
+    /// Returns a buffer that is at least as long as `bytes`. A new buffer contains a copy of
+    /// `bytes`, and a reused buffer has unspecified contents. The caller must have made the context
+    /// current on this thread.
     pub(crate) fn take(
         &mut self,
         bytes: &[u8],
@@ -43,8 +44,8 @@ impl CopyBuffers {
         }
     }
 
-    /// Keeps a buffer for the next copy after its own copy has completed. All earlier copies have
-    /// also completed, so their buffers are freed.
+    /// Keeps a buffer for reuse by the next copy, after the buffer's own copy has completed. All
+    /// earlier copies have completed as well, so their buffers are freed.
     pub(crate) fn done(&mut self, buffer: HostBuffer) {
         self.ready = Some(buffer);
         self.pending.clear();

@@ -15,8 +15,8 @@ use crate::base::error::GraphMemoryError;
 use crate::driver::{CaptureMode, NodeKind, UnreadableReason, UpdateRefusal};
 use crate::verify::LayoutViolation;
 
-/// The error type of sessions and captured graphs. The stream and the device remain usable after
-/// every error.
+/// The error type of capture sessions and captured graphs. The stream and the device remain usable
+/// after every error.
 #[derive(Clone, Debug, Error, PartialEq)]
 #[non_exhaustive]
 pub enum CaptureError {
@@ -36,16 +36,16 @@ pub enum CaptureError {
     #[error(transparent)]
     ArenaPlan(#[from] ArenaPlanError),
     /// Two temporaries share bytes, but the captured graph may use one of them before it has
-    /// finished with the other. This happens if their offsets come from a plan for a different body
-    /// or a different order.
+    /// finished with the other. This error occurs if the offsets of the temporaries come from a
+    /// plan for a different body or for a different order of the same operations.
     #[error(
         "{first} and {second} share bytes, but the graph may still use one of them when the other \
          is acquired: make the stream `wait` before the acquire, or plan with a probe of this body"
     )]
     Unordered {
-        /// The temporary with the lower number.
+        /// The conflicting temporary with the lower number.
         first: TemporaryName,
-        /// The temporary with the higher number.
+        /// The conflicting temporary with the higher number.
         second: TemporaryName,
     },
     /// The captured graph does not match the layout of its memory.
@@ -64,7 +64,7 @@ pub enum CaptureError {
         /// The stream's handle, as a number.
         stream: u64,
     },
-    /// The stream or the memory belongs to another device or context than the session.
+    /// The stream or the memory belongs to a different device or context than the session.
     #[error(
         "the session belongs to device {session}, but the memory or stream belongs to device \
          {other} or to another context of that device: capture one graph for each context, and \
@@ -73,7 +73,7 @@ pub enum CaptureError {
     WrongContext {
         /// The ordinal of the session's device.
         session: usize,
-        /// The ordinal of the other device.
+        /// The ordinal of the device to which the stream or the memory belongs.
         other: usize,
     },
     /// The stream is already being captured.
@@ -102,8 +102,8 @@ pub enum CaptureError {
         /// The address at which the arena starts.
         address: u64,
     },
-    /// The graphs would share an arena but run on different streams. Only graphs that run on the
-    /// same stream may share an arena.
+    /// The graphs would share an arena although they run on different streams. Only graphs that run
+    /// on the same stream may share an arena.
     #[error(
         "the session uses stream {session:#x}, but the graph uses stream {graph:#x}: capture all \
          graphs that share an arena on the same stream"
@@ -123,9 +123,9 @@ pub enum CaptureError {
     SharedBlock {
         /// The block's number.
         block: u64,
-        /// The handle of the session's stream or of the writing graph's stream, as a number.
+        /// The handle of the stream that the session or the writing graph uses, as a number.
         session: u64,
-        /// The handle of the other graph's stream, as a number.
+        /// The handle of the stream that the other graph uses, as a number.
         graph: u64,
     },
     /// The session does not contain the requested branch.
@@ -150,7 +150,7 @@ pub enum CaptureError {
         stream: usize,
     },
     /// The memory is lent to device views or to a scope between replays. A capture cannot observe
-    /// the uses of device views.
+    /// how device views are used.
     #[error(
         "the memory at {address:#x} is still borrowed: drop the `ViewLoan` before the capture uses \
          the memory, or end the `CapturedGraph::scope` before a graph of the arena runs"
@@ -181,7 +181,7 @@ pub enum CaptureError {
         /// The size of the memory in bytes.
         bytes: u64,
     },
-    /// A fill or a copy in the graph writes to memory that the session owns only for reading.
+    /// A fill or a copy in the graph writes to memory of the session that graphs may only read.
     #[error(
         "a fill or a copy writes {bytes} bytes at {address:#x}, which the session owns only for \
          reading: use `own_mut` for memory that graphs write"
@@ -232,9 +232,9 @@ pub enum CaptureError {
         /// The size of each element in bytes.
         size: usize,
     },
-    /// The steps of the body differ from the dry run of its plan, or from the capture of the graph
-    /// to be updated. Using a different block is a difference, and so is writing to a block that
-    /// was only read before.
+    /// The steps of the body differ from the dry run on which its plan is based, or from the
+    /// capture of the graph that is being updated. A step also differs if it uses a different
+    /// block, or if it writes to a block that was only read before.
     #[error(
         "step {step} of the body differs from the dry run or graph that the body must repeat \
          ({planned} steps): probe or capture the current body again"
@@ -245,8 +245,8 @@ pub enum CaptureError {
         /// The number of steps in the dry run or in the earlier capture.
         planned: usize,
     },
-    /// In an update, a temporary has a different offset than in the graph, because views were
-    /// dropped in a different order.
+    /// During an update, a temporary has been placed at a different offset than in the graph,
+    /// because views were dropped in a different order.
     #[error(
         "temporary {temporary} is at offset {now} of the arena in the update, but at offset \
          {before} in the graph: drop views in the same order, or capture another graph"
@@ -256,7 +256,7 @@ pub enum CaptureError {
         temporary: usize,
         /// The offset of the temporary in the captured graph.
         before: u64,
-        /// The offset of the temporary in the update.
+        /// The offset of the temporary during the update.
         now: u64,
     },
     /// The graph contains nodes that allocate or free memory.
@@ -269,9 +269,9 @@ pub enum CaptureError {
         /// The number of nodes that allocate or free memory.
         nodes: usize,
     },
-    /// The memory that a node accesses cannot be read from the graph, so the node cannot be
-    /// verified. Nodes of some kinds, such as conditional nodes, are not supported. The node may
-    /// also be a copy or a fill whose addresses cannot be computed.
+    /// The graph does not reveal which memory a node accesses, so the node cannot be verified.
+    /// Nodes of some kinds, such as conditional nodes, are not supported. The node may instead be a
+    /// copy or a fill whose addresses cannot be computed.
     #[error(
         "the memory of a node of kind {kind:?} cannot be verified, because {reason}: use kernels, \
          fills and copies instead, or run the work outside the graph"
@@ -279,17 +279,18 @@ pub enum CaptureError {
     UnreadableNode {
         /// The kind of the node.
         kind: NodeKind,
-        /// The reason why the memory accesses of the node cannot be read.
+        /// The reason why the node's memory accesses cannot be determined.
         reason: UnreadableReason,
     },
-    /// The capture was invalidated while its body ran, or it was ended or restarted by code other
-    /// than the session. The cause is a call in the body, or a call on another thread that the
+    /// The capture was invalidated while its body ran, or code outside the session ended or
+    /// restarted the capture. The cause is a call in the body, or a call on another thread that the
     /// [mode](crate::CaptureMode) forbids.
     ///
-    /// If the call that invalidated the capture returned an error, and the body returns this error,
-    /// the capture fails with the same error and its text names the cause. In all other cases, the
-    /// driver does not report which call was responsible. The text of `Invalidated` therefore lists
-    /// all possible calls, with advice for each call.
+    /// If the call that invalidated the capture returned an error to the body, and the body returns
+    /// this error, the capture fails with the same error. The text of this error names the cause.
+    /// In all other cases, it is unknown which call invalidated the capture, because the driver
+    /// does not report this call. The text of the error `Invalidated` therefore lists all possible
+    /// calls, with advice for each call.
     #[error(
         "the capture was invalidated while its body ran; the possible causes are: {}",
         PossibleCauses { mode: *mode, event_tracking: *event_tracking }
@@ -300,8 +301,8 @@ pub enum CaptureError {
         /// `true` if cudarc tracks events in the capture's context.
         event_tracking: bool,
     },
-    /// The internal state of the crate is inconsistent. This error is a bug in `pool-graph` and not
-    /// a mistake of the caller.
+    /// The internal state of the crate is inconsistent. This error indicates a bug in `pool-graph`
+    /// and not a mistake of the caller.
     #[error("this is a bug in pool-graph, please report it: {found}")]
     Internal {
         /// A description of the inconsistency.
@@ -318,8 +319,8 @@ pub enum CaptureError {
         stream: u64,
     },
     /// No operation of the capture, no scope and no [enqueued](crate::Capture::enqueue) work has
-    /// added this node of the graph. Other code has added the node, or a scope has added a node of
-    /// an unsupported kind.
+    /// added this node of the graph. Either other code has added the node, or a scope has added a
+    /// node of an unsupported kind.
     #[error(
         "the graph contains a node of kind {kind:?} that was not added through the capture: submit \
          the work with `enqueue`, or keep other threads off the session's streams"
@@ -352,7 +353,7 @@ pub enum CaptureError {
         /// The number of buffers that belong to tickets, including forgotten tickets.
         held: usize,
         /// The number of buffers without a ticket whose copy is still pending. If other code has
-        /// captured such a copy into its own graph, the buffer never becomes available again.
+        /// captured such a copy into a graph of its own, the buffer never becomes available again.
         pending: usize,
     },
     /// The buffers of the [`StagingPool`](crate::StagingPool) are too small for the copy.
@@ -366,8 +367,8 @@ pub enum CaptureError {
         /// The size of each buffer in bytes.
         capacity: usize,
     },
-    /// The argument belongs to another capture, or its length differs from the length of the
-    /// graph's argument.
+    /// The argument belongs to another capture, or the length of the new elements differs from the
+    /// length of the graph's argument.
     #[error(
         "host argument {asked} belongs to another capture or has another length: use one of the \
          {arguments} host arguments of the graph's own capture"
@@ -393,7 +394,7 @@ impl From<NoHostMemory> for CaptureError {
     }
 }
 
-/// Converts an error that a cudarc call in a body has returned.
+/// Converts an error that a call to cudarc in a body has returned.
 impl From<DriverError> for CaptureError {
     fn from(error: DriverError) -> Self {
         Self::Driver(CudaError::Call { call: "a call of cudarc", code: error.into() })
@@ -410,8 +411,8 @@ mod tests {
     use crate::capture::FailedCapture;
     use crate::verify::LayoutViolation;
 
-    /// Checks that the text of a forwarded error appears only once in the chain, and that every
-    /// cause appears in the chain.
+    /// Checks that the error chain contains every cause, and that the text of a forwarded error
+    /// appears only once in this chain.
     #[test]
     fn each_text_is_in_the_chain_once() {
         let refused =

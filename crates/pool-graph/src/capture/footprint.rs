@@ -1,5 +1,5 @@
-//! The memory that a graph's temporaries require, and a plan for this memory. The footprint and the
-//! plan are computed before any device memory is allocated.
+//! The amount of memory that a graph's temporaries require, and a plan for this memory. The
+//! footprint and the plan are computed before any device memory is allocated.
 
 use std::fmt;
 
@@ -16,16 +16,16 @@ use crate::arena::{ArenaPlan, ArenaPolicy, Divergence};
 use crate::base::bytes::Bytes;
 use crate::base::request::GRANULE;
 
-/// The sizes in bytes that describe the memory of a graph's temporaries.
+/// Sizes in bytes that describe the memory requirements of a graph's temporaries.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Footprint {
-    /// The total size of all temporaries in bytes. An arena that never reuses bytes needs this
-    /// capacity.
+    /// The total size of all temporaries in bytes. An arena that never reuses bytes needs at least
+    /// this capacity.
     pub sum: u64,
-    /// The number of bytes between the start of the arena and the end of the highest temporary.
+    /// The number of bytes from the start of the arena to the end of the highest temporary.
     pub peak: u64,
-    /// A lower bound for the peak of every layout. Temporaries with this total size may be in use
-    /// at the same time.
+    /// A lower bound for the peak of every layout. Temporaries with this total size may all be in
+    /// use at the same time.
     pub lower_bound: u64,
 }
 
@@ -55,8 +55,8 @@ impl fmt::Display for Footprint {
     }
 }
 
-/// The plan that results from a dry run of a body. A probe contains the memory that the body
-/// requires and the offset of each temporary.
+/// The result of a dry run of a body, including a plan for the body's memory. A probe contains the
+/// amount of memory that the body requires, and the planned offset of each temporary.
 ///
 /// [`CaptureSession::probe`](crate::CaptureSession::probe) creates a probe without calling the
 /// driver and without allocating device memory. A capture that is created [from a
@@ -65,7 +65,8 @@ impl fmt::Display for Footprint {
 pub struct Probe {
     footprint: Footprint,
     /// The size in bytes of an arena that is large enough for every member of the probe's ladder.
-    /// If the probe does not belong to a ladder, this is the size of its own plan.
+    /// If the probe does not belong to a ladder, the field contains the size of the probe's own
+    /// plan.
     ladder_bytes: u64,
     /// The offset of each temporary, or `None` if the body allocates no temporaries.
     plan: Option<ArenaPlan>,
@@ -152,7 +153,7 @@ impl Probe {
         })
     }
 
-    /// Returns the memory that the body's temporaries require.
+    /// Returns the amount of memory that the body's temporaries require.
     #[must_use]
     pub fn footprint(&self) -> Footprint {
         self.footprint
@@ -162,8 +163,8 @@ impl Probe {
     /// `pool-plan`. The record contains the order of the temporaries, their plan, and the calls
     /// that allocated them. Returns `None` if the body allocates no temporaries.
     ///
-    /// The record does not contain blocks that a lease keeps, because the plan does not assign
-    /// offsets to them.
+    /// The record does not contain leased blocks, because the plan does not assign offsets to such
+    /// blocks.
     ///
     /// ```no_run
     /// # fn f(probe: &pool_graph::Probe) -> std::io::Result<()> {
@@ -186,32 +187,33 @@ impl Probe {
         self.plan.as_ref().map_or(0, ArenaPlan::allocations)
     }
 
-    /// Sets the response to a capture that differs from the dry run.
+    /// Sets how an arena responds to a capture that differs from the dry run.
     #[must_use]
     pub fn on_divergence(self, divergence: Divergence) -> Self {
         Self { divergence, ..self }
     }
 
-    /// Returns the size in bytes of an arena that can follow the plan, which is at least the size
-    /// of one region. If the probe belongs to a [ladder](crate::CaptureSession::probe_ladder), the
-    /// arena is large enough for every member of the ladder.
+    /// Returns the size in bytes of an arena that is large enough for the plan, which is at least
+    /// the size of one region. If the probe belongs to a
+    /// [ladder](crate::CaptureSession::probe_ladder), the arena is large enough for every member of
+    /// the ladder.
     #[must_use]
     pub fn arena_bytes(&self) -> u64 {
         self.ladder_bytes.max(GRANULE)
     }
 
-    /// Returns the size in bytes of an arena that can follow the plan of this probe.
+    /// Returns the size in bytes of an arena that is large enough for this probe's own plan.
     pub(super) fn plan_bytes(&self) -> u64 {
         self.footprint.peak.max(GRANULE)
     }
 
     /// Returns the trace that a capture must follow step by step, or `None` if a capture may differ
-    /// from the trace.
+    /// from the dry run.
     pub(super) fn followed(&self) -> Option<Trace> {
         (self.divergence == Divergence::Refuse).then(|| self.trace.clone())
     }
 
-    /// Returns a policy for an arena, which makes the arena follow the plan.
+    /// Returns a policy that makes an arena follow the plan.
     #[must_use]
     pub fn policy(&self) -> ArenaPolicy {
         match &self.plan {
@@ -229,8 +231,8 @@ fn sum(regions: &[Region]) -> u64 {
     temporaries(regions).map(|region| region.bytes).sum()
 }
 
-/// Returns the planning problem for a body's temporaries, in allocation order. Returns `None` if
-/// there are no temporaries.
+/// Returns the planning problem for a body's temporaries, whose buffers are in allocation order.
+/// Returns `None` if there are no temporaries.
 pub(super) fn problem(
     model: &Model,
     regions: &[Region],
@@ -255,8 +257,8 @@ pub(super) fn problem(
     Ok(Some(HappensBeforeProblem::new(model.operations(), edges, buffers)?))
 }
 
-/// Returns the footprint of a capture with this planning problem, whose arena was used up to the
-/// offset `peak`.
+/// Returns the footprint of a capture with this planning problem. `peak` is the offset up to which
+/// the capture has used its arena.
 pub(super) fn of_capture(
     problem: Option<&HappensBeforeProblem>,
     regions: &[Region],

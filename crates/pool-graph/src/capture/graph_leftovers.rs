@@ -1,5 +1,5 @@
-//! Deferred destruction of graphs. The objects of a graph use the queue of deferred frees in
-//! `pool-cuda`. Destroying a graph may invalidate a capture on any thread. The objects are
+//! Deferred destruction of graphs. The objects of a dropped graph use the queue of deferred frees
+//! in `pool-cuda`. Destroying a graph may invalidate a capture on any thread. The objects are
 //! therefore destroyed only while no capture of the process is in progress.
 
 use std::mem;
@@ -20,8 +20,8 @@ use super::sharing::Shares;
 use crate::driver::{Executable, Graph};
 
 /// The objects of a graph that has been dropped, or that an update has replaced. The objects are
-/// dropped in the order of their declaration. Only the driver's handles must wait until other
-/// captures have ended. Memory and blocks are released as soon as no run uses them.
+/// dropped in the order of their declaration. Only the driver's handles must be kept until other
+/// captures have ended. Memory and blocks are released as soon as no run of the graph uses them.
 #[derive(Debug)]
 #[expect(dead_code, reason = "most of it is kept for the order of its destructors alone")]
 pub(crate) struct GraphLeftovers {
@@ -33,9 +33,9 @@ pub(crate) struct GraphLeftovers {
     pub(crate) doubtful: Vec<HostBuffer>,
     pub(crate) staged: CopyBuffers,
     pub(crate) shares: Shares,
-    /// The streams and the memory of the graph's runs, or `None` if no run is pending.
+    /// The streams and the memory that the graph's runs use, or `None` if no run is pending.
     pub(crate) resources: Option<Arc<SessionResources>>,
-    /// The session's streams, which must outlive the runs on them.
+    /// The session's streams, which must outlive the runs on these streams.
     pub(crate) streams: Arc<[Arc<CudaStream>]>,
 }
 
@@ -45,7 +45,7 @@ pub(crate) type LeftoversPlace = Place<GraphLeftovers>;
 
 impl GraphLeftovers {
     /// Destroys the objects immediately, or when the last capture of the process ends. The call
-    /// first waits for the graph's runs, because the caller drops the graph's state afterwards.
+    /// first waits for the graph's runs, because the caller drops the graph's state after the call.
     pub(crate) fn end(self, place: LeftoversPlace) {
         drop(place.own(self));
         give_back_leftovers();
@@ -59,15 +59,15 @@ impl Resource for GraphLeftovers {
         None
     }
 
-    /// Waits for the graph's runs. The objects are dropped together with this value, and each of
-    /// them is destroyed immediately or later.
+    /// Waits for the graph's runs. The objects are dropped together with this value, and each
+    /// object is destroyed either immediately or later.
     unsafe fn give_back(&mut self) -> Result<(), CudaError> {
         if let Some(resources) = &self.resources {
             resources.come_to_rest()?;
         }
         if is_capture_under_way() {
-            // Other graphs may need these resources, and releasing them does not invalidate any
-            // capture.
+            // These resources are released now, because other graphs may need them and their
+            // release does not invalidate any capture.
             let given_back = (mem::take(&mut self.shares), self.resources.take());
             drop(given_back);
             return Err(CudaError::Capturing { operation: "destroy a graph" });
@@ -87,8 +87,8 @@ pub(crate) struct ActiveCapture {
 }
 
 impl ActiveCapture {
-    /// Reserves all streams, so that no other session captures them, and waits until their earlier
-    /// work has completed.
+    /// Reserves all streams, so that no other session captures them, and waits until the earlier
+    /// work on the streams has completed.
     pub(crate) fn enter(streams: &[Arc<CudaStream>]) -> Result<Self, CaptureError> {
         let capturing =
             Self { streams: CapturedStreams::reserve(streams)?, _deferred: DeferredDestruction };

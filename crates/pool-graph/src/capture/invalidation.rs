@@ -1,12 +1,12 @@
-//! The calls that invalidate a capture, with advice for each. The driver does not report which call
-//! was made. The error therefore lists the calls that are possible with the capture's mode and
-//! cudarc's event tracking.
+//! The calls that can invalidate a capture, with advice for each call. The driver does not report
+//! which call has invalidated a capture. The error therefore lists all calls that are possible,
+//! given the capture's mode and whether cudarc tracks events.
 
 use std::fmt;
 
 use crate::driver::CaptureMode;
 
-/// A kind of call that invalidates captures.
+/// A kind of call that can invalidate a capture.
 struct Cause {
     is_possible: fn(CaptureMode, bool) -> bool,
     call: &'static str,
@@ -69,8 +69,8 @@ const CAUSES: [Cause; 10] = [
     },
 ];
 
-/// Prints the calls that may have invalidated a capture, given its mode and cudarc's event
-/// tracking.
+/// Prints the calls that may have invalidated a capture, given its mode and whether cudarc tracks
+/// events.
 pub(super) struct PossibleCauses {
     pub(super) mode: CaptureMode,
     pub(super) event_tracking: bool,

@@ -1,13 +1,13 @@
-//! A common plan for a family of bodies that differ only in a length. The graphs of such a family
+//! A common plan for a family of bodies that differ only in one length. The graphs of such a family
 //! form a ladder of bucket sizes.
 //!
 //! The planner solves the problem of the largest member. The resulting plan defines a stack, which
-//! is the order in which temporaries lie above each other. Every other member uses the same stack
-//! with its own sizes, and places each temporary at its lowest possible offset. Temporaries that
-//! share bytes in the plan may share bytes in every member, and all other temporaries keep their
-//! order. The stack of the largest member is therefore a valid plan for every member that uses its
-//! temporaries during the same steps. The code verifies this for each member, and compares the
-//! member's peak with the member's lower bound.
+//! specifies the temporaries that lie above each temporary. For every other member, each temporary
+//! is placed at the lowest offset that this stack and the member's own sizes permit. Temporaries
+//! that share bytes in the plan may share bytes in every member, and all other temporaries keep
+//! their order. The stack of the largest member is therefore a valid plan for every member that
+//! uses its temporaries during the same steps. The code verifies this for each member, and compares
+//! the member's peak with the member's lower bound.
 
 use std::cmp::Reverse;
 
@@ -15,7 +15,7 @@ use pool_plan::{HappensBeforeProblem, Options, Plan};
 
 use crate::base::request::GRANULE;
 
-/// The offsets, the peak and the lower bound of a member of a family.
+/// The offsets, the peak and the lower bound of one member of a family.
 #[derive(Clone, Debug)]
 pub(super) struct MemberPlan {
     pub(super) offsets: Vec<u64>,
@@ -23,13 +23,13 @@ pub(super) struct MemberPlan {
     pub(super) bound: u64,
 }
 
-/// The minimum of the tolerance for a stacked plan, which limits the ratio between the plan's peak
-/// and its lower bound.
+/// The minimum tolerance for a stacked plan, which limits the ratio of the plan's peak to its lower
+/// bound.
 const TOLERATED: f64 = 1.02;
 
-/// Returns a plan for each member. The planner searches for the plan of the member with the highest
-/// lower bound. Another member is searched separately only if the common stack does not fit it
-/// well.
+/// Returns a plan for each member. The planner searches for a plan of the member with the highest
+/// lower bound. For any other member, the planner searches separately only if the common stack
+/// results in a poor plan for this member.
 pub(super) fn plan_all(
     problems: &[HappensBeforeProblem],
     options: &Options,
@@ -61,7 +61,8 @@ fn is_near(peak: u64, bound: u64, options: &Options) -> bool {
     peak as f64 <= bound as f64 * options.tolerance.max(TOLERATED)
 }
 
-/// The order in which the temporaries of a plan lie above each other.
+/// The vertical order of a plan's temporaries, in which each temporary lies above all temporaries
+/// that end at or before its start.
 struct Stack {
     /// The temporaries, sorted by the offsets at which they start.
     by_begin: Vec<(u64, usize)>,
@@ -80,8 +81,9 @@ impl Stack {
         Self { by_begin, by_end }
     }
 
-    /// Returns offsets for different sizes in the same order. Each temporary starts at the highest
-    /// end of the temporaries below it. Returns `None` if the number of temporaries differs.
+    /// Returns the offsets that result if the temporaries have different sizes but keep the order
+    /// of this stack. Each temporary starts at the highest end of the temporaries below it. Returns
+    /// `None` if the number of sizes differs from the number of temporaries.
     fn push_down(&self, problem: &HappensBeforeProblem) -> Option<Vec<u64>> {
         let buffers = problem.buffers();
         if buffers.len() != self.by_begin.len() {
@@ -90,8 +92,8 @@ impl Stack {
         let mut offsets = vec![0_u64; buffers.len()];
         let (mut below, mut floor) = (self.by_end.iter().peekable(), 0_u64);
         for &(begin, which) in &self.by_begin {
-            // A temporary that ends at or before the start of the current temporary lies below it,
-            // so its new offset is already known.
+            // A temporary that ends at or before the start of the current temporary lies below the
+            // current temporary, so its new offset is already known.
             while let Some(&(_, under)) = below.next_if(|(end, _)| *end <= begin) {
                 floor = floor.max(offsets[under].checked_add(buffers[under].size)?);
             }
@@ -115,8 +117,8 @@ mod tests {
         *state >> 33
     }
 
-    /// Returns a random graph. The size of each temporary has a part that grows with `length` and a
-    /// part that does not.
+    /// Returns the planning problem of a random graph. The size of each temporary consists of a
+    /// fixed part and a part that grows with `length`.
     fn problem(seed: u64, length: u64) -> HappensBeforeProblem {
         let mut state = seed;
         let operations = 30;
@@ -138,8 +140,9 @@ mod tests {
         HappensBeforeProblem::new(operations, edges.collect(), buffers).unwrap()
     }
 
-    /// Checks with independent code that the plan of every member is valid. The peak of each plan
-    /// is near the lower bound, or no higher than the peak of a separate plan.
+    /// This test checks with independent code that the plan of every member is valid. The test also
+    /// checks that each plan's peak is either near the lower bound, or no higher than the peak of a
+    /// separate plan.
     #[test]
     fn a_stack_is_a_plan_for_every_length() {
         let options =

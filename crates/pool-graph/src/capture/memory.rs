@@ -24,7 +24,7 @@ pub(crate) struct GraphMemory {
     pub(crate) arena: Arc<OwnArena>,
 }
 
-/// The memory that a session keeps, not including an arena.
+/// The memory that a session keeps, except for the arena.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Kept<'k> {
     pub(crate) leases: &'k [Lease],
@@ -72,7 +72,8 @@ impl GraphMemory {
         }
     }
 
-    /// Checks that no memory has been reused since it was leased, and that the arena is not lent.
+    /// Checks that none of the leased memory has been reused since it was leased, and that the
+    /// arena is not lent.
     pub(crate) fn check(&self) -> Result<(), CaptureError> {
         drop(self.begin_run()?);
         Ok(())
@@ -150,10 +151,10 @@ impl<T> sealed::KeptMemory for OwnedSliceMut<T> {
     }
 }
 
-/// Checks that a lease contains this block, by comparing block IDs. A stale `GraphMemoryBlock` may
-/// have an address within another leased block, so comparing addresses would not be sufficient. A
-/// block of another device may also be leased, but work on the streams of this context cannot use
-/// it.
+/// Checks that a lease contains this block, by comparing block IDs. It is not sufficient to compare
+/// addresses, because the address of a stale `GraphMemoryBlock` may lie within another leased
+/// block. A block on another device may also be leased, but work on the streams of this context
+/// cannot use such a block.
 pub(crate) fn check_block(
     leases: &[Lease],
     block: &GraphMemoryBlock,
@@ -171,23 +172,23 @@ pub(crate) fn check_block(
     })
 }
 
-/// An arena that belongs to a session and later to the session's graphs. Other sessions that use
-/// the same arena run on the same stream.
+/// An arena that belongs to a session and later to the session's graphs. All other sessions that
+/// use this arena run on the same stream.
 #[derive(Debug)]
 pub(crate) struct OwnArena {
-    /// The arena's state before the session. Captures without a session may still use the regions
-    /// that were live at that time.
+    /// The state that the arena had before the session. Captures outside any session may still use
+    /// the regions that were live at that time.
     given: ArenaMark,
     /// `true` while a scope between replays uses the arena's memory. The lock is usually held only
     /// to read or change this flag. A launch holds the lock until the driver call has returned.
     lent: Mutex<bool>,
     // The claim must be dropped after the arena's earlier state has been restored, so that other
-    // code never sees the state of the session.
+    // code never observes the session's state.
     claim: ArenaClaim,
 }
 
-/// A claim on an arena. Until the claim is dropped, no other code can allocate from the arena or
-/// end its regions.
+/// A claim on an arena. Until the claim is dropped, no other code can allocate or deallocate
+/// regions of the arena.
 #[derive(Debug)]
 struct ArenaClaim {
     arena: CudaArena,
@@ -200,9 +201,9 @@ impl OwnArena {
         Ok(Self { given: claim.arena.mark()?, lent: Mutex::new(false), claim })
     }
 
-    /// Returns the mark at which another session of the same arena starts. The graph of that
-    /// session runs on the same stream as the arena's other graphs. The mark lies after the bytes
-    /// that do not belong to these graphs.
+    /// Returns the mark from which another session of the same arena allocates. The graph of that
+    /// session runs on the same stream as the arena's other graphs. The mark excludes the bytes at
+    /// the start of the arena that do not belong to these graphs.
     pub(crate) fn mark_anew(&self, policy: ArenaPolicy) -> Result<ArenaMark, CaptureError> {
         Ok(self.claim.arena.mark_anew(&self.given, policy)?)
     }

@@ -1,7 +1,7 @@
 //! The verifier's input for memory that a session owns and that graphs write to. Each turn becomes
 //! a separate region. A turn is either a single write or a group of reads. All turns of the same
 //! memory have the same offset. The verifier therefore checks that each turn is complete before the
-//! next turn begins, as it does for temporaries that share bytes.
+//! next turn begins, as the verifier does for temporaries that share bytes.
 
 use super::body::Region;
 use super::error::CaptureError;
@@ -9,7 +9,7 @@ use crate::base::range::LeasedRange;
 use crate::base::request::GRANULE;
 use crate::verify::RegionLayout;
 
-/// The turns of all owned memory, with offsets that follow the end of the arena.
+/// The turns of all owned memory, at offsets that follow the end of the arena.
 pub(super) struct OwnedLayout {
     pub(super) layout: Vec<RegionLayout>,
     /// The first offset after the end of the arena.
@@ -19,8 +19,8 @@ pub(super) struct OwnedLayout {
 }
 
 impl OwnedLayout {
-    /// Returns the layout of all owned regions that are written, starting at the offset `capacity`.
-    /// The closure `number` returns the index of a node.
+    /// Returns the layout of all owned regions that graphs write to, starting at the offset
+    /// `capacity`. The closure `number` returns the index of a node.
     pub(super) fn new(regions: &[Region], capacity: u64, number: impl Fn(&u64) -> usize) -> Self {
         let begin = capacity.next_multiple_of(GRANULE);
         let (mut layout, mut places, mut offset) = (Vec::new(), Vec::new(), begin);
@@ -48,8 +48,8 @@ impl OwnedLayout {
         Self { layout, begin, places }
     }
 
-    /// Returns the offset that represents an address. Returns `None` if the address does not belong
-    /// to owned memory that is written.
+    /// Returns the offset that represents an address of owned memory. Returns `None` if the address
+    /// does not belong to owned memory that graphs write to.
     pub(super) fn offset_of(&self, address: u64) -> Option<u64> {
         let has = |range: &LeasedRange| range.contains(address, 1);
         let (range, offset) = self.places.iter().find(|(range, _)| has(range))?;

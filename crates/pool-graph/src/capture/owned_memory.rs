@@ -1,13 +1,16 @@
-//! Memory from outside that a session owns: slices of cudarc, and owned arrays of device pools.
+//! Memory that was allocated outside a session and that the session then owns, which is a cudarc
+//! slice or an owned array from a device pool.
 //!
-//! Why this is sound:
+//! This ownership is sound for three reasons:
 //!
-//! 1. A session that gets memory first waits for all work of the context. So every earlier write, on any stream, ends
-//!    before a capture begins, with cudarc's event tracking on or off.
-//! 2. Memory that a session only reads may have other readers. They have an `Arc` of the slice, which never gives a
-//!    `&mut`. Memory that graphs write belongs to the session alone.
-//! 3. The owner is dropped when the session's graphs no longer run and no session captures. Its drop may enqueue a free
-//!    on a stream.
+//! 1. When a session takes ownership of memory, it waits until all work in the memory's context has
+//!    completed. Every earlier write on any stream therefore ends before a capture begins, whether
+//!    or not cudarc tracks events.
+//! 2. Memory that a session only reads may have other readers. Each of these readers owns a clone
+//!    of the slice's `Arc`, which cannot provide a `&mut` reference to the slice. Memory that
+//!    graphs write has no other owner than the session.
+//! 3. The value that owns the memory is dropped only when the session's graphs no longer run and no
+//!    session is capturing. At this time, the destructor may safely enqueue a free on a stream.
 
 use std::fmt;
 use std::marker::PhantomData;
@@ -26,18 +29,20 @@ use super::error::CaptureError;
 use crate::base::range::LeasedRange;
 use crate::driver::KeptValues;
 
-/// Device memory that a session can own: a `CudaSlice`, an `Arc` of one, or an [`Owned`] array of a device pool.
+/// Device memory that a session can own, which is a `CudaSlice`, a `CudaSlice` in an `Arc`, or an
+/// [`Owned`] array from a device pool.
 #[diagnostic::on_unimplemented(
     message = "a session cannot own `{Self}`",
     label = "not device memory that a session can own",
     note = "a session owns a `CudaSlice<T>`, an `Arc<CudaSlice<T>>`, or an `Owned<Cuda, T>` of a `SharedPool`"
 )]
 pub trait OwnedSource: sealed::OwnedSource {
-    /// The elements of the memory.
+    /// The type of the memory's elements.
     type Element: Element;
 }
 
-/// Device memory that a session can own for writing. It has no other owner.
+/// Device memory that a session can own and that its graphs can write to. Such memory has no other
+/// owner.
 #[diagnostic::on_unimplemented(
     message = "a session cannot own `{Self}` for writing",
     label = "this memory may have other owners",
@@ -51,7 +56,7 @@ mod sealed {
     use super::{CaptureError, CudaContext};
 
     pub trait OwnedSource: Send + 'static {
-        /// Returns the address and the number of elements.
+        /// Returns the memory's address and its number of elements.
         fn place(&self) -> Result<(u64, usize), CaptureError>;
 
         fn context(&self) -> Arc<CudaContext>;
@@ -104,39 +109,45 @@ impl<T: Element + Send> sealed::OwnedSource for Owned<Cuda, T> {
     }
 }
 
-/// Returns the address of a slice. cudarc gives it only with a stream, and makes the stream wait for the slice's last
-/// write. Here that is the slice's own stream, which must not be captured.
+/// Returns the address of a slice. The cudarc function that returns this address also makes a given
+/// stream wait for the slice's last write. The given stream is the slice's own stream, which must
+/// not be captured at this time.
 fn address_of<T>(slice: &CudaSlice<T>) -> Result<u64, CaptureError> {
     let stream = slice.stream();
     bind(stream.context())?;
     if is_capturing(stream)? {
         return Err(CaptureError::AlreadyCapturing { stream: stream.cu_stream().addr() as u64 });
     }
-    // An error that earlier calls left in the context is not this call's. The context keeps it.
+    // An error that earlier calls left in the context does not belong to this call, so it is stored
+    // in the context again below.
     let earlier = stream.context().check_err();
     let (address, guard) = slice.device_ptr(stream);
-    // If it were dropped, the guard's event would replace that of the last reader. This is not a read.
+    // If the guard were dropped, cudarc would record an event for this call in place of the last
+    // reader's event, although this call does not read the slice.
     std::mem::forget(guard);
-    // The wait would only order the work, and the wait for the whole context does that too.
+    // An error from cudarc's wait for the last write is ignored, because the caller waits for the
+    // whole context anyway.
     let _order = stream.context().check_err();
     stream.context().record_err(earlier);
     Ok(address)
 }
 
-/// The name of a slice that a session owns and its graphs read; see [`CaptureSession::own`](crate::CaptureSession::own).
+/// An identifier for a slice that a session [owns](crate::CaptureSession::own) and that its graphs
+/// can read.
 pub struct OwnedSlice<T> {
     pub(crate) name: OwnedName,
     elements: PhantomData<fn() -> T>,
 }
 
-/// The name of a slice that a session owns and its graphs write; see
-/// [`CaptureSession::own_mut`](crate::CaptureSession::own_mut).
+/// An identifier for a slice that a session [owns](crate::CaptureSession::own_mut) and that its
+/// graphs can read and write.
 pub struct OwnedSliceMut<T> {
     pub(crate) name: OwnedName,
     elements: PhantomData<fn() -> T>,
 }
 
-/// The name of owned memory: a number, the elements and the addresses.
+/// An identifier for owned memory, which consists of a unique number, the number of elements, and
+/// the address range.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct OwnedName {
     number: u64,
@@ -151,7 +162,7 @@ macro_rules! name_of_a_slice {
                 Self { name: memory.name, elements: PhantomData }
             }
 
-            /// Returns the number of elements.
+            /// Returns the number of elements in the slice.
             #[must_use]
             pub fn len(&self) -> usize {
                 self.name.elements
@@ -186,17 +197,17 @@ macro_rules! name_of_a_slice {
 name_of_a_slice!(OwnedSlice);
 name_of_a_slice!(OwnedSliceMut);
 
-/// Memory that a session owns, and then its graphs.
+/// Memory that first belongs to a session, and later to the session's graphs.
 pub(crate) struct OwnedMemory {
     pub(crate) name: OwnedName,
-    /// `true` if graphs write the memory.
+    /// `true` if graphs may write to the memory.
     pub(crate) is_written: bool,
     /// The value that frees the memory when it is dropped.
     _keeper: Arc<KeptValues>,
 }
 
 impl OwnedMemory {
-    /// Waits for all work of the context, and takes memory.
+    /// Takes ownership of `memory`, and waits until all work in its context has completed.
     pub(crate) fn new<M: OwnedSource>(
         memory: M,
         own: &CudaContext,
@@ -218,14 +229,15 @@ impl OwnedMemory {
             }
             error => error,
         })?;
-        // Checked when it was allocated.
+        // The multiplication cannot overflow, because the size was checked when the memory was
+        // allocated.
         let bytes = (elements * size_of::<M::Element>()) as u64;
         let range = LeasedRange { address, bytes };
         let name = OwnedName { number: NEXT.fetch_add(1, Ordering::Relaxed), elements, range };
         Ok(Self { name, is_written, _keeper: keeper })
     }
 
-    /// Returns `true` if a byte of `[address, address + bytes)` is in the memory.
+    /// Returns `true` if the memory contains at least one byte of `[address, address + bytes)`.
     pub(crate) fn meets(&self, address: u64, bytes: u64) -> bool {
         let LeasedRange { address: begin, bytes: length } = self.name.range;
         let end = |begin: u64, bytes: u64| begin.saturating_add(bytes);
@@ -233,7 +245,7 @@ impl OwnedMemory {
     }
 }
 
-/// Returns the index of owned memory in that of a session.
+/// Returns the index of the memory with this name in `owned`, the list of a session's owned memory.
 pub(crate) fn find_owned(owned: &[OwnedMemory], name: &OwnedName) -> Result<usize, CaptureError> {
     let LeasedRange { address, bytes } = name.range;
     let found = owned.iter().position(|memory| memory.name == *name);

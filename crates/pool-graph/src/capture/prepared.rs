@@ -1,4 +1,4 @@
-//! A session that has received its memory, and can capture bodies and return their graphs.
+//! A session that has received its memory and can capture bodies into graphs.
 
 use std::error::Error;
 use std::fmt;
@@ -40,13 +40,13 @@ pub struct PreparedCapture {
     setup: Arc<CaptureSetup>,
 }
 
-/// The error of a failed capture, together with the state that was intended for the graph.
+/// The error of a failed capture, together with the state that the graph would have owned.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct FailedCapture<S, E> {
     /// The reason why the capture has failed.
     pub error: E,
-    /// The state, including all changes that the body has made.
+    /// The state, including all changes that the body has made to it.
     pub state: S,
 }
 
@@ -59,12 +59,13 @@ impl PreparedCapture {
         &self.setup
     }
 
-    /// Waits for the earlier work on the session's streams, and captures the work that the body
-    /// enqueues. At the end of the body, all branches are joined with the first stream.
+    /// Waits until the earlier work on the session's streams has completed, and then captures the
+    /// work that the body enqueues. At the end of the body, all branches are joined with the first
+    /// stream.
     ///
-    /// After the capture, all nodes and edges of the graph are read back. The verifier checks the
-    /// order of the graph against the offsets of its temporaries, regardless of the arena's policy.
-    /// The state becomes part of the graph.
+    /// After the capture, all nodes and edges of the graph are read back from the driver. The
+    /// verifier checks the order of the graph against the offsets of its temporaries, regardless of
+    /// the arena's policy. The captured graph owns the state.
     ///
     /// If the body fails or panics, the capture is discarded. The streams, the arena and the leases
     /// return to their previous state and can be used for the next capture.

@@ -4,7 +4,7 @@
 //!
 //! The registry's lock is held only while its lists are searched or changed. Capacity is reserved
 //! before the lock is acquired, and removed entries are dropped after the lock has been released.
-//! Launching and dropping a graph require no capacity.
+//! Launching or dropping a graph requires no additional capacity.
 
 use std::sync::Arc;
 
@@ -31,10 +31,10 @@ static CAPTURES: Mutex<Registry> = Mutex::new(Registry {
 /// in use.
 static CHANGED: Condvar = Condvar::new();
 
-/// A unique key of a stream, which consists of its handle and its context.
+/// A unique key for a stream, which consists of the stream's handle and context.
 type Key = (usize, usize);
 
-/// The streams and arenas of sessions and graphs. The lock is held only while the lists are
+/// The streams and arenas that sessions and graphs use. The lock is held only while the lists are
 /// searched or changed, and never during a driver call.
 struct Registry {
     /// The streams that sessions have reserved for captures.
@@ -83,7 +83,7 @@ fn key(stream: &CudaStream) -> Key {
 }
 
 /// The registration of a stream on which graphs may run. The registration ends when this value is
-/// dropped. Using the stream requires no memory allocation.
+/// dropped. While the registration exists, using the stream requires no memory allocation.
 #[derive(Debug)]
 pub(crate) struct RunStream(Key);
 
@@ -140,8 +140,8 @@ pub(crate) struct CapturedStreams {
 }
 
 impl CapturedStreams {
-    /// Reserves all streams. Fails if another session is capturing one of the streams, and waits
-    /// while a graph is using one of the streams.
+    /// Reserves all streams, and waits while a graph is using one of the streams. Fails if another
+    /// session is capturing one of the streams.
     pub(crate) fn reserve(streams: &[Arc<CudaStream>]) -> Result<Self, CaptureError> {
         let keys: Vec<Key> = streams.iter().map(|stream| key(stream)).collect();
         loop {
@@ -192,13 +192,15 @@ impl Drop for CapturedStreams {
     }
 }
 
-/// A driver call on a stream. Until this value is dropped, no session can capture the stream.
+/// A driver call that is in progress on a stream. Until this value is dropped, no session can
+/// capture the stream.
 #[derive(Debug)]
 #[must_use = "a session may capture the stream as soon as this is dropped"]
 pub(crate) struct StreamUse(Key);
 
 impl StreamUse {
-    /// Begins a driver call on a stream. Returns `None` if a session is capturing the stream.
+    /// Registers the beginning of a driver call on a stream. Returns `None` if a session is
+    /// capturing the stream.
     pub(crate) fn begin(on: &RunStream) -> Option<Self> {
         let mut captures = CAPTURES.lock();
         if captures.session_stream(&on.0).is_some() {
@@ -241,9 +243,9 @@ pub(crate) fn give_arena_back(address: u64) {
 /// Fails with [`CudaError::Capturing`] if the stream is being captured explicitly, or with the
 /// driver's error code. After an error, work may still be running on the stream.
 pub(crate) fn come_to_rest(runs_on: &RunStream, stream: &CudaStream) -> Result<(), CudaError> {
-    // Another iteration is necessary only if a session has reserved the stream but was refused, and
-    // has released the stream without waiting for its work. A refused session does not reserve the
-    // stream again, so the loop ends.
+    // Another iteration is necessary only if a session has reserved the stream, has failed before
+    // its capture began, and has released the stream without waiting for its work. A session that
+    // has failed does not reserve the stream again, so the loop ends.
     loop {
         if let Some(_in_use) = StreamUse::begin(runs_on) {
             return rest(stream);
@@ -255,13 +257,14 @@ pub(crate) fn come_to_rest(runs_on: &RunStream, stream: &CudaStream) -> Result<(
 }
 
 /// Waits for a stream that no session captures. If the context has been destroyed, which a second
-/// driver call confirms, no work runs on the stream any more. After any other error, work may still
+/// driver call confirms, the stream no longer runs any work. After any other error, work may still
 /// be running.
 fn rest(stream: &CudaStream) -> Result<(), CudaError> {
     let is_captured = bind(stream.context()).and_then(|()| is_capturing(stream));
     let waited = match is_captured {
         Ok(true) => return Err(CudaError::Capturing { operation: "wait for the runs of a graph" }),
-        // Other code may begin a capture at this point, in which case `synchronize` fails.
+        // Other code may begin a capture of the stream at this point, in which case `synchronize`
+        // fails.
         Ok(false) => synchronize(stream),
         Err(error) => Err(error),
     };
@@ -269,7 +272,7 @@ fn rest(stream: &CudaStream) -> Result<(), CudaError> {
 }
 
 /// Waits until a session has waited for the stream's earlier work. Returns `false` if the session
-/// has released the stream without waiting.
+/// has released the stream without waiting for this work.
 fn wait_until_settled(on: &RunStream) -> bool {
     loop {
         let captures = CAPTURES.lock();

@@ -21,8 +21,8 @@ pub(crate) struct SessionResources {
 }
 
 impl SessionResources {
-    /// Creates the resources of a session. There must be at least one stream, and the graphs run on
-    /// the first stream.
+    /// Creates the resources of a session. The list of streams must not be empty, and the graphs
+    /// run on the first stream.
     pub(crate) fn new(
         memory: GraphMemory,
         runs_on: RunStream,
@@ -36,7 +36,7 @@ impl SessionResources {
         &self.streams[0]
     }
 
-    /// Returns shared ownership of all streams of the session.
+    /// Returns an `Arc` that shares ownership of all streams of the session.
     pub(crate) fn all_streams(&self) -> Arc<[Arc<CudaStream>]> {
         Arc::clone(&self.streams)
     }

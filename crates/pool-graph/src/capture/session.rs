@@ -61,9 +61,10 @@ use crate::source::DeviceMemory;
 /// # }
 /// ```
 ///
-/// A session records and plans a body in host memory, using collections of the standard library. If
-/// the host runs out of memory during a session, a probe, a capture or an update, the process
-/// aborts. Replaying, reading, synchronizing and dropping a graph allocate no host memory.
+/// A session records and plans a body in host memory, for which it uses collections of the standard
+/// library. If the host runs out of memory during a session, a probe, a capture or an update, the
+/// process aborts. Replaying, reading, synchronizing or dropping a graph does not allocate any host
+/// memory.
 #[derive(Debug)]
 pub struct CaptureSession {
     streams: Vec<Arc<CudaStream>>,
@@ -87,8 +88,9 @@ impl CaptureSession {
         Self { streams, leases, owned, mode: CaptureMode::default() }.with(stream)
     }
 
-    /// Adds a stream whose work may run concurrently with the work on the session's other streams.
-    /// The body accesses this stream as its next [branch](Capture::branch).
+    /// Adds a stream to the session. Work on this stream may run concurrently with work on the
+    /// session's other streams. The body accesses this stream as a [branch](Capture::branch) with
+    /// the next unused number.
     ///
     /// # Errors
     ///
@@ -100,24 +102,24 @@ impl CaptureSession {
     }
 
     /// Sets the capture mode, which determines the calls that invalidate the capture. By default,
-    /// only calls on the capturing thread can invalidate it.
+    /// only calls on the capturing thread can invalidate the capture.
     #[must_use]
     pub fn mode(self, mode: CaptureMode) -> Self {
         Self { mode, ..self }
     }
 
-    /// Adds leased blocks, which the graph will keep. The body uses [views of these
-    /// blocks](Capture::block) to exchange data with other code.
+    /// Adds leased blocks to the session, which the graph will then keep. The body uses
+    /// [views of these blocks](Capture::block) to exchange data with other code.
     #[must_use]
     pub fn lease(mut self, lease: Lease) -> Self {
         self.leases.push(lease);
         self
     }
 
-    /// Moves the caller's memory into the session, for graphs that only read this memory. Weights
-    /// of a neural network are an example. The graphs keep the memory alive, and the body accesses
-    /// it through [shared views](Capture::owned). Other owners of the `Arc` may read the memory at
-    /// the same time.
+    /// Moves memory of the caller into the session, for graphs that only read this memory. The
+    /// weights of a neural network are an example of such memory. The graphs keep the memory alive,
+    /// and the body accesses it through [shared views](Capture::owned). Other owners of the `Arc`
+    /// may read the memory at the same time.
     ///
     /// `own` blocks the host until all work in the context has completed. All earlier writes have
     /// therefore finished when a capture begins, regardless of whether cudarc tracks events. If a
@@ -155,8 +157,8 @@ impl CaptureSession {
     ///
     /// Fails with [`CaptureError::WrongContext`] if the memory is on another device, with
     /// [`CaptureError::AlreadyCapturing`] if the slice's stream is being captured, or with the
-    /// driver's error code. If any session is capturing, the call fails with
-    /// [`CudaError::Capturing`](pool_cuda::CudaError::Capturing). After an error, the memory is
+    /// driver's error code. If any session is currently capturing, the call fails with
+    /// [`CudaError::Capturing`](pool_cuda::CudaError::Capturing). If the call fails, the memory is
     /// dropped, unless the caller has kept a clone of the `Arc`.
     pub fn own<M: OwnedSource>(
         &mut self,
@@ -165,9 +167,9 @@ impl CaptureSession {
         self.take(memory, false).map(OwnedSlice::new)
     }
 
-    /// Moves the caller's memory into the session, for graphs that read and write this memory.
-    /// State that each replay updates, such as a key-value cache, is an example. The body accesses
-    /// the memory through [views](Capture::owned_mut).
+    /// Moves memory of the caller into the session, for graphs that read and write this memory. An
+    /// example is state that each replay updates, such as a key-value cache. The body accesses the
+    /// memory through [views](Capture::owned_mut).
     ///
     /// The session becomes the only owner of the memory. Between replays, [`CapturedGraph::read`]
     /// and [`CapturedGraph::write`] can access the memory. In all other respects, this method
@@ -197,8 +199,8 @@ impl CaptureSession {
     ///
     /// # Errors
     ///
-    /// Fails with the error that `body` returned, or with the planner's error if no plan can be
-    /// found.
+    /// Fails with the error that `body` returned, or with the planner's error if the planner cannot
+    /// find a plan.
     pub fn probe<S, E: From<CaptureError>>(
         &self,
         state: &mut S,
@@ -209,7 +211,7 @@ impl CaptureSession {
 
     /// Performs a dry run like [`probe`](Self::probe), but with different options for the planner.
     /// By default, the planner searches for the lowest peak for up to ten seconds. The options
-    /// limit the search time, and set how close to the lower bound the peak must be.
+    /// limit the search time, and specify how close the peak must come to the lower bound.
     ///
     /// # Errors
     ///
@@ -224,9 +226,9 @@ impl CaptureSession {
         Ok(Probe::new(&record.model, &record.regions, record.trace, options)?)
     }
 
-    /// Performs a dry run of the body for each state, and creates a plan for each dry run from a
-    /// single search. A ladder is useful for graphs that differ only in a length, such as a bucket
-    /// size. The probes are returned in the order of the states.
+    /// Performs a dry run of the body for each state, and derives the plans for all dry runs from a
+    /// single search. A ladder is useful for graphs that differ only in one length, such as a
+    /// bucket size. The probes are returned in the order of the states.
     ///
     /// The planner searches for a plan of the member that requires the most memory. The other
     /// members use the same order of temporaries with their own sizes. Each plan is compared with
@@ -234,7 +236,7 @@ impl CaptureSession {
     /// bound by more than 2 %, or by more than the tolerance in the options.
     ///
     /// [`planned`](Self::planned) creates an arena that is large enough for every member, so the
-    /// graphs can be captured in any order. The first graph is captured with
+    /// graphs can be captured in any order. Capture the first graph with
     /// [`planned`](Self::planned), and all other graphs with [`beside`](Self::beside).
     ///
     /// ```no_run
@@ -272,8 +274,8 @@ impl CaptureSession {
         Ok(Probe::ladder(members, options)?)
     }
 
-    /// Adds the given arena to the session and moves the session to its second state. The arena
-    /// then belongs to the graphs of the session.
+    /// Adds the given arena to the session, and moves the session to its second state. The arena
+    /// then belongs to the session and its graphs.
     ///
     /// # Errors
     ///
@@ -284,7 +286,7 @@ impl CaptureSession {
     }
 
     /// Moves the session to its second state, using the arena of another graph on the same stream.
-    /// The runs of both graphs never overlap, because both graphs run on this stream. The arena
+    /// The runs of the two graphs never overlap, because both graphs run on this stream. The arena
     /// must be large enough for the larger of the two graphs, but not for both graphs together.
     ///
     /// Each graph overwrites the temporaries of the other graph. Regions that were allocated from
@@ -295,8 +297,8 @@ impl CaptureSession {
     ///
     /// Fails with [`CaptureError::AnotherStream`] if the graph runs on another stream, or with
     /// [`ArenaExhausted`](crate::GraphMemoryError::ArenaExhausted) if the arena is smaller than the
-    /// plan. To avoid the second error, capture the largest graph first, or plan all graphs with
-    /// [`probe_ladder`](Self::probe_ladder).
+    /// plan. To avoid the error `ArenaExhausted`, capture the largest graph first, or plan all
+    /// graphs with [`probe_ladder`](Self::probe_ladder).
     pub fn beside<T>(
         self,
         graph: &CapturedGraph<T>,
@@ -324,8 +326,8 @@ impl CaptureSession {
         Ok(PreparedCapture::new(CaptureSetup { mode, planned, begin, resources }))
     }
 
-    /// Moves the session to its second state, using a new arena that is as large as the plan
-    /// requires. The capture then follows the plan.
+    /// Moves the session to its second state, using a new arena that has the size required by the
+    /// plan. The capture then follows the plan.
     ///
     /// # Errors
     ///
@@ -336,8 +338,8 @@ impl CaptureSession {
         self.with_arena(arena, probe.followed())
     }
 
-    /// Moves the session to its second state with its own arena. Temporaries are allocated from the
-    /// arena's current offset.
+    /// Moves the session to its second state, using an arena that belongs only to this session.
+    /// Temporaries are allocated from the arena's current offset.
     fn with_arena(
         self,
         arena: CudaArena,
@@ -351,8 +353,8 @@ impl CaptureSession {
         }
         let arena = OwnArena::new(arena)?;
         let Self { streams, leases, owned, mode } = self;
-        // The arena is leased before the mark is created, so that the lease detects a reset between
-        // these two steps.
+        // The arena is leased before the mark is created, so that the lease can detect a reset
+        // between these two steps.
         let memory = GraphMemory::new(Arc::new(arena), leases, owned);
         let begin = memory.arena.arena().mark()?;
         let streams: Arc<[_]> = streams.into();
@@ -389,7 +391,7 @@ impl CaptureSession {
     }
 
     fn with(mut self, stream: &Arc<CudaStream>) -> Result<Self, CaptureError> {
-        // The handles of the null stream and of the two default streams are at most 2.
+        // The null stream and the two default streams have handles of at most 2.
         if stream.cu_stream().addr() <= 2 {
             return Err(CaptureError::DefaultStream);
         }

@@ -1,6 +1,6 @@
-//! The setup that all captures of a session share. The setup runs a body and examines the resulting
-//! graph. The session's graphs keep the setup, because an update is another capture with the same
-//! setup.
+//! The setup that all captures of a session share. The setup runs a body, and then reads and
+//! verifies the resulting graph. The session's graphs keep this setup, because an update is another
+//! capture with the same setup.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -29,12 +29,13 @@ use crate::driver::{CaptureMode, Contents, Graph, KeptValues, StreamCapture};
 use crate::lease::Lease;
 use crate::verify::{Access, LayoutViolation, RegionLayout, Verification, verify_layout};
 
-/// The streams, the mode and the memory of a session's captures, and the mark at which captures
-/// start in the arena.
+/// The streams, the mode and the memory of a session's captures, and the mark from which captures
+/// allocate in the arena.
 #[derive(Debug)]
 pub(crate) struct CaptureSetup {
     pub(super) mode: CaptureMode,
-    /// The trace of a dry run that captures must follow, if there is one.
+    /// The trace of a dry run that captures must follow, or `None` if captures may perform any
+    /// steps.
     pub(super) planned: Option<Trace>,
     pub(super) begin: ArenaMark,
     pub(super) resources: Arc<SessionResources>,
@@ -52,22 +53,23 @@ pub(crate) enum Purpose<'p> {
 /// The steps and the offsets that an update of a graph must repeat.
 #[derive(Debug)]
 pub(crate) struct Pattern {
-    /// The number of the graph's captures, which identifies the host arguments of the graph.
+    /// The number that all captures of the graph share, which also identifies the graph's host
+    /// arguments.
     pub(crate) capture: u64,
     trace: Trace,
     /// The offsets of the temporaries in the arena, in allocation order.
     pub(crate) offsets: Vec<u64>,
 }
 
-/// The result of a capture, which consists of the graph and the record of the body.
+/// The result of a capture, which consists of the graph and the body's record.
 pub(crate) struct CaptureOutcome {
     pub(super) graph: Graph,
     pub(super) record: BodyRecord,
-    /// The end of the highest region that was allocated from the arena, as an offset.
+    /// The highest offset in bytes at which an allocated region of the arena has ended.
     peak: u64,
 }
 
-/// A capture in progress, together with the interface of the body that is being captured.
+/// A capture in progress, together with the interface that the captured body uses.
 struct RunningCapture<'c> {
     // Rust drops fields in the order of their declaration. If the body fails or panics, the
     // driver's capture must end first, so that the stream is no longer captured when the body's
@@ -77,12 +79,12 @@ struct RunningCapture<'c> {
 }
 
 impl RunningCapture<'_> {
-    /// Joins all branches and ends the capture. Returns no graph if another thread has invalidated
-    /// the capture.
+    /// Joins all branches and ends the capture. Returns `None` in place of a graph if another
+    /// thread has invalidated the capture.
     fn end(self, context: &CudaContext) -> Result<(Option<Graph>, BodyRecord), CaptureError> {
         let bound = bind(context);
-        // The branches are joined even if the context could not be bound, because an earlier error
-        // of the body takes precedence.
+        // The branches are joined even if the context could not be made current, because an earlier
+        // error of the body takes precedence.
         self.capture.join_all()?;
         bound?;
         let Self { under_way, capture } = self;
@@ -91,7 +93,7 @@ impl RunningCapture<'_> {
     }
 }
 
-/// A graph that has been read back and verified, together with the host memory of its nodes.
+/// A graph that has been read back and verified, together with the host memory that its nodes use.
 pub(crate) struct VerifiedGraph {
     pub(crate) graph: Graph,
     pub(crate) host: Vec<Option<HostBuffer>>,
@@ -101,7 +103,7 @@ pub(crate) struct VerifiedGraph {
     pub(crate) pattern: Pattern,
     pub(crate) shares: Shares,
     pub(crate) footprint: Footprint,
-    /// The record of the temporaries, which does not contain their offsets.
+    /// The record of the graph's temporaries, without their offsets.
     #[cfg(feature = "record")]
     pub(crate) record: Option<GraphRecord>,
     pub(crate) verified: Verification,
@@ -123,7 +125,7 @@ impl CaptureSetup {
     ) -> Result<CaptureOutcome, E> {
         let own = self.resources.stream().context();
         bind(own).map_err(CaptureError::from)?;
-        // All captures into the same arena use the same first stream. From here on, only this
+        // All captures into the same arena use the same first stream. From this point on, only this
         // capture changes the state of the arena.
         let _capturing = ActiveCapture::enter(self.resources.streams())?;
         self.resources.memory().check()?;
@@ -133,14 +135,14 @@ impl CaptureSetup {
         let running = self.begin(purpose, followed)?;
         body(&running.capture, state)?;
         let (graph, record) = running.end(own)?;
-        // If the capture was invalidated, the body may have skipped steps. The invalidation is
-        // therefore reported before a difference between the traces.
+        // If the capture was invalidated, the body may have skipped steps. The invalidation
+        // therefore takes precedence over a difference between the traces.
         let graph = graph.ok_or_else(|| CaptureError::invalidated(own, self.mode))?;
         let leaves = |planned: &Trace| Some((record.trace.leaves(planned)?, planned.steps()));
         if let Some((step, planned)) = followed.and_then(leaves) {
             return Err(CaptureError::Diverged { step, planned }.into());
         }
-        // If the body has reset the arena, bytes of the graph may have been reused.
+        // If the body has reset the arena, other code may have reused bytes of the graph.
         self.resources.memory().check()?;
         let peak = arena.stats().high_water_bytes;
         if matches!(purpose, Purpose::Graph) {
@@ -149,8 +151,8 @@ impl CaptureSetup {
         Ok(CaptureOutcome { graph, record, peak })
     }
 
-    /// Begins the driver's capture, and creates the interface for a body that must follow the steps
-    /// of `followed`.
+    /// Begins the capture in the driver, and creates the interface for a body that must follow the
+    /// steps of `followed`.
     fn begin(
         &self,
         purpose: Purpose<'_>,
@@ -172,8 +174,8 @@ impl CaptureSetup {
         Ok(RunningCapture { under_way, capture })
     }
 
-    /// Returns a read of each leased block. Operations that write to a block add their writes
-    /// later.
+    /// Returns a set of uses that contains one read of each leased block. Operations that write to
+    /// a block record their writes later.
     fn share_blocks(&self) -> Result<Shares, CaptureError> {
         let mut shares = Shares::default();
         for block in self.resources.memory().leases.iter().flat_map(Lease::blocks) {
@@ -182,7 +184,7 @@ impl CaptureSetup {
         Ok(shares)
     }
 
-    /// Reads all nodes and edges of the graph back, and checks the order of the graph against the
+    /// Reads back all nodes and edges of the graph, and checks the order of the graph against the
     /// offsets of its temporaries.
     pub(crate) fn examine(
         &self,
@@ -219,8 +221,8 @@ impl CaptureSetup {
         })
     }
 
-    /// Reads the graph back, converts the record of the body into the verifier's input, and runs
-    /// the verifier.
+    /// Reads back the graph, converts the body's record into the verifier's input, and runs the
+    /// verifier.
     pub(super) fn verify(
         &self,
         graph: &Graph,
@@ -232,7 +234,7 @@ impl CaptureSetup {
         }
         let handles = contents.nodes.iter().map(|node| node.handle);
         let numbers: HashMap<u64, usize> = handles.zip(0..).collect();
-        // An unknown handle is converted into an invalid number, which the verifier refuses.
+        // An unknown handle is converted into an invalid number, which the verifier rejects.
         let number = |node: &u64| numbers.get(node).copied().unwrap_or(usize::MAX);
         let BodyRecord { regions, spans, host, .. } = record;
         let memory = self.resources.memory();
@@ -246,8 +248,8 @@ impl CaptureSetup {
             temporaries.iter().map(|&(region, offset)| laid_out(region, offset, number)).collect();
         let arena = &self.resources.memory().arena;
         let (base, capacity) = (arena.address(), arena.arena().capacity());
-        // The arena is a separate allocation, and no copy may extend from one allocation into the
-        // next.
+        // The arena is a separate allocation, and a copy must not extend from one allocation into
+        // the next.
         let before = |&&(_, address, bytes): &&(usize, u64, u64)| {
             address < base && address.saturating_add(bytes) > base
         };
@@ -303,8 +305,8 @@ fn laid_out(region: &Region, offset: u64, number: impl Fn(&u64) -> usize) -> Reg
 }
 
 impl<'p> Purpose<'p> {
-    /// Returns the number that the capture must use. An update uses the number of its graph, and a
-    /// new graph receives a new number.
+    /// Returns the number that identifies the capture. An update uses the number of its graph, and
+    /// a new graph receives a new number.
     fn capture(self) -> Option<u64> {
         match self {
             Purpose::Graph => None,
@@ -319,9 +321,9 @@ impl<'p> Purpose<'p> {
         }
     }
 
-    /// Checks that the temporaries of an update have the same offsets as in the graph. If the body
-    /// repeats its steps, the offsets can differ only in a linear arena, because that arena reuses
-    /// bytes in the order in which views are dropped.
+    /// Checks that the temporaries of an update have the same offsets as the temporaries of the
+    /// graph. If the body repeats its steps, the offsets can differ only in a linear arena, because
+    /// that arena reuses bytes in the order in which views are dropped.
     fn check_offsets(self, offsets: &[u64]) -> Result<(), CaptureError> {
         let Purpose::Update(pattern) = self else { return Ok(()) };
         let differs = pattern.offsets.iter().zip(offsets).position(|(before, now)| before != now);

@@ -1,5 +1,5 @@
 //! A list of the pool blocks that graphs use. Graphs on the same stream run one after another.
-//! Graphs on different streams may run in any order, so they may only read the blocks that they
+//! Graphs on different streams may run in any order, so they must not write to the blocks that they
 //! share.
 
 use parking_lot::Mutex;
@@ -9,11 +9,12 @@ use pool_driver::cudarc::driver::CudaStream;
 use super::error::CaptureError;
 use crate::base::block::BlockId;
 
-/// All uses of blocks in the process, sorted by block. The lock is held only while the list is
+/// All uses of blocks in this process, sorted by block. The lock is held only while the list is
 /// searched or changed. Capacity is reserved before the lock is acquired.
 static SHARES: Mutex<Vec<BlockUse>> = Mutex::new(Vec::new());
 
-/// A use of a block, which consists of the block, the stream that uses it, and a flag for writes.
+/// A use of a block, which consists of the block, the stream that uses it, and a flag that is
+/// `true` for a write.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct BlockUse {
     /// The number of the block's pool, and the number of the block within the pool.
@@ -63,8 +64,8 @@ impl Shares {
         self.0.iter().any(|own| own.writes && own.block == block)
     }
 
-    /// Adds all uses of another set to this set. If the host cannot allocate the entries, the other
-    /// uses never end.
+    /// Adds all uses of another set to this set. If the host cannot allocate the entries, the uses
+    /// of the other set never end.
     pub(crate) fn keep(&mut self, mut others: Self) {
         match self.0.try_reserve(others.0.len()) {
             Ok(()) => self.0.append(&mut others.0),

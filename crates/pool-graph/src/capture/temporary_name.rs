@@ -7,8 +7,8 @@ use std::panic::Location;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct TemporaryName {
-    /// The number of the temporary, counted from 0 in allocation order. Blocks that scopes allocate
-    /// are counted as well.
+    /// The number of the temporary, counting from 0 in allocation order. The numbering also
+    /// includes blocks that scopes allocate.
     pub number: usize,
     /// The name of the method that allocated the temporary (`acquire`, `scope` or `workspace`), and
     /// the source location of the call in the body.

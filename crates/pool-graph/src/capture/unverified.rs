@@ -1,8 +1,8 @@
-//! Captures without verification, for tests of the verifier. A test can modify the graph through
-//! the driver's handle. The modified graph is then read back by the same code that reads every
-//! graph.
+//! Captures without verification, which are used to test the verifier. A test can modify the
+//! captured graph through the driver's handle. The code that reads all other graphs then reads back
+//! the modified graph.
 //!
-//! The `unverified` module is public but hidden, because the tests that require a driver are in
+//! The `unverified` module is public but hidden, because the tests that require a driver belong to
 //! other packages. No other part of the API exposes the handle of a graph. A
 //! [`CapturedGraph`](crate::CapturedGraph) is verified before it is created, and never exposes its
 //! handle. An unverified graph is never instantiated, so changes to the graph cannot access memory.
@@ -19,7 +19,7 @@ use super::prepared::PreparedCapture;
 use super::setup::{CaptureOutcome, CaptureSetup, Purpose};
 use crate::verify::Verification;
 
-/// A graph that was captured from a body but has not been verified. The graph is never run.
+/// A graph that was captured from a body and has not been verified. The graph is never run.
 #[doc(hidden)]
 pub struct UnverifiedCapture {
     // Rust drops fields in the order of their declaration. The graph must be destroyed before the
@@ -29,7 +29,7 @@ pub struct UnverifiedCapture {
 }
 
 impl PreparedCapture {
-    /// Captures a body, and returns the graph before it is verified.
+    /// Captures a body, and returns the resulting graph without verifying it.
     ///
     /// # Errors
     ///
@@ -55,8 +55,8 @@ impl UnverifiedCapture {
         self.outcome.graph.handle()
     }
 
-    /// Verifies the current contents of the graph with the code that [`PreparedCapture::capture`]
-    /// uses.
+    /// Verifies the current contents of the graph with the same code that
+    /// [`PreparedCapture::capture`] uses.
     ///
     /// # Errors
     ///

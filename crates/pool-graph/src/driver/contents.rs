@@ -1,5 +1,5 @@
-//! The contents of a graph, which are its nodes, its edges, and the memory that its fills and
-//! copies access.
+//! The contents of a graph, which are its nodes, its edges, and the memory that fills and copies in
+//! the graph access.
 //!
 //! The safety proofs in this module rely on the facts that [`handles`](super::handles) lists.
 
@@ -21,16 +21,16 @@ pub(crate) struct Contents {
     /// The graph's nodes. The node numbers in `order` are indices into this list.
     pub(crate) nodes: Vec<Node>,
     pub(crate) order: GraphOrder,
-    /// The device memory that nodes access, as tuples of node, address and size. Nodes of child
-    /// graphs are included.
+    /// The device memory that nodes access, as tuples of a node's index, an address and a size.
+    /// Nodes of child graphs are included.
     pub(crate) accesses: Vec<(usize, u64, u64)>,
     /// The subset of `accesses` whose nodes write to the memory.
     pub(crate) writes: Vec<(usize, u64, u64)>,
-    /// The host memory that nodes access, as tuples of node, address and size.
+    /// The host memory that nodes access, as tuples of a node's index, an address and a size.
     pub(crate) host_accesses: Vec<(usize, u64, u64)>,
     /// The number of nodes that allocate or free memory. Nodes of child graphs are included.
     pub(crate) memory_nodes: usize,
-    /// The first node whose memory accesses the driver does not report. The node may belong to a
+    /// The first node whose memory accesses the driver does not report. This node may belong to a
     /// child graph.
     pub(crate) unreadable: Option<(NodeKind, UnreadableReason)>,
 }
@@ -76,9 +76,9 @@ impl Contents {
         self.nodes.iter().find(|one| one.handle == node).map(|one| one.kind)
     }
 
-    /// Returns the kind of a node, and records the memory that the node accesses if the driver
-    /// reports it. If the node contains a child graph, all memory that the child graph accesses is
-    /// attributed to this node.
+    /// Returns the kind of a node. If the driver reports the memory that the node accesses, the
+    /// method records this memory. If the node contains a child graph, all memory that the child
+    /// graph accesses is attributed to this node.
     fn read_node(&mut self, number: usize, node: sys::CUgraphNode) -> Result<NodeKind, CudaError> {
         let kind = self.read_one(number, node)?;
         let mut open = Vec::new();
@@ -113,7 +113,8 @@ impl Contents {
     }
 
     fn read_fill(&mut self, number: usize, node: sys::CUgraphNode) -> Result<(), CudaError> {
-        // SAFETY: the struct consists only of integers, so a value with all bytes zero is valid.
+        // SAFETY: the struct consists only of integers, so a value in which all bytes are zero is
+        // valid.
         let mut fill: sys::CUDA_MEMSET_NODE_PARAMS = unsafe { std::mem::zeroed() };
         // SAFETY: the node belongs to the borrowed graph, and `fill` outlives the call that writes
         // to it.

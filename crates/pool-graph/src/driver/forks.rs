@@ -1,4 +1,4 @@
-//! A check that determines whether a captured graph is a simple chain of nodes.
+//! A check that determines whether the nodes of a captured graph form a simple chain.
 
 use std::collections::BTreeSet;
 
@@ -18,8 +18,9 @@ use super::refusal::NodeKind;
 pub(crate) unsafe fn forks(graph: sys::CUgraph) -> Result<bool, CudaError> {
     let mut open = vec![graph];
     while let Some(graph) = open.pop() {
-        // SAFETY: the caller promises that no code changes or destroys the outer graph. A nested
-        // graph belongs to the outer graph, so the same is true for the nested graph.
+        // SAFETY: the caller promises that no code changes or destroys the outer graph during this
+        // call. A nested graph belongs to the outer graph, so no code changes or destroys the
+        // nested graph either.
         let nodes = unsafe { nodes(graph) }?;
         // SAFETY: the caller promises that no code changes or destroys the graph during this call.
         if !unsafe { stands_in_one_row(graph, nodes.len()) }? {
@@ -49,9 +50,8 @@ unsafe fn stands_in_one_row(graph: sys::CUgraph, nodes: usize) -> Result<bool, C
     let edges = unsafe { edges(graph) }?;
     let sources: BTreeSet<usize> = edges.iter().map(|edge| edge.from.addr()).collect();
     let targets: BTreeSet<usize> = edges.iter().map(|edge| edge.to.addr()).collect();
-    // A graph without cycles is a chain if it satisfies three conditions. All edges are full edges.
-    // Each node is the source of at most one edge and the target of at most one edge. The number of
-    // edges is one less than the number of nodes.
+    // A graph without cycles is a chain if all edges are full, no node is the source or the target
+    // of several edges, and the number of edges is one less than the number of nodes.
     Ok(edges.iter().all(|edge| edge.full)
         && [sources.len(), targets.len(), nodes.saturating_sub(1)] == [edges.len(); 3])
 }

@@ -10,7 +10,7 @@ use pool_driver::versioned::{CaptureInfo, EdgeData, capture_info, graph_edges};
 
 use super::refusal::NodeKind;
 
-/// A capture that is in progress on a stream.
+/// Information about a capture that is in progress on a stream.
 pub(crate) struct CaptureUnderWay {
     /// The driver's ID of the capture, which is unique within the process.
     pub(crate) id: u64,
@@ -20,8 +20,8 @@ pub(crate) struct CaptureUnderWay {
 pub(crate) struct NodeEdge {
     pub(crate) from: sys::CUgraphNode,
     pub(crate) to: sys::CUgraphNode,
-    /// `true` if the target begins only after the source has completed. Programmatic edges do not
-    /// guarantee this, so they do not order memory accesses.
+    /// `true` if the target node begins only after the source node has completed. Programmatic
+    /// edges do not guarantee this, so they do not order memory accesses.
     pub(crate) full: bool,
 }
 
@@ -60,9 +60,9 @@ pub(crate) unsafe fn frontier(
     if count == 0 || nodes.is_null() {
         return Ok(Some(Vec::new()));
     }
-    // SAFETY: the driver returned `count` handles. The array stays valid until the next call on
-    // this stream or the end of the capture. The caller promises that neither of them happens
-    // during this call.
+    // SAFETY: the driver returned `count` handles. The array stays valid until the next driver call
+    // on this stream or the end of the capture. The caller promises that neither of these events
+    // happens during this call.
     Ok(Some(unsafe { std::slice::from_raw_parts(nodes, count) }.to_vec()))
 }
 
@@ -73,8 +73,8 @@ pub(crate) unsafe fn frontier(
 /// No code may destroy the graph during this call.
 pub(crate) unsafe fn count_nodes(graph: sys::CUgraph) -> Result<usize, CudaError> {
     let mut count = 0;
-    // SAFETY: the caller promises that the graph is live. `count` outlives the call, and a null
-    // pointer requests no nodes.
+    // SAFETY: the caller promises that the graph is live. `count` outlives the call. The null
+    // pointer tells the driver to return only the number of nodes.
     let asked = unsafe { sys::cuGraphGetNodes(graph, ptr::null_mut(), &raw mut count) };
     answer("cuGraphGetNodes", asked.result())?;
     Ok(count)
@@ -91,7 +91,8 @@ pub(crate) unsafe fn nodes(graph: sys::CUgraph) -> Result<Vec<sys::CUgraphNode>,
     let mut nodes = vec![ptr::null_mut(); count];
     if count > 0 {
         let places = nodes.as_mut_ptr();
-        // SAFETY: the caller promises that the graph is live, and the array has `count` entries.
+        // SAFETY: the caller promises that the graph is live, and the array has room for `count`
+        // entries.
         let asked = unsafe { sys::cuGraphGetNodes(graph, places, &raw mut count) };
         answer("cuGraphGetNodes", asked.result())?;
     }
@@ -104,18 +105,18 @@ pub(crate) unsafe fn nodes(graph: sys::CUgraph) -> Result<Vec<sys::CUgraphNode>,
 ///
 /// The node must belong to a graph that no code destroys during this call.
 pub(crate) unsafe fn kind_of(node: sys::CUgraphNode) -> Result<NodeKind, CudaError> {
-    // The kind is read as a number, because a newer driver may return kinds that the enum in the
-    // bindings does not contain. This enum is `repr(u32)`.
+    // The kind is read as a number, because a newer driver may return kinds that the bindings' enum
+    // does not contain. This enum is `repr(u32)`.
     let mut kind = u32::MAX;
-    // SAFETY: the caller promises that the node is live. `kind` outlives the call and has the same
-    // size as the enum.
+    // SAFETY: the caller promises that the node is live. `kind` outlives the call that writes to
+    // it, and has the same size as the enum.
     let asked = unsafe { sys::cuGraphNodeGetType(node, (&raw mut kind).cast()) };
     answer("cuGraphNodeGetType", asked.result())?;
     Ok(NodeKind::of_driver(kind))
 }
 
-/// Returns the child graph of a node. The result is the node's own graph and not a copy. The child
-/// graph stays valid as long as the graph that contains the node.
+/// Returns the child graph of a node. The result is the graph that the node contains, and not a
+/// copy of this graph. The child graph stays valid as long as the graph that contains the node.
 ///
 /// # Safety
 ///
@@ -123,7 +124,8 @@ pub(crate) unsafe fn kind_of(node: sys::CUgraphNode) -> Result<NodeKind, CudaErr
 /// be [`NodeKind::ChildGraph`].
 pub(crate) unsafe fn child_graph(node: sys::CUgraphNode) -> Result<sys::CUgraph, CudaError> {
     let mut graph = ptr::null_mut();
-    // SAFETY: the caller promises that the node is live, and `graph` outlives the call.
+    // SAFETY: the caller promises that the node is live, and `graph` outlives the call that writes
+    // to it.
     let asked = unsafe { sys::cuGraphChildGraphNodeGetGraph(node, &raw mut graph) };
     answer("cuGraphChildGraphNodeGetGraph", asked.result())?;
     Ok(graph)
@@ -137,7 +139,8 @@ pub(crate) unsafe fn child_graph(node: sys::CUgraphNode) -> Result<sys::CUgraph,
 pub(crate) unsafe fn edges(graph: sys::CUgraph) -> Result<Vec<NodeEdge>, CudaError> {
     let (none, no_data) = (ptr::null_mut(), ptr::null_mut());
     let mut count = 0;
-    // SAFETY: the caller promises that the graph is live, and null pointers request no edges.
+    // SAFETY: the caller promises that the graph is live. The null pointers tell the driver to
+    // return only the number of edges.
     unsafe { graph_edges(graph, none, none, no_data, &mut count) }?;
     if count == 0 {
         return Ok(Vec::new());
@@ -145,8 +148,8 @@ pub(crate) unsafe fn edges(graph: sys::CUgraph) -> Result<Vec<NodeEdge>, CudaErr
     let mut from = vec![ptr::null_mut(); count];
     let (mut to, mut data) = (from.clone(), vec![EdgeData::default(); count]);
     let (sources, targets) = (from.as_mut_ptr(), to.as_mut_ptr());
-    // SAFETY: the caller promises that the graph is live, and each of the three arrays has `count`
-    // entries.
+    // SAFETY: the caller promises that the graph is live, and each of the three arrays has room for
+    // `count` entries.
     unsafe { graph_edges(graph, sources, targets, data.as_mut_ptr(), &mut count) }?;
     // Only edges of type 0 order memory accesses.
     let edges = from.into_iter().zip(to).zip(data).take(count);

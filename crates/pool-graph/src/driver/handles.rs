@@ -1,15 +1,15 @@
-//! Owners of the driver's handles for a captured graph. Each handle is destroyed exactly once,
-//! either immediately or later by a deferred free.
+//! Owners of the handles that the driver returns for a captured graph. Each handle is destroyed
+//! exactly once, either immediately or later as a deferred free.
 //!
-//! The safety proofs rely on four facts:
+//! The safety proofs in this module rely on four facts:
 //!
 //! - **A handle is live** from its creation until its owner is dropped, and no other code has
 //!   access to the handle. Only unverified captures expose the handle of their graph, which is
 //!   never instantiated. Unverified captures are used only by tests.
-//! - **The context is live** as long as its `Arc`, and every owner holds a clone of this `Arc`. The
-//!   context is bound before each call that requires it.
-//! - **The modules of a graph's kernels stay loaded** until the graph's handles have been destroyed,
-//!   because each handle owns the [`KeptValues`] of its capture.
+//! - **The context is live** as long as its `Arc` exists, and every owner holds a clone of this
+//!   `Arc`. The context is made current before each call that requires a current context.
+//! - **The modules of a graph's kernels stay loaded** until the graph's handles have been
+//!   destroyed, because each handle shares ownership of its capture's [`KeptValues`].
 //! - **Output variables outlive the call** that writes to them.
 
 use std::ptr;
@@ -31,13 +31,13 @@ use super::refusal::{NodeKind, UpdateReason, UpdateRefusal};
 #[derive(Debug)]
 pub(crate) struct Graph(ResourceOwner<KeepingHandle<GraphKind>>);
 
-/// An entry in the queue of deferred frees, reserved for a future graph.
+/// An entry in the queue of deferred frees that is reserved for a future graph.
 pub(crate) type GraphPlace = Place<KeepingHandle<GraphKind>>;
 
 pub(crate) enum GraphKind {}
 
-// SAFETY: calls on a graph may be made from any thread, but not concurrently. `&mut` receivers and
-// the missing `Sync` implementation ensure that such calls never overlap.
+// SAFETY: calls on a graph may be made from any thread, but not concurrently. The `&mut` receivers
+// and the missing `Sync` implementation ensure that such calls never overlap.
 unsafe impl HandleKind for GraphKind {
     type Handle = sys::CUgraph;
 
@@ -64,8 +64,8 @@ fn check_no_capture() -> Result<(), CudaError> {
 }
 
 impl Graph {
-    /// Takes ownership of a graph of the driver, and of the values that its nodes need. Returns
-    /// `None` if the handle is 0.
+    /// Takes ownership of a graph that the driver has created, and of the values that the graph's
+    /// nodes need. Returns `None` if the handle is 0.
     ///
     /// # Safety
     ///
@@ -77,15 +77,15 @@ impl Graph {
         values: &Arc<KeptValues>,
         place: GraphPlace,
     ) -> Option<Self> {
-        // SAFETY: the caller promises that the handle belongs to a graph in this context without
-        // another owner.
+        // SAFETY: the caller promises that the handle belongs to a graph that was created in this
+        // context and has no other owner.
         let own = || unsafe { ContextHandle::new(handle, context) };
         let values = || Arc::clone(values);
         (!handle.is_null()).then(|| Self(place.own(KeepingHandle::new(own(), values()))))
     }
 
     /// Returns the handle of the graph. The crate uses the handle to read the graph, and tests use
-    /// it to modify an unverified graph.
+    /// the handle to modify an unverified graph.
     pub(crate) fn handle(&self) -> sys::CUgraph {
         self.0.handle().get()
     }
@@ -93,8 +93,9 @@ impl Graph {
     /// Instantiates the graph as an executable graph.
     pub(crate) fn instantiate(&self) -> Result<Executable, CudaError> {
         let (place, mut handle) = (Place::new()?, ptr::null_mut());
-        // SAFETY: the graph is live, because its owner is borrowed. Its modules are loaded, because its
-        // owner holds the kept values. `handle` outlives the call that writes to it.
+        // SAFETY: the graph is live, because its owner is borrowed. The modules of the graph's
+        // kernels are loaded, because the graph's owner holds the kept values. `handle` outlives
+        // the call that writes to it.
         let made = with_relaxed_capture_mode(|| unsafe {
             sys::cuGraphInstantiateWithFlags(&raw mut handle, self.handle(), 0)
         });
@@ -105,8 +106,8 @@ impl Graph {
     }
 }
 
-/// The struct `CUgraphExecUpdateResultInfo`, with the result as a number. A newer driver may return
-/// results that the enum in the bindings does not contain. This enum is `repr(u32)`.
+/// The struct `CUgraphExecUpdateResultInfo`, in which the result is stored as a number. A newer
+/// driver may return results that the bindings' enum does not contain. The enum is `repr(u32)`.
 #[repr(C)]
 struct UpdateResultInfo {
     result: u32,
@@ -120,8 +121,8 @@ pub(crate) struct Executable(ResourceOwner<KeepingHandle<ExecutableKind>>);
 
 enum ExecutableKind {}
 
-// SAFETY: calls on an executable graph may be made from any thread, but not concurrently. `&mut`
-// receivers and the missing `Sync` implementation ensure that such calls never overlap.
+// SAFETY: calls on an executable graph may be made from any thread, but not concurrently. The
+// `&mut` receivers and the missing `Sync` implementation ensure that such calls never overlap.
 unsafe impl HandleKind for ExecutableKind {
     type Handle = sys::CUgraphExec;
 
@@ -140,18 +141,22 @@ unsafe impl HandleKind for ExecutableKind {
 }
 
 impl Executable {
-    /// Launches the executable graph on a stream. The caller must have bound the context.
+    /// Launches the executable graph on a stream. The caller must have made the context current on
+    /// this thread.
     pub(crate) fn launch(&mut self, stream: &CudaStream) -> Result<(), CudaError> {
-        // SAFETY: the executable graph and the stream are live, because their owners are borrowed. The
-        // graph's modules are loaded, because its owner holds the kept values.
+        // SAFETY: the executable graph and the stream are live, because their owners are borrowed.
+        // The modules of the graph's kernels are loaded, because the owner of the executable graph
+        // holds the kept values.
         let launched = unsafe { sys::cuGraphLaunch(self.handle(), stream.cu_stream()) };
         answer("cuGraphLaunch", launched.result())
     }
 
-    /// Uploads the executable graph's launch data to the device. The caller must have bound the
-    /// context.
+    /// Uploads the executable graph's launch data to the device. The caller must have made the
+    /// context current on this thread.
     pub(crate) fn upload(&mut self, stream: &CudaStream) -> Result<(), CudaError> {
-        // SAFETY: as in `launch`.
+        // SAFETY: the executable graph and the stream are live, because their owners are borrowed.
+        // The modules of the graph's kernels are loaded, because the owner of the executable graph
+        // holds the kept values.
         let uploaded = with_relaxed_capture_mode(|| unsafe {
             sys::cuGraphUpload(self.handle(), stream.cu_stream())
         });
@@ -162,21 +167,22 @@ impl Executable {
         self.0.handle().get()
     }
 
-    /// Takes over the parameters of another graph's nodes. The context must be bound. `kind_of`
-    /// returns the kind of a node in that graph.
+    /// Copies the parameters of another graph's nodes to the executable graph. The caller must have
+    /// made the context current on this thread. The closure `kind_of` returns the kind of a node in
+    /// the other graph.
     ///
     /// "Updates take effect the next time the graph is launched, so they do not impact previous graph
     /// launches, even if they are running at the time of the update" (CUDA Programming Guide, "Updating
     /// Instantiated Graphs"). With `CUDA_ERROR_GRAPH_EXEC_UPDATE_FAILURE` "the graph update was not
     /// performed" (driver API, `cuGraphExecUpdate`).
     ///
-    /// The inner error is a refusal by the driver. If the driver refuses an update, the executable
-    /// graph is unchanged.
+    /// The inner result contains an error if the driver refuses the update. In this case, the
+    /// executable graph is unchanged.
     ///
     /// # Errors
     ///
-    /// For any other error, CUDA does not document the outcome, so the memory of both graphs must
-    /// be kept. This value keeps the modules of both.
+    /// For any other error, CUDA does not document the outcome, so the caller must keep the memory
+    /// of both graphs. This value keeps the modules of both graphs loaded.
     pub(crate) fn update(
         &mut self,
         graph: &Graph,
@@ -186,9 +192,9 @@ impl Executable {
             UpdateResultInfo { result: 0, node: ptr::null_mut(), _from: ptr::null_mut() };
         let place = (&raw mut told).cast();
         let doubtful = Chain::of(Arc::clone(graph.0.values()))?;
-        // SAFETY: both graphs are live, because their owners are borrowed. Their modules are loaded,
-        // because both owners hold the kept values. `told` outlives the call, and has the layout of
-        // the call's result.
+        // SAFETY: both graphs are live, because their owners are borrowed. The modules of both
+        // graphs are loaded, because each owner holds its kept values. `told` outlives the call,
+        // and has the layout of the struct that the call writes.
         let updated = with_relaxed_capture_mode(|| unsafe {
             sys::cuGraphExecUpdate_v2(self.handle(), graph.handle(), place)
         });
@@ -202,7 +208,7 @@ impl Executable {
         }
         let (reason, node) = (UpdateReason::of_driver(told.result), told.node.addr() as u64);
         // The handle is only compared with other handles, because the driver may return a handle
-        // that belongs to no node of `graph`.
+        // that does not belong to any node of `graph`.
         Ok(Err(UpdateRefusal { reason, node: kind_of(node) }))
     }
 }

@@ -1,9 +1,10 @@
-//! Values that live until the driver's objects that need them have been destroyed. The nodes of a graph refer to the
-//! functions of loaded modules, and the driver does not keep a module loaded for a graph.
+//! Values that stay alive until the driver has destroyed the objects that need these values. For
+//! example, the nodes of a graph refer to functions of loaded modules, but the driver does not keep
+//! these modules loaded.
 //!
-//! Each handle of a capture (its first stream, its graph, its executable graph) owns the values of the capture
-//! together with other handles. So no value is dropped before the driver has destroyed all of these handles, even if
-//! the driver refuses at first.
+//! A capture has several handles, which are its first stream, its graph and its executable graph,
+//! and all of them share ownership of the capture's values. No value is therefore dropped until the
+//! driver has destroyed all of these handles, even if the first attempt to destroy a handle fails.
 
 use std::fmt;
 use std::mem;
@@ -22,24 +23,25 @@ use pool_driver::leftovers::{LeftoverKind, Place, Resource, ResourceOwner};
 /// Values that the work of a capture needs, or memory that a session owns.
 pub(crate) struct KeptValues(Mutex<ResourceOwner<Values>>);
 
-/// The lists of values. A function keeps its module loaded.
+/// The lists of values that are kept. A function in the list keeps its module loaded.
 #[derive(Default)]
 struct Values {
     functions: Chain<CudaFunction>,
     others: Chain<Box<dyn Send>>,
 }
 
-/// A handle of the driver, and the values that must live longer than the handle.
+/// A driver handle, together with the values that must outlive this handle.
 pub(crate) struct KeepingHandle<K: HandleKind> {
-    // Do not reorder: the handle's context is released before the values are dropped.
+    // Rust drops fields in the order of their declaration, and the handle's context must be
+    // released before the values are dropped.
     handle: ContextHandle<K>,
     values: Arc<KeptValues>,
-    /// The values of updates whose outcome the driver did not report.
+    /// The values of updates for which the driver did not report whether it performed them.
     doubtful: Chain<Arc<KeptValues>>,
 }
 
 impl KeptValues {
-    /// Creates empty lists.
+    /// Creates a `KeptValues` that contains no values.
     ///
     /// # Errors
     ///
@@ -49,8 +51,8 @@ impl KeptValues {
         Ok(Arc::new(Self(Mutex::new(values))))
     }
 
-    /// Keeps the module of a function loaded. A function that is already kept is not added again:
-    /// while it is kept, no other function has its handle.
+    /// Keeps the module of a function loaded. A function that is already in the list is not added
+    /// again, because no other function can have the same handle while this function is kept.
     ///
     /// # Errors
     ///
@@ -65,11 +67,12 @@ impl KeptValues {
         Ok(())
     }
 
-    /// Keeps any value.
+    /// Keeps a value of any type.
     ///
     /// # Errors
     ///
-    /// Returns [`CudaError::Bookkeeping`] if the host is out of memory. The value is then dropped.
+    /// Returns [`CudaError::Bookkeeping`] if the host is out of memory. In this case, the value is
+    /// dropped.
     pub(crate) fn keep(&self, value: Box<dyn Send>) -> Result<(), CudaError> {
         let link = Chain::of(value)?;
         self.0.lock().others.add(link);
@@ -84,9 +87,9 @@ impl Resource for Values {
         None
     }
 
-    /// Drops the values while no session captures, because a destructor may call the driver. A
-    /// panic of a destructor ends here, because other resources may be next in the queue. The panic
-    /// hook reports the panic.
+    /// Drops the values, but only if no session is capturing, because a destructor may call the
+    /// driver. If a destructor panics, the panic is caught, because other resources may follow in
+    /// the queue. The panic hook still reports the panic.
     unsafe fn give_back(&mut self) -> Result<(), CudaError> {
         let Self { functions, others } = self;
         if functions.is_empty() && others.is_empty() {
@@ -110,13 +113,13 @@ impl Resource for Values {
 
 fn drop_quietly<T>(value: T) {
     if let Err(panic) = catch_unwind(AssertUnwindSafe(|| drop(value))) {
-        // The payload of the panic has a destructor too, which may panic again.
+        // The panic's payload is leaked, because the payload's destructor could panic as well.
         mem::forget(panic);
     }
 }
 
 impl<K: HandleKind> KeepingHandle<K> {
-    /// Creates the owner of a handle and of the values of its capture.
+    /// Creates the owner of a handle and of the values that belong to the handle's capture.
     pub(crate) fn new(handle: ContextHandle<K>, values: Arc<KeptValues>) -> Self {
         Self { handle, values, doubtful: Chain::new() }
     }
@@ -129,8 +132,8 @@ impl<K: HandleKind> KeepingHandle<K> {
         &self.values
     }
 
-    /// Replaces the values, after an update that the driver performed. The graph from which the
-    /// handle was made also owns the old ones.
+    /// Replaces the values after the driver has performed an update. The graph from which the
+    /// handle was instantiated also owns the old values.
     pub(crate) fn replace_values(&mut self, values: &Arc<KeptValues>) {
         self.values = Arc::clone(values);
     }
@@ -149,7 +152,8 @@ impl<K: HandleKind> Resource for KeepingHandle<K> {
     }
 
     unsafe fn give_back(&mut self) -> Result<(), CudaError> {
-        // SAFETY: this call has the same contract, which the caller upholds.
+        // SAFETY: `ContextHandle::give_back` has the same safety contract as this method, and the
+        // caller upholds this contract.
         unsafe { self.handle.give_back() }
     }
 }

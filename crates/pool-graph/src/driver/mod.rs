@@ -1,15 +1,15 @@
-//! The calls of the CUDA driver that capture streams, read graphs, and manage the handles of
-//! graphs. All other driver calls are in `pool-driver`. The module `gone` of `pool-driver` defines
-//! when the failure of a call that orders work may be ignored. The error code of the failed call
-//! alone never justifies ignoring it.
+//! The CUDA driver calls that capture streams, read graphs, and manage the handles of graphs. All
+//! other driver calls are in `pool-driver`. The module `gone` of `pool-driver` defines when a
+//! failure of a call that orders work may be ignored. The error code of a failed call is never a
+//! sufficient reason to ignore the failure.
 //!
 //! The safety proofs of this module rely on three facts:
 //!
-//! - **Streams are live** while the `Arc` or the `Origin` that owns them is borrowed. The stream's
-//!   context is current on the calling thread, because a session binds the context before the
-//!   capture begins. No captured stream is a default stream, because a default stream cannot take
-//!   part in a capture. The handle of a captured stream therefore identifies the same stream in
-//!   every context.
+//! - **A stream is live** while the `Arc` or the `Origin` that owns it is borrowed. The stream's
+//!   context is current on the calling thread, because a session makes the context current before
+//!   the capture begins. No captured stream is a default stream, because a default stream cannot
+//!   take part in a capture. The handle of a captured stream therefore identifies the same stream
+//!   in every context.
 //! - **Output variables outlive the call** that writes to them, because they are local variables.
 //! - **Handles of nodes and graphs** come from the driver, and are used only while the graph
 //!   exists.

@@ -1,9 +1,9 @@
 //! The memory that a fill or a copy in a graph accesses, described as the range from the first
-//! accessed byte to the last.
+//! accessed byte to the last accessed byte.
 //!
-//! The driver API defines the addresses ("cuMemcpy3D"): row `y` of plane `z` begins at `base + (z *
-//! height + y) * pitch + x`. The bytes between two rows are treated as accessed. All numbers come
-//! from the graph, so every sum is checked for overflow.
+//! The driver API defines the addresses ("cuMemcpy3D"): row `y` of plane `z` begins at
+//! `base + (z * height + y) * pitch + x`. The bytes between two rows are treated as accessed. All
+//! numbers come from the graph, so every addition and multiplication is checked for overflow.
 
 use std::ffi::c_void;
 use std::fmt;
@@ -51,7 +51,7 @@ pub(super) struct NamedMemory {
     pub(super) bytes: u64,
 }
 
-/// A three-dimensional box of bytes, in memory that has a pitch and a height.
+/// A three-dimensional box of bytes in memory that is described by a pitch and a height.
 #[derive(Clone, Copy, Debug)]
 struct RowBox {
     base: u64,
@@ -90,10 +90,10 @@ pub(super) fn of_fill(
     rows.hull(false)
 }
 
-/// Returns the memory that a copy reads and the memory that it writes, in this order.
+/// Returns the memory that a copy reads and the memory that the copy writes, in this order.
 ///
-/// The memory types are read as numbers, because a newer driver may return types that the enum in
-/// the bindings does not contain. This enum is `repr(u32)`.
+/// The memory types are read as numbers, because a newer driver may return types that the bindings'
+/// enum does not contain. The enum is `repr(u32)`.
 pub(super) fn of_copy(
     place: &MaybeUninit<sys::CUDA_MEMCPY3D>,
 ) -> Result<[NamedMemory; 2], UnreadableReason> {
@@ -104,8 +104,8 @@ pub(super) fn of_copy(
     // SAFETY: the field lies within `place`. The expression creates no reference and reads no
     // memory.
     let target = unsafe { &raw const (*copy).dstMemoryType };
-    // SAFETY: `place` was zeroed before the driver wrote to it, so both fields are initialized. A
-    // `u32` has the same size as the enum.
+    // SAFETY: `place` was zeroed before the driver wrote the parameters, so both fields are
+    // initialized. A `u32` has the same size as the enum.
     let kinds = [source, target].map(|kind| unsafe { kind.cast::<u32>().read() });
     kinds.into_iter().try_for_each(check_type)?;
     // SAFETY: both memory types are valid values of their enum. Every other field is an integer or
@@ -134,9 +134,9 @@ pub(super) fn of_copy(
 /// The value of `CU_MEMORYTYPE_HOST`.
 const HOST: u32 = 1;
 
-/// Checks that memory of a `CUmemorytype` has addresses. Host memory, device memory and unified
-/// memory have addresses, but CUDA arrays do not. Unified memory may be the source or the target of
-/// a copy, and its address is in `srcDevice` or `dstDevice`.
+/// Checks that memory of the given `CUmemorytype` has addresses. Host memory, device memory and
+/// unified memory have addresses, but CUDA arrays do not. Unified memory may be the source or the
+/// target of a copy, and its address is in `srcDevice` or `dstDevice`.
 fn check_type(kind: u32) -> Result<(), UnreadableReason> {
     match kind {
         HOST | 2 | 4 => Ok(()),
@@ -146,8 +146,8 @@ fn check_type(kind: u32) -> Result<(), UnreadableReason> {
 }
 
 impl End {
-    /// Returns the memory that this side of a copy accesses. `size` contains the bytes per row, the
-    /// rows per plane, and the planes.
+    /// Returns the memory that this side of a copy refers to. `size` contains the number of bytes
+    /// per row, the number of rows per plane, and the number of planes.
     fn memory(self, size: [u64; 3]) -> Result<NamedMemory, UnreadableReason> {
         let is_host = self.kind == HOST;
         let rows = RowBox {
@@ -162,7 +162,7 @@ impl End {
 }
 
 impl RowBox {
-    /// Returns the range from the first byte of the box to its last byte.
+    /// Returns the range from the first byte of the box to the last byte of the box.
     fn hull(self, is_host: bool) -> Result<NamedMemory, UnreadableReason> {
         let [_, y, z] = self.begin;
         let [_, rows, planes] = self.size;
@@ -231,8 +231,8 @@ mod tests {
         }
     }
 
-    /// Changes a field of the copy that `copy` returns, and checks whether the changed copy can be
-    /// read.
+    /// Changes a field of the copy that `copy` returns, and returns whether the memory of the
+    /// changed copy can be read.
     fn changed(change: impl FnOnce(&mut sys::CUDA_MEMCPY3D)) -> Result<(), UnreadableReason> {
         let mut copy = copy();
         change(&mut copy);

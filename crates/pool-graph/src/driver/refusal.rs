@@ -4,7 +4,7 @@ use std::fmt;
 
 use thiserror::Error;
 
-/// The driver's refusal of an update. The executable graph is unchanged.
+/// An error that states why the driver refused an update. The executable graph is unchanged.
 ///
 /// An update may change the parameters, grid sizes and functions of kernels, and the addresses and
 /// values of copies and fills. The number of nodes, their kinds and their dependencies must stay
@@ -18,7 +18,7 @@ use thiserror::Error;
 )]
 #[non_exhaustive]
 pub struct UpdateRefusal {
-    /// The reason why the driver did not perform the update.
+    /// The reason why the driver refused the update.
     pub reason: UpdateReason,
     /// The kind of the node that caused the refusal, if the reason concerns a single node of the
     /// new graph.
@@ -29,20 +29,20 @@ pub struct UpdateRefusal {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum UpdateReason {
-    /// The number of nodes has changed, or the dependencies between them.
+    /// The number of nodes or the dependencies between the nodes have changed.
     TopologyChanged,
-    /// A node has a different kind than before.
+    /// The kind of a node has changed.
     NodeTypeChanged,
-    /// A kernel node has a different function, and an update cannot replace the old function with
-    /// it.
+    /// The function of a kernel node has changed, and an update cannot replace the old function
+    /// with the new one.
     FunctionChanged,
-    /// A parameter has changed that must stay the same.
+    /// A parameter that must stay the same has changed.
     ParametersChanged,
-    /// An attribute has changed that must stay the same.
+    /// An attribute that must stay the same has changed.
     AttributesChanged,
     /// The kind or the configuration of a node does not support updates.
     NotSupported,
-    /// The driver's number for a reason that is unknown to this crate.
+    /// The reason is unknown to this crate. The field contains the driver's number for the reason.
     Other(u32),
 }
 
@@ -70,15 +70,15 @@ pub enum NodeKind {
     Allocate,
     /// The node frees memory.
     Free,
-    /// The node runs child graphs depending on a condition.
+    /// The node runs child graphs conditionally.
     Conditional,
     /// The node signals semaphores of another API.
     ExternalSignal,
     /// The node waits for semaphores of another API.
     ExternalWait,
-    /// The node writes words of memory, or waits until they have certain values.
+    /// The node writes to words of memory, or waits until words of memory have certain values.
     BatchMemoryOperations,
-    /// The number of a `CUgraphNodeType` that is unknown to this crate.
+    /// The kind is unknown to this crate. The field contains the number of its `CUgraphNodeType`.
     Other(u32),
 }
 
@@ -118,8 +118,8 @@ impl NodeKind {
     }
 
     /// Returns `true` if the memory accesses of a node of this kind are known. Either the driver
-    /// reports them, or the caller of [`enqueue`](crate::Capture::enqueue) has promised them.
-    /// `docs/graphs.md` contains a table of all kinds.
+    /// reports these accesses, or the caller of [`enqueue`](crate::Capture::enqueue) has made
+    /// promises about them. `docs/graphs.md` contains a table of all kinds.
     pub(super) fn tells_its_memory(self) -> bool {
         !matches!(
             self,
@@ -132,7 +132,7 @@ impl NodeKind {
     }
 }
 
-/// Prints the reason of an update refusal as text.
+/// Prints the reason why the driver refused an update.
 struct ReasonText(UpdateReason);
 
 impl fmt::Display for ReasonText {
@@ -164,8 +164,8 @@ impl fmt::Display for AtNode {
 mod tests {
     use super::{NodeKind, UpdateReason, UpdateRefusal};
 
-    /// Checks that every `CUgraphNodeType` up to CUDA 13 has a name, and that newer types are
-    /// reported by their number.
+    /// This test checks that every `CUgraphNodeType` up to CUDA 13 has a name, and that newer types
+    /// are reported as numbers.
     #[test]
     fn every_kind_of_node_is_known_or_refused_by_its_number() {
         let unread = [8, 9, 12, 13];

@@ -2,7 +2,7 @@
 //! nodes of its streams, and end the capture. If a `StreamCapture` is dropped, its capture is
 //! discarded.
 //!
-//! The safety proofs rely on the facts that [the parent module](super) lists.
+//! The safety proofs in this module rely on the facts that [the parent module](super) lists.
 
 use std::ptr;
 use std::sync::{Arc, Weak};
@@ -26,15 +26,16 @@ use super::kept_values::{KeepingHandle, KeptValues};
 /// The rules that determine which driver calls invalidate a capture.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum CaptureMode {
-    /// The driver refuses unsafe calls on all threads, and such a call invalidates the capture.
+    /// The driver refuses potentially unsafe calls on all threads, and such a call invalidates the
+    /// capture.
     Global,
-    /// The driver refuses unsafe calls on the capturing thread, and such a call invalidates the
-    /// capture. Calls on other threads are not affected.
+    /// The driver refuses potentially unsafe calls on the capturing thread, and such a call
+    /// invalidates the capture. Calls on other threads are not affected.
     #[default]
     ThreadLocal,
-    /// The driver refuses only calls that concern the captured streams, such as waiting for the
-    /// context. On an H200 with driver 580, `cuCtxSynchronize` invalidated such a capture, and no
-    /// other tested call did.
+    /// The driver refuses only calls that affect the captured streams, such as a wait for the whole
+    /// context. On an H200 with driver 580, `cuCtxSynchronize` was the only tested call that
+    /// invalidated such a capture.
     Relaxed,
 }
 
@@ -49,10 +50,10 @@ impl CaptureMode {
 }
 
 /// The stream on which a capture begins. CUDA requires that a capture ends on the stream on which
-/// it began, and no other code has this stream's handle. No other code can therefore end the
-/// capture and receive its graph. An attempt to end the capture on another of its streams fails
-/// with `CUDA_ERROR_STREAM_CAPTURE_UNMATCHED` ("the capture was not initiated in this stream",
-/// driver API) and invalidates the capture.
+/// the capture began, and no other code has the handle of this stream. Therefore, no other code can
+/// end the capture and receive its graph. An attempt to end the capture on another of its streams
+/// fails with `CUDA_ERROR_STREAM_CAPTURE_UNMATCHED` ("the capture was not initiated in this
+/// stream", driver API) and invalidates the capture.
 #[derive(Debug)]
 struct Origin(ResourceOwner<KeepingHandle<OriginKind>>);
 
@@ -76,8 +77,9 @@ unsafe impl HandleKind for OriginKind {
 }
 
 impl Origin {
-    /// Creates a stream in a context, which must be bound. The stream owns the values that the
-    /// captured work needs, because a stream that is destroyed ends its capture.
+    /// Creates a stream in a context, which must be current on the calling thread. The new stream
+    /// shares ownership of the values that the captured work needs, because destroying the stream
+    /// ends the capture.
     fn new(context: &Arc<CudaContext>, values: &Arc<KeptValues>) -> Result<Self, CudaError> {
         let place = Place::new()?;
         let made = with_relaxed_capture_mode(|| result::stream::create(StreamKind::NonBlocking));
@@ -91,8 +93,8 @@ impl Origin {
         self.0.handle().get()
     }
 
-    /// Removes all dependencies from the origin, so that later work on the origin depends on no
-    /// node.
+    /// Removes all dependencies from the origin, so that later work on the origin does not depend
+    /// on any node.
     fn let_go(&self) -> Result<(), CudaError> {
         // SAFETY: the stream is live, because its owner is borrowed.
         unsafe { set_behind_nothing(self.stream()) }
@@ -134,8 +136,9 @@ pub(crate) struct StreamCapture {
 }
 
 impl StreamCapture {
-    /// Begins a capture of a stream, whose context must be bound. The capture and its graph own
-    /// `values`. Returns `None` if another thread has already invalidated the capture.
+    /// Begins a capture of a stream, whose context must be current on the calling thread. The
+    /// capture and its graph share ownership of `values`. Returns `None` if another thread has
+    /// already invalidated the capture.
     pub(crate) fn begin(
         stream: &Arc<CudaStream>,
         mode: CaptureMode,
@@ -148,7 +151,7 @@ impl StreamCapture {
         let begun = unsafe { sys::cuStreamBeginCapture_v2(origin.stream(), mode.of_driver()) };
         answer("cuStreamBeginCapture", begun.result())?;
         let (stream, event) = (Arc::clone(stream), Arc::clone(event));
-        // From here on, dropping `under_way` ends the capture.
+        // From this point on, dropping `under_way` ends the capture.
         let origin = Arc::new(origin);
         let mut under_way = Self { origin, stream, event, id: 0, place, ended: false };
         // SAFETY: both streams are live, because their owners are borrowed.
@@ -165,8 +168,8 @@ impl StreamCapture {
         CaptureObserver { origin, event, capture: self.id }
     }
 
-    /// Ends the capture after the current work of its stream. Returns `None` if the capture was
-    /// invalidated but the driver reported no error.
+    /// Ends the capture after the current work on its stream. Returns `None` if the capture was
+    /// invalidated although the driver reported no error.
     pub(crate) fn end(mut self) -> Result<Option<Graph>, CudaError> {
         // SAFETY: both streams are live, because their owners are borrowed.
         unsafe { self.event.order_handles(self.origin.stream(), self.cu_stream()) }?;
@@ -181,7 +184,7 @@ impl StreamCapture {
         self.ended = true;
         let ended = self.origin.ask_to_end(&mut self.place);
         // If ending the capture failed, the streams may still be captured, so the capture is ended
-        // a second time. A graph that this second call returns is destroyed.
+        // a second time. If this second call returns a graph, the graph is destroyed.
         if ended.is_err() && self.origin.may_be_captured() {
             drop(self.origin.ask_to_end(&mut self.place));
         }
@@ -192,9 +195,9 @@ impl StreamCapture {
     }
 }
 
-/// Removes an error from the context that a cudarc destructor has stored there, if a capture caused
-/// the error. The next cudarc call would otherwise return this error. Errors with other causes stay
-/// in the context.
+/// Removes the error that a cudarc destructor has stored in the context, if a capture caused this
+/// error. Otherwise, the next cudarc call would return this error. Errors with other causes stay in
+/// the context.
 fn forget_error_of_capture(context: &CudaContext) {
     if let Err(error) = context.check_err()
         && DriverCode::from(error).capture_advice().is_none()
@@ -218,12 +221,13 @@ impl Drop for StreamCapture {
 /// Reads the last nodes of a capture's streams while the capture is in progress.
 ///
 /// The driver returns the last nodes of a stream as an array, which the next call on the same
-/// stream may change. Other threads can make such calls, because cudarc allows safe calls on the
-/// streams of a session. The observer therefore queries only the origin, to which no other code has
-/// access. First, the observer makes the origin wait for the stream. Then it reads the origin's
-/// last nodes, and removes the origin's dependencies. The driver copies the list of nodes when it
-/// makes one stream wait for another. The capture cannot end during these calls, because only the
-/// owner of the origin can end it.
+/// stream may change. Other threads can make such calls, because cudarc's safe functions can be
+/// called on the streams of a session. The observer therefore queries only the origin, to which no
+/// other code has access. First, the observer makes the origin wait for the stream. Then the
+/// observer reads the origin's last nodes, and removes the origin's dependencies. The array of the
+/// origin is a separate copy, because the driver copies the list of nodes when one stream waits for
+/// another. The capture cannot end during these calls, because only the owner of the origin can end
+/// the capture.
 #[derive(Debug)]
 pub(crate) struct CaptureObserver {
     origin: Weak<Origin>,
@@ -232,7 +236,7 @@ pub(crate) struct CaptureObserver {
     capture: u64,
 }
 
-/// The position of a stream in relation to a capture.
+/// The position of a stream relative to a capture.
 pub(crate) enum StreamPosition {
     /// The stream is not being captured, or its capture has been invalidated.
     Outside,
@@ -244,7 +248,7 @@ pub(crate) enum StreamPosition {
 }
 
 impl CaptureObserver {
-    /// Returns the position of a stream in relation to this capture.
+    /// Returns the position of a stream relative to this capture.
     pub(crate) fn look(&self, stream: &CudaStream) -> Result<StreamPosition, CudaError> {
         let (Some(capture), Some(origin)) = (capture_under_way(stream)?, self.origin.upgrade())
         else {
@@ -255,9 +259,10 @@ impl CaptureObserver {
         }
         // SAFETY: both streams are live, because their owners are borrowed.
         unsafe { self.event.order_handles(origin.stream(), stream.cu_stream()) }?;
-        // SAFETY: the origin's stream is live, and no other code has its handle. The only thread
-        // that uses the stream runs the captured body, and holds the lock of the account during
-        // this call. The same thread ends the capture on this stream after the body has returned.
+        // SAFETY: the origin's stream is live, and no other code has the handle of this stream. The
+        // only thread that uses this stream also runs the captured body, and holds the account's
+        // lock during this call. The same thread ends the capture on this stream after the body has
+        // returned.
         let nodes = unsafe { graph_reading::frontier(origin.stream()) };
         origin.let_go()?;
         let handles = |nodes: Vec<sys::CUgraphNode>| nodes.iter().map(handle).collect();

@@ -1,5 +1,6 @@
-//! Allocation of blocks, which requests memory from the source if necessary. The pool's lock is not
-//! held during a request, so the pool counts the requested bytes as reserved beforehand.
+//! The allocation of blocks, during which the pool requests memory from the source if necessary.
+//! The pool does not hold its lock during such a request, so the pool counts the requested bytes as
+//! reserved in advance.
 //!
 //! An allocation makes up to three requests to the source: first for a whole chunk, then for the
 //! minimum size, and finally for the minimum size after all idle chunks have been freed. The lock
@@ -15,8 +16,9 @@ use crate::base::sync::{SourceCall, get_ready_to_wait, is_ready_to_wait};
 use crate::book::{AllocationStep, Book, Growth};
 use crate::source::{GraphMemoryResult, MemorySource, is_good_address};
 
-/// Requests the initial chunks of a new pool. Returns the source's error if the source has too
-/// little memory. If the host cannot allocate the records, the pool starts with fewer chunks.
+/// Requests the initial chunks of a new pool. If the source does not have enough memory, the
+/// function returns the source's error. If the host cannot allocate memory for the records, the
+/// pool starts with fewer chunks.
 pub(crate) fn preallocate<M: MemorySource>(
     source: &M,
     book: &mut Book,
@@ -90,8 +92,9 @@ pub(crate) fn allocate<M: MemorySource>(
                     Some(Refusal { source, .. }) => {
                         GraphMemoryError::OutOfMemory { requested, used, reserved, source }
                     }
-                    // The book gives up only after the source has refused a request. If the book
-                    // ever gives up earlier, this branch returns an error, so the loop still ends.
+                    // The book gives up only after the source has refused a request. If a bug makes
+                    // the book give up earlier, this branch returns an error, so the loop still
+                    // ends.
                     None => book.capacity_exceeded(request),
                 });
             }
@@ -102,7 +105,7 @@ pub(crate) fn allocate<M: MemorySource>(
 /// A request that the source refused during this call.
 struct Refusal<E> {
     bytes: u64,
-    /// The number of pieces that had been returned to the source before this request.
+    /// The number of pieces that had been returned to the source when this request was made.
     returns: u64,
     source: E,
 }
@@ -132,8 +135,8 @@ impl<M: MemorySource> Drop for GrowthUnderWay<'_, M> {
     }
 }
 
-/// Requests memory from the source and creates the requested block in the new memory. The inner
-/// result contains the source's error if the source refuses.
+/// Requests memory from the source, and creates the requested block in the new memory. The inner
+/// result contains the source's error if the source refuses the request.
 fn grow<M: MemorySource>(
     shared: &Shared<M>,
     growth: Growth,

@@ -18,10 +18,10 @@ use crate::source::{DeviceMemory, GraphMemoryResult, MemorySource};
 /// returned. The pool never frees memory while a graph holds a [lease](Self::lease) on that memory.
 ///
 /// The pool allocates blocks from chunks of 16 MiB with a best-fit strategy. A request that is
-/// larger than a chunk gets its own chunk, and a returned block is merged with adjacent free
+/// larger than a chunk receives its own chunk, and a returned block is merged with adjacent free
 /// blocks. The type parameter `M` is the source of the memory: [`DeviceMemory`] on a GPU, or
-/// [`SyntheticMemory`](crate::SyntheticMemory), which returns addresses without real memory behind
-/// them.
+/// [`SyntheticMemory`](crate::SyntheticMemory), which returns addresses that do not refer to real
+/// memory.
 ///
 /// ```
 /// use pool_graph::{BlockState, CUDAGraphMemoryPool, GraphPoolConfig, SyntheticMemory};
@@ -48,30 +48,30 @@ use crate::source::{DeviceMemory, GraphMemoryResult, MemorySource};
 /// # Threads
 ///
 /// Every method may be called from any thread. A single lock protects the pool's tables, and the
-/// pool holds the lock only while it reads or changes these tables. The pool never holds the lock
-/// while it calls the source, or while it allocates or frees host memory. If a thread finds no free
-/// block while another thread is requesting memory, the first thread waits until that request has
-/// ended. If several threads use the pool, the addresses that each thread receives depend on the
-/// order of their calls. The guarantee of equal addresses after a reset therefore applies to one
-/// fixed sequence of calls, but not to threads that race.
+/// lock is held only while these tables are read or changed. The pool never holds the lock while it
+/// calls the source, or while it allocates or frees host memory. If a thread finds no free block
+/// while another thread is requesting memory, the first thread waits until that request has ended.
+/// If several threads use the pool, the addresses that each thread receives depend on the order of
+/// the threads' calls. The guarantee of equal addresses after a reset therefore applies to a fixed
+/// sequence of calls, but not to threads that race with each other.
 ///
 /// # Host memory
 ///
 /// If the host cannot allocate memory for the pool's records, [`allocate`](Self::allocate) and
 /// [`lease`](Self::lease) fail with
-/// [`GraphMemoryError::Bookkeeping`](crate::GraphMemoryError::Bookkeeping) and change nothing.
-/// Returning a block, resetting, trimming, disposing and dropping a lease do not allocate host
-/// memory. A new pool needs about 270 KB of host memory for its tables, and
+/// [`GraphMemoryError::Bookkeeping`](crate::GraphMemoryError::Bookkeeping) and change nothing. No
+/// host memory is allocated when a block is returned, when the pool is reset, trimmed or disposed
+/// of, or when a lease is dropped. A new pool needs about 270 KB of host memory for its tables, and
 /// [`with_config`](Self::with_config) aborts the process if this memory cannot be allocated, as
-/// Rust's collections do. If the host can allocate the tables but not the records of all initial
+/// Rust's collections do. If the host can allocate the tables but not the records for all initial
 /// chunks, the pool starts with fewer chunks.
 ///
 /// # The same addresses
 ///
-/// After a [`reset`](Self::reset) that left no block leased, the same sequence of calls returns the
-/// same addresses as before, unless a chunk has been freed in the meantime. The pool frees a chunk
-/// when [`trim`](Self::trim) is called, or when a request would exceed the maximum or the device's
-/// memory.
+/// If no block is leased during a [`reset`](Self::reset), the same sequence of calls returns the
+/// same addresses afterwards as before, unless a chunk has been freed in the meantime. The pool
+/// frees a chunk when [`trim`](Self::trim) is called, or when a request would exceed the maximum or
+/// the device's memory.
 pub struct CUDAGraphMemoryPool<M: MemorySource = DeviceMemory> {
     shared: Arc<Shared<M>>,
     refusal: Option<M::Error>,
@@ -84,7 +84,8 @@ pub struct Disposal {
     /// The number of bytes that were returned to the source.
     pub freed_bytes: u64,
     /// The number of bytes that will be returned to the source later. Memory is returned later if
-    /// it is leased, if another thread is requesting it, or if the driver has deferred its free.
+    /// it is leased, if another thread is currently requesting it, or if its free has been
+    /// deferred.
     pub kept_bytes: u64,
 }
 
@@ -122,8 +123,9 @@ impl<M: MemorySource> CUDAGraphMemoryPool<M> {
     /// Allocates a block with the given size and alignment. If no alignment is given, the block is
     /// aligned to 256 bytes.
     ///
-    /// If the alignment is larger than 256, the pool requests `alignment - 256` additional bytes
-    /// for a new chunk. The block then fits at any start address of the chunk.
+    /// If the alignment is larger than 256 and a new chunk is needed, the pool requests
+    /// `alignment - 256` additional bytes, so that the block fits into the chunk regardless of the
+    /// chunk's address.
     ///
     /// # Errors
     ///
@@ -131,7 +133,7 @@ impl<M: MemorySource> CUDAGraphMemoryPool<M> {
     /// of two, or if the request exceeds the pool's maximum or the source's memory. The call also
     /// fails if the host cannot allocate memory for the records
     /// ([`GraphMemoryError::Bookkeeping`](crate::GraphMemoryError::Bookkeeping)), or if the pool
-    /// has been [disposed](Self::dispose).
+    /// has been [disposed of](Self::dispose).
     pub fn allocate(&self, layout: impl BlockLayout) -> GraphMemoryResult<GraphMemoryBlock, M> {
         let (size, alignment) = layout.size_and_alignment();
         growth::allocate(&self.shared, &Request::new(size, alignment)?)
@@ -140,12 +142,14 @@ impl<M: MemorySource> CUDAGraphMemoryPool<M> {
     /// Returns a block to the pool, so that later allocations can reuse its memory.
     ///
     /// All device work that uses the block must be ordered before the next use of the block's
-    /// memory. For example, the caller can synchronize the stream on which the work was enqueued.
+    /// memory. For example, the caller can first synchronize the stream on which the work was
+    /// enqueued.
     ///
     /// # Errors
     ///
-    /// Returns an error if the block belongs to another pool, has already been returned or reset,
-    /// or is leased. The call also fails if the pool has been [disposed](Self::dispose).
+    /// Returns an error if the block belongs to another pool, has already been returned, was freed
+    /// by a reset, or is leased. The call also fails if the pool has been
+    /// [disposed of](Self::dispose).
     pub fn deallocate(&self, id: BlockId) -> GraphMemoryResult<(), M> {
         self.shared.book.lock().give(id)
     }
@@ -156,43 +160,43 @@ impl<M: MemorySource> CUDAGraphMemoryPool<M> {
         self.find(id).ok()
     }
 
-    /// Returns the block with this ID, or an error that explains why the pool does not contain such
-    /// a block.
+    /// Returns the block with this ID, or an error that states why the pool does not contain such a
+    /// block.
     ///
     /// # Errors
     ///
-    /// Returns an error if the block belongs to another pool, or has already been returned or
-    /// reset. The call also fails if the pool has been [disposed](Self::dispose).
+    /// Returns an error if the block belongs to another pool, has already been returned, or was
+    /// freed by a reset. The call also fails if the pool has been [disposed of](Self::dispose).
     pub fn find(&self, id: BlockId) -> GraphMemoryResult<GraphMemoryBlock, M> {
         self.shared.book.lock().find(id)
     }
 
     /// Frees every block that is not leased. The pool keeps the freed memory for later allocations.
     ///
-    /// All block values that were created before the reset become stale. A leased block keeps its
-    /// memory until its last lease is dropped, and is then freed.
+    /// Each [`GraphMemoryBlock`] that was created before the reset becomes stale. A leased block
+    /// keeps its memory until its last lease is dropped, and is then freed.
     ///
     /// # Errors
     ///
-    /// Fails if the pool has been [disposed](Self::dispose).
+    /// Fails if the pool has been [disposed of](Self::dispose).
     pub fn reset(&self) -> GraphMemoryResult<Reset, M> {
         self.shared.book.lock().reset()
     }
 
-    /// Returns all chunks without blocks to the source, and returns the number of freed bytes. If
-    /// the driver refuses to free a chunk, the free is retried later by
-    /// `Cuda::give_back_leftovers`. A chunk whose free is deferred no longer belongs to the pool,
-    /// but its bytes are not included in the result.
+    /// Frees all chunks that contain no blocks, and returns the number of freed bytes. If the
+    /// driver refuses to free a chunk, the free is retried later by `Cuda::give_back_leftovers`. A
+    /// chunk whose free is deferred no longer belongs to the pool, but its bytes are not included
+    /// in the result.
     ///
     /// # Errors
     ///
-    /// Fails if the pool has been [disposed](Self::dispose).
+    /// Fails if the pool has been [disposed of](Self::dispose).
     pub fn trim(&self) -> GraphMemoryResult<u64, M> {
         let idle = self.shared.book.lock().trim()?;
         Ok(self.shared.give_back(idle))
     }
 
-    /// Frees all memory that is not leased. After a call of `dispose`, all methods that return a
+    /// Frees all memory that is not leased. After a call to `dispose`, all methods that return a
     /// `Result` fail with [`GraphMemoryError::Disposed`](crate::GraphMemoryError::Disposed).
     /// Calling `dispose` again has no effect.
     ///
@@ -209,14 +213,14 @@ impl<M: MemorySource> CUDAGraphMemoryPool<M> {
         &self.shared
     }
 
-    /// Returns `true` if the pool has been disposed.
+    /// Returns `true` if the pool has been disposed of.
     #[must_use]
     pub fn is_disposed(&self) -> bool {
         self.shared.book.lock().is_disposed()
     }
 
-    /// Returns the number of reserved bytes, which includes memory that the pool owns, memory that
-    /// is being requested from the source, and memory that is being returned to the source.
+    /// Returns the number of reserved bytes. This number includes memory that the pool owns, memory
+    /// that is being requested from the source, and memory that is being returned to the source.
     #[must_use]
     pub fn allocated_bytes(&self) -> u64 {
         self.shared.book.lock().reserved()
@@ -228,8 +232,8 @@ impl<M: MemorySource> CUDAGraphMemoryPool<M> {
         self.shared.book.lock().region_count()
     }
 
-    /// Returns the pool's statistics. Computing them examines every block while the pool's lock is
-    /// held.
+    /// Returns the pool's statistics. The method examines every block to compute the statistics,
+    /// and holds the pool's lock during this time.
     #[must_use]
     pub fn stats(&self) -> GraphPoolStats {
         let device = self.device();

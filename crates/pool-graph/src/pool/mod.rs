@@ -4,9 +4,9 @@
 //! first thread waits on the pool's condition variable. A thread that is already calling a source,
 //! for example inside an allocator hook, never waits
 //! ([`SourceCall`](crate::base::sync::SourceCall)). `parking_lot` allocates a record for each
-//! thread that waits. The pool causes this allocation before it acquires the lock
-//! ([`get_ready_to_wait`](crate::base::sync::get_ready_to_wait)). The table of waiting threads
-//! inside `parking_lot` grows while internal locks are held. If an allocator hook runs during this
+//! thread that waits. The pool triggers this allocation before it acquires the lock
+//! ([`get_ready_to_wait`](crate::base::sync::get_ready_to_wait)). Inside `parking_lot`, the table
+//! of waiting threads grows while internal locks are held. If an allocator hook runs during this
 //! growth and waits for another thread, the process deadlocks.
 
 mod config;

@@ -1,4 +1,5 @@
-//! The locked book of a pool and the source of its memory, which the pool shares with its leases.
+//! The state that a pool shares with its leases, which consists of the locked book and the source
+//! of the pool's memory.
 
 use pool_core::reserve::{NoHostMemory, lock_reserved};
 
@@ -16,7 +17,7 @@ pub(crate) struct Shared<M: MemorySource> {
 }
 
 impl<M: MemorySource> Shared<M> {
-    /// Ends a lease, and frees all memory that was kept alive only by this lease.
+    /// Ends a lease, and frees all memory that only this lease kept alive.
     pub(crate) fn end_lease(&self, blocks: &[GraphMemoryBlock]) {
         let idle = self.book.lock().end_lease(blocks);
         self.give_back(idle);
@@ -41,9 +42,9 @@ impl<M: MemorySource> Shared<M> {
         let mut next = self.book.lock().next_leaving(&mut leaving);
         while let Some(piece) = next {
             // SAFETY: the book releases each range only once, as a whole, and only after the last
-            // block in the range has been returned. The code that returned a block has promised
-            // that no work uses that block. A captured graph that uses the range holds a lease, and
-            // the book does not release a range that contains leased blocks.
+            // block in the range has been returned. Code that returns a block promises that no work
+            // uses this block any more. A captured graph that uses the range holds a lease, and the
+            // book does not release a range that contains leased blocks.
             let is_free = unsafe { self.source.free(piece.address, piece.bytes) };
             freed_bytes += if is_free { piece.bytes } else { 0 };
             let mut book = self.book.lock();

@@ -1,5 +1,5 @@
-//! The trait for sources of memory. A source provides the memory of a device, or addresses without
-//! memory for tests.
+//! The trait for sources of memory. A source provides either the memory of a device, or addresses
+//! without memory for tests.
 
 use std::error::Error;
 
@@ -8,30 +8,30 @@ use pool_core::Device;
 use crate::base::error::GraphMemoryError;
 use crate::base::request::GRANULE;
 
-/// The result of a method of a pool or an arena whose source is `M`.
+/// The result type for methods of pools and arenas whose source is `M`.
 pub type GraphMemoryResult<T, M> = Result<T, GraphMemoryError<<M as MemorySource>::Error>>;
 
 /// A source of memory at fixed addresses, for [`CUDAGraphMemoryPool`](crate::CUDAGraphMemoryPool)
 /// and [`CudaArena`](crate::CudaArena).
 ///
-/// Pools and arenas never hold a lock while they call a source. A source may therefore block, or
-/// read the statistics of the pool that called it. A source must not allocate from the pool that
+/// A pool or an arena never holds a lock while it calls its source. A source may therefore block,
+/// or read the statistics of the pool that called it. A source must not allocate from the pool that
 /// called it. However, a hook of the host's allocator that runs during the call may allocate from
 /// the pool.
 ///
 /// # Safety
 ///
 /// Captured graphs read and write memory at the addresses that [`allocate`](Self::allocate)
-/// returns. An implementation must therefore guarantee:
+/// returns. An implementation must therefore guarantee the following conditions:
 ///
-/// - The range `[address, address + bytes)` belongs only to the caller until it is freed, and does
+/// - Until the range `[address, address + bytes)` is freed, it belongs only to the caller, and does
 ///   not overlap any other allocated range.
-/// - `address` is a multiple of [`SOURCE_ALIGNMENT`](crate::SOURCE_ALIGNMENT), `address` is not 0,
-///   and the range ends before `u64::MAX`. (The pool checks this condition and returns an error if
-///   it does not hold.)
+/// - `address` is a nonzero multiple of [`SOURCE_ALIGNMENT`](crate::SOURCE_ALIGNMENT), and the
+///   range ends before `u64::MAX`. (The pool checks these conditions, and returns an error if one
+///   of them does not hold.)
 /// - The memory keeps its address, and its pages stay mapped, until the memory is
 ///   [freed](Self::free).
-/// - Both methods may be called from any thread that can access the source.
+/// - Both `allocate` and `free` may be called from any thread that can access the source.
 pub unsafe trait MemorySource {
     /// The error that a failed allocation returns.
     type Error: Error + Send + Sync + 'static;
@@ -48,15 +48,15 @@ pub unsafe trait MemorySource {
     /// allocated.
     fn allocate(&self, bytes: u64) -> Result<u64, Self::Error>;
 
-    /// Frees memory. Returns `true` if the memory has been freed. If the source cannot free the
-    /// memory at the moment, it returns `false` and frees the memory later. This method must not
-    /// unwind.
+    /// Frees a range of memory. Returns `true` if the memory has been freed. If the source cannot
+    /// free the memory at the moment, it returns `false` and frees the memory later. This method
+    /// must not unwind.
     ///
     /// # Safety
     ///
     /// `address` and `bytes` must come from a single [`allocate`](Self::allocate) call on this
-    /// source, or on a clone that shares the same memory. The range must not have been freed
-    /// already. No enqueued work and no graph may use the range after this call.
+    /// source, or on a clone that shares its memory. The range must not have been freed already. No
+    /// enqueued work and no graph may use the range after this call.
     unsafe fn free(&self, address: u64, bytes: u64) -> bool;
 }
 

@@ -1,5 +1,5 @@
-//! A source that allocates the memory of a device. The allocations have fixed addresses and do not
-//! affect captures.
+//! A source that allocates memory on a CUDA device. The allocated memory has fixed addresses, and
+//! allocating it does not affect captures.
 
 use std::fmt;
 use std::sync::Arc;
@@ -18,14 +18,14 @@ use pool_driver::reclaim::Reclaim;
 
 use super::contract::MemorySource;
 
-/// A source that allocates the memory of a CUDA device with `cuMemAlloc`. The allocated memory has
-/// a fixed address and does not belong to any graph.
+/// A source that allocates memory on a CUDA device with `cuMemAlloc`. The allocated memory has a
+/// fixed address and does not belong to any graph.
 ///
 /// Memory may be allocated and freed while any thread is capturing a stream, because both calls
-/// temporarily switch the calling thread to the relaxed capture mode. A free waits until the device
-/// has completed all work.
+/// temporarily switch the calling thread to the relaxed capture mode. A call that frees memory
+/// waits until the device has completed all work.
 ///
-/// Kernels on another device can access this memory after a call of
+/// Kernels on another device can access this memory after a call to
 /// `device.clone().without_memory_pool().let_peer(&other)` ([`CudaDevice::let_peer`]).
 ///
 /// ```no_run
@@ -42,9 +42,9 @@ use super::contract::MemorySource;
 pub struct DeviceMemory {
     context: Arc<CudaContext>,
     unanswered: Arc<Mutex<Option<CudaError>>>,
-    /// One queue entry for each allocation, for the case that its free must be deferred. Each entry
-    /// is reserved before the allocation, so that a free does not need host memory. The lock is
-    /// held only while an entry is added or removed.
+    /// One queue entry for each allocation, which is used if the free of this allocation must be
+    /// deferred. Each entry is reserved before the allocation, so that the free requires no host
+    /// memory. The lock is held only while an entry is added or removed.
     places: Arc<Mutex<Chain<Option<Place<Allocation>>>>>,
 }
 
@@ -70,13 +70,13 @@ impl Resource for Allocation {
 }
 
 impl DeviceMemory {
-    /// Creates a source that allocates memory of this device.
+    /// Creates a source that allocates memory on this device.
     #[must_use]
     pub fn new(device: &CudaDevice) -> Self {
         Self::of_context(Arc::clone(device.context()))
     }
 
-    /// Creates a source that allocates memory of the context's device.
+    /// Creates a source that allocates memory on the context's device.
     #[must_use]
     pub fn of_context(context: Arc<CudaContext>) -> Self {
         Self { context, unanswered: Arc::default(), places: Arc::default() }
@@ -88,9 +88,9 @@ impl DeviceMemory {
         &self.context
     }
 
-    /// Returns the first error of a free since the last call of this method, and clears the stored
-    /// error. A free stores its error because the method `free` cannot return one. All clones of
-    /// the source share the stored error. If a free fails, it is
+    /// Returns the first error that has occurred in a free since the last call to this method, and
+    /// clears the stored error. Such an error is stored, because the method `free` cannot return an
+    /// error. All clones of the source share this stored error. If a free fails, it is
     /// [deferred](pool_cuda::Cuda::give_back_leftovers), and the memory is freed later.
     #[must_use]
     pub fn take_unanswered(&self) -> Option<CudaError> {
@@ -110,8 +110,8 @@ impl DeviceMemory {
 
 // SAFETY: the driver returns disjoint ranges that are aligned to at least 256 bytes, and keeps
 // these ranges mapped until they are freed. The driver may be called from any thread on which the
-// context is current, and both methods make the context current first. The caller of `allocate`
-// would detect an address that is 0 or too high.
+// context is current, and `allocate` and `free` first make the context current. If an address were
+// 0 or too high, the caller of `allocate` would detect this.
 unsafe impl MemorySource for DeviceMemory {
     type Error = CudaError;
 
@@ -141,8 +141,8 @@ unsafe impl MemorySource for DeviceMemory {
         let mut link = self.places.lock().pop().unwrap_or_default();
         let freed = match link.iter_mut().find_map(Option::take) {
             Some(place) => place.own(allocation).give_back(),
-            // SAFETY: the address is freed only once. The caller promises that the memory is no
-            // longer in use.
+            // SAFETY: the caller promises that the address is freed only once, and that the memory
+            // is no longer in use.
             None => unsafe { allocation.give_back() },
         };
         if let Err(error) = freed {

@@ -1,4 +1,5 @@
-//! Sources of memory: the trait, a source for CUDA devices, and a source of synthetic addresses.
+//! Sources of memory, which are the trait for sources, a source for CUDA devices, and a source of
+//! synthetic addresses.
 
 mod contract;
 #[cfg(feature = "cuda")]

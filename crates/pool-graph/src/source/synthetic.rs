@@ -1,4 +1,4 @@
-//! A source of addresses without real memory behind them, for tests, for planning, and for systems
+//! A source of addresses that do not refer to real memory, for tests, for planning, and for systems
 //! without a GPU.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -14,12 +14,12 @@ use super::contract::MemorySource;
 /// The first address, whose alignment is exactly the minimum that a source must provide.
 const FIRST: u64 = 0x7f00_0000_0000 + SOURCE_ALIGNMENT;
 
-/// A [`MemorySource`] that returns addresses without real memory behind them. A `SyntheticMemory`
-/// can enforce a limit, refuse allocations on request, and count calls. Clones share their limit,
-/// their requested refusals and their counts.
+/// A [`MemorySource`] that returns addresses that do not refer to real memory. A `SyntheticMemory`
+/// can enforce a limit, refuse allocations on request, and count calls. All clones of a
+/// `SyntheticMemory` share the same limit, requested refusals and counts.
 ///
-/// The allocated ranges are adjacent, so an access past the end of a range hits the next range. An
-/// address is never reused.
+/// The allocated ranges are adjacent, so an access past the end of a range hits the next range. No
+/// address is ever reused.
 ///
 /// ```
 /// use pool_graph::{MemorySource, SyntheticMemory};
@@ -44,8 +44,8 @@ struct State {
     /// addresses.
     pieces: Vec<(u64, u64)>,
     allocations: u64,
-    /// The number of allocations until an allocation is refused. The flag is `true` if all
-    /// allocations after that one are refused as well.
+    /// The number of allocations until the next refusal, together with a flag. The flag is `true`
+    /// if all allocations after the first refusal are refused as well.
     refused: Option<(u64, bool)>,
     mistakes: u64,
 }
@@ -108,12 +108,12 @@ impl SyntheticMemory {
         })))
     }
 
-    /// Refuses only the `nth` allocation from now on. The next allocation has the number 1.
+    /// Refuses only the `nth` allocation after this call. The next allocation has the number 1.
     pub fn refuse(&self, nth: u64) {
         self.state().refused = Some((nth, false));
     }
 
-    /// Refuses the `nth` allocation from now on, and all later allocations.
+    /// Refuses the `nth` allocation after this call, and all later allocations.
     pub fn refuse_from(&self, nth: u64) {
         self.state().refused = Some((nth, true));
     }
@@ -140,13 +140,13 @@ impl SyntheticMemory {
                 return pieces;
             }
             let wanted = state.pieces.len();
-            // The lock must not be held during the allocation below.
+            // The lock must not be held during the following allocation of host memory.
             drop(state);
             pieces.reserve_exact(wanted);
         }
     }
 
-    /// Returns the number of requested allocations, including refused ones.
+    /// Returns the number of requested allocations, including refused allocations.
     #[must_use]
     pub fn allocations(&self) -> u64 {
         self.state().allocations
@@ -212,10 +212,10 @@ impl Default for SyntheticMemory {
     }
 }
 
-// SAFETY: the first address is not 0 and is a multiple of 256. Each allocation increases the next
-// address by the requested size, which is also a multiple of 256, and fails instead of overflowing.
-// The allocated ranges therefore never overlap. No real memory exists that could move. A lock
-// guards all state, so any thread may call both methods.
+// SAFETY: the first address is a nonzero multiple of 256. Each allocation increases the next
+// address by the requested size, which is also a multiple of 256, and fails if the addition
+// overflows. The allocated ranges therefore never overlap. The memory cannot move, because no real
+// memory exists. A lock guards all state, so any thread may call `allocate` and `free`.
 unsafe impl MemorySource for SyntheticMemory {
     type Error = SyntheticRefusal;
 

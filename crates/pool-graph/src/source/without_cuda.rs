@@ -1,4 +1,5 @@
-//! A replacement for `DeviceMemory` in builds without CUDA. No value of this type can be created.
+//! A replacement for `DeviceMemory` in builds without CUDA. This replacement is a type without
+//! values.
 
 use std::convert::Infallible;
 

@@ -2,7 +2,7 @@
 
 use thiserror::Error;
 
-/// A violation that the verifier has found. Regions are identified by their index in the layout,
+/// A violation that the verifier has detected. Regions are identified by their index in the layout,
 /// and nodes by their number.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
 #[non_exhaustive]
@@ -19,7 +19,8 @@ pub enum LayoutViolation {
         /// The index of the second region.
         second: usize,
     },
-    /// A node accesses bytes of the arena that do not belong to any region at that time.
+    /// A node accesses bytes of the arena that do not belong to any region at the time of the
+    /// access.
     #[error(
         "node {node} accesses {bytes} bytes at offset {offset} of the arena, which belong to no \
          region at that time"
@@ -40,7 +41,7 @@ pub enum LayoutViolation {
         /// The number of nodes in the graph.
         nodes: usize,
     },
-    /// The end of a region exceeds the largest possible offset.
+    /// The end of a region exceeds the largest offset that a `u64` can represent.
     #[error("region #{region} ends beyond the largest offset: {bytes} bytes at offset {offset}")]
     Overflow {
         /// The index of the region.
@@ -50,7 +51,7 @@ pub enum LayoutViolation {
         /// The size of the region in bytes.
         bytes: u64,
     },
-    /// The edges form a cycle.
+    /// The edges of the graph form a cycle.
     #[error("the edges form a cycle")]
     Circle,
 }

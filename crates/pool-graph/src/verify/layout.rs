@@ -1,7 +1,7 @@
-//! The input of the verifier: the order of a graph's nodes, the regions of an arena, and the memory
-//! accesses of the nodes.
+//! The verifier's input, which consists of the order of a graph's nodes, the regions of an arena,
+//! and the memory accesses of the nodes.
 
-/// The order of a graph's nodes. Nodes are numbered from 0 and connected by edges.
+/// The order of a graph's nodes. The nodes are numbered from 0 and connected by edges.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct GraphOrder {
     /// The number of nodes in the graph.
@@ -30,15 +30,15 @@ pub struct RegionLayout {
     /// The size of the region in bytes.
     pub bytes: u64,
     /// The nodes that are known to use the region. The verifier checks that the graph's edges order
-    /// these nodes as `after` and `until` state. If the region has other uses, the verifier trusts
-    /// `after` and `until`.
+    /// these nodes as `after` and `until` specify. For any other uses of the region, the verifier
+    /// trusts `after` and `until`.
     pub uses: Vec<usize>,
-    /// Nodes that precede every use of the region. The edges must show that each of these nodes
+    /// The nodes that precede every use of the region. The edges must show that each of these nodes
     /// belongs to `until` or precedes a node in `until`.
     pub after: Vec<usize>,
-    /// The last uses of the region. Every use of the region belongs to this list or precedes a node
-    /// in this list. If the list is empty, no node uses the region. A node in this list that does
-    /// not follow all nodes in `after` does not count as a use.
+    /// The nodes that use the region last. Every node that uses the region belongs to this list or
+    /// precedes a node in this list. If the list is empty, no node uses the region. If a node in
+    /// this list does not follow all nodes in `after`, it does not count as a use.
     pub until: Vec<usize>,
 }
 
@@ -70,7 +70,7 @@ impl RegionLayout {
 }
 
 impl Access {
-    /// Returns `true` if the access is not empty and starts below the largest offset.
+    /// Returns `true` if the access is not empty and starts below the largest possible offset.
     pub(super) fn has_first_byte(&self) -> bool {
         self.bytes > 0 && self.offset < u64::MAX
     }

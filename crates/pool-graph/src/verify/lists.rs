@@ -1,16 +1,16 @@
 //! Several lists of numbers that are stored one after another in a single vector.
 
-/// A list of numbers for each index.
+/// One list of numbers for each index.
 #[derive(Debug)]
 pub(super) struct Lists {
-    /// The start of each list in `items`, followed by the end of the last list.
+    /// The position in `items` at which each list starts, followed by the end of the last list.
     starts: Vec<usize>,
     items: Vec<usize>,
 }
 
 impl Lists {
     /// Creates one list for each index below `count`. The closure `pairs` returns pairs of an index
-    /// and an item, and each list keeps the order of these pairs.
+    /// and an item, and each list stores its items in the order of these pairs.
     pub(super) fn new<I: Iterator<Item = (usize, usize)>>(
         count: usize,
         pairs: impl Fn() -> I,

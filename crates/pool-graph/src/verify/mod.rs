@@ -2,10 +2,10 @@
 //! share bytes, the verifier checks that the graph uses one region after the other. The verifier
 //! shares no code with the planner and trusts none of the planner's results.
 //!
-//! The verifier determines the order of a graph's nodes in a few passes (`reach.rs`). Only some
-//! pairs of regions are checked, and the results for these pairs imply the results for all other
-//! pairs (`sweep.rs`). The running time therefore does not grow with the square of the number of
-//! nodes or regions.
+//! The verifier determines the order of a graph's nodes in a few passes (`reach.rs`). The verifier
+//! checks only some pairs of regions, because the results for these pairs imply the results for all
+//! other pairs (`sweep.rs`). The running time therefore does not grow with the square of the number
+//! of nodes or regions.
 
 mod error;
 mod layout;

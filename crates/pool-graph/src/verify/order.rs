@@ -1,5 +1,6 @@
-//! A topological order of the named nodes. Other modules of the verifier identify a node by its
-//! position in this order. The predecessors of a node have lower positions.
+//! A topological order of the named nodes, which are the nodes that edges, regions or accesses
+//! refer to. Other modules of the verifier identify a node by its position in this order. The
+//! predecessors of a node always have lower positions than the node.
 
 use std::collections::VecDeque;
 
@@ -10,12 +11,12 @@ use super::lists::Lists;
 /// A topological order of the named nodes, and the edges that order memory accesses.
 #[derive(Debug)]
 pub(super) struct Order {
-    /// The named nodes, sorted by their numbers. The number of nodes in a graph is not limited by
-    /// memory, but most of them are never named.
+    /// The named nodes, sorted by their numbers. The list contains only named nodes, because a
+    /// graph may contain far more nodes than fit into memory.
     named: Vec<usize>,
     /// The position of each named node in the topological order.
     places: Vec<usize>,
-    /// For each position, the earlier positions that have a full edge to it.
+    /// For each position, the earlier positions from which a full edge leads to this position.
     before: Lists,
 }
 
@@ -45,8 +46,8 @@ impl Order {
         self.places[index(&self.named, node)]
     }
 
-    /// Returns the positions that have a full edge to `place`, and therefore complete before
-    /// `place` begins.
+    /// Returns the positions that have a full edge to `place`. The nodes at these positions
+    /// complete before the node at `place` begins.
     pub(super) fn before(&self, place: usize) -> &[usize] {
         self.before.of(place)
     }
@@ -60,9 +61,10 @@ fn index(named: &[usize], node: usize) -> usize {
 /// Returns the position of each node in a topological order. Returns `None` if the edges form a
 /// cycle.
 ///
-/// Edges of all kinds are included, because a valid graph contains no cycles of any kind. The nodes
-/// are visited in the order in which they become ready. Positions of concurrent work on several
-/// streams are therefore close together, which keeps later passes short.
+/// Edges of all kinds are included, because a valid graph contains no cycles, regardless of the
+/// kinds of its edges. The function visits the nodes in the order in which they become ready.
+/// Positions of concurrent work on several streams are therefore close together, which keeps later
+/// passes short.
 fn walk(graph: &GraphOrder, named: &[usize]) -> Option<Vec<usize>> {
     let ends = || graph.edges.iter().map(|edge| (index(named, edge.from), index(named, edge.to)));
     let followers = Lists::new(named.len(), ends);

@@ -1,12 +1,13 @@
-//! Queries about the order of a graph's nodes. One query asks whether the graph uses one region
-//! before another. A second query asks whether a region owns its bytes during a certain access.
+//! Queries about the order in which a graph's nodes use regions. One query asks whether the graph
+//! uses one region before another. Another query asks whether a region owns its bytes during a
+//! certain access.
 
 use super::lives::Lives;
 use super::order::Order;
 use super::reach::{Claim, Mask, Pass, judge};
 use super::regions::Regions;
 
-/// A graph and its regions, prepared for queries about their order.
+/// The order of a graph's nodes and the regions of a layout, prepared for queries.
 #[derive(Debug)]
 pub(super) struct Questions<'a> {
     order: &'a Order,
@@ -18,15 +19,16 @@ pub(super) struct Questions<'a> {
 enum Set {
     /// All known uses of a region. Each of these uses must follow the node.
     Uses(usize),
-    /// The last uses of a region. The node must be one of them or precede one of them.
+    /// The last uses of a region. The node must be one of these uses or precede one of them.
     LastUse(usize),
-    /// The nodes in a region's `after` list. The node must be one of them or precede one of them.
+    /// The nodes in a region's `after` list. The node must be in this list or precede a node in
+    /// this list.
     Beginning(usize),
     /// The single node at this position.
     Node(usize),
 }
 
-/// The nodes of a region at which paths must start.
+/// The set of a region's nodes from which paths must start.
 #[derive(Clone, Copy, Debug)]
 enum SourceNodes {
     /// The nodes in the region's `after` list.
@@ -49,12 +51,12 @@ impl<'a> Questions<'a> {
 
     /// Returns the lifetimes of all regions. `sharing` contains the regions that share bytes with
     /// other regions. For each of these regions, the edges must show that all known uses occur
-    /// between `after` and `until`, and that the region does not end before it begins.
+    /// between `after` and `until`, and that the region does not end before its beginning.
     pub(super) fn lives(&self, sharing: &[usize]) -> Lives {
         let regions = self.regions;
         let (mut asked, mut claims) = (Vec::new(), Vec::with_capacity(sharing.len() * 4));
-        // Numbers below `layout.len()` identify regions, and the numbers that follow identify nodes
-        // in `until` lists.
+        // The claims about regions have numbers below `layout.len()`, and the claims about nodes in
+        // `until` lists have the numbers that follow.
         let (mut last_uses, mut next) = (Vec::new(), regions.layout.len());
         for &region in sharing {
             let begin = SourceNodes::Beginnings.of(region);
@@ -81,7 +83,7 @@ impl<'a> Questions<'a> {
         Lives::new(regions, none.collect(), is_shown)
     }
 
-    /// Returns for each pair of regions whether the first region is before the second. The first
+    /// Returns, for each pair of regions, whether the first region is before the second. The first
     /// region is before the second if all last uses of the first region complete before the second
     /// region begins. The edges must also confirm the lifetimes of both regions.
     pub(super) fn are_before(&self, lives: &Lives, pairs: &[(usize, usize)]) -> Vec<bool> {
@@ -103,8 +105,8 @@ impl<'a> Questions<'a> {
         before
     }
 
-    /// Returns for each access whether the region owns the bytes during the access. Each access is
-    /// given as the position of its node and the region that contains the accessed bytes.
+    /// Returns, for each access, whether the region owns the accessed bytes during the access. Each
+    /// access is given as the position of its node and the region that contains the accessed bytes.
     pub(super) fn are_timely(&self, accesses: &[(usize, usize)]) -> Vec<bool> {
         let regions = self.regions;
         let first_node = regions.layout.len();

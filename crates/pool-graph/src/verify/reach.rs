@@ -1,10 +1,9 @@
-//! Computes which nodes can be reached from which other nodes, for all claims about a graph at
-//! once.
+//! The search for paths between nodes, which decides all claims about the order of a graph at once.
 //!
 //! A matrix of all pairs of nodes would need memory that grows with the square of the number of
 //! nodes. To avoid such a matrix, the verifier processes at most 512 *sources* at a time. Sources
-//! are the nodes where paths start, and are sorted by position. Each pass covers the positions from
-//! its first source to the last relevant position, and marks the positions that each source
+//! are the nodes from which paths start, and are sorted by position. Each pass covers the positions
+//! from its first source to the last relevant position, and marks the positions that each source
 //! reaches. A pass needs 64 bytes for each position, and all passes share the same buffer. Nodes
 //! that use the same memory are usually close together, so most passes are short.
 //!
@@ -12,13 +11,13 @@
 //! the bit of the position itself, if the position is a source. The second part consists of the
 //! masks of all positions that have a full edge to this position. By induction along the
 //! topological order, the mask contains the bit of a source if and only if the position is that
-//! source or can be reached from it through full edges. Positions before the first source follow no
-//! source, so they can be omitted. A pass therefore finds exactly the paths that start at its
-//! sources.
+//! source or can be reached from it through full edges. Positions before the first source do not
+//! follow any source, so a pass can omit these positions. A pass therefore finds exactly the paths
+//! that start at its sources.
 //!
-//! A path must lead either to any node of a set or to all nodes of a set. For all sources of a pass
-//! at once, the verifier computes the union or the intersection of the masks in the set. Even a
-//! large set is therefore read only once in each pass.
+//! A claim requires paths either to at least one node of a set or to all nodes of a set. For all
+//! sources of a pass at once, the verifier computes the union or the intersection of the masks in
+//! the set. Even a large set is therefore read only once in each pass.
 
 use super::order::Order;
 
@@ -30,7 +29,7 @@ const SOURCES: usize = WORDS * 64;
 /// A mask with one bit for each source of a pass.
 pub(super) type Mask = [u64; WORDS];
 
-/// A claim that all sources of an owner (`asker`) reach a set of nodes.
+/// A claim that all sources of an owner, which is called the `asker`, reach a set of nodes.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Claim<T> {
     pub(super) asker: usize,
@@ -40,13 +39,13 @@ pub(super) struct Claim<T> {
     pub(super) who: usize,
 }
 
-/// The positions that the sources of a pass reach.
+/// The sources of a pass, and the positions that these sources reach.
 #[derive(Debug, Default)]
 pub(super) struct Pass {
     /// The positions of the pass's sources, in ascending order.
     sources: Vec<usize>,
-    /// The masks of the positions that start at the first source. Each mask contains the sources
-    /// that are at its position or precede it.
+    /// The masks of all positions from the first source onward. The mask of a position contains the
+    /// sources that are at this position or precede it.
     masks: Vec<Mask>,
 }
 
@@ -74,16 +73,16 @@ impl Pass {
     }
 
     /// Returns the mask of a position. A position before the first source has an empty mask,
-    /// because it follows no source. A position after the last relevant position also has an empty
-    /// mask, which makes claims about this position fail.
+    /// because such a position does not follow any source. A position after the last relevant
+    /// position also has an empty mask, which makes claims about this position fail.
     fn mask(&self, place: usize) -> Mask {
         let first = self.sources.first().copied().unwrap_or(0);
         let known = place.checked_sub(first).and_then(|index| self.masks.get(index));
         known.copied().unwrap_or_default()
     }
 
-    /// Stores the next sources in this pass. Returns the number of pairs in `asked` that belong to
-    /// these sources.
+    /// Selects the next sources for this pass. Returns the number of pairs in `asked` that belong
+    /// to these sources.
     fn take_sources(&mut self, asked: &[(usize, usize)]) -> usize {
         self.sources.clear();
         for (count, &(source, _)) in asked.iter().enumerate() {
@@ -127,9 +126,9 @@ impl Pass {
     }
 }
 
-/// Decides all claims. `asked` contains each source with its owner. The closure `furthest` returns
-/// the last position of a set, and `yes` returns the sources of a pass that reach a set. The
-/// function calls `no` with the number of each claim that is false.
+/// Decides all claims. `asked` contains pairs of a source and the source's owner. The closure
+/// `furthest` returns the highest position in a set, and `yes` returns the sources of a pass that
+/// reach a set. The function calls `no` with the number of each claim that is false.
 pub(super) fn judge<T: Copy + Ord>(
     order: &Order,
     mut asked: Vec<(usize, usize)>,

@@ -5,19 +5,19 @@ use super::layout::RegionLayout;
 use super::lists::Lists;
 use super::order::Order;
 
-/// The regions of a layout and the positions of their nodes.
+/// The regions of a layout, and the positions of the nodes that these regions refer to.
 #[derive(Debug)]
 pub(super) struct Regions<'a> {
     pub(super) layout: &'a [RegionLayout],
     uses: Lists,
     after: Lists,
     until: Lists,
-    /// The highest position in each list of each region.
+    /// For each region, the highest position in each of the region's lists.
     last: Vec<HighestPlaces>,
 }
 
-/// The highest position in each of a region's lists, or 0 for an empty list. Position 0 follows no
-/// other position.
+/// The highest position in each list of a region, or 0 for an empty list. The number 0 is suitable
+/// for an empty list, because position 0 does not follow any other position.
 #[derive(Clone, Copy, Debug)]
 struct HighestPlaces {
     known_use: usize,
@@ -87,7 +87,7 @@ impl<'a> Regions<'a> {
         by_offset.sort_by_key(|&region| layout[region].offset);
         let (mut sharing, mut furthest) = (Vec::new(), None);
         for &region in &by_offset {
-            // Among the regions with lower offsets, `furthest` is the region with the highest end.
+            // `furthest` is the region with the highest end among the regions with lower offsets.
             let before =
                 furthest.filter(|&other: &usize| layout[other].shares_with(&layout[region]));
             sharing.extend(before.into_iter().chain(before.map(|_| region)));

@@ -1,26 +1,27 @@
 //! A sweep over the addresses of an arena, which finds the regions that share bytes. The sweep
 //! selects some pairs of these regions. If the selected pairs are ordered, all pairs are ordered.
 //!
-//! The number of pairs can grow with the square of the number of regions. For example, all
-//! temporaries of a single stream may share the same bytes. However, `are_before` in `questions.rs`
-//! defines a strict partial order of the regions:
+//! The number of pairs that share bytes can grow with the square of the number of regions. For
+//! example, all temporaries of a single stream may share the same bytes. However, `are_before` in
+//! `questions.rs` defines a strict partial order of the regions:
 //!
-//! - *Transitive.* Assume that A is before B and that B is before C. Let b be a last use of B,
-//!   which exists. Every last use of A belongs to B's `after` list or precedes a node in this list,
-//!   and each node in this list precedes b. The node b belongs to C's `after` list or precedes a
-//!   node in this list. A is therefore before C.
+//! - *Transitive.* Assume that A is before B and that B is before C. B has at least one last use,
+//!   so let b be a last use of B. Every last use of A belongs to B's `after` list or precedes a
+//!   node in this list, and each node in this list precedes b. The node b belongs to C's `after`
+//!   list or precedes a node in this list. A is therefore before C.
 //! - *Irreflexive.* A region cannot be before itself, because one of its last uses would have to
 //!   complete before itself.
 //!
 //! The *key* of a region is the highest position of its last uses. The order of the regions agrees
-//! with their keys, because all last uses of A precede all last uses of B if A is before B. If the
-//! edges do not confirm the lifetime of a region, this region is neither before nor after any other
-//! region. The first pair with such a region is therefore not ordered, regardless of the keys.
+//! with the order of their keys. If A is before B, all last uses of A precede all last uses of B.
+//! If the edges do not confirm the lifetime of a region, this region is neither before nor after
+//! any other region. If such a region is part of a pair, this pair is therefore not ordered,
+//! regardless of the keys.
 //!
-//! The sweep keeps the regions that contain the current byte sorted by their keys, and pairs each
-//! new region with its two neighbours. Assume that all earlier pairs were ordered. By transitivity,
-//! the current regions then form a chain, and they still form a chain after one region is removed.
-//! If both pairs of the new region are ordered, the new region is ordered with all regions of the
+//! The sweep stores the regions that contain the current byte, sorted by key, and pairs each new
+//! region with its two neighbors. Assume that all earlier pairs were ordered. By transitivity, the
+//! current regions then form a chain, and they still form a chain after one region is removed. If
+//! both pairs of the new region are ordered, the new region is ordered with all regions of the
 //! chain. If one of the pairs is not ordered, its two regions share bytes, and neither region is
 //! before the other. The region with the lower key is not before the other region, and the opposite
 //! order would contradict the keys. All regions that share bytes are therefore ordered if and only
@@ -29,7 +30,7 @@
 //!
 //! For each access, the sweep finds the only region to which the access can belong. Consider the
 //! chain of regions that contain the first byte of the access. Let C be the region of the chain
-//! that owns the byte, which means that the accessing node follows C's `after` list and belongs to
+//! that owns the byte. This means that the accessing node follows C's `after` list, and is one of
 //! C's last uses or precedes one of them. For every region A before C, all last uses of A complete
 //! before a node in C's `after` list, and therefore before the accessing node. The key of A is
 //! lower than the position of the accessing node, but the key of C is not. C is therefore the first
@@ -43,7 +44,7 @@ use super::lives::Lives;
 use super::order::Order;
 use super::regions::Regions;
 
-/// Two regions that share bytes and have neighbouring keys.
+/// Two regions that share bytes and have adjacent keys.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Pair {
     /// The region with the lower key.
@@ -105,9 +106,9 @@ pub(super) fn sweep(
 struct ActiveRegions<'a> {
     layout: &'a [RegionLayout],
     lives: &'a Lives,
-    /// The active regions with their keys, sorted by key.
+    /// The keys and indices of the active regions, sorted by key.
     active: BTreeSet<(usize, usize)>,
-    /// The active regions with their ends, sorted by end.
+    /// The ends and indices of the active regions, sorted by end.
     ends: BinaryHeap<Reverse<(u64, (usize, usize))>>,
 }
 
@@ -123,7 +124,8 @@ impl ActiveRegions<'_> {
         }
     }
 
-    /// Adds a region to the active regions, and pairs it with the regions whose keys are adjacent.
+    /// Adds a region to the active regions, and pairs it with the active regions whose keys are
+    /// adjacent to its own key.
     fn enter(&mut self, region: usize, at: usize, pairs: &mut Vec<Pair>) {
         let keyed = (self.lives.last(region), region);
         let below = self.active.range(..keyed).next_back();

@@ -8,14 +8,14 @@ use super::questions::Questions;
 use super::regions::Regions;
 use super::sweep::{SweepResult, sweep};
 
-/// The result of a successful verification, which states how much was checked.
+/// The result of a successful verification, which states how many pairs and accesses were checked.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Verification {
     /// The number of pairs of regions that share bytes. The graph uses the regions of each pair one
     /// after the other.
     pub sharing: usize,
     /// The number of accesses by nodes. Each access lies in a region that owns the accessed bytes
-    /// at that time.
+    /// at the time of the access.
     pub accesses: usize,
 }
 
@@ -23,7 +23,7 @@ pub struct Verification {
 const TRIED_TOGETHER: usize = 1 << 20;
 
 /// Checks a layout against a graph. Regions that share bytes must be used one after the other. Each
-/// access by a node must lie in a region that owns the accessed bytes at that time.
+/// access by a node must lie in a region that owns the accessed bytes at the time of the access.
 ///
 /// ```
 /// use pool_graph::{GraphOrder, RegionLayout, LayoutViolation, OrderEdge, verify_layout};
@@ -49,9 +49,9 @@ const TRIED_TOGETHER: usize = 1 << 20;
 ///
 /// # Errors
 ///
-/// Returns the first violation. The violation identifies regions by their index and nodes by their
-/// number. If the graph does not order regions that share bytes, the violation names the region
-/// with the lowest offset that conflicts with an earlier region.
+/// Returns the first violation that the verifier detects. A violation identifies regions by index
+/// and nodes by number. If the graph does not order regions that share bytes, the violation names
+/// the region with the lowest offset that conflicts with an earlier region.
 pub fn verify_layout(
     graph: &GraphOrder,
     layout: &[RegionLayout],
@@ -77,9 +77,9 @@ pub fn verify_layout(
     Ok(Verification { sharing: swept.sharing, accesses: accesses.len() })
 }
 
-/// Returns two regions that share bytes but are not ordered, with the lower index first. The result
-/// contains the first region, in the order of offsets, that conflicts with an earlier region, and
-/// the first region with which it conflicts.
+/// Returns two regions that share bytes but are not ordered, with the lower index first. One of the
+/// two regions is the first region, in the order of offsets, that conflicts with an earlier region.
+/// The other one is the first region that conflicts with it.
 fn unordered(
     questions: &Questions<'_>,
     lives: &Lives,
@@ -90,8 +90,8 @@ fn unordered(
         swept.pairs.iter().map(|pair| (pair.earlier, pair.later)).collect();
     let ordered = questions.are_before(lives, &pairs);
     let found = swept.pairs.iter().zip(ordered).find(|(_, ordered)| !ordered)?.0;
-    // The regions of this pair conflict. However, a region with a lower offset may also conflict
-    // with `new`, and that region must be reported.
+    // The regions of this pair conflict. However, another region with a lower offset may also
+    // conflict with `new`, and the function must report the lowest such region.
     let new = swept.by_offset[found.at];
     let before = swept.by_offset[..found.at].iter().copied();
     let others: Vec<usize> = before.filter(|&one| layout[one].shares_with(&layout[new])).collect();
@@ -104,7 +104,7 @@ fn unordered(
     Some((new.min(other), new.max(other)))
 }
 
-/// Returns the first access to bytes that do not belong to any region at that time.
+/// Returns the first access whose bytes do not belong to any region at the time of the access.
 fn stray(
     order: &Order,
     questions: &Questions<'_>,
@@ -113,8 +113,8 @@ fn stray(
     owners: &[Option<usize>],
 ) -> Option<usize> {
     let mut is_stray = vec![true; accesses.len()];
-    // The accesses to check, each with a region that may contain it. The verifier checks the
-    // accesses in large groups.
+    // The accesses to check, each with a region that may contain the access. The verifier checks
+    // the accesses in large groups.
     let mut tried: Vec<(usize, usize)> = Vec::new();
     let mut judge = |tried: &mut Vec<(usize, usize)>| {
         let placed =
@@ -128,8 +128,8 @@ fn stray(
         if access.has_first_byte() {
             tried.extend(owners[index].map(|region| (index, region)));
         } else {
-            // Regions that do not overlap may contain this access, so each region that contains it
-            // is checked.
+            // Even regions that share no bytes may contain this access, so each region that
+            // contains the access is checked.
             let around = (0..layout.len()).filter(|&region| layout[region].contains(access));
             tried.extend(around.map(|region| (index, region)));
         }

@@ -35,11 +35,12 @@ pub(crate) struct Account {
     /// only driver errors. `refused_is_reported` is `true` after a scope has returned this error.
     first_refused: Option<CaptureError>,
     refused_is_reported: bool,
-    /// The first error that no call has returned. The error occurred in a destructor, or a pool
-    /// replaced it with a driver error.
+    /// The first error that could not be returned from the call in which it occurred. Either the
+    /// error occurred in a destructor, or a pool replaced the error with a driver error.
     first_noted: Option<CaptureError>,
-    /// For each stream, `true` after a step of the body has used the stream or waited on it. A
-    /// device view may add a stream to the capture earlier, but a dry run cannot detect this.
+    /// For each stream, `true` once a step of the body has used the stream or has made it wait for
+    /// another stream. A device view may add a stream to the capture earlier, but a dry run cannot
+    /// detect this.
     entered: Vec<bool>,
     /// The work of scopes and lent views on each stream of the session.
     pub(super) scope_work: Vec<ScopeWork>,
@@ -51,9 +52,10 @@ impl Account {
         Self::new(streams.into(), Medium::DRY, None, None, Shares::default(), values)
     }
 
-    /// Creates the account of a capture, which follows the trace `planned` if there is one. An
-    /// update passes the number of the graph's captures. `shares` contains a read of each leased
-    /// block. The graph also owns `values`.
+    /// Creates the account of a capture, which must follow the trace `planned` if a trace is given.
+    /// For an update, the caller passes the number that identifies the graph's captures. `shares`
+    /// initially contains one read of each leased block. The resulting graph shares ownership of
+    /// `values`.
     pub(crate) fn live(
         streams: Arc<[Arc<CudaStream>]>,
         live: LiveCapture,
@@ -99,7 +101,7 @@ impl Account {
         (medium, std::mem::replace(&mut self.record, nothing))
     }
 
-    /// Returns the number of the capture.
+    /// Returns the number that identifies the capture.
     pub(super) fn number(&self) -> u64 {
         self.record.capture
     }
@@ -109,7 +111,7 @@ impl Account {
         matches!(self.medium, Medium::Dry(_))
     }
 
-    /// Returns the values that the work of the body needs. Returns `None` once the body has ended.
+    /// Returns the values that the body's work needs. Returns `None` once the body has ended.
     pub(super) fn values(&self) -> Option<Arc<KeptValues>> {
         self.record.values.clone()
     }
@@ -129,8 +131,8 @@ impl Account {
         self.record.model.has_begun(stream)
     }
 
-    /// Records why the capture refused a request from a pool of the body. The pool returns a
-    /// different error, because it cannot store a `CaptureError`.
+    /// Records the error with which the capture rejected a request from one of the body's pools.
+    /// The pool returns a different error, because it cannot store a `CaptureError`.
     pub(super) fn note_refused(&mut self, error: CaptureError) {
         self.note_error_of_drop(error.clone());
         self.first_refused.get_or_insert(error);
@@ -141,7 +143,7 @@ impl Account {
         self.first_noted.get_or_insert(error);
     }
 
-    /// Returns `true` if the capture has refused a request from a pool of the body.
+    /// Returns `true` if the capture has rejected a request from one of the body's pools.
     pub(super) fn has_refused(&self) -> bool {
         self.first_refused.is_some()
     }
@@ -154,20 +156,20 @@ impl Account {
         Some(first.clone())
     }
 
-    /// Returns an error if an error has occurred that no call has returned.
+    /// Fails with the first error that could not be returned from the call in which it occurred.
     pub(super) fn check_noted(&self) -> Result<(), CaptureError> {
         self.first_noted.clone().map_or(Ok(()), Err)
     }
 
     /// Adds the end of a scope or of a loan to the trace. This method cannot return an error,
-    /// because a destructor calls it. If the trace differs from the plan, the next step or the end
-    /// of the capture returns an error.
+    /// because a destructor calls it. If the trace then differs from the plan, the next step or the
+    /// end of the capture returns an error.
     pub(super) fn end_step(&mut self, step: &BodyStep) {
         self.record.trace.add(step);
     }
 
-    /// Adds a step to the trace. If there is a plan, fails unless the step equals the step in the
-    /// plan.
+    /// Adds a step to the trace. If the body must follow a plan, the call fails unless the step
+    /// equals the planned step.
     pub(super) fn step(&mut self, step: &BodyStep) -> Result<(), CaptureError> {
         let trace = &mut self.record.trace;
         trace.add(step);
@@ -179,7 +181,8 @@ impl Account {
         }
     }
 
-    /// Assigns a number to a host argument. The same steps always assign the same numbers.
+    /// Assigns a number to a host argument. If a body repeats its steps, its arguments receive the
+    /// same numbers.
     pub(super) fn name_argument(&mut self) -> Result<usize, CaptureError> {
         let number = self.record.arguments.len();
         self.step(&BodyStep::Argument { number })?;
@@ -187,8 +190,8 @@ impl Account {
         Ok(number)
     }
 
-    /// Adds the memory of a host argument to the record, even if the copy of the argument fails
-    /// later.
+    /// Adds the memory of a host argument to the record. This memory is kept even if the copy of
+    /// the argument fails later.
     pub(super) fn keep_argument(&mut self, number: usize, buffer: HostBuffer) {
         if let Some(argument) = self.record.arguments.get_mut(number) {
             *argument = Some(self.record.host.len());
@@ -202,8 +205,8 @@ impl Account {
     }
 
     /// Returns the handles of a stream's last nodes. The list is empty in a dry run. Fails if other
-    /// code has added nodes to the capture. Such nodes cannot be detected while a scope is open on
-    /// the stream or a view is lent to the stream.
+    /// code has added nodes to this stream. While a scope is open on the stream or a view is lent
+    /// to the stream, such nodes cannot be detected.
     pub(super) fn expect(&mut self, stream: usize) -> Result<Vec<u64>, CaptureError> {
         if self.may_hold_more(stream) {
             return self.frontier(stream);
@@ -213,8 +216,8 @@ impl Account {
         live.frontiers.check(&self.streams, stream, begun)
     }
 
-    /// Records that the capture's work on these streams ends at their current last nodes. Returns
-    /// the handles of these nodes.
+    /// Records that the capture's own work on these streams ends at the current last nodes of the
+    /// streams. Returns the handles of these nodes.
     pub(super) fn arrive(&mut self, streams: &[usize]) -> Result<Vec<u64>, CaptureError> {
         let Some(live) = self.medium.live() else { return Ok(Vec::new()) };
         let arrive = |&stream| live.frontiers.arrive(&self.streams, stream);
@@ -229,13 +232,14 @@ impl Account {
         }
     }
 
-    /// Returns the handles of the stream's last nodes after the capture's own work. The list is
-    /// empty in a dry run.
+    /// Returns the handles of the last nodes that the capture's own work has added to the stream.
+    /// The list is empty in a dry run.
     pub(super) fn left_at(&mut self, stream: usize) -> Vec<u64> {
         self.medium.live().map_or_else(Vec::new, |live| live.frontiers.at(stream))
     }
 
-    /// Begins work that adds nodes to a stream. Returns the number of completed spans.
+    /// Records that work is about to add nodes to a stream. Returns the number of spans that have
+    /// been completed so far.
     pub(super) fn begin_move(&mut self, stream: usize) -> usize {
         if let Some(live) = self.medium.live() {
             live.frontiers.leave(stream);
@@ -243,8 +247,8 @@ impl Account {
         self.record.spans.len()
     }
 
-    /// Ends work that has added nodes to a stream after the nodes `before`, and records this work
-    /// as a separate span. Returns the stream's last nodes.
+    /// Records the end of work that has added nodes to a stream after the nodes `before`. The work
+    /// becomes a separate span. Returns the stream's last nodes.
     pub(super) fn end_move(
         &mut self,
         stream: usize,
@@ -337,13 +341,14 @@ impl Account {
         }
     }
 
-    /// Returns the names of the memory that an operation uses. The flag is `true` for a write.
+    /// Returns the names of all memory that an operation uses, each with a flag. The flag is `true`
+    /// if the operation writes to the memory.
     pub(super) fn names(&self, uses: &[Use<'_>]) -> Vec<(Memory, bool)> {
         uses.iter().map(|one| (self.record.regions[one.region].name, one.writes)).collect()
     }
 
-    /// Records the blocks that the graph writes, so that no graph on another stream can use them.
-    /// Leased blocks are already recorded as read.
+    /// Records the blocks to which the graph writes, so that no graph on another stream can use
+    /// these blocks. Every leased block has already been recorded as read.
     fn share_written(&mut self, uses: &[Use<'_>]) -> Result<(), CaptureError> {
         if self.is_dry() {
             return Ok(());
@@ -370,8 +375,8 @@ impl Account {
         self.record.regions[region].address
     }
 
-    /// Returns the number of the region for a block that the graph keeps. Adds the region if
-    /// necessary.
+    /// Returns the number of the region for a block that the graph keeps. If the block has no
+    /// region yet, the method adds one.
     pub(super) fn region_of_block(&mut self, block: &GraphMemoryBlock) -> usize {
         let regions = &mut self.record.regions;
         let same = |region: &Region| region.name == Memory::Block(block.id());
@@ -383,7 +388,7 @@ impl Account {
     }
 
     /// Returns the number of the region for memory that the session owns. `place` is the index of
-    /// this memory in the session's list.
+    /// this memory in the session's list of owned memory.
     pub(super) fn region_of_owned(
         &mut self,
         place: usize,
@@ -413,7 +418,7 @@ impl Account {
         Ok(region)
     }
 
-    /// Allocates a block for the pool of a scope. The block stays in use until the capture ends.
+    /// Allocates a block for the pool of a scope. The block remains in use until the capture ends.
     /// Returns the block's address.
     pub(super) fn acquire_block(&mut self, stream: usize, bytes: u64) -> Result<u64, CaptureError> {
         let site = self.scope_work[stream].site;
@@ -450,8 +455,8 @@ impl Account {
     /// bytes after this call.
     pub(super) fn release(&mut self, region: usize) {
         let Some(region) = self.record.regions.get(region) else { return };
-        // A region stays allocated if its view is still lent because the guard of the loan was
-        // forgotten.
+        // If the guard of a loan was forgotten, the view is still lent, and its region stays
+        // allocated.
         if let (Some(live), true, false) = (self.medium.live(), region.is_temporary(), region.lent)
         {
             let _ended = live.arena.deallocate(region.address);

@@ -1,4 +1,4 @@
-//! The part of an account that records scopes and lent views. The capture cannot observe the
+//! The methods of an account that record scopes and lent views. The capture cannot observe the
 //! individual operations of a scope, so it records the scope's work as a whole when the scope ends.
 
 use super::account::Account;
@@ -49,8 +49,8 @@ impl Account {
         Ok(())
     }
 
-    /// Ends the loan of a region on a stream. The stream has already been ordered after all other
-    /// streams that used the view. All uses of the view therefore end at the stream's last nodes.
+    /// Ends the loan of a region on a stream. The stream already waits for all other streams that
+    /// used the view, so all uses of the view end at the stream's last nodes.
     pub(super) fn end_loan(&mut self, stream: usize, of: Use<'_>) {
         let uses = self.names(&[of]);
         self.end_step(&BodyStep::Operation { kind: "return", stream, uses });
@@ -67,8 +67,8 @@ impl Account {
         }
     }
 
-    /// Begins work on a stream that is not recorded step by step. `at` contains the handles of the
-    /// stream's last nodes.
+    /// Records the beginning of work whose individual steps are not recorded. `at` contains the
+    /// handles of the stream's last nodes.
     fn open_work(&mut self, stream: usize, at: &[u64]) {
         let begun = self.record.spans.len();
         let work = &mut self.scope_work[stream];
@@ -78,8 +78,8 @@ impl Account {
         work.guards += 1;
     }
 
-    /// Ends the work of a scope or a lent view, and records the last nodes of the streams that took
-    /// part.
+    /// Ends the work of a scope or a lent view, and records the last nodes of all streams that the
+    /// work used.
     fn close_work(&mut self, stream: usize) -> Result<(), CaptureError> {
         let moved = self.note_work(stream);
         let after = self.arrive(&moved)?;
@@ -87,9 +87,9 @@ impl Account {
         Ok(())
     }
 
-    /// Records the completed work of a scope or a lent view as one operation on each stream that
-    /// took part. The stream of the scope has already been ordered after the other streams. Returns
-    /// all of these streams.
+    /// Records the completed work of a scope or a lent view as a single operation on each stream
+    /// that the work used. The stream of the scope already waits for the other streams. Returns all
+    /// of these streams.
     fn note_work(&mut self, stream: usize) -> Vec<usize> {
         let work = &mut self.scope_work[stream];
         let model = &mut self.record.model;
@@ -105,8 +105,8 @@ impl Account {
         moved
     }
 
-    /// Ends the current span of a stream's work at the nodes `after`, and begins the next span
-    /// there.
+    /// Ends the current span of a stream's work at the nodes `after`, and begins the next span at
+    /// these nodes.
     fn end_span(&mut self, stream: usize, after: Vec<u64>) {
         let work = &mut self.scope_work[stream];
         let before = std::mem::replace(&mut work.before, after.clone());
@@ -125,8 +125,8 @@ impl Account {
         self.scope_work[stream].guards > 0
     }
 
-    /// Permits the stream `other` to wait for `stream`, so that `other` can use memory of the
-    /// scopes on `stream`.
+    /// Permits the stream `other` to wait for `stream`, so that work on `other` can use memory from
+    /// the scopes on `stream`.
     pub(super) fn admit(&mut self, stream: usize, other: usize) -> Result<(), CaptureError> {
         if stream == other {
             return Ok(());
@@ -142,8 +142,9 @@ impl Account {
         Ok(())
     }
 
-    /// Returns the streams to which nodes may be added while the pools of scopes are dropped. The
-    /// pools may make one stream wait for another without notifying this account.
+    /// Returns the streams to which nodes may be added while the pools of scopes are dropped. While
+    /// a pool is being dropped, it may make one stream wait for another without notifying this
+    /// account.
     pub(super) fn begin_pools_end(&mut self) -> Result<PoolsEnd, CaptureError> {
         let takes_part = |&stream: &usize| stream == 0 || self.has_begun(stream);
         let streams: Vec<usize> = (0..self.scope_work.len()).filter(takes_part).collect();
@@ -173,8 +174,8 @@ impl Account {
         self.keep_to_the_end()
     }
 
-    /// Records that all kept regions stay in use until the end of the graph. Regions whose loan was
-    /// forgotten also stay in use.
+    /// Records that all kept regions remain in use until the end of the graph. Regions whose loan
+    /// was forgotten also remain in use.
     fn keep_to_the_end(&mut self) -> Result<(), CaptureError> {
         let nodes = self.frontier(0)?;
         for stream in 0..self.scope_work.len() {

@@ -1,5 +1,5 @@
 //! The results of a body, except for the graph itself. These results are the body's steps, the
-//! memory that the steps use, and the work on streams.
+//! memory that the steps use, and the work that the body enqueued on streams.
 
 use std::sync::Arc;
 
@@ -14,7 +14,7 @@ use crate::driver::KeptValues;
 
 /// The record of a body that has finished.
 pub(crate) struct BodyRecord {
-    /// The number of the capture to which the record belongs.
+    /// The number that identifies the capture to which the record belongs.
     pub(crate) capture: u64,
     /// The model of the order that the body's operations establish.
     pub(crate) model: Model,
@@ -24,17 +24,18 @@ pub(crate) struct BodyRecord {
     pub(crate) regions: Vec<Region>,
     /// The number of temporaries that the body has allocated.
     temporaries: usize,
-    /// The spans of work that the body put on streams.
+    /// The spans of work that the body enqueued on streams.
     pub(crate) spans: Vec<Span>,
     /// The records of how the body uses the session's leased blocks.
     pub(crate) shares: Shares,
-    /// The host memory from which copies in the graph read. It contains host arguments, and values
-    /// that scopes and lent views have written.
+    /// The host memory from which copies in the graph read. The list contains the host arguments,
+    /// and the values that scopes and lent views have written to the device.
     pub(crate) host: Vec<Option<HostBuffer>>,
     /// The index of each host argument in `host`, or `None` for an argument of 0 bytes. Values that
-    /// scopes and lent views have written are not arguments, because writing them is not a step.
+    /// scopes and lent views have written are not arguments, because writing such a value is not a
+    /// step of the body.
     pub(crate) arguments: Vec<Option<usize>>,
-    /// The values that the work of the body needs. The graph also owns them.
+    /// The values that the body's work needs. The graph shares ownership of these values.
     pub(super) values: Option<Arc<KeptValues>>,
 }
 

@@ -1,9 +1,10 @@
-//! The source locations of calls that allocate memory in a body. Errors and records of a capture
-//! contain these locations.
+//! The source locations of calls that allocate memory in a body. The errors and records of a
+//! capture contain these locations.
 
 use std::panic::Location;
 
-/// A call in the user's program, which consists of the function's name and the source location.
+/// A call in the user's program, described by the function's name and the source location of the
+/// call.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct CallSite {
     pub(crate) call: Option<(&'static str, &'static Location<'static>)>,

@@ -18,13 +18,13 @@ use super::trace::BodyStep;
 use crate::capture::error::CaptureError;
 use crate::capture::memory::Kept;
 
-/// The interface of a body to its capture or dry run. A body allocates temporaries from the arena
-/// and enqueues operations on the streams of the session.
+/// The interface through which a body uses its capture or dry run. A body allocates temporaries
+/// from the arena and enqueues operations on the streams of the session.
 ///
 /// If several streams use the same memory, the capture orders these uses. A stream waits for the
-/// last writer before it reads the memory. Before it writes the memory, the stream also waits for
-/// all readers. Streams that use different memory stay independent, unless [`wait`](Self::wait)
-/// orders them.
+/// last writer before it reads the memory. Before a stream writes to the memory, the stream also
+/// waits for all readers. Streams that use different memory remain independent, unless
+/// [`wait`](Self::wait) orders them.
 pub struct Capture<'c> {
     pub(super) kept: Kept<'c>,
     pub(super) account: SharedAccount,
@@ -48,7 +48,7 @@ impl<'c> Capture<'c> {
         Self { kept, account: SharedAccount::new(account), pools }
     }
 
-    /// Ends the body and returns the body's record.
+    /// Ends the body and returns its record.
     pub(crate) fn into_record(self) -> BodyRecord {
         self.finish()
     }
@@ -64,7 +64,7 @@ impl<'c> Capture<'c> {
     }
 
     /// Returns `true` if the body runs as a dry run. A dry run enqueues no work on the session's
-    /// streams, and its addresses have no memory behind them.
+    /// streams, and its addresses do not refer to real memory.
     #[must_use]
     pub fn is_dry(&self) -> bool {
         self.account.open().is_dry()
@@ -96,7 +96,7 @@ impl<'c> Capture<'c> {
     /// # Errors
     ///
     /// Fails with the driver's error code. The call also fails if the arena's policy does not
-    /// support several streams.
+    /// support captures on several streams.
     pub fn wait(&self, later: CaptureStream, earlier: CaptureStream) -> Result<(), CaptureError> {
         let (later, earlier) = (self.check(later)?, self.check(earlier)?);
         let mut account = self.account.open();
@@ -123,12 +123,12 @@ impl<'c> Capture<'c> {
         }
         let begun = account.begin_move(stream);
         let streams = Arc::clone(account.streams());
-        // The closure `work` may run code of the caller, so the account must not be locked.
+        // The closure `work` may run the caller's code, so the account must not be locked here.
         drop(account);
         let worked = work(&streams[stream]);
         let mut account = self.account.open();
-        // Work that failed halfway may already have added nodes that use the memory, so these nodes
-        // are recorded as well.
+        // Even if the work has failed, it may already have added nodes that use the memory, so
+        // these nodes are recorded as well.
         let ended = account.end_move(stream, begun, &before, owner).map(|mut nodes| {
             nodes.retain(|node| !before.contains(node));
             account.used(stream, uses, &nodes);
@@ -136,8 +136,8 @@ impl<'c> Capture<'c> {
         worked.and(ended)
     }
 
-    /// Drops the pools of scopes while the capture can still record the remaining work of these
-    /// pools, and then joins every branch.
+    /// Drops the pools of scopes while the capture can still record the work that the pools
+    /// enqueue, and then joins every branch.
     pub(crate) fn join_all(&self) -> Result<(), CaptureError> {
         let scopes = std::mem::take(&mut self.pools.borrow_mut().scopes);
         let noted = self.account.open().check_noted();

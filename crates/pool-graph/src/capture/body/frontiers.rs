@@ -1,7 +1,7 @@
-//! The last nodes of a capture's streams after the capture's own work. If any other code enqueues
-//! work on these streams, even with a safe call of another library, this work becomes a node of the
-//! graph. No caller has promised that the memory of such a node stays valid. This module detects
-//! such work, and the capture then fails.
+//! The last nodes that a capture's own work has added to the capture's streams. If any other code
+//! enqueues work on these streams, even through a safe call to another library, the work becomes a
+//! node of the graph. For such a node, no caller has promised that the memory stays valid. This
+//! module detects such work, and the capture then fails.
 
 use std::sync::Arc;
 
@@ -10,7 +10,7 @@ use pool_driver::cudarc::driver::CudaStream;
 use crate::capture::error::CaptureError;
 use crate::driver::{CaptureMode, CaptureObserver, StreamPosition};
 
-/// The last nodes of each stream in a capture.
+/// The last nodes on each stream of a capture.
 #[derive(Debug)]
 pub(crate) struct Frontiers {
     observer: CaptureObserver,
@@ -22,7 +22,7 @@ pub(crate) struct Frontiers {
 enum Frontier {
     /// The stream does not take part in the capture yet.
     Outside,
-    /// The stream takes part in a different capture.
+    /// The stream takes part in another capture.
     Elsewhere,
     /// The handles of the stream's last nodes, in ascending order.
     At(Vec<u64>),
@@ -41,9 +41,10 @@ impl Frontiers {
         Self { observer, mode, streams: (0..streams).map(first).collect() }
     }
 
-    /// Checks that the last nodes of a stream are the ones that the capture recorded, and returns
-    /// their handles. If `begun` is `true`, the stream must take part in the capture. If the stream
-    /// were outside the capture, work on it would run immediately instead of being captured.
+    /// Checks that the last nodes of a stream are the nodes that the capture has recorded, and
+    /// returns their handles. If `begun` is `true`, the stream must take part in the capture. If
+    /// the stream were outside the capture, work on it would run immediately instead of being
+    /// captured.
     pub(crate) fn check(
         &self,
         streams: &[Arc<CudaStream>],
@@ -67,13 +68,13 @@ impl Frontiers {
         }
     }
 
-    /// Records that work is about to be added to a stream.
+    /// Records that the capture is about to add work to a stream.
     pub(crate) fn leave(&mut self, stream: usize) {
         self.streams[stream] = Frontier::Moving;
     }
 
-    /// Records that work has been added to a stream. Returns the handles of the stream's last
-    /// nodes.
+    /// Records that the capture has added work to a stream. Returns the handles of the stream's
+    /// last nodes.
     pub(crate) fn arrive(
         &mut self,
         streams: &[Arc<CudaStream>],
@@ -84,7 +85,7 @@ impl Frontiers {
         Ok(nodes)
     }
 
-    /// Returns the handles of the stream's last nodes after the capture's own work.
+    /// Returns the handles of the last nodes that the capture's own work has added to the stream.
     pub(crate) fn at(&self, stream: usize) -> Vec<u64> {
         match &self.streams[stream] {
             Frontier::At(nodes) => nodes.clone(),

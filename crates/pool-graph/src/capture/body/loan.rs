@@ -1,5 +1,5 @@
 //! Device views of a capture's memory, for code that uses only device views and kernel launches.
-//! The memory is a block that the graph keeps, or a temporary.
+//! The memory is either a temporary or a block that the graph keeps.
 
 use std::fmt;
 
@@ -22,9 +22,9 @@ use crate::capture::error::CaptureError;
 /// stream.
 ///
 /// While the loan exists, the capture's own operations cannot use the memory
-/// ([`CaptureError::Lent`]), because the capture does not record the uses of device views. When the
-/// loan is dropped, the capture orders its later operations on the memory after these uses. If the
-/// loan is forgotten with `mem::forget`, the memory stays lent until the capture ends.
+/// ([`CaptureError::Lent`]), because the capture does not record how device views are used. When
+/// the loan is dropped, the capture orders its later operations on the memory after these uses. If
+/// the loan is forgotten with `mem::forget`, the memory stays lent until the capture ends.
 ///
 /// ```compile_fail,E0505
 /// # use pool_cuda::DeviceViewMut;
@@ -52,14 +52,14 @@ use crate::capture::error::CaptureError;
 /// ```
 #[must_use = "dropped, it lends nothing any more"]
 pub struct ViewLoan<'v, T> {
-    // The order of these fields matters. The pool must join the other streams before the use is
-    // recorded.
+    // The pool must be dropped before the guard, because the pool joins the other streams before
+    // the guard records the use. Rust drops fields in the order of their declaration.
     lender: Lender,
     handle: Handle<T>,
     _loan: LoanGuard<'v>,
 }
 
-/// A pool that contains a single view.
+/// A pool that can return only a single view.
 struct Lender {
     pool: DynamicPool<Cuda>,
     account: SharedAccount,
@@ -112,7 +112,7 @@ impl Capture<'_> {
     }
 
     /// Lends a read-only view of memory that the session owns. The same memory may be lent several
-    /// times concurrently, on one stream or on several streams.
+    /// times at once, on one stream or on several streams.
     ///
     /// # Errors
     ///
@@ -135,10 +135,10 @@ impl Capture<'_> {
         let (uses, owner) = (&[of], NodeOwner::NOTHING);
         self.operation(&Operation { kind: "lend", stream, uses, owner }, |_| Ok(()))?;
         let loan = LoanGuard::new(self, stream, of)?;
-        // SAFETY: the pool belongs only to the value that is created here, returns a single view of
-        // the region's elements, and is dropped before the loan ends. The region is marked as lent
-        // and its view is borrowed during this time, so neither the capture nor another pool uses
-        // the region. A region that is only read is not marked as lent, but a `SharedLoan` does not
+        // SAFETY: only the value that is created here owns the pool. The pool returns a single view
+        // of the region's elements, and is dropped before the loan ends. Until then, the region is
+        // marked as lent and its view is borrowed, so neither the capture nor another pool uses the
+        // region. A region that is only read is not marked as lent, but a `SharedLoan` does not
         // provide a view for writing.
         let source = unsafe { FromView::new(&self.account, loan.place, address) };
         let context = DeviceStream::from_source(self.pool_stream(loan.place)?, source)?;
@@ -154,7 +154,7 @@ impl<T: PodElement> ViewLoan<'_, T> {
     ///
     /// # Errors
     ///
-    /// This method does not fail in practice, because the array lives as long as the loan.
+    /// This method does not fail in practice, because the array exists for as long as the loan.
     pub fn view(&self) -> Result<DeviceView<'_, T>, CaptureError> {
         Ok(self.lender.pool.get(self.handle)?)
     }
@@ -163,7 +163,7 @@ impl<T: PodElement> ViewLoan<'_, T> {
     ///
     /// # Errors
     ///
-    /// This method does not fail in practice, because the array lives as long as the loan.
+    /// This method does not fail in practice, because the array exists for as long as the loan.
     pub fn view_mut(&mut self) -> Result<DeviceViewMut<'_, T>, CaptureError> {
         Ok(self.lender.pool.get_mut(self.handle)?)
     }
@@ -178,7 +178,7 @@ impl<T: PodElement> SharedLoan<'_, T> {
     ///
     /// # Errors
     ///
-    /// This method does not fail in practice, because the array lives as long as the loan.
+    /// This method does not fail in practice, because the array exists for as long as the loan.
     pub fn view(&self) -> Result<DeviceView<'_, T>, CaptureError> {
         self.0.view()
     }

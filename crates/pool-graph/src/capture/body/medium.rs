@@ -1,5 +1,5 @@
-//! The memory and the streams that a body uses. A capture uses an arena and the streams of the
-//! session, and a dry run uses only addresses.
+//! The memory and the streams that a body uses. A capture uses an arena and the session's streams,
+//! whereas a dry run uses only addresses.
 
 use std::sync::Arc;
 
@@ -11,21 +11,21 @@ use crate::capture::error::CaptureError;
 
 /// The source of a body's memory, and the state of its streams.
 pub(super) enum Medium {
-    /// A dry run, whose addresses have no memory behind them. The number is the address of the next
-    /// temporary.
+    /// A dry run, whose addresses do not refer to real memory. The number is the address that the
+    /// next temporary will receive.
     Dry(u64),
-    /// A capture that is in progress in the driver.
+    /// A real capture, which is in progress in the driver.
     Live(LiveCapture),
-    /// The body has ended. Pools that the body has leaked cannot allocate memory any more.
+    /// The body has ended. Pools that the body has leaked can no longer allocate memory.
     Over,
 }
 
 /// The arena and the streams of a capture that is in progress in the driver.
 pub(crate) struct LiveCapture {
     pub(super) arena: CudaArena,
-    /// The event with which one stream of the capture waits for another.
+    /// The event that makes one stream of the capture wait for another.
     pub(super) event: Arc<Event>,
-    /// The last nodes of the streams after the capture's own work.
+    /// The last nodes that the capture's own work has added to the streams.
     pub(super) frontiers: Frontiers,
 }
 

@@ -1,8 +1,9 @@
-//! A declaration of how an operation of a body uses memory.
+//! Declarations of how an operation of a body uses memory.
 
 use std::marker::PhantomData;
 
-/// A declaration that [enqueued](crate::Capture::enqueue) work reads or writes a view.
+/// A declaration that [enqueued](crate::Capture::enqueue) work reads or writes the memory of a
+/// view.
 #[derive(Clone, Copy, Debug)]
 pub struct Use<'v> {
     pub(crate) capture: u64,

@@ -1,6 +1,6 @@
 //! A model of the order of operations in a capture. The model is built without the driver, from the
-//! session's operations and its waits between streams. A dry run uses only this model. A capture
-//! uses the model to find out which waits are still necessary.
+//! body's operations and the waits between its streams. A dry run uses only this model. A capture
+//! uses the model to determine which waits are still necessary.
 
 use std::collections::BTreeSet;
 
@@ -10,26 +10,26 @@ pub(crate) struct Model {
     lines: Vec<Line>,
     operations: usize,
     edges: Vec<(usize, usize)>,
-    /// The number of the stream of each operation.
+    /// For each operation, the number of the stream on which the operation runs.
     #[cfg(feature = "record")]
     streams: Vec<u32>,
 }
 
-/// A stream of the capture in the model.
+/// The model of one of the capture's streams.
 #[derive(Clone, Debug, Default)]
 struct Line {
-    /// `true` after the stream has become part of the capture.
+    /// `true` once the stream has become part of the capture.
     begun: bool,
     /// The numbers of the operations on which the stream's next operation depends.
     frontier: BTreeSet<usize>,
-    /// For each stream, the number of its operations that precede the next operation on this
-    /// stream.
+    /// For each stream of the capture, the number of its operations that precede this stream's next
+    /// operation.
     seen: Vec<usize>,
 }
 
 impl Model {
-    /// Creates a model that contains `streams` streams and no operations. There must be at least
-    /// one stream.
+    /// Creates a model that contains `streams` streams and no operations. `streams` must be at
+    /// least 1.
     pub(crate) fn new(streams: usize) -> Self {
         let line = |number| Line { begun: number == 0, seen: vec![0; streams], ..Line::default() };
         Self {
@@ -64,7 +64,7 @@ impl Model {
 
     /// Records that the stream `later` is about to wait for `earlier`, although the driver may
     /// refuse the wait. If `later` is already part of the capture, the model does not rely on this
-    /// wait, and requires another wait when the order matters.
+    /// wait, and requires another wait when the order is needed.
     pub(crate) fn is_to_wait(&mut self, later: usize, earlier: usize) {
         if self.lines[later].begun {
             self.come_behind(later, earlier);
@@ -99,7 +99,7 @@ impl Model {
         self.operations
     }
 
-    /// Returns the number of the stream of each operation.
+    /// Returns, for each operation, the number of the stream on which the operation runs.
     #[cfg(feature = "record")]
     pub(crate) fn streams(&self) -> &[u32] {
         &self.streams

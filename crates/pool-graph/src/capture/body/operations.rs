@@ -1,5 +1,5 @@
 //! The operations that a body can enqueue on the session's streams, which are fills, copies, and
-//! work of the caller.
+//! arbitrary work of the caller.
 
 use std::sync::Arc;
 
@@ -36,7 +36,7 @@ impl Capture<'_> {
                 return Ok(());
             }
             // SAFETY: the view's memory belongs to the arena or to a leased block, and the graph
-            // will keep both of them alive.
+            // will keep the arena and this block alive.
             unsafe { calls::set_bytes(address, value, bytes, stream) }.map_err(Into::into)
         })
     }
@@ -68,15 +68,15 @@ impl Capture<'_> {
                 return Ok(());
             }
             // SAFETY: the memory of both views belongs to the arena or to leased blocks, and the
-            // graph will keep all of them alive. The views refer to two different regions, which do
-            // not overlap while both of them are in use.
+            // graph will keep the arena and all of these blocks alive. The views refer to two
+            // different regions, which do not overlap while both of them are in use.
             unsafe { calls::copy_on_device(target, source, bytes, stream) }.map_err(Into::into)
         })
     }
 
-    /// Copies elements from the host to the device in each replay. The graph stores its own copy of
-    /// the elements, and [`set_argument`](crate::CapturedGraph::set_argument) replaces their
-    /// values.
+    /// Copies elements from the host to the device during each replay. The graph stores its own
+    /// copy of the elements, and [`set_argument`](crate::CapturedGraph::set_argument) replaces
+    /// their values.
     ///
     /// # Errors
     ///
@@ -103,7 +103,7 @@ impl Capture<'_> {
             let from = buffer.first();
             self.account.open().keep_argument(number, buffer);
             // SAFETY: the view's memory belongs to the arena or to a leased block, and the graph
-            // will keep both of them alive. The graph will also own the host buffer.
+            // will keep the arena and this block alive. The graph will also own the host buffer.
             unsafe { calls::copy_from_host(target, from, bytes, stream) }.map_err(Into::into)
         })?;
         Ok(HostArgument { capture, number })
@@ -114,26 +114,27 @@ impl Capture<'_> {
     ///
     /// # Safety
     ///
-    /// All memory that the work accesses in any replay must satisfy one of two conditions. The
+    /// All memory that the work accesses during any replay must satisfy one of two conditions. The
     /// first condition is that the memory belongs to the views in `uses`, and that the work writes
     /// only to views that are declared as written. The second condition is that the memory belongs
     /// to the caller or to the graph's state, stays valid, and is not used by any other code. The
     /// second condition must hold for as long as the graph exists, or until an
     /// [update](crate::CapturedGraph::update) has replaced the work. A graph that is *forgotten*
-    /// with `mem::forget` exists forever, and nothing waits for its runs. If the graph's state
+    /// with `mem::forget` exists forever, and no code waits for its runs. If the graph's state
     /// borrows memory, so that `S` is not `'static`, the caller must also ensure that the graph is
     /// dropped.
     ///
     /// The work must be enqueued on the given stream and must not end the capture. No other code
     /// may use the stream until the closure returns. The caller is responsible for all work that is
     /// enqueued on the stream while the closure runs, including kernels that other threads launch.
-    /// The caller is also responsible for the nodes of work that fails halfway.
+    /// If the work fails halfway, the caller is also responsible for the nodes that the work has
+    /// already added.
     ///
-    /// The modules of all launched kernels must stay loaded for as long as the graph lives, or until
-    /// an [update](crate::CapturedGraph::update) has replaced the work and succeeded. The same
-    /// applies to everything else that a replay uses, such as a library's handle with its kernels
-    /// and workspace. [`keep`](Self::keep) moves such a value, or a clone of a
-    /// [`CudaFunction`](pool_cuda::cudarc::driver::CudaFunction), into the graph.
+    /// The modules of all launched kernels must stay loaded for as long as the graph lives, or
+    /// until an [update](crate::CapturedGraph::update) has replaced the work and succeeded. The
+    /// same applies to everything else that a replay uses, such as a library's handle together with
+    /// the library's kernels and workspace. [`keep`](Self::keep) moves such a value, or a clone of
+    /// a [`CudaFunction`](pool_cuda::cudarc::driver::CudaFunction), into the graph.
     ///
     /// # Errors
     ///
@@ -149,15 +150,17 @@ impl Capture<'_> {
         self.operation(&Operation { kind: "work", stream, uses, owner }, work)
     }
 
-    /// Keeps a value alive until no graph of this capture can run, for example a kernel's
+    /// Keeps a value alive until no graph of this capture can run any more. Examples of such values
+    /// are a cuBLAS handle, and a kernel's
     /// [`CudaFunction`](pool_cuda::cudarc::driver::CudaFunction), whose module the driver would
-    /// unload, or a handle of cuBLAS. Functions that are launched with
-    /// [`Launch::launch`](pool_cuda::Launch::launch) are kept without this call.
+    /// otherwise unload. Functions that are launched with
+    /// [`Launch::launch`](pool_cuda::Launch::launch) are kept automatically.
     ///
-    /// The value is dropped after the driver has destroyed the graph and its executable, on any
-    /// thread, and while no session captures. An [update](crate::CapturedGraph::update) replaces
-    /// all values that are kept, once earlier replays have ended. If a capture fails, and in a dry
-    /// run, the value is dropped at the end. A panic of its destructor is reported and then ignored.
+    /// The value is dropped after the driver has destroyed the graph and the executable graph. The
+    /// value may be dropped on any thread, but only while no session is capturing. An
+    /// [update](crate::CapturedGraph::update) replaces all kept values after earlier replays have
+    /// ended. If the capture fails or is a dry run, the value is dropped when the capture ends. If
+    /// the value's destructor panics, the panic is reported and then ignored.
     ///
     /// ```no_run
     /// use pool_cuda::cudarc::driver::{CudaFunction, LaunchConfig, PushKernelArg};
@@ -184,14 +187,14 @@ impl Capture<'_> {
     /// # Errors
     ///
     /// Fails with [`CudaError::Bookkeeping`](pool_cuda::CudaError::Bookkeeping) if the host is out
-    /// of memory. The value is then dropped.
+    /// of memory. In this case, the value is dropped.
     pub fn keep<T: Send + 'static>(&self, value: T) -> Result<(), CaptureError> {
         let values = self.account.open().values();
         values.map_or(Ok(()), |values| Ok(values.keep(Box::new(value))?))
     }
 
-    /// Returns the host buffer that a copy in the graph reads. Returns `None` for 0 bytes and in a
-    /// dry run.
+    /// Returns the host buffer that a copy in the graph reads. Returns `None` if the copy has 0
+    /// bytes, or in a dry run.
     fn host_buffer(&self, bytes: &[u8]) -> Result<Option<HostBuffer>, CaptureError> {
         if self.is_dry() || bytes.is_empty() {
             return Ok(None);

@@ -15,7 +15,8 @@ use crate::capture::deferred_destruction::DeferredDestruction;
 use crate::capture::error::CaptureError;
 use crate::driver::{CaptureMode, KeptValues, StreamCapture};
 
-/// The pools of a body's scopes, with one pool for each stream on which a scope has been opened.
+/// The pools of a body's scopes, which consist of one pool for each stream on which a scope has
+/// been opened.
 pub(crate) struct Pools {
     // Rust drops fields in the order of their declaration. The pools must be dropped before the
     // stream that they use.
@@ -23,13 +24,13 @@ pub(crate) struct Pools {
     pub(super) dry: Option<DryStream>,
 }
 
-/// The stream that pools use in a dry run. This stream is always being captured, so that launches
-/// on it never run. User code cannot end the capture through this stream, because the capture began
-/// on a different stream.
+/// The stream that pools use in a dry run. This stream is always being captured, so launches on it
+/// never run. User code cannot end the capture through this stream, because the capture began on a
+/// different stream.
 pub(super) struct DryStream {
     // Rust drops fields in the order of their declaration. First, the capture is discarded and the
-    // stream is destroyed. Eager pools may then wait for the context again, and objects whose
-    // destruction was deferred until the end of the capture are destroyed.
+    // stream is destroyed. After that, eager pools may wait for the context again, and objects
+    // whose destruction was deferred until the end of the capture are destroyed.
     _capture: StreamCapture,
     pub(super) stream: Arc<CudaStream>,
     _under_way: CaptureUnderWay,
@@ -37,20 +38,22 @@ pub(super) struct DryStream {
 }
 
 impl DryStream {
-    /// Creates a captured stream. The capture owns `values`.
+    /// Creates a stream and begins a capture of this stream. The capture shares ownership of
+    /// `values`.
     pub(super) fn new(
         context: &Arc<CudaContext>,
         values: &Arc<KeptValues>,
     ) -> Result<Self, CaptureError> {
         bind(context)?;
-        // The context may contain an error of an earlier call. The error of the earlier call does
-        // not belong to `new_stream`, so it is stored in the context again.
+        // The context may contain an error from an earlier call. Such an error does not belong to
+        // `new_stream`, so it is stored in the context again.
         let earlier = context.check_err();
         let made = with_relaxed_capture_mode(|| context.new_stream());
         context.record_err(earlier);
         let stream = made?;
         let event = Arc::new(Event::new(context)?);
-        // A wait for the whole context would also invalidate this capture.
+        // Eager pools must not wait for the whole context, because such a wait would also
+        // invalidate this capture.
         let (deferred, under_way) = (DeferredDestruction, CaptureUnderWay::begin());
         let capture = StreamCapture::begin(&stream, CaptureMode::Relaxed, &event, values)?
             .ok_or_else(|| CaptureError::invalidated(context, CaptureMode::Relaxed))?;
@@ -64,7 +67,7 @@ impl Pools {
     }
 }
 
-/// Returns the configuration for the pools of a capture. A block is allocated with exactly the
+/// Returns the configuration for the pools of a capture. Each block is allocated with exactly the
 /// requested size, because the body runs only once.
 pub(crate) fn config() -> PoolConfig {
     PoolConfig::new().name("capture").growth_factor(1.0)

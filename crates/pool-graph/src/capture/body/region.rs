@@ -1,5 +1,5 @@
-//! The memory regions that a body uses, and the last uses of each region. A region is a temporary
-//! in the arena, or memory that the graph keeps.
+//! The memory regions that a body uses, and the last uses of each region. A region is either a
+//! temporary in the arena or memory that the graph keeps.
 
 use std::collections::BTreeMap;
 
@@ -14,32 +14,33 @@ pub(crate) struct Region {
     /// The name that identifies the region in the body's steps.
     pub(crate) name: Memory,
     pub(crate) address: u64,
-    /// The size of the region in bytes. The size of a temporary is a multiple of the granule.
+    /// The size of the region in bytes. If the region is a temporary, this size is a multiple of
+    /// the granule.
     pub(crate) bytes: u64,
-    /// The offset of the region in the arena, or `None` if the region is not in the arena.
+    /// The offset of the region in the arena, or `None` if the region is outside the arena.
     pub(crate) offset: Option<u64>,
     /// The number of the model's operation that allocated the region.
     pub(crate) taken_by: usize,
-    /// The handles of the stream's last nodes when the region was allocated. All uses of the region
-    /// follow these nodes.
+    /// The handles of the last nodes on the stream at the time when the region was allocated. All
+    /// uses of the region follow these nodes.
     pub(crate) after: Vec<u64>,
-    /// The stream of the last write. Before the first write, this is the stream on which the region
-    /// was allocated.
+    /// The stream of the last write. Before the first write, the field contains the stream on which
+    /// the region was allocated.
     pub(crate) writer: usize,
     /// The streams that have read the region since the last write.
     pub(crate) readers: Vec<usize>,
     /// The uses of the region on each stream.
     pub(crate) users: BTreeMap<usize, Uses>,
-    /// `true` for a block that the graph may write to.
+    /// `true` if the region is a block that the graph may write to.
     pub(crate) written: bool,
-    /// `true` for memory that stays in use until the capture ends, such as a block of a scope's
-    /// pool.
+    /// `true` if the memory stays in use until the capture ends, like a block of a scope's pool.
     pub(crate) kept: bool,
     /// `true` while the region is lent to a device view. The uses of such a view are not recorded.
     pub(crate) lent: bool,
-    /// The call that allocated the region.
+    /// The location of the call that allocated the region.
     pub(crate) site: CallSite,
-    /// The additional record of uses, which exists only for memory that the session owns.
+    /// The additional record of the region's uses, which exists only for memory that the session
+    /// owns.
     pub(crate) access: RegionAccess,
 }
 
@@ -49,7 +50,7 @@ pub(crate) enum RegionAccess {
     /// The region has no additional record, because the session does not own it.
     Unlisted,
     /// The region has no additional record, because the session owns it and no graph writes to it.
-    /// Uses of the region do not wait for each other.
+    /// The uses of the region do not wait for each other.
     ReadOnly,
     /// The list of all uses, grouped into turns. The session owns the region, and the verifier
     /// checks that each turn follows the previous turn.
@@ -78,15 +79,15 @@ pub(crate) struct ArenaRange {
 /// The uses of a region on one stream.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Uses {
-    /// The number of the last use in the model.
+    /// The number of the last use, as a number of an operation in the model.
     pub(crate) operation: usize,
     /// The handles of the nodes that use the region and that the capture itself added. The list is
     /// empty in a dry run.
     pub(crate) known: Vec<u64>,
-    /// The handles of the nodes at which the uses on this stream end. Each use is one of these
-    /// nodes or precedes one of them. For an operation, the list contains the nodes of the
-    /// operation. For a loan, the list contains the last nodes of the stream, which has waited for
-    /// all users of the view.
+    /// The handles of the nodes at which the uses on this stream end. Each node that uses the
+    /// region is one of these nodes or precedes one of them. If an operation uses the region, the
+    /// list contains the nodes of this operation. If the region is lent, the list contains the last
+    /// nodes of the stream, which has waited for all users of the view.
     pub(crate) until: Vec<u64>,
 }
 
@@ -118,7 +119,7 @@ impl Region {
     }
 
     /// Returns the turns of a region that the session owns and graphs may write to. Returns `None`
-    /// for all other regions.
+    /// for any other region.
     pub(crate) fn turns(&self) -> Option<&[Turn]> {
         match &self.access {
             RegionAccess::Listed(turns) => Some(turns),
@@ -173,8 +174,8 @@ impl Region {
         }
     }
 
-    /// Records that uses of the region that were not recorded individually end at the last nodes of
-    /// a stream.
+    /// Records that all uses of the region end at the last nodes of a stream, if these uses were
+    /// not recorded individually.
     pub(crate) fn ended(&mut self, stream: usize, operation: usize, nodes: &[u64]) {
         self.used(stream, true, operation, &[]);
         self.users.entry(stream).or_default().end_at(nodes);
@@ -210,7 +211,8 @@ fn list(turns: &mut Vec<Turn>, writes: bool, nodes: &[u64]) {
 }
 
 impl Uses {
-    /// Sets the nodes at which the uses end. If the use added no nodes, the method changes nothing.
+    /// Sets the nodes at which the uses of the region end. If the use added no nodes, the method
+    /// changes nothing.
     fn end_at(&mut self, nodes: &[u64]) {
         if !nodes.is_empty() {
             self.until = nodes.to_vec();

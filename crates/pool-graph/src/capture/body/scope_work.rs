@@ -1,4 +1,5 @@
-//! The work of scopes and lent views on one stream. The account records this work only as a whole.
+//! The work of scopes and lent views on one stream. The account records this work as a whole
+//! instead of recording each operation.
 
 use super::call_site::CallSite;
 
@@ -15,6 +16,6 @@ pub(super) struct ScopeWork {
     pub(super) scope: bool,
     /// The call that opened the most recent scope on the stream.
     pub(super) site: CallSite,
-    /// The other streams that use memory of these scopes and lent views.
+    /// The other streams that use memory from these scopes or from lent views.
     pub(super) touched: Vec<usize>,
 }

@@ -1,5 +1,5 @@
 //! Scopes in the body of a capture. Such a scope provides the same [`Scope`] and the same device
-//! views as eager code, but its pool allocates blocks from the capture.
+//! views as eager code, but its pool allocates blocks from the capture's memory.
 
 use std::sync::Arc;
 
@@ -18,8 +18,8 @@ use crate::capture::error::CaptureError;
 use crate::driver::KeptValues;
 
 impl<'c> Capture<'c> {
-    /// Calls `body` with a scope of a pool on this stream. Functions that accept a [`Scope<'_,
-    /// Cuda>`](Scope) can be captured without changes.
+    /// Opens a scope on this stream, and passes the scope to `body`. Functions that accept a
+    /// [`Scope<'_, Cuda>`](Scope) can be captured without changes.
     ///
     /// ```no_run
     /// use pool_core::{PoolError, Scope};
@@ -44,36 +44,37 @@ impl<'c> Capture<'c> {
     /// reuse the blocks of the pool, as they do in eager code. Each block is a region of the arena
     /// *for the rest of the capture*. No other temporary can use the bytes of a block, because the
     /// capture does not record which kernels use the block. If the pool frees a block because a
-    /// slot grows, or because `trim` is called, only the same pool can reuse that block. A
-    /// [probe](crate::CaptureSession::probe) reports how many bytes the scopes need. For a body
+    /// slot grows or because `trim` is called, only this pool can reuse the block. The result of a
+    /// [probe](crate::CaptureSession::probe) includes the bytes that the scopes need. For a body
     /// with many large temporaries, [`acquire`](Self::acquire) needs less memory, because
     /// temporaries can share bytes according to the order of the graph.
     ///
     /// [`lend`](Self::lend) makes blocks of the graph and temporaries of the capture available to a
     /// scope.
     ///
-    /// The operations `copy_to_vec`, `copy_to_host`, `copy_from_host` and `acquire_from` of a scope
-    /// and its views fail with [`CudaError::Capturing`], because they wait for the device or copy
-    /// host memory that does not belong to the graph. The method
-    /// [`copy_from_host`](Self::copy_from_host) of the capture can replace `copy_from_host` and
-    /// `acquire_from`.
+    /// A scope and its views do not support the operations `copy_to_vec`, `copy_to_host`,
+    /// `copy_from_host` and `acquire_from`. These operations fail with [`CudaError::Capturing`],
+    /// because they wait for the device or copy host memory that does not belong to the graph. In
+    /// place of `copy_from_host` and `acquire_from`, use the capture's own method
+    /// [`copy_from_host`](Self::copy_from_host).
     ///
     /// **Other streams.** A view can be used on another stream of the session with
-    /// `view.on(&stream)`. The other stream becomes part of the capture if necessary. When the
-    /// scope ends, the scope's stream waits for the other stream. Streams that do not belong to the
-    /// session are refused. In a dry run, only the streams of scopes are accepted. A body that
-    /// supports dry runs therefore opens a scope on the branch, and calls
-    /// `view.on(inner.context().stream())`.
+    /// `view.on(&stream)`. If the other stream is not part of the capture yet, it becomes part of
+    /// the capture. When the scope ends, the scope's stream waits for the other stream. Streams
+    /// that do not belong to the session are rejected. In a dry run, `on` accepts only the streams
+    /// of scopes. A body that supports dry runs therefore opens a scope `inner` on the branch, and
+    /// calls `view.on(inner.context().stream())`.
     ///
-    /// **Kernels.** The graph keeps the functions that `scope.launch` launches, so the caller may drop
-    /// them. Pass the function of any other launch to [`keep`](Self::keep).
+    /// **Kernels.** The graph keeps the functions that `scope.launch` launches, so the caller may
+    /// drop them. If a kernel is launched in any other way, pass its function to
+    /// [`keep`](Self::keep).
     ///
-    /// **Dry runs.** In a [probe](crate::CaptureSession::probe), addresses have no memory behind
-    /// them, and the scope uses a separate stream whose capture is discarded. Kernels must be
+    /// **Dry runs.** In a [probe](crate::CaptureSession::probe), addresses do not refer to real
+    /// memory, and the scope uses a separate stream whose capture is discarded. Kernels must be
     /// launched on `scope.context().stream()`, as `scope.launch` does. A kernel that is launched on
-    /// the session's stream would really run. A driver may refuse cudarc's own copies and fills of
-    /// such addresses, and the probe then returns the driver's error. The copies and fills of the
-    /// views avoid this error.
+    /// one of the session's own streams would actually run. A driver may reject cudarc's own copies
+    /// and fills at such addresses, in which case the probe returns the driver's error. The copies
+    /// and fills that the views provide avoid this error.
     ///
     /// ```compile_fail,E0521
     /// # use pool_cuda::{Cuda, DeviceViewMut};
@@ -102,16 +103,16 @@ impl<'c> Capture<'c> {
     ///
     /// # Errors
     ///
-    /// The error that `body` returns takes precedence over all other errors. If the capture has
-    /// refused a block to the pool, the pool's error does not contain the reason. In this case,
-    /// `scope` returns the original error, which is [`CaptureError::Diverged`] or an error from the
-    /// arena. If a scope is already open on the same stream, the call fails with
+    /// The error that `body` returns takes precedence over all other errors. If the capture refuses
+    /// to allocate a block for the pool, the pool's error does not contain the reason. In this
+    /// case, `scope` returns the original error, which is [`CaptureError::Diverged`] or an error
+    /// from the arena. If a scope is already open on the same stream, the call fails with
     /// [`CaptureError::ScopeOpen`]. In all other cases, the call fails with the driver's error
     /// code.
     ///
-    /// The end of a scope is also a step of the body. The end of a scope may differ from the
-    /// planned step, for example if the body ignores an error. In this case, the next step or the
-    /// end of the capture fails with [`CaptureError::Diverged`].
+    /// The end of a scope is also a step of the body. This step may differ from the planned step,
+    /// for example if the body ignores an error. In this case, the next step or the end of the
+    /// capture fails with [`CaptureError::Diverged`].
     #[track_caller]
     pub fn scope<R, E: From<CaptureError>>(
         &self,
@@ -129,8 +130,8 @@ impl<'c> Capture<'c> {
         self.pools.borrow_mut().scopes[opened.stream] = Some(pool);
         drop(opened);
         let Ok(result) = result else {
-            // The body failed with an error from its pool, and this error does not contain the
-            // original reason.
+            // The body may have failed with an error from the scope's pool, which does not contain
+            // the original reason.
             let refused = if refused_before { None } else { self.account.open().report_refused() };
             return refused.map_or(result, |refused| Err(refused.into()));
         };
@@ -141,7 +142,7 @@ impl<'c> Capture<'c> {
         Ok(result)
     }
 
-    /// Returns the stream that pools use for a stream of the session.
+    /// Converts a stream of the session to the stream handle that pools take.
     pub(crate) fn pool_stream(&self, stream: usize) -> Result<Arc<CudaStream>, CaptureError> {
         let (streams, is_dry, values) = {
             let account = self.account.open();
@@ -172,9 +173,9 @@ impl<'c> Capture<'c> {
     }
 }
 
-/// Makes the pool's stream wait for the other streams that used the pool's memory. Returns the
-/// first error. If an earlier wait between streams has failed, a kernel may have received the
-/// address 0.
+/// Makes the pool's stream wait for all other streams that used the pool's memory. Returns the
+/// first error that has occurred. If an earlier wait between streams has failed, a kernel may have
+/// received the address 0.
 pub(crate) fn end_uses(stream: &DeviceStream) -> Result<(), CudaError> {
     let unanswered = |stream: &DeviceStream| stream.take_unanswered().map_or(Ok(()), Err);
     let before = unanswered(stream);
@@ -191,7 +192,7 @@ struct OpenScopeGuard<'a> {
 impl<'a> OpenScopeGuard<'a> {
     fn new(capture: &'a Capture<'_>, stream: usize, site: CallSite) -> Result<Self, CaptureError> {
         capture.account.open().open_scope(stream, site)?;
-        // From here on, dropping `guard` closes the scope.
+        // From this point on, dropping `guard` closes the scope.
         let guard = Self { capture, stream };
         capture.account.open().step(&BodyStep::Scope { stream, opens: true })?;
         Ok(guard)

@@ -1,18 +1,19 @@
-//! The block sources for the pools of a body. A pool receives its blocks from the capture's arena,
-//! or from a view that is lent. In this crate, only this module implements the unsafe trait
+//! The block sources for the pools of a body. A pool obtains its blocks either from the capture's
+//! arena or from a lent view. In this crate, only this module implements the unsafe trait
 //! `BlockSource` of `pool-cuda`.
 //!
 //! The safety proofs in this module rely on four facts:
 //!
-//! - **The graph owns the arena** and keeps the leased blocks. The memory of the arena and the
-//!   blocks therefore stays valid as long as work of the capture may run. Work of a failed capture
-//!   never runs.
-//! - **A region of a scope's pool is kept** until the capture ends. The region is not returned to
-//!   the arena, and the account records that it is in use during this time. No later temporary
-//!   therefore uses the same bytes. All earlier uses of these bytes end before the stream uses the
-//!   region, and the verifier checks this order in the graph.
-//! - **The graph owns the modules** of all functions that are launched through its pools, in
-//!   [`KeptValues`](crate::driver::KeptValues). If a function cannot be kept, the capture fails.
+//! - **The graph owns the arena** and keeps the leased blocks alive. The memory of the arena and of
+//!   the blocks therefore stays valid for as long as work of the capture may run. Work of a failed
+//!   capture never runs.
+//! - **Each region that a scope's pool allocates is kept** until the capture ends. During this
+//!   time, the region is not returned to the arena, and the account records that the region is in
+//!   use. Therefore, no later temporary uses the same bytes. All earlier uses of these bytes end
+//!   before the stream uses the region, and the verifier checks this order in the graph.
+//! - **The graph keeps the modules loaded** that contain the functions launched through its pools,
+//!   by owning these functions in [`KeptValues`](crate::driver::KeptValues). If a function cannot
+//!   be stored in `KeptValues`, the capture fails.
 //! - **Work that is recorded in a dry run never runs**, because the pools of a dry run use a stream
 //!   whose capture is discarded.
 
@@ -30,13 +31,13 @@ use super::shared_account::SharedAccount;
 use crate::base::error::GraphMemoryError;
 use crate::capture::error::CaptureError;
 
-/// The account of the body and the number of a stream, for a pool on this stream.
+/// The account of a body, and the number of the stream that a pool of this body uses.
 struct BodyStream {
     account: SharedAccount,
     stream: usize,
 }
 
-/// A block source that allocates blocks from the arena, for the pool of one stream.
+/// A block source that allocates blocks from the arena for a pool on a single stream.
 pub(crate) struct FromArena {
     place: BodyStream,
     blocks: RefCell<Blocks>,
@@ -45,10 +46,10 @@ pub(crate) struct FromArena {
 /// The blocks that a pool has allocated from the arena.
 #[derive(Default)]
 struct Blocks {
-    /// The size of each block in bytes, by address.
+    /// The size of each block in bytes, keyed by the block's address.
     bytes: BTreeMap<u64, u64>,
-    /// The blocks that the pool has freed, sorted by size and address. All uses of these blocks are
-    /// ordered by the pool's stream, so a new use follows all earlier uses.
+    /// The blocks that the pool has freed, sorted by size and address. The pool's stream orders all
+    /// uses of these blocks, so a new use follows all earlier uses.
     idle: BTreeSet<(u64, u64)>,
 }
 
@@ -93,7 +94,7 @@ impl FromView {
 
 impl BodyStream {
     /// Returns an error that the pool can return, and records the original error for the end of the
-    /// scope. A pool retries a refused request, and does not know whether the body has a plan.
+    /// scope. A pool cannot return the original error, because a pool returns only driver errors.
     fn refusal(&self, requested: usize, error: CaptureError) -> CudaError {
         if let CaptureError::Memory(GraphMemoryError::ArenaExhausted { shortage, .. }) = error {
             return CudaError::NoBlock { requested, why: shortage.advice() };
@@ -121,7 +122,8 @@ impl BodyStream {
         })
     }
 
-    /// Keeps the module of a function. Without it, the capture fails.
+    /// Keeps a function so that its module stays loaded. If the function cannot be kept, the
+    /// capture fails.
     fn keep_function(&self, function: &CudaFunction) {
         let values = self.account.open().values();
         if let Some(Err(error)) = values.map(|values| values.keep_function(function)) {
@@ -150,13 +152,14 @@ impl BodyStream {
     }
 }
 
-// SAFETY: regions of the arena start at multiples of 256, and belong to this pool until the end of
-// the capture. The pool reuses a freed block only after all uses of that block, in the order of the
-// pool's only stream. The arena's memory lives as long as the graph, and is in the context of the
-// session's streams, which was checked when the session received the arena. A dry run has no memory,
-// but its capture is discarded. The capture's kept values hold each function. The owner is the
-// capture. The account's lock is held only while the account is read or changed, and no method uses
-// the pool.
+// SAFETY: all blocks are regions of the arena, which start at multiples of 256 and belong to this
+// pool until the end of the capture. The pool reuses a freed block only in the order of its single
+// stream, after all earlier uses of that block. The arena's memory lives as long as the graph. This
+// memory belongs to the context of the session's streams, which was checked when the session
+// received the arena. The addresses of a dry run do not refer to real memory, but the work that
+// uses them is captured and never executed. The capture's `KeptValues` own each launched function.
+// `owner` returns the number of the capture. The account's lock is held only while the account is
+// read or changed, and no method uses the pool.
 unsafe impl BlockSource for FromArena {
     fn owner(&self) -> u64 {
         self.place.account.open().number()
@@ -193,10 +196,11 @@ unsafe impl BlockSource for FromArena {
     }
 }
 
-// SAFETY: the memory lives as long as the graph, the capture's kept values hold each function, and
-// the work of a dry run is never executed. The only block is the region that the creator of this
-// source passed, and only the view of this pool uses the region. The pool requests one word more than the view needs. The block lacks that word, but
-// no work uses more than the view.
+// SAFETY: the memory lives as long as the graph, the capture's `KeptValues` own each launched
+// function, and the work of a dry run is never executed. The only block is the region that the
+// creator of this source passed, and only the view that this pool returns uses the region. The pool
+// requests one word more than the view needs. The block may lack this additional word, but no work
+// accesses memory beyond the end of the view.
 unsafe impl BlockSource for FromView {
     fn owner(&self) -> u64 {
         self.place.account.open().number()

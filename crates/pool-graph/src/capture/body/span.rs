@@ -1,5 +1,6 @@
-//! The work of a capture on its streams, divided into spans. Each span stores the handles of the
-//! streams' last nodes before and after the span, and the owner of the nodes in between.
+//! The work that a capture enqueues on its streams, divided into spans. Each span stores the
+//! handles of its stream's last nodes before and after the span, and the owner of the nodes in
+//! between.
 
 use crate::driver::NodeKind;
 
@@ -14,7 +15,7 @@ pub(crate) struct Span {
     pub(crate) owner: NodeOwner,
 }
 
-/// The owner of a span's nodes. The owner is responsible for the memory that the nodes access.
+/// The owner of a span's nodes. The owner is responsible for all memory that the nodes access.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum NodeOwner {
     /// The capture itself owns the nodes of the span, and has added exactly these nodes.
@@ -36,7 +37,7 @@ pub(crate) struct PutNode {
 }
 
 impl NodeOwner {
-    /// The owner of a span without nodes, such as a wait between streams.
+    /// The owner of a span that contains no nodes, such as a wait between streams.
     pub(crate) const NOTHING: Self = Self::Put(Vec::new());
 
     /// Returns the owner for an operation that adds a single node. An operation on 0 bytes adds no

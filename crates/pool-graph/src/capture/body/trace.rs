@@ -1,5 +1,5 @@
-//! The steps of a body, stored as a sequence of hashes. The hashes show at which step a capture
-//! differs from the dry run of its plan.
+//! The steps of a body, stored as a sequence of hashes. A comparison of the hashes shows at which
+//! step a capture differs from the dry run of its plan.
 
 use std::collections::hash_map::DefaultHasher;
 use std::hash::{Hash, Hasher};
@@ -16,7 +16,7 @@ pub(crate) enum BodyStep {
     /// The body opened or closed a scope.
     Scope { stream: usize, opens: bool },
     /// The body enqueued an operation on a stream. `uses` contains the memory that the operation
-    /// uses, and `true` for memory that it writes.
+    /// uses, and a flag that is `true` if the operation writes to this memory.
     Operation { kind: &'static str, stream: usize, uses: Vec<(Memory, bool)> },
     /// A host argument received its number. Arguments are numbered from 0.
     Argument { number: usize },
@@ -28,16 +28,17 @@ pub(crate) enum BodyStep {
 /// run of the body.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum Memory {
-    /// A temporary or a block of a scope. The number counts these allocations from 0.
+    /// A temporary or a block of a scope. These allocations are numbered from 0.
     Temporary(usize),
-    /// A block of a graph memory pool. A step with a different block counts as a different step,
-    /// because graphs may share blocks.
+    /// A block of a graph memory pool. If a step uses a different block, it counts as a different
+    /// step, because graphs may share blocks.
     Block(BlockId),
-    /// Memory that the session owns. The number is an index into the session's list.
+    /// Memory that the session owns. The number is an index into the session's list of owned
+    /// memory.
     Owned(usize),
 }
 
-/// The trace of a body, which contains a hash of all previous steps after each step.
+/// The trace of a body, which contains, for each step, a hash of this step and all previous steps.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Trace {
     after: Vec<u64>,

@@ -53,20 +53,21 @@ impl<'c, T> CaptureView<'c, T> {
         self.capture.account.open().address(self.region)
     }
 
-    /// Declares that work reads the view.
+    /// Declares that enqueued work reads the view.
     #[must_use]
     pub fn read(&self) -> Use<'_> {
         self.to_use(false)
     }
 
-    /// Declares that work writes the view, or reads and writes it.
+    /// Declares that enqueued work writes to the view, and possibly also reads it.
     #[must_use]
     pub fn write(&mut self) -> Use<'_> {
         self.to_use(true)
     }
 
     pub(crate) fn bytes(&self) -> usize {
-        // The multiplication cannot overflow, because it was checked when the view was created.
+        // The multiplication cannot overflow, because the size was checked when the view was
+        // created.
         self.elements * size_of::<T>()
     }
 
@@ -76,9 +77,9 @@ impl<'c, T> CaptureView<'c, T> {
     }
 }
 
-/// The size of a temporary, which is a number of elements (`usize`), or a stream with a number of
-/// elements (`(CaptureStream, usize)`). If a stream is given, the temporary is first used on that
-/// stream.
+/// The size of a temporary, which is either a number of elements (`usize`), or a stream together
+/// with a number of elements (`(CaptureStream, usize)`). If a stream is given, the temporary is
+/// first used on that stream.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not the size of a temporary",
     label = "not a size",
@@ -90,8 +91,8 @@ mod sealed {
     use super::CaptureStream;
 
     pub trait Temporary {
-        /// Returns the stream of the first use and the number of elements. The stream is `None` if
-        /// it is the session's first stream.
+        /// Returns the stream of the first use and the number of elements. If the first use is on
+        /// the session's first stream, the returned stream is `None`.
         fn stream_and_elements(self) -> (Option<CaptureStream>, usize);
     }
 }
@@ -114,8 +115,9 @@ impl sealed::Temporary for (CaptureStream, usize) {
 
 impl<'c> Capture<'c> {
     /// Acquires a temporary with `elements` elements. The first use of the temporary must be on the
-    /// session's first stream, or must follow the current work of that stream. For a first use on
-    /// another stream, pass `(stream, elements)`. The contents of the temporary are unspecified.
+    /// session's first stream, or must follow the current work on that stream. If the temporary is
+    /// first used on another stream, pass `(stream, elements)`. The contents of the temporary are
+    /// unspecified.
     ///
     /// # Errors
     ///
@@ -162,8 +164,8 @@ impl<'c> Capture<'c> {
 
 /// A read-only view of memory that the session owns, in the body of a capture.
 ///
-/// A `SharedView` is accepted wherever a [`CaptureView`] is only read, but it provides no method
-/// for writing.
+/// A `SharedView` can be passed to any method that only reads a [`CaptureView`], but it provides no
+/// method for writing.
 ///
 /// ```compile_fail,E0596
 /// # fn f(view: pool_graph::SharedView<'_, f32>) {
@@ -189,7 +191,7 @@ impl<'c, T> Deref for SharedView<'c, T> {
     }
 }
 
-/// A view that can be read, which is a [`CaptureView`] or a [`SharedView`].
+/// A view that can be read, which is either a [`CaptureView`] or a [`SharedView`].
 pub trait ReadView<T>: read_view::ReadView<T> {}
 
 mod read_view {
@@ -241,7 +243,7 @@ impl<'c> Capture<'c> {
     /// Returns a view for reading and writing a slice that the session
     /// [owns](crate::CaptureSession::own_mut).
     ///
-    /// The capture orders all uses of the slice, and the verifier checks that the graph contains
+    /// The capture orders all uses of the slice, and the verifier checks that the graph preserves
     /// this order.
     ///
     /// # Errors
@@ -262,8 +264,8 @@ impl<'c> Capture<'c> {
     }
 }
 
-/// Returns the size of the elements in bytes, rounded up to a multiple of the granule. The result
-/// is at least one granule.
+/// Returns the total size of the elements in bytes, rounded up to a multiple of the granule. The
+/// result is at least one granule.
 pub(super) fn rounded<T>(elements: usize) -> Result<u64, CaptureError> {
     let size = size_of::<T>();
     let overflow = CaptureError::SizeOverflow { elements, size };

@@ -1,5 +1,5 @@
-//! Workspaces for libraries. A library stores the address of its workspace, and uses this memory of
-//! the graph in each call.
+//! Workspaces for libraries. A library stores the address of its workspace, which is memory of the
+//! graph, and uses the workspace in each call.
 
 use std::fmt;
 use std::marker::PhantomData;
@@ -14,15 +14,15 @@ use crate::capture::error::CaptureError;
 /// Memory of the graph that a library uses as its workspace in the body of a capture.
 ///
 /// A library allocates a workspace during its calls, unless the user has set one. In a capture,
-/// such an allocation would become a memory node, and graphs with memory nodes are refused
+/// such an allocation would become a memory node, and a session rejects graphs with memory nodes
 /// ([`CaptureError::MemoryNodes`]). A body must therefore set this workspace before it first calls
 /// the library. For cuBLAS, the body must first call `cublasSetStream`, which removes the handle's
 /// workspace, and then `cublasSetWorkspace` with [`address`](Self::address) and
-/// [`bytes`](Self::bytes). The library's handle stores the address, so the bytes stay in use until
-/// the end of the graph, even if the `Workspace` is dropped earlier.
+/// [`bytes`](Self::bytes). The library's handle stores the address, so the workspace stays in use
+/// until the end of the graph, even if the `Workspace` is dropped earlier.
 ///
-/// If the handle is used eagerly after the capture, its stream must be set again. Setting the
-/// stream removes the workspace from the handle, because this memory belongs to the graph.
+/// Before the handle is used eagerly after the capture, its stream must be set again. Setting the
+/// stream detaches the handle from the workspace, whose memory belongs to the graph.
 ///
 /// ```no_run
 /// use std::sync::Arc;

@@ -27,30 +27,32 @@ use crate::verify::Verification;
 ///
 /// # Why this is sound
 ///
-/// - *The graph owns the memory at every address in its nodes.* Safe code can only use two kinds of
+/// - *The graph owns the memory at every address in its nodes.* Safe code can use only two kinds of
 ///   views in a capture. The first kind refers to the arena, which only graphs on the same stream
 ///   use. The second kind refers to blocks that a lease of the session keeps. A caller that
-///   enqueues other work promises the same in `unsafe` code. Work that was enqueued on a stream
-///   without using the capture is detected. The capture knows the last nodes of each stream, and
-///   each node of the graph must belong to an operation of the capture. No other code can end the
-///   capture and run its graph, because the capture begins on a private stream.
+///   enqueues other work must use `unsafe` code, and promises that the memory of this work also
+///   stays valid. Work that was enqueued on a stream without using the capture is detected. To
+///   detect such work, the capture records the last nodes of each stream, and requires that each
+///   node of the graph belongs to an operation of the capture. No other code can end the capture
+///   and run its graph, because the capture begins on a private stream.
 /// - *The graph's memory stays in place as long as the graph exists.* Leases keep the memory alive
-///   after the pool or arena has been dropped. A leased block can be neither returned nor allocated
-///   again. Resetting an arena changes its generation, and the graph then refuses to run.
+///   even after the pool or arena has been dropped. A leased block can be neither returned nor
+///   allocated again. Resetting an arena invalidates its leases, and graphs with such a lease can
+///   no longer be replayed.
 /// - *Memory is freed only after the last run that uses it.* Only this value can launch the
 ///   executable graph, because its handle is never exposed, and all launches use the same stream.
 ///   Dropping the graph first synchronizes this stream, and then drops the executable graph, the
-///   graph, the state and finally the leases. If another thread is capturing at this moment, the
-///   state and the leases are dropped immediately, and the driver's objects are destroyed after
-///   that capture. If the stream cannot be synchronized, nothing is freed. A stream cannot be
-///   synchronized while it is being captured explicitly, or if the driver returns an error although
-///   the context has not been destroyed.
+///   graph, the state and finally the leases. If another thread is capturing at this time, the
+///   state and the leases are dropped immediately, but the driver's objects are not destroyed until
+///   that capture has ended. If the stream cannot be synchronized, nothing is freed.
+///   Synchronization fails while the stream is being captured explicitly, or if the driver returns
+///   an error although the context has not been destroyed.
 /// - *Two runs never overlap.* All runs of a graph use the same stream, and graphs that
 ///   [share](crate::CaptureSession::beside) an arena also run on the same stream. Graphs on
-///   different streams may share a block only if all of them only read it. The capture checks this
-///   before each operation that writes, even in an update.
+///   different streams may share a block only if none of these graphs writes to the block. The
+///   capture checks this condition before each operation that writes, even during an update.
 /// - *Within a run, each byte has only one user at a time.* The verifier has read the graph back
-///   and has checked that full edges order every two temporaries that share bytes.
+///   and has checked that full edges order any two temporaries that share bytes.
 /// - *An update takes effect completely or not at all.* An update is a separate capture that uses
 ///   the graph's memory. The body of the update performs the same steps as before, and the result
 ///   is verified like the first capture. The old nodes and their host memory are destroyed only
@@ -60,15 +62,15 @@ use crate::verify::Verification;
 /// - *Between two runs, the arena's memory may be lent.* A [scope](Self::scope) uses the same
 ///   stream as the graph, and ends before the next run begins. Graphs that share the arena also
 ///   check that the arena is not lent.
-/// - *Work that feeds the graph without waiting is ordered by the same stream.* The driver only
-///   copies from and to buffers of a [`StagingPool`](crate::StagingPool). Each buffer stays
-///   unchanged until an event after its copy has completed. The graph keeps the copied blocks and
-///   their leases until this work has completed. If a ticket is forgotten, its buffer is never
-///   reused.
-///
-/// 9. *The modules of its kernels stay loaded.* The driver's handles own each function that a scope
-///    has launched, and the values that [`keep`](crate::Capture::keep) received, until the driver
-///    has destroyed them. Enqueued work promises the same.
+/// - *Copies that feed the graph without waiting run on the same stream.* On the host, the driver
+///   copies only from and to buffers of a [`StagingPool`](crate::StagingPool). Each buffer stays
+///   unchanged until an event that follows the buffer's copy has completed. The graph keeps the
+///   copied blocks and their leases until the copies have completed. If a ticket is forgotten, its
+///   buffer is never reused.
+/// - *The modules of the graph's kernels stay loaded.* Each driver handle of the graph owns the
+///   functions that scopes have launched and the values that [`keep`](crate::Capture::keep)
+///   received, until the driver has destroyed this handle. A caller that enqueues other work
+///   promises that the modules of this work stay loaded.
 ///
 /// | misuse | outcome |
 /// |---|---|
@@ -193,8 +195,8 @@ use crate::verify::Verification;
 /// ```
 #[must_use = "a dropped graph frees its memory"]
 pub struct CapturedGraph<S = ()> {
-    // Rust drops fields in the order of their declaration, so this order matters. After the last
-    // run has completed, the executable graph, the graph and the host arguments are dropped first.
+    // Rust drops fields in the order of their declaration, so this order matters. The executable
+    // graph, the graph and the host arguments are dropped first, after the last run has completed.
     // The state is dropped next, because runs may have used it. The leases and the arena are
     // dropped last. The stream and its context outlive all of these objects.
     pub(super) runs: Runs,
@@ -204,7 +206,7 @@ pub struct CapturedGraph<S = ()> {
     pub(super) pattern: Pattern,
     pub(super) footprint: Footprint,
     pub(super) verified: Verification,
-    /// The record of the temporaries, which does not contain their offsets.
+    /// The record of the graph's temporaries, without their offsets.
     #[cfg(feature = "record")]
     record: Option<GraphRecord>,
 }
@@ -237,8 +239,8 @@ impl<S> CapturedGraph<S> {
     }
 
     /// Enqueues a run of the graph on the session's stream. The run begins after all earlier work
-    /// on this stream. A replay makes two driver calls, which set the current context and launch
-    /// the graph.
+    /// on this stream. A replay makes two driver calls, one that sets the current context and one
+    /// that launches the graph.
     ///
     /// # Errors
     ///
@@ -270,7 +272,7 @@ impl<S> CapturedGraph<S> {
     /// # Errors
     ///
     /// Fails with [`CaptureError::Capturing`] if the stream is being captured, or with the error
-    /// code of work that failed.
+    /// code of any earlier work that failed.
     pub fn synchronize(&mut self) -> Result<(), CaptureError> {
         let _in_use = self.check_stream("be waited for")?;
         Ok(synchronize(self.stream())?)
@@ -291,8 +293,9 @@ impl<S> CapturedGraph<S> {
     ///
     /// # Errors
     ///
-    /// Returns the graph unchanged if the host cannot wait for its runs, because the graph's stream
-    /// is being captured explicitly or the driver returns an error.
+    /// If the host cannot wait for the graph's runs, the call returns the graph unchanged. This
+    /// happens if the graph's stream is being captured explicitly, or if the driver returns an
+    /// error.
     #[expect(clippy::result_large_err, reason = "it is the caller's value")]
     pub fn into_state(mut self) -> Result<S, Self> {
         if self.setup.resources().come_to_rest().is_err() {
@@ -319,10 +322,9 @@ impl<S> CapturedGraph<S> {
     /// and the calls that allocated them. Returns `None` if the graph has no temporaries. A
     /// [probe](crate::Probe::record) returns the same record.
     ///
-    /// The record does not contain blocks that a lease keeps. The arena may be larger than the
-    /// graph requires, and may contain bytes of other owners before the temporaries. If temporaries
-    /// share bytes only because of an order that the capture does not know, the record contains no
-    /// offsets.
+    /// The record does not contain leased blocks. The arena may be larger than the graph requires,
+    /// and may contain bytes of other owners before the temporaries. If temporaries share bytes
+    /// because of an order that the capture does not know, the record contains no offsets.
     #[cfg(feature = "record")]
     #[must_use]
     pub fn record(&self) -> Option<GraphRecord> {
@@ -340,7 +342,7 @@ impl<S> CapturedGraph<S> {
         &self.setup.resources().memory().arena
     }
 
-    /// Ensures that no session captures the stream until the returned value is dropped.
+    /// Prevents sessions from capturing the graph's stream until the returned value is dropped.
     fn check_sessions(&self, operation: &'static str) -> Result<StreamUse, CaptureError> {
         let in_use = StreamUse::begin(self.setup.resources().runs_on())
             .ok_or(CaptureError::Capturing { operation })?;
@@ -348,8 +350,8 @@ impl<S> CapturedGraph<S> {
         Ok(in_use)
     }
 
-    /// Checks that the stream is not currently being captured explicitly, and ensures that no
-    /// session captures it until the returned value is dropped.
+    /// Checks that the stream is not currently being captured explicitly, and prevents sessions
+    /// from capturing it until the returned value is dropped.
     pub(super) fn check_stream(&self, operation: &'static str) -> Result<StreamUse, CaptureError> {
         let in_use = self.check_sessions(operation)?;
         match is_capturing(self.stream())? {
@@ -366,9 +368,9 @@ pub(super) fn state_of<S>(state: &mut Option<S>) -> Result<&mut S, CaptureError>
 
 impl<S> Drop for CapturedGraph<S> {
     fn drop(&mut self) {
-        // If the host cannot wait for a run, this run may use the state forever. The wait is
-        // attempted twice. If both attempts fail, the state is leaked, because the queue of
-        // deferred frees cannot store it.
+        // If the host cannot wait for a run, this run may use the state indefinitely. The
+        // destructor therefore attempts the wait twice. If both attempts fail, the state is leaked,
+        // because the queue of deferred frees cannot store it.
         let resources = self.setup.resources();
         let rest = || resources.come_to_rest().or_else(|_| resources.come_to_rest());
         if self.state.is_some() && rest().is_err() {

@@ -1,4 +1,4 @@
-//! Copies to and from a graph's blocks that do not make the host wait for the device. These copies
+//! Copies to and from a graph's blocks without making the host wait for the device. These copies
 //! use the buffers of a staging pool, and run in stream order on the graph's stream.
 
 use std::sync::Arc;
@@ -13,8 +13,8 @@ use crate::capture::error::CaptureError;
 
 impl<S> CapturedGraph<S> {
     /// Enqueues a copy of `elements` to the start of a block that the graph keeps. The copy runs
-    /// after all earlier runs of the graph and before all later ones, and the call does not wait
-    /// for it. When the call returns, a buffer of the staging pool contains the elements. The
+    /// after all earlier runs of the graph and before all later runs, and the call does not wait
+    /// for the copy. When the call returns, a buffer of the staging pool contains the elements. The
     /// staging buffer becomes available again after the copy has completed.
     ///
     /// After the first call, the block is recorded as written by this graph, because a copy may
@@ -43,10 +43,10 @@ impl<S> CapturedGraph<S> {
     ///
     /// Fails with [`CaptureError::StagingExhausted`] if all buffers are in use, with
     /// [`CaptureError::StagingTooSmall`] if the elements do not fit into one buffer, or with
-    /// [`CaptureError::WrongContext`] if the staging pool belongs to another context. The call also
-    /// returns the same errors as [`write`](Self::write). If the driver returned the error, the
-    /// copy may have been enqueued and may still write to the block. For all other errors, nothing
-    /// has been enqueued.
+    /// [`CaptureError::WrongContext`] if the staging pool belongs to another context. The call can
+    /// also return the same errors as [`write`](Self::write). If the error comes from the driver,
+    /// the copy may have been enqueued and may still write to the block. For all other errors,
+    /// nothing has been enqueued.
     pub fn enqueue_write<T: PodElement>(
         &mut self,
         staging: &mut StagingPool,
@@ -67,22 +67,22 @@ impl<S> CapturedGraph<S> {
         self.keep_writing(block, operation)?;
         let _in_use = self.check_stream(operation)?;
         // SAFETY: the graph keeps a block of at least this size at `address` until the stream's
-        // work has completed. All work that reads or writes the block is on this stream.
+        // work has completed. All work that reads or writes the block runs on this stream.
         Ok(unsafe { buffer.copy_to_device(address, bytes.len(), self.stream()) }?)
     }
 
     /// Enqueues a copy of the first `elements` elements of a block that the graph keeps. The copy
-    /// runs after all earlier runs of the graph and before all later ones, and the call does not
-    /// wait for it. The returned ticket provides the elements after the copy has completed.
+    /// runs after all earlier runs of the graph and before all later runs, and the call does not
+    /// wait for the copy. After the copy has completed, the returned ticket provides the elements.
     ///
-    /// The element type must not be zero-sized, and its alignment must not exceed 256. The call
-    /// does not compile for other types.
+    /// The element type must not be zero-sized, and its alignment must not exceed 256. For any
+    /// other element type, the call does not compile.
     ///
     /// # Errors
     ///
     /// Returns the same errors as [`enqueue_write`](Self::enqueue_write) and [`read`](Self::read),
-    /// or [`CaptureError::SizeOverflow`]. If a copy is still pending after an error, its buffer is
-    /// not reused until the copy has completed.
+    /// or [`CaptureError::SizeOverflow`] if the size exceeds the address space. If a copy is still
+    /// pending after an error, its buffer is not reused until the copy has completed.
     pub fn enqueue_read<T: PodElement>(
         &mut self,
         staging: &mut StagingPool,
@@ -102,15 +102,15 @@ impl<S> CapturedGraph<S> {
         let mut buffer = staging.take(bytes)?;
         let in_use = self.check_stream(operation)?;
         // SAFETY: the graph keeps a block of at least this size at `address` until the stream's
-        // work has completed. All work that writes to the block is on this stream.
+        // work has completed. All work that writes to the block runs on this stream.
         let copied = unsafe { buffer.copy_to_host(address, bytes, self.stream()) };
         drop(in_use);
         copied?;
         Ok(ReadTicket::new(buffer, bytes))
     }
 
-    /// Fails if the staging pool belongs to another context. The events after the pool's copies
-    /// belong to the pool's context, so they cannot be recorded on a stream of another context.
+    /// Fails if the staging pool belongs to another context. The events that follow the pool's
+    /// copies belong to the pool's context, and cannot be recorded on a stream of another context.
     fn check_staging(&self, staging: &StagingPool) -> Result<(), CaptureError> {
         let (own, other) = (self.stream().context(), staging.context());
         if Arc::ptr_eq(own, other) || own.cu_ctx() == other.cu_ctx() {
@@ -129,8 +129,9 @@ impl<S> CapturedGraph<S> {
         if self.runs.parts()?.shares.writes(block.id()) {
             return Ok(());
         }
-        // The stream is only checked here. An operation that is refused because of a capture writes
-        // nothing, so the block must not be recorded as written.
+        // At this point, the stream is only checked, and nothing is recorded yet. An operation that
+        // is refused because of a capture writes nothing, so the block must not be recorded as
+        // written.
         drop(self.check_stream(operation)?);
         let stream = Arc::clone(self.stream());
         self.runs.parts()?.shares.add(block.id(), &stream, true)

@@ -1,10 +1,10 @@
-//! Scopes between two replays. Such a scope allocates its blocks from the graph's arena, because
+//! Scopes between two replays. Such a scope can allocate its blocks from the graph's arena, because
 //! the graph's temporaries are not in use between replays.
 //!
 //! Such a scope is safe for three reasons:
 //!
 //! - The scope's pool uses the graph's stream. All work of the pool therefore runs after the
-//!   earlier replays and before the later ones. Before the loan of the arena ends, the graph's
+//!   earlier replays and before the later replays. Before the loan of the arena ends, the graph's
 //!   stream waits for other streams that used views of the pool, even if the body panics.
 //! - During the loan, no graph that uses the arena can run, and no graph can be captured into the
 //!   arena. The arena is marked as lent, and each graph checks this mark while it holds a lock. A
@@ -38,10 +38,10 @@ impl<S> CapturedGraph<S> {
     /// [owned](crate::CaptureSession::own_mut) memory.
     ///
     /// The scope's pool uses the graph's stream, so its work runs after all earlier replays and
-    /// before all later ones. Views can be used on other streams with
+    /// before all later replays. Views can be used on other streams with
     /// [`on`](pool_cuda::DeviceView::on). When the closure returns, the graph's stream waits for
-    /// these streams. A scope does not preserve the contents that an earlier scope or a replay has
-    /// left in the memory.
+    /// these streams. A scope may overwrite any contents that an earlier scope or a replay has left
+    /// in this memory.
     ///
     /// While the scope is open, no graph that shares the arena can be replayed or updated. An
     /// attempt fails with [`CaptureError::Lent`].
@@ -63,13 +63,13 @@ impl<S> CapturedGraph<S> {
     ///
     /// # Errors
     ///
-    /// The error that `body` returns takes precedence over all other errors. Acquiring memory fails
-    /// with [`CudaError::NoBlock`] if the arena is too small, and [`idle_bytes`](Self::idle_bytes)
-    /// returns the available number of bytes. If another such scope is open, the call fails with
-    /// [`CaptureError::Lent`]. If the stream is being captured, the call fails with
-    /// [`CaptureError::Capturing`]. In all other cases, the call fails with the driver's error
-    /// code. If the graph's stream cannot wait for the other streams, the graphs of the arena can
-    /// no longer be replayed.
+    /// The error that `body` returns takes precedence over all other errors. If the arena is too
+    /// small, acquiring memory fails with [`CudaError::NoBlock`]. The method
+    /// [`idle_bytes`](Self::idle_bytes) returns the number of bytes that are available. If another
+    /// such scope is open, the call fails with [`CaptureError::Lent`]. If the stream is being
+    /// captured, the call fails with [`CaptureError::Capturing`]. In all other cases, the call
+    /// fails with the driver's error code. If the graph's stream cannot wait for the other streams,
+    /// the graphs of the arena can no longer be replayed.
     pub fn scope<R, E: From<CaptureError>>(
         &mut self,
         body: impl FnOnce(&mut Scope<'_, Cuda>) -> Result<R, E>,
@@ -90,23 +90,22 @@ impl<S> CapturedGraph<S> {
         Ok(result)
     }
 
-    /// Returns the number of bytes that a [`scope`](Self::scope) can use, which is the part of the
-    /// arena that belongs to its graphs.
+    /// Returns the number of bytes that a [`scope`](Self::scope) can use. These bytes are the part
+    /// of the arena that belongs to the arena's graphs.
     #[must_use]
     pub fn idle_bytes(&self) -> u64 {
         let (begin, end) = self.idle_range();
         end - begin
     }
 
-    /// Returns the start and the end of the part of the arena that belongs to its graphs, as
-    /// offsets.
+    /// Returns the range of offsets that belongs to the arena's graphs, as a start and an end.
     fn idle_range(&self) -> (u64, u64) {
         let capacity = self.arena().arena().capacity();
         (self.arena().used_before().min(capacity), capacity)
     }
 }
 
-/// The pool of a scope between replays, and the loan of the memory from which it allocates.
+/// The pool of a scope between replays, and the loan of the memory from which the pool allocates.
 struct IdlePool {
     pool: Pool<Cuda>,
     /// The loan of the arena's memory, or `None` after the loan has ended.
@@ -114,15 +113,17 @@ struct IdlePool {
 }
 
 impl IdlePool {
-    /// Makes the pool's stream wait for all streams that used the pool's memory, and ends the loan.
+    /// Makes the pool's stream wait for all other streams that used the pool's memory, and ends the
+    /// loan.
     fn end(&mut self) -> Result<(), CudaError> {
         let Some(loan) = self.loan.take() else { return Ok(()) };
         let stream = self.pool.context();
         let ended = end_uses(stream);
-        // If the driver cannot make the stream wait, the host waits for the whole context.
+        // If the driver cannot make the pool's stream wait, the host waits for the whole context
+        // instead.
         let is_over = ended.is_ok() || synchronize_context(stream.stream().context(), None).is_ok();
         if !is_over {
-            // The memory stays lent forever, because pending work may still use it.
+            // The memory stays lent forever, because pending work may still use this memory.
             mem::forget(loan);
         }
         ended
@@ -149,7 +150,7 @@ struct Blocks {
     /// The offset at which the next new block begins.
     next: u64,
     end: u64,
-    /// The size of each block in bytes, by offset.
+    /// The size of each block in bytes, keyed by the block's offset.
     bytes: BTreeMap<u64, u64>,
     /// The blocks that the pool has freed, sorted by size and offset.
     idle: BTreeSet<(u64, u64)>,
@@ -165,7 +166,7 @@ impl IdleArena {
 
 impl Blocks {
     /// Returns the offset of a block with at least `bytes` bytes, or `None` if the arena does not
-    /// have enough room.
+    /// have enough free bytes.
     fn take(&mut self, bytes: u64) -> Option<u64> {
         let fits = self.idle.range((bytes, 0)..).next().copied();
         if let Some(block) = fits {
@@ -179,7 +180,8 @@ impl Blocks {
         Some(offset)
     }
 
-    /// Frees a block. Free blocks at the end are merged into the unused part of the arena.
+    /// Frees a block. Free blocks at the end of the used part are merged into the unused part of
+    /// the arena.
     fn give_back(&mut self, offset: u64) {
         let Some(&bytes) = self.bytes.get(&offset) else { return };
         self.idle.insert((bytes, offset));
@@ -195,10 +197,10 @@ impl Blocks {
 
 // SAFETY: each block lies within the arena's buffer. The buffer starts at a multiple of 256, and so
 // does each block. Only this pool uses the blocks, because no graph of the arena runs during the
-// loan, and no other pool uses the arena. The arena lives as long as the graph, which is borrowed.
-// The loan ends only after all work on the pool's views has been ordered before later work on the
-// graph's stream. The pool reuses a block only in the order of its stream, after all work that used
-// the block. No method of this source uses the pool.
+// loan, and no other pool uses the arena. The arena lives as long as the graph, which is borrowed
+// during the loan. The loan ends only after all work on the pool's views has been ordered before
+// later work on the graph's stream. The pool reuses a block only in the order of the pool's stream,
+// after all work that used the block. No method of this source uses the pool.
 unsafe impl BlockSource for IdleArena {
     fn owner(&self) -> u64 {
         self.address
@@ -243,7 +245,7 @@ unsafe impl BlockSource for IdleArena {
 mod tests {
     use super::IdleArena;
 
-    /// Compares the blocks with a list of the byte ranges that are in use.
+    /// Compares the allocated blocks with an independent list of the byte ranges that are in use.
     #[test]
     fn blocks_are_apart_and_come_back() {
         let arena = IdleArena::new(1 << 20, (100, 1 << 16));

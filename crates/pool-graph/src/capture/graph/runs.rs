@@ -11,8 +11,8 @@ use crate::capture::resources::SessionResources;
 use crate::capture::sharing::Shares;
 use crate::driver::{Executable, Graph};
 
-/// The executable graph and the objects that belong to it. The memory of these objects is kept
-/// until the driver has destroyed its own objects.
+/// The executable graph and the objects that belong to it. The memory that these objects own is
+/// freed only after the driver has destroyed the executable graph and the graph.
 pub(super) struct Runs {
     pub(super) of: Option<Parts>,
     pub(super) resources: Arc<SessionResources>,
@@ -21,7 +21,7 @@ pub(super) struct Runs {
     pub(super) place: Option<LeftoversPlace>,
 }
 
-/// The executable graph, and the objects that an update replaces.
+/// The executable graph, and the other objects that an update replaces.
 pub(super) struct Parts {
     pub(super) executable: Executable,
     pub(super) graph: Graph,
@@ -29,7 +29,7 @@ pub(super) struct Parts {
     pub(super) host: Vec<Option<HostBuffer>>,
     /// The index of each host argument in `host`, or `None` for an argument of 0 bytes.
     pub(super) arguments: Vec<Option<usize>>,
-    /// The host buffers of updates whose outcome the driver did not report.
+    /// The host buffers of updates for which the driver did not report whether it performed them.
     pub(super) doubtful: Vec<HostBuffer>,
     /// The page-locked buffers for copies to and from the graph's blocks.
     pub(super) staged: CopyBuffers,

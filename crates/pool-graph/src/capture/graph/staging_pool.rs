@@ -1,14 +1,14 @@
 //! Page-locked buffers for copies that feed replays. A pool allocates a fixed number of buffers
 //! when it is created, and reuses them in the order in which they are returned. The buffers are
 //! [`PageLocked`] values of `pool-driver`, which detect when a copy has ended. The staged copies of
-//! `pool-cuda` use the same type. After the pool has been created, none of its methods allocates a
-//! buffer or waits for one.
+//! `pool-cuda` also use this type. After the pool has been created, none of its methods allocates a
+//! buffer or waits for a buffer.
 //!
 //! A buffer is reused after the event that follows its last copy has completed. The pool queries
-//! this event when it needs a buffer, so reuse does not depend on a destructor. Dropping the owner
-//! of a buffer returns the buffer to the pool, even if a copy is still pending. If the owner is
-//! forgotten, the buffer is never reused. The lock on the list of returned buffers is held only
-//! while buffers are moved.
+//! this event when it needs a buffer, so the reuse of a buffer does not rely on a destructor.
+//! Dropping the owner of a buffer returns the buffer to the pool, even if a copy is still pending.
+//! If the owner is forgotten, the buffer is never reused. The lock of the list of returned buffers
+//! is held only while buffers are added or removed.
 
 use std::fmt;
 use std::mem;
@@ -50,23 +50,23 @@ pub struct StagingConfig {
 /// never reused.
 ///
 /// Only one thread can use the pool at a time (`&mut`), but the pool can serve any number of graphs
-/// in its context. Tickets can be sent to other threads and may outlive the pool. Dropping the pool
-/// waits for the pending copies of its available buffers. Dropping a ticket after its pool waits
-/// for the copy of that ticket.
+/// in its context. Tickets can be sent to other threads and may outlive the pool. When the pool is
+/// dropped, it waits for the pending copies of its available buffers. If a ticket is dropped after
+/// its pool, the ticket waits for its own copy.
 pub struct StagingPool {
-    /// The available buffers, in the order in which they were returned. The copies of the first
-    /// buffers complete first.
+    /// The available buffers, in the order in which they were returned. The copies of the buffers
+    /// at the front complete first.
     idle: Vec<PageLocked>,
     returned: Arc<ReturnBox>,
     config: StagingConfig,
     context: Arc<CudaContext>,
 }
 
-/// The buffers that have been returned but that the pool has not collected yet.
+/// The buffers that have been returned and that the pool has not collected yet.
 #[derive(Debug)]
 struct ReturnBox(Mutex<Inbox>);
 
-/// The list of returned buffers, whose capacity is large enough for all buffers of the pool.
+/// The list of returned buffers, with enough capacity for all buffers of the pool.
 #[derive(Debug)]
 struct Inbox {
     buffers: Vec<PageLocked>,
@@ -83,7 +83,7 @@ pub(super) struct TakenBuffer {
 }
 
 impl StagingPool {
-    /// Allocates the buffers of a new pool in the given context. The pool can only feed graphs of
+    /// Allocates the buffers of a new pool in the given context. The pool can feed only graphs in
     /// the same context.
     ///
     /// # Errors
@@ -133,8 +133,8 @@ impl StagingPool {
                 Ok(false) => {}
                 Err(error) => {
                     lost += usize::from(self.idle[place].is_lost());
-                    // A lost buffer never becomes available again, so its error is returned only if
-                    // all buffers are lost.
+                    // A lost buffer never becomes available again, but its error is returned only
+                    // if all buffers of the pool are lost.
                     if !self.idle[place].is_lost() || lost == buffers {
                         refused = Some(error);
                     }
@@ -149,8 +149,8 @@ impl StagingPool {
 }
 
 impl ReturnBox {
-    /// Allocates the `Arc` of a pool, which is an allocation that cannot report a failure. This
-    /// code has its own function so that its name appears in a stack trace.
+    /// Allocates the `Arc` of a pool, which aborts the process if the host is out of memory. This
+    /// allocation has its own function so that the function's name appears in a stack trace.
     #[inline(never)]
     fn counted(inbox: Inbox) -> Arc<Self> {
         Arc::new(Self(Mutex::new(inbox)))

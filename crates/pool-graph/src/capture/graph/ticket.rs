@@ -1,4 +1,4 @@
-//! Tickets for reads that are in progress.
+//! Tickets for reads that may still be in progress.
 
 use std::fmt;
 use std::marker::PhantomData;
@@ -8,9 +8,9 @@ use pool_core::{PodElement, bytemuck};
 use super::staging_pool::TakenBuffer;
 use crate::capture::error::CaptureError;
 
-/// A ticket for an enqueued read. Any thread can check later whether the read has completed, or
-/// wait for it. Among the methods that feed a graph without waiting, only [`wait`](Self::wait)
-/// waits for the device.
+/// A ticket for a read that has been enqueued. Any thread can check later whether the read has
+/// completed, or wait for it. Among the methods that feed a graph without waiting, only
+/// [`wait`](Self::wait) waits for the device.
 ///
 /// Dropping a ticket returns its buffer to the staging pool, which reuses the buffer after the copy
 /// has completed. If a ticket is forgotten, its buffer is never reused. A ticket may outlive the
@@ -37,29 +37,29 @@ impl<T: PodElement> ReadTicket<T> {
     /// The ticket for a read of 0 bytes.
     pub(super) const EMPTY: Self = Self { buffer: None, bytes: 0, element: PhantomData };
 
-    /// Creates the ticket for an enqueued copy to this buffer. `bytes` must be a multiple of the
-    /// element size.
+    /// Creates the ticket for a copy to this buffer that has been enqueued. `bytes` must be a
+    /// multiple of the element size.
     pub(super) fn new(buffer: TakenBuffer, bytes: usize) -> Self {
         Self { buffer: Some(buffer), bytes, element: PhantomData }
     }
 
-    /// Returns `true` if the elements have arrived. This method does not wait.
+    /// Returns `true` if the elements have arrived. This method does not wait for the device.
     ///
     /// # Errors
     ///
-    /// Fails with the error code of work that failed.
+    /// Fails with the error code of any earlier work that failed.
     pub fn is_done(&mut self) -> Result<bool, CaptureError> {
         Ok(self.buffer.as_mut().map_or(Ok(true), TakenBuffer::is_done)?)
     }
 
     /// Blocks the host until the elements have arrived, and returns a slice of the staging buffer.
-    /// `wait` does not wait for later work, and makes no driver call if the elements have already
-    /// arrived.
+    /// This method does not wait for later work, and makes no driver call if the elements have
+    /// already arrived.
     ///
     /// # Errors
     ///
-    /// Fails with the error code of work that failed. The caller may call `wait` again after an
-    /// error.
+    /// Fails with the error code of any earlier work that failed. The caller may call `wait` again
+    /// after an error.
     pub fn wait(&mut self) -> Result<&[T], CaptureError> {
         let Some(buffer) = &mut self.buffer else { return Ok(&[]) };
         buffer.wait()?;

@@ -1,5 +1,5 @@
-//! Copies to and from a graph's blocks that make the host wait for the device, and changes of the
-//! graph's host arguments.
+//! Copies to and from a graph's blocks during which the host waits for the device, and changes to
+//! the graph's host arguments.
 
 use pool_core::{PodElement, bytemuck};
 use pool_driver::error::CudaError;
@@ -13,9 +13,9 @@ use crate::capture::memory::{KeptMemory, KeptMemoryMut, KeptPlace};
 use crate::capture::sharing::Shares;
 
 impl<S> CapturedGraph<S> {
-    /// Copies the first elements of a block or slice that the graph keeps to the host. The copy
-    /// runs after all earlier runs of the graph. The length of `elements` determines how many
-    /// elements are copied.
+    /// Copies the first elements of a block or slice from the device to the host. The graph must
+    /// keep this block or slice. The copy runs after all earlier runs of the graph. The length of
+    /// `elements` determines how many elements are copied.
     ///
     /// The call blocks the host until the copy has completed. [`enqueue_read`](Self::enqueue_read)
     /// copies without waiting. The elements are first copied to a page-locked buffer, which the
@@ -43,10 +43,10 @@ impl<S> CapturedGraph<S> {
         let mut staged = self.stage(bytes)?;
         let in_use = self.check_stream(operation)?;
         // SAFETY: the graph keeps memory of at least this size at `address`. The staging buffer is
-        // at least as long, and the graph keeps it even if the copy fails. All runs of the graph
-        // are on this stream.
+        // at least as long as the copy, and the graph keeps this buffer even if the copy fails. All
+        // runs of the graph use this stream.
         let copied = unsafe { staged.read(address, bytes.len(), self.stream()) };
-        // From here on, an allocator hook or other code of the caller may capture the stream.
+        // From this point on, an allocator hook or other code of the caller may capture the stream.
         drop(in_use);
         if copied.is_ok() {
             bytes.copy_from_slice(&staged.bytes_mut()[..bytes.len()]);
@@ -54,16 +54,16 @@ impl<S> CapturedGraph<S> {
         self.unstage(staged, copied)
     }
 
-    /// Copies elements from the host to the start of a block or slice that the graph keeps for
-    /// writing. The copy runs after all earlier runs of the graph and before all later ones. The
+    /// Copies elements from the host to the start of a block or slice that the graph keeps and can
+    /// write to. The copy runs after all earlier runs of the graph and before all later runs. The
     /// call blocks the host until the copy has completed. [`enqueue_write`](Self::enqueue_write)
     /// copies without waiting.
     ///
     /// # Errors
     ///
     /// Returns the same errors as [`read`](Self::read), or [`CaptureError::SharedBlock`] if a graph
-    /// on another stream also uses the block. If the driver returned the error, the copy may still
-    /// write to the block later. The block is then recorded as written by this graph.
+    /// on another stream also uses the block. If the error comes from the driver, the copy may
+    /// still write to the block later, so the block is recorded as written by this graph.
     pub fn write<T: PodElement>(
         &mut self,
         memory: &impl KeptMemoryMut,
@@ -86,27 +86,27 @@ impl<S> CapturedGraph<S> {
         staged.bytes_mut()[..bytes.len()].copy_from_slice(bytes);
         let in_use = self.check_stream(operation)?;
         // SAFETY: the graph keeps memory of at least this size at `address`. The staging buffer is
-        // at least as long, and the graph keeps it even if the copy fails. All runs of the graph
-        // are on this stream.
+        // at least as long as the copy, and the graph keeps this buffer even if the copy fails. All
+        // runs of the graph use this stream.
         let copied = unsafe { staged.write(address, bytes.len(), self.stream()) };
         drop(in_use);
         if copied.is_err() {
-            // The failed copy may still write to the block later, so the graph keeps the record of
-            // this write.
+            // Although the call has failed, the copy may still write to the block later, so the
+            // graph keeps the record of this write.
             self.runs.parts()?.shares.keep(alone);
         }
         self.unstage(staged, copied)
     }
 
     /// Sets the elements that a copy from the host reads in later runs. The call blocks the host
-    /// until all earlier runs have completed, because they read the old elements. For a value that
-    /// changes with every run, a block is faster, because [`enqueue_write`](Self::enqueue_write)
-    /// writes to it without waiting.
+    /// until all earlier runs have completed, because these runs read the old elements. If a value
+    /// changes with every run, store it in a block, because [`enqueue_write`](Self::enqueue_write)
+    /// writes to a block without waiting.
     ///
     /// # Errors
     ///
     /// Fails with [`CaptureError::NoSuchArgument`] if the argument belongs to another graph or has
-    /// a different length. The call also returns the same errors as
+    /// a different length. The call can also return the same errors as
     /// [`synchronize`](Self::synchronize).
     pub fn set_argument<T: PodElement>(
         &mut self,
@@ -137,13 +137,14 @@ impl<S> CapturedGraph<S> {
         self.setup.resources().memory().address_of(memory.place(), bytes as u64, own)
     }
 
-    /// Returns a page-locked buffer that is at least as long as `bytes`. The caller must have bound
-    /// the context.
+    /// Returns a page-locked buffer that is at least as long as `bytes`. The caller must have made
+    /// the context current on this thread.
     fn stage(&mut self, bytes: &[u8]) -> Result<HostBuffer, CaptureError> {
         Ok(self.runs.parts()?.staged.take(bytes, self.setup.resources().stream().context())?)
     }
 
-    /// Keeps the buffer of a copy that has either completed or may still be pending.
+    /// Keeps the buffer of a copy. If the copy has completed, the next copy can reuse the buffer.
+    /// If the copy may still be pending, the buffer is kept until the stream has been synchronized.
     fn unstage(
         &mut self,
         buffer: HostBuffer,

@@ -1,5 +1,5 @@
-//! Updates of a captured graph. An update captures the body again and passes the new nodes to the
-//! executable graph.
+//! Updates of a captured graph. An update captures the body again and passes the parameters of the
+//! new nodes to the executable graph.
 
 use std::mem;
 use std::sync::Arc;
@@ -22,18 +22,18 @@ impl<S> CapturedGraph<S> {
     /// runs use the new parameters, and earlier runs use the old ones.
     ///
     /// The body must perform the same steps as the body that was captured, and its temporaries must
-    /// have the same addresses. The body may be the same closure with a different state. The update
-    /// captures the body on the same streams and in the same memory, and verifies the result like
-    /// the first capture. The executable graph then receives the new parameters
-    /// (`cuGraphExecUpdate`), which is faster than creating another executable graph. Host
-    /// arguments keep their identifiers and receive the new values.
+    /// have the same addresses. The body can be the same closure that was captured, with a
+    /// different state. The update captures the body on the same streams and in the same memory,
+    /// and verifies the result like the first capture. The executable graph then receives the new
+    /// parameters (`cuGraphExecUpdate`), which is faster than creating another executable graph.
+    /// Host arguments keep their identifiers and receive the new values.
     ///
     /// The call first waits until all earlier runs have completed, because the body borrows the
     /// graph's state.
     ///
     /// **If the body fails or panics, the graph is unchanged**, except that the body may have
-    /// modified the graph's state. If the graph's own work uses memory of the state, this memory
-    /// must stay valid until an update has replaced that work.
+    /// modified the graph's state. If nodes of the graph use memory of the state, this memory must
+    /// stay valid until an update has replaced these nodes.
     ///
     /// ```no_run
     /// # use pool_graph::{Capture, CaptureError, GraphMemoryBlock, PreparedCapture};
@@ -53,17 +53,17 @@ impl<S> CapturedGraph<S> {
     /// # Errors
     ///
     /// Fails with the error that `body` returned, or with [`CaptureError::Diverged`] if the body
-    /// performs different steps than before. Fails with [`CaptureError::Moved`] if a temporary is
-    /// at a different offset, and with [`CaptureError::Update`] if CUDA cannot replace the old
-    /// nodes with the new ones. The call also fails with [`CaptureError::Capturing`] if the stream
-    /// is being captured, and returns the same errors as a
-    /// [capture](crate::PreparedCapture::capture).
+    /// performs other steps than before. Fails with [`CaptureError::Moved`] if a temporary is at a
+    /// different offset, and with [`CaptureError::Update`] if CUDA cannot replace the old nodes
+    /// with the new ones. The call also fails with [`CaptureError::Capturing`] if the stream is
+    /// being captured, and returns the same errors as a [capture](crate::PreparedCapture::capture).
     pub fn update<E: From<CaptureError>>(
         &mut self,
         body: impl FnOnce(&Capture<'_>, &mut S) -> Result<(), E>,
     ) -> Result<(), E> {
         self.setup.resources().memory().check()?;
-        // The stream is only checked here, because the capture itself reserves the stream.
+        // At this point, the stream is only checked, because the capture itself reserves the
+        // stream.
         drop(self.check_stream("be updated")?);
         let purpose = Purpose::Update(&self.pattern);
         let state = state_of(&mut self.state)?;
