@@ -12,7 +12,7 @@ impl<B: PoolBackend> DynamicPool<B> {
     ///
     /// # Panics
     ///
-    /// Panics with the error that [`try_acquire`](Self::try_acquire) returns.
+    /// Panics with the error that [`try_acquire`](Self::try_acquire) would return.
     #[inline]
     #[track_caller]
     pub fn acquire<T: PodElement>(&mut self, length: usize) -> Handle<T> {
@@ -40,7 +40,7 @@ impl<B: PoolBackend> DynamicPool<B> {
     ///
     /// # Panics
     ///
-    /// Panics with the error that [`try_acquire_zeroed`](Self::try_acquire_zeroed) returns.
+    /// Panics with the error that [`try_acquire_zeroed`](Self::try_acquire_zeroed) would return.
     #[track_caller]
     pub fn acquire_zeroed<T: Element>(&mut self, length: usize) -> Handle<T> {
         self.try_acquire_zeroed(length).unwrap_or_else(|error| panic_with(&error))
@@ -64,7 +64,7 @@ impl<B: PoolBackend> DynamicPool<B> {
     ///
     /// # Panics
     ///
-    /// Panics with the error that [`try_acquire_filled`](Self::try_acquire_filled) returns.
+    /// Panics with the error that [`try_acquire_filled`](Self::try_acquire_filled) would return.
     #[track_caller]
     pub fn acquire_filled<T: Element>(&mut self, length: usize, value: T) -> Handle<T> {
         self.try_acquire_filled(length, value).unwrap_or_else(|error| panic_with(&error))
@@ -92,7 +92,7 @@ impl<B: PoolBackend> DynamicPool<B> {
     ///
     /// # Panics
     ///
-    /// Panics with the error that [`try_acquire_from`](Self::try_acquire_from) returns.
+    /// Panics with the error that [`try_acquire_from`](Self::try_acquire_from) would return.
     #[track_caller]
     pub fn acquire_from<T: Element>(&mut self, source: &[T]) -> Handle<T> {
         self.try_acquire_from(source).unwrap_or_else(|error| panic_with(&error))

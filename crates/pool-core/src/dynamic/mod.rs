@@ -132,7 +132,7 @@ impl<B: PoolBackend> DynamicPool<B> {
     ///
     /// # Panics
     ///
-    /// Panics with the error that [`with_config`](Self::with_config) returns.
+    /// Panics with the error that [`with_config`](Self::with_config) would return.
     #[must_use]
     pub fn new(context: B::Context) -> Self {
         Self::with_config(context, PoolConfig::new()).unwrap_or_else(|error| panic_with(&error))
@@ -173,7 +173,7 @@ impl<B: PoolBackend> DynamicPool<B> {
     ///
     /// # Panics
     ///
-    /// Panics with the error that [`try_checkpoint`](Self::try_checkpoint) returns.
+    /// Panics with the error that [`try_checkpoint`](Self::try_checkpoint) would return.
     #[inline]
     pub fn checkpoint(&mut self) -> usize {
         self.try_checkpoint().unwrap_or_else(|error| panic_with(&error))
@@ -183,7 +183,7 @@ impl<B: PoolBackend> DynamicPool<B> {
     ///
     /// # Errors
     ///
-    /// Returns [`PoolError::Bookkeeping`] if the host has no memory for a longer stack of
+    /// Returns [`PoolError::Bookkeeping`] if the host runs out of memory while growing the stack of
     /// checkpoints.
     pub fn try_checkpoint(&mut self) -> Result<usize, PoolError<B::Error>> {
         let active = self.active_slots();
@@ -395,7 +395,7 @@ impl<B: PoolBackend> DynamicPool<B> {
 /// The result of a `try_` acquire method of a dynamic pool.
 type HandleResult<B, T> = Result<Handle<T>, PoolError<<B as PoolBackend>::Error>>;
 
-/// Pushes a checkpoint. Returns an error if the host has no memory for the checkpoint.
+/// Pushes a checkpoint. Returns an error if the host cannot allocate memory for the checkpoint.
 fn push<E>(checkpoints: &mut Vec<usize>, active: usize) -> Result<(), PoolError<E>> {
     checkpoints.try_reserve(1).map_err(|_| PoolError::Bookkeeping {
         requested: (checkpoints.len() + 1) * size_of::<usize>(),

@@ -20,14 +20,14 @@ use crate::scope::Scope;
 /// The size of the smallest chunk in bytes.
 const LEAST: usize = 1 << 10;
 
-/// The maximum size in bytes of a chunk that is larger than its first allocation requires.
+/// The maximum size in bytes of a chunk, unless its first allocation alone requires a larger chunk.
 const MOST_GENEROUS: usize = 64 << 10;
 
-/// In a stack, a chunk grows by at least 1 part in `STACK_DIVISOR` of its size.
+/// In a stack, a chunk grows by at least `1 / STACK_DIVISOR` of its size.
 const STACK_DIVISOR: usize = 64;
 
-/// Memory of a scope for collections. This type implements the [`Allocator`] trait of the crate
-/// `allocator-api2`.
+/// Memory from a scope for use by collections. This type implements the [`Allocator`] trait of the
+/// crate `allocator-api2`.
 ///
 /// [`Scope::allocator`] creates a `ScopeAllocator`. Pass a reference to the allocator to
 /// `allocator_api2`'s `Vec` and `Box`, to hashbrown's maps and sets, or to any other collection
@@ -53,8 +53,8 @@ const STACK_DIVISOR: usize = 64;
 /// # Memory
 ///
 /// The allocator acquires chunks from the scope and divides them without rounding. The last
-/// allocation of a chunk grows and shrinks in place, and its memory can be reused when it is freed.
-/// The memory of any other freed allocation can be reused only after the scope has ended.
+/// allocation in a chunk grows and shrinks in place, and its memory can be reused after it is
+/// freed. The memory of any other freed allocation cannot be reused until the scope has ended.
 ///
 /// In a pool with slots, each chunk is stored in its own slot, and the chunks grow from 1 KiB to 64
 /// KiB. A collection that does not share its chunk grows by exchanging blocks, like a
@@ -76,8 +76,8 @@ const STACK_DIVISOR: usize = 64;
 ///    never returned to the pool before the scope's views end. An allocation is therefore valid for
 ///    `'a`, even if the allocator is moved, forgotten or dropped.
 ///
-/// 2. The allocator borrows the scope for `'a`. During this borrow, no inner scope can be opened,
-///    so no inner scope can hand out the same memory.
+/// 2. The allocator borrows the scope for `'a`. While the scope is borrowed, no inner scope can be
+///    opened, so no inner scope can hand out the same memory.
 ///
 /// 3. The type does not implement `Clone`, and all copies of a reference refer to the same
 ///    allocator. Like the scope, the allocator cannot be sent to another thread.
@@ -249,14 +249,14 @@ impl<B: HostBackend> ScopeAllocator<'_, B> {
         NonNull::new(start)
     }
 
-    /// Returns `true` if the allocation of `size` bytes at `start` is the last allocation of the
+    /// Returns `true` if the allocation of `size` bytes at `start` is the last allocation in the
     /// chunk. `size` must not be 0.
     #[inline(always)]
     fn is_last(&self, start: NonNull<u8>, size: usize) -> bool {
         ptr::eq(start.as_ptr().wrapping_add(size), self.next.get())
     }
 
-    /// Frees the last `bytes` allocated bytes of the chunk.
+    /// Frees the last `bytes` bytes that were allocated from the chunk.
     #[inline(always)]
     fn step_back(&self, bytes: usize) {
         // The new value of `next` is not derived from the collection's pointer, because the
@@ -323,8 +323,8 @@ impl<B: HostBackend> ScopeAllocator<'_, B> {
             if B::Layout::HAS_SLOTS {
                 return self.exchange(old, new);
             }
-            // If the new memory is not adjacent to the chunk, it becomes a separate chunk, and the
-            // allocation is no longer the last allocation of the current chunk.
+            // If the new memory is not adjacent to the current chunk, it becomes a separate chunk,
+            // and the allocation is no longer the last allocation in the current chunk.
             self.take(new - (self.end.get().addr() - start.addr()))?;
             if !self.is_last_at(start, old) {
                 return Ok(None);
@@ -349,7 +349,7 @@ impl<B: HostBackend> ScopeAllocator<'_, B> {
             return Ok(None);
         }
         // The chunk has no free bytes during the exchange. Foreign code that runs during the
-        // exchange therefore cannot allocate bytes of this chunk, which would not move together
+        // exchange therefore cannot allocate bytes from this chunk, which would not move together
         // with the allocation.
         self.next.set(end);
         let capacity = end.addr() - start.addr();

@@ -11,8 +11,8 @@ use crate::scope::Scope;
 const TRUSTED_BYTES: usize = 1 << 20;
 
 impl<'s, B: HostBackend> Scope<'s, B> {
-    /// Acquires a slice with the elements of an iterator. The elements may have any [`Copy`] type.
-    /// The cost is the same as that of [`acquire_with`](Self::acquire_with).
+    /// Acquires a slice that contains the elements of an iterator. The elements may have any
+    /// [`Copy`] type. The cost is the same as that of [`acquire_with`](Self::acquire_with).
     ///
     /// The elements are collected in a [`PoolVec`](crate::PoolVec), which uses one slot. In the
     /// next pass through the scope, the slot's block is large enough from the start. The iterator
@@ -31,7 +31,8 @@ impl<'s, B: HostBackend> Scope<'s, B> {
     ///
     /// # Panics
     ///
-    /// Panics with the error that [`try_acquire_from_iter`](Self::try_acquire_from_iter) returns.
+    /// Panics with the error that [`try_acquire_from_iter`](Self::try_acquire_from_iter) would
+    /// return.
     #[track_caller]
     pub fn acquire_from_iter<T: HostElement + 's>(
         &self,

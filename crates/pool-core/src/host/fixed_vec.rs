@@ -1,5 +1,5 @@
-//! A vector in a scope with a fixed capacity. The vector never moves, and stores no reference to a
-//! pool.
+//! A vector with a fixed capacity, stored in the memory of a scope. The vector never moves, and
+//! stores no reference to a pool.
 
 use core::error::Error;
 use core::fmt;
@@ -37,8 +37,8 @@ use crate::scope::Scope;
 /// # Ok::<(), pool_core::CapacityError<(usize, f32)>>(())
 /// ```
 pub struct FixedVec<'s, T> {
-    /// The memory for `capacity` elements. The memory belongs only to this vector for `'s`, and
-    /// only values of `T` are written to it.
+    /// The memory, which is large enough for `capacity` elements. The memory belongs only to this
+    /// vector for `'s`, and only values of `T` are written to it.
     ///
     /// The field is a pointer and not a reference, because a [`PoolVec`](super::PoolVec) exchanges
     /// its memory. If the field were a reference, a function that accepts the vector by value would
@@ -49,7 +49,8 @@ pub struct FixedVec<'s, T> {
     lifetime: PhantomData<&'s mut [T]>,
 }
 
-// SAFETY: the vector owns its elements for `'s` like a `&'s mut [T]`, and no other code uses them.
+// SAFETY: the vector owns its elements like a `&'s mut [T]` does, and no other code uses the
+// elements during `'s`.
 unsafe impl<T: Send> Send for FixedVec<'_, T> {}
 
 // SAFETY: a shared reference to the vector gives access only to a `&[T]`.
@@ -79,7 +80,8 @@ impl<'s, B: HostBackend> Scope<'s, B> {
     ///
     /// # Panics
     ///
-    /// Panics with the error that [`try_acquire_fixed_vec`](Self::try_acquire_fixed_vec) returns.
+    /// Panics with the error that [`try_acquire_fixed_vec`](Self::try_acquire_fixed_vec) would
+    /// return.
     #[inline]
     #[track_caller]
     pub fn acquire_fixed_vec<T: HostElement + 's>(&self, capacity: usize) -> FixedVec<'s, T> {
@@ -174,7 +176,7 @@ impl<'s, T: Copy> FixedVec<'s, T> {
         elements.into_iter().try_for_each(|element| self.push(element))
     }
 
-    /// Appends a copy of `elements`. If `elements` do not all fit, the method appends nothing.
+    /// Appends a copy of `elements`. If not all of `elements` fit, the method appends nothing.
     ///
     /// # Errors
     ///
@@ -213,7 +215,8 @@ impl<'s, T: Copy> FixedVec<'s, T> {
         Some(element)
     }
 
-    /// Inserts an element before the element at `index`, and moves the later elements up by one.
+    /// Inserts an element before the element at `index`, and moves the later elements up by one
+    /// position.
     ///
     /// # Errors
     ///
@@ -230,8 +233,8 @@ impl<'s, T: Copy> FixedVec<'s, T> {
         Ok(())
     }
 
-    /// Removes the element at `index`, and moves the later elements down by one. Returns `None` if
-    /// no element has this index.
+    /// Removes the element at `index`, and moves the later elements down by one position. Returns
+    /// `None` if no element has this index.
     pub fn remove(&mut self, index: usize) -> Option<T> {
         self.get(index)?;
         self[index..].rotate_left(1);
@@ -334,8 +337,8 @@ impl<'s, T: Copy> FixedVec<'s, T> {
         self.length = kept;
     }
 
-    /// Converts the vector into a slice of its elements. The slice is valid as long as the scope's
-    /// views. The remaining capacity of the vector stays unused.
+    /// Converts the vector into a slice of its elements. The slice is valid for as long as the
+    /// scope's views. The remaining capacity of the vector stays unused.
     #[inline]
     #[must_use]
     pub fn into_slice(self) -> &'s mut [T] {

@@ -13,7 +13,7 @@ impl<'s, B: HostBackend> Scope<'s, B> {
     /// be any power of two. If `align` is above [`PoolBackend::ALIGN`](crate::PoolBackend::ALIGN),
     /// the slot holds up to `align` additional bytes.
     ///
-    /// For example, pass the memory to the function `MemStack::new` of the crate dyn-stack, which
+    /// For example, pass the memory to the function `MemStack::new` from the crate dyn-stack, which
     /// faer uses:
     ///
     /// ```text
@@ -33,7 +33,7 @@ impl<'s, B: HostBackend> Scope<'s, B> {
     ///
     /// # Panics
     ///
-    /// Panics with the error that [`try_scratch`](Self::try_scratch) returns.
+    /// Panics with the error that [`try_scratch`](Self::try_scratch) would return.
     #[inline]
     #[track_caller]
     pub fn scratch(&self, bytes: usize, align: usize) -> &'s mut [MaybeUninit<u8>] {
@@ -55,8 +55,8 @@ impl<'s, B: HostBackend> Scope<'s, B> {
         if !align.is_power_of_two() {
             return Err(PoolError::Alignment { asked: align });
         }
-        // The start of a block is a multiple of `ALIGN`, so the next multiple of `align` is at most
-        // this many bytes away.
+        // A block starts at a multiple of `ALIGN`, so the next multiple of `align` is at most this
+        // many bytes away.
         let Some(room) = bytes.checked_add(align.saturating_sub(B::ALIGN)) else {
             return Err(PoolError::SizeOverflow { elements: bytes, element_size: 1 });
         };

@@ -1,9 +1,9 @@
 //! The cold function, which handles the rare cases of an acquire: the end of a table, the first use
 //! of a slot, a block that is too small, an armed slot, and a length of zero.
 //!
-//! A single comparison sends all of these cases to [`prepare`]. Because foreign code may run inside
-//! the cold function (invariant 9), the pool is marked as busy and the slot at the cursor
-//! advertises 0 words.
+//! A single comparison sends all of these cases to [`prepare`]. The pool is marked as busy and the
+//! slot at the cursor advertises 0 words, because the cold function may run foreign code (invariant
+//! 9).
 
 use core::ptr::NonNull;
 
@@ -21,7 +21,7 @@ use crate::error::{PoolError, panic_with};
 ///
 /// # Errors
 ///
-/// Returns the same errors as an acquire.
+/// Returns the same errors as the acquire methods.
 ///
 /// # Safety
 ///
@@ -96,9 +96,9 @@ unsafe fn prepare_bytes<'s, B: PoolBackend>(
     let state: &'s State<B> = unsafe { Table::state_of(table) };
     let Some(_busy) = state.busy() else { return Err(PoolError::Reentered) };
     let slot = if index == SLOTS {
-        // While the new table is allocated, the cursor is at the sentinel, and a sentinel always
-        // advertises 0 words. SAFETY: the caller guarantees that the pool lives for `'s`, and the
-        // pool is marked as busy.
+        // While the new table is being allocated, the cursor is at the sentinel, and a sentinel
+        // always advertises 0 words. SAFETY: the caller guarantees that the pool lives for `'s`,
+        // and the pool is marked as busy.
         unsafe { State::slot_after(table) }?
     } else {
         // SAFETY: `slot` is not a sentinel, and the pool lives for `'s`.
@@ -185,8 +185,7 @@ unsafe fn hand_out_taken_bytes<B: PoolBackend>(
     let Some(_busy) = state.busy() else { return Err(PoolError::Reentered) };
     // SAFETY: the caller guarantees that `cursor` is a slot or sentinel of a live pool.
     let (table, index) = unsafe { Table::locate(cursor) };
-    // SAFETY: the table is live, and the number of a table never changes after the table's
-    // creation.
+    // SAFETY: the table is live, and a table's number never changes after the table is created.
     let idle_from = unsafe { (*table.as_ptr()).number } * SLOTS + index;
     let _withdrawn_next = (index < SLOTS).then(|| {
         // SAFETY: `cursor` is not a sentinel, and belongs to the same pool as the slot.
@@ -198,8 +197,8 @@ unsafe fn hand_out_taken_bytes<B: PoolBackend>(
     // SAFETY: the advertised word of a slot below the cursor belongs to the views of the slot, and
     // the caller guarantees that no such view exists.
     let _withdrawn = unsafe { WithdrawnSlot::new(slot) };
-    // SAFETY: the caller guarantees that no view of the block exists and that the slots from the
-    // cursor on are idle. This slot and the slot at the cursor advertise 0 words, and the pool is
-    // marked as busy.
+    // SAFETY: the caller guarantees that no view of the block exists, and that all slots at or
+    // above the cursor are idle. This slot and the slot at the cursor advertise 0 words, and the
+    // pool is marked as busy.
     unsafe { hand_out(state, slot, Some(idle_from), demand) }
 }

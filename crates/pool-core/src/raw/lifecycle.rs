@@ -38,8 +38,8 @@ impl<B: PoolBackend> State<B> {
         Ok(unsafe { this.table(0) })
     }
 
-    /// Replaces the configuration. Each slot follows the new configuration from its next acquire
-    /// on.
+    /// Replaces the configuration. Each slot uses the new configuration from its next acquire
+    /// onward.
     ///
     /// # Safety
     ///
@@ -53,8 +53,8 @@ impl<B: PoolBackend> State<B> {
             unsafe { advertise(slot) };
         }
         // The shape sets are dropped after the first loop, because dropping a set runs the `Drop`
-        // implementations of the backend's descriptors. Every slot must follow the new
-        // configuration before that code runs.
+        // implementations of the backend's descriptors. Every slot must use the new configuration
+        // before these `Drop` implementations run.
         for slot in self.slots_from(0) {
             // SAFETY: the caller guarantees that no view of the slot is in use.
             drop(unsafe { take_shapes(slot) });

@@ -1,4 +1,4 @@
-//! The peak number of live bytes of a pool. Live bytes are counted while the configuration sends
+//! The peak number of live bytes in a pool. Live bytes are counted while the configuration sends
 //! every acquire to the cold function.
 
 use alloc::vec::Vec;
@@ -7,8 +7,8 @@ use core::cell::Cell;
 /// The count of live bytes of one pool.
 ///
 /// A slot is handed out only after all slots below it. The number of live bytes up to a slot is
-/// therefore the number up to the previous slot, plus the slot's own bytes. The count therefore
-/// need not be notified when a scope ends.
+/// therefore the number up to the previous slot, plus the slot's own bytes. The end of a scope
+/// therefore does not need to be reported to the count.
 pub(super) struct LiveBytes {
     /// For each slot that was handed out, the number of bytes that were live at that time,
     /// including the slot's own bytes.
@@ -27,9 +27,8 @@ impl LiveBytes {
         self.peak.get()
     }
 
-    /// Records that slot `number` is handed out with `bytes` bytes, while the slots from
-    /// `idle_from` on are idle. The slot must be the next slot, or must have been handed out
-    /// before.
+    /// Records that slot `number` is handed out with `bytes` bytes, while slot `idle_from` and all
+    /// later slots are idle. The slot must be the next slot, or must have been handed out before.
     ///
     /// # Errors
     ///
@@ -75,8 +74,8 @@ impl LiveBytes {
         Ok(())
     }
 
-    /// Records that slot `number` uses `bytes` bytes from now on. The slot is one of the first
-    /// `handed_out` slots. If the slot was not counted, the method does nothing.
+    /// Records that slot `number` uses `bytes` bytes from now on. The slot must be one of the first
+    /// `handed_out` slots of the pool. If the slot was not counted, the method does nothing.
     pub(super) fn change(&self, number: usize, handed_out: usize, bytes: usize) {
         let mut ends = self.ends.take();
         ends.truncate(handed_out);

@@ -2,9 +2,9 @@
 //! values with padding, or from arrays of `MaybeUninit`.
 //!
 //! The slot's record stores the number of words, from the start of the block, that may contain
-//! uninitialised bytes. Before a marked slot is handed out for reading, all of these words are
-//! zeroed, and the mark is removed after that. A marked slot advertises 0 words, so acquires of
-//! unmarked slots need no check for a mark.
+//! uninitialised bytes. Before a marked slot is handed out for reading, all of its marked words are
+//! zeroed, and then the mark is removed. A marked slot advertises 0 words, so acquires of unmarked
+//! slots need no check for a mark.
 
 use super::fits::WORD;
 use super::slot::SlotPointer;

@@ -23,8 +23,8 @@
 //!
 //!    A scope's cursor only steps forward, or steps back over the last acquired slot if no view of
 //!    that slot exists. An inner scope starts at the cursor of its outer scope. The borrow checker
-//!    ensures that the cursor of the outer scope does not move while the inner scope or one of its
-//!    views lives. An exclusive borrow of the whole pool, as in `configure`, proves that no view
+//!    ensures that the outer scope's cursor does not move while the inner scope or one of its views
+//!    is alive. An exclusive borrow of the whole pool, as in `configure`, proves that no view
 //!    exists.
 //!
 //!    A vector that grows holds the only view of its slot, and exchanges the slot's block for the
@@ -56,12 +56,12 @@
 //!
 //!    The pool is marked as busy (`busy`), and the slot at its cursor advertises 0 words. The mark
 //!    is set before the operation first reads a cursor, a slot, a table list or a shape set, and is
-//!    removed after its last write to them. While the pool is busy, acquires call the cold
-//!    function, which refuses them with `PoolError::Reentered`. The methods `trim`, `compact` and
-//!    `sample_lengths` do nothing in a busy pool, and methods that only read succeed. The table
-//!    below lists the operations in which foreign code runs. While foreign code runs, the operation
-//!    holds no lock, and holds no reference to data that other methods of the pool read. Unwinding
-//!    removes the mark, and leaves every slot valid (invariant 6).
+//!    removed after the operation's last write to any of them. While the pool is busy, acquires
+//!    call the cold function, which refuses them with `PoolError::Reentered`. The methods `trim`,
+//!    `compact` and `sample_lengths` do nothing in a busy pool, and methods that only read succeed.
+//!    The table below lists the operations in which foreign code runs. While foreign code runs, the
+//!    operation holds no lock, and holds no reference to data that other methods of the pool read.
+//!    Unwinding removes the mark, and leaves every slot valid (invariant 6).
 //!
 //! 10. **Either a block is initialised, or its slot is marked**. Before a byte of a block can
 //!     become uninitialised, the mark in the slot's record covers the word of that byte (`mark`). A

@@ -37,7 +37,7 @@ impl<B: PoolBackend> fmt::Debug for SlotPlace<'_, B> {
 impl<'s, B: PoolBackend> SlotPlace<'s, B> {
     /// # Safety
     ///
-    /// `slot` must be the position of a cursor of a pool that lives for `'s`.
+    /// `slot` must be the position of a cursor in a pool that lives for `'s`.
     #[inline(always)]
     pub(super) unsafe fn new(slot: NonNull<Slot<B>>) -> Self {
         Self { slot, pool: PhantomData }
@@ -56,7 +56,8 @@ impl<'s, B: PoolBackend> CursorPlace<'s, B> for SlotPlace<'s, B> {
         if !fits::<T>(padded::<T>(length, B::ALIGN), advertised) {
             return None;
         }
-        // SAFETY: the slot is not a sentinel, because a sentinel advertises 0 words (invariant 3).
+        // SAFETY: the slot is not a sentinel, because nothing fits in the 0 words that a sentinel
+        // advertises (invariant 3).
         Some(unsafe { SlotPointer::new(self.slot) })
     }
 
@@ -106,8 +107,8 @@ impl<'s, B: PoolBackend> CursorPlace<'s, B> for SlotPlace<'s, B> {
         }
         // SAFETY: the caller upholds the same contract.
         let slot = unsafe { self.prepare::<T>(length, first_use) }?;
-        // SAFETY: the slot was just reserved for `length` elements, which is the product of `dims`,
-        // and the cursor has not stepped past the slot.
+        // SAFETY: the slot was just reserved for `length` elements, `length` is the product of
+        // `dims`, and the cursor has not stepped past the slot.
         Ok((slot, unsafe { shape_cache::find_or_insert::<B, T>(slot, dims, length) }?))
     }
 

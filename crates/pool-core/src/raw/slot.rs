@@ -1,4 +1,4 @@
-//! The interface to one slot that other modules use. A [`SlotPointer`] refers to a slot that a
+//! The interface through which other modules use a slot. A [`SlotPointer`] refers to a slot that a
 //! cursor has reserved and that an acquire method fills. The [`SlotRef`] in a backend's view refers
 //! to the slot of that view.
 
@@ -69,8 +69,8 @@ impl<'s, B: PoolBackend> SlotPointer<'s, B> {
     pub(super) fn number(self) -> usize {
         // SAFETY: the pointer refers to a slot of a live pool, as `new` requires.
         let (table, index) = unsafe { Table::locate(self.slot) };
-        // SAFETY: the slot's table is live, and the number of a table never changes after the
-        // table's creation.
+        // SAFETY: the slot's table is live, and a table's number never changes after the table is
+        // created.
         unsafe { (*table.as_ptr()).number * SLOTS + index }
     }
 
@@ -137,12 +137,12 @@ impl<B: PoolBackend> SlotRef<B> {
     }
 
     /// Arms the slot, so that [`PoolBackend::reuse`] is called before the slot's block is handed
-    /// out again, grown or freed. The call takes place even if the view is never dropped.
+    /// out again, grown or freed. The backend is called even if the view is never dropped.
     ///
     /// # Safety
     ///
-    /// The view that stores this reference must still be in use, which means that its `'s` has not
-    /// ended. The call must be made on the thread that owns the pool.
+    /// The view that stores this reference must still be in use, which means that its lifetime `'s`
+    /// has not ended. This method must be called on the thread that owns the pool.
     pub unsafe fn arm(self) {
         // SAFETY: the caller upholds the same contract.
         let pointer = unsafe { self.pointer() };

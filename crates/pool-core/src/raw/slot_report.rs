@@ -30,8 +30,8 @@ impl SlotReport {
         if slots < PoolConfig::REPORTED_SLOTS || !config.warnings || self.is_done.replace(true) {
             return;
         }
-        // The fallible acquire methods record no location, so the recorded call may have acquired
-        // another slot.
+        // The fallible acquire methods record no location, so the recorded call may have acquired a
+        // different slot.
         let location = self.caller.get().filter(|&(number, _)| number + 1 == slots);
         let location = location.map(|(_, location)| location);
         report(&PoolWarning::ManySlots { pool: config.name, slots, reserved_bytes, location });

@@ -44,13 +44,13 @@ impl<B: PoolBackend> State<B> {
     pub(super) unsafe fn slot_after<'s>(
         table: NonNull<Table<B>>,
     ) -> Result<SlotPointer<'s, B>, PoolError<B::Error>> {
-        // SAFETY: the table is live, and the field `state` never changes after the table's
-        // creation.
+        // SAFETY: the table is live, and the field `state` never changes after the table is
+        // created.
         let state = unsafe { (*table.as_ptr()).state };
         // SAFETY: the caller upholds the same contract.
         let this: &'s Self = unsafe { Table::state_of(table) };
-        // SAFETY: the table is live, and the field `number` never changes after the table's
-        // creation.
+        // SAFETY: the table is live, and the field `number` never changes after the table is
+        // created.
         let next = unsafe { (*table.as_ptr()).number } + 1;
         if next == this.tables.len() {
             // SAFETY: `state` is the address of the pool's state, and the caller guarantees that
@@ -73,12 +73,12 @@ impl<B: PoolBackend> State<B> {
         unsafe { self.tables.get(number) }.cast()
     }
 
-    /// Returns the total number of used and unused slots.
+    /// Returns the total number of slots, both used and unused.
     pub(super) fn slot_count(&self) -> usize {
         self.tables.len() * SLOTS
     }
 
-    /// Returns an iterator over the slots from number `from` on that exist when this method is
+    /// Returns an iterator over slot `from` and all later slots that exist when this method is
     /// called.
     pub(super) fn slots_from(&self, from: usize) -> impl Iterator<Item = SlotPointer<'_, B>> {
         // SAFETY: every `number` is below the number of slots, and the number of tables never
@@ -137,7 +137,7 @@ impl<B: PoolBackend> State<B> {
         largest
     }
 
-    /// Returns the statistics of the pool for a scope whose cursor is after `active` slots.
+    /// Returns the statistics of the pool for a scope whose cursor is preceded by `active` slots.
     pub(crate) fn stats(&self, active: usize) -> PoolStats {
         self.numbers(active, self.table_bytes())
     }

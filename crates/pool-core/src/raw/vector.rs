@@ -1,4 +1,4 @@
-//! The growth of vectors whose memory is a slot.
+//! The growth of vectors that are stored in slots.
 
 use core::ptr::{self, NonNull};
 
@@ -21,7 +21,7 @@ const LEAST: usize = 4;
 ///
 /// # Errors
 ///
-/// Returns the same errors as an acquire. If an error is returned, the vector's memory is
+/// Returns the same errors as the acquire methods. If an error is returned, the vector's memory is
 /// unchanged.
 ///
 /// # Safety
@@ -91,7 +91,7 @@ unsafe fn take_next_block<B: HostBackend, T>(
     Ok(())
 }
 
-/// Calls `again`, which requests less memory, if the error reports that too little memory is
+/// Calls `again`, which requests less memory, if the error reports that not enough memory is
 /// available.
 fn retry<E>(
     error: PoolError<E>,

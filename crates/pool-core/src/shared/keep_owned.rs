@@ -43,7 +43,7 @@ impl<B: HostBackend> Scope<'_, B> {
     ///
     /// # Panics
     ///
-    /// Panics with the error that [`try_keep_owned`](Self::try_keep_owned) returns.
+    /// Panics with the error that [`try_keep_owned`](Self::try_keep_owned) would return.
     #[track_caller]
     pub fn keep_owned<O, T: HostElement>(
         &mut self,

@@ -55,7 +55,7 @@ pub trait OwnedMemory<B: SharedBackend<Memory = Self>>: SealedMemory + Send + Si
     fn device(origin: &B::Origin) -> Device;
 
     /// Returns the size in bytes of a block that holds `length` elements of `element_size` bytes.
-    /// Returns `None` if the size is above `isize::MAX`.
+    /// Returns `None` if the size exceeds `isize::MAX`.
     #[doc(hidden)]
     fn block_bytes(length: usize, element_size: usize) -> Option<usize>;
 

@@ -106,7 +106,7 @@ impl<B: SharedBackend> SharedPool<B> {
     ///
     /// # Panics
     ///
-    /// Panics with the error that [`with_config`](Self::with_config) returns.
+    /// Panics with the error that [`with_config`](Self::with_config) would return.
     #[must_use]
     pub fn new(context: B::Context) -> Self {
         Self::with_config(context, PoolConfig::new()).unwrap_or_else(|error| panic_with(&error))
@@ -117,7 +117,7 @@ impl<B: SharedBackend> SharedPool<B> {
     /// # Errors
     ///
     /// Returns [`PoolError::Config`] if a value is out of range, and [`PoolError::Bookkeeping`] if
-    /// the host has no memory for the pool's own state.
+    /// the host cannot allocate memory for the pool's own state.
     pub fn with_config(
         context: B::Context,
         config: PoolConfig,
@@ -142,7 +142,7 @@ impl<B: SharedBackend> SharedPool<B> {
     ///
     /// # Panics
     ///
-    /// Panics with the error that [`try_take`](Self::try_take) returns.
+    /// Panics with the error that [`try_take`](Self::try_take) would return.
     #[inline]
     #[track_caller]
     pub fn take<T: PodElement>(&self, length: usize) -> Owned<B, T> {
@@ -153,11 +153,11 @@ impl<B: SharedBackend> SharedPool<B> {
     ///
     /// # Errors
     ///
-    /// Returns [`PoolError::SizeOverflow`] if the array has more than `isize::MAX` bytes. Returns
-    /// [`PoolError::LimitExceeded`] or [`PoolError::OutOfMemory`] if no block can be allocated,
-    /// even after all idle blocks have been freed. Returns [`PoolError::Bookkeeping`] if the host
-    /// has no memory for the block's record. Returns [`PoolError::Backend`] if the memory cannot be
-    /// initialised or ordered.
+    /// Returns [`PoolError::SizeOverflow`] if the array would occupy more than `isize::MAX` bytes.
+    /// Returns [`PoolError::LimitExceeded`] or [`PoolError::OutOfMemory`] if no block can be
+    /// allocated, even after all idle blocks have been freed. Returns [`PoolError::Bookkeeping`] if
+    /// the host cannot allocate memory for the block's record. Returns [`PoolError::Backend`] if
+    /// the memory cannot be initialised or ordered.
     #[inline]
     pub fn try_take<T: PodElement>(&self, length: usize) -> TakeResult<B, T> {
         self.hand_out(length, |memory, store| {
@@ -169,7 +169,7 @@ impl<B: SharedBackend> SharedPool<B> {
     ///
     /// # Panics
     ///
-    /// Panics with the error that [`try_take_zeroed`](Self::try_take_zeroed) returns.
+    /// Panics with the error that [`try_take_zeroed`](Self::try_take_zeroed) would return.
     #[inline]
     #[track_caller]
     pub fn take_zeroed<T: Element>(&self, length: usize) -> Owned<B, T> {
@@ -192,7 +192,7 @@ impl<B: SharedBackend> SharedPool<B> {
     ///
     /// # Panics
     ///
-    /// Panics with the error that [`try_take_from`](Self::try_take_from) returns.
+    /// Panics with the error that [`try_take_from`](Self::try_take_from) would return.
     #[inline]
     #[track_caller]
     pub fn take_from<T: Element>(&self, source: &[T]) -> Owned<B, T> {
@@ -275,7 +275,7 @@ impl<B: SharedHostBackend> SharedPool<B> {
     ///
     /// # Panics
     ///
-    /// Panics with the error that [`try_take_with`](Self::try_take_with) returns.
+    /// Panics with the error that [`try_take_with`](Self::try_take_with) would return.
     #[inline]
     #[track_caller]
     pub fn take_with<T: HostElement>(

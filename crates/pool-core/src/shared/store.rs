@@ -113,7 +113,7 @@ impl<B: SharedBackend> Store<B> {
     ///
     /// # Errors
     ///
-    /// Returns [`PoolError::Bookkeeping`] if the host has no memory for the store, and
+    /// Returns [`PoolError::Bookkeeping`] if the host cannot allocate memory for the store, and
     /// [`PoolError::IdentitiesExhausted`] if no identity is left.
     pub(super) fn create(
         context: B::Context,

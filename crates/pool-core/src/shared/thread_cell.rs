@@ -102,7 +102,7 @@ pub(super) fn remember(pool: u64, magazine: Option<NonNull<()>>) {
 }
 
 /// Returns the cell of the calling thread. Returns `None` if the thread is ending, or if the host
-/// has no memory for a cell.
+/// cannot allocate memory for a cell.
 pub(super) fn own_cell() -> Option<&'static ThreadCell> {
     THREAD.with(|thread| {
         if let Some(cell) = thread.cell.get() {

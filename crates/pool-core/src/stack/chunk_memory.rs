@@ -59,7 +59,7 @@ pub(super) unsafe fn free<B: StackedBackend>(state: &StackState<B>, chunk: Chunk
 ///
 /// # Errors
 ///
-/// Returns [`PoolError::Bookkeeping`] if the host has no memory for a longer list.
+/// Returns [`PoolError::Bookkeeping`] if the host runs out of memory while growing the list.
 pub(super) fn lengthen<B: StackedBackend>(
     state: &StackState<B>,
 ) -> Result<(), PoolError<B::Error>> {

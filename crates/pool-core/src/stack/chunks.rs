@@ -102,8 +102,8 @@ impl Chunks {
         self.0.len()
     }
 
-    /// Allocates the memory for a list of `count + 1` chunks. If the host has no memory, returns
-    /// the number of bytes requested.
+    /// Allocates the memory for a list of `count + 1` chunks. If the host cannot allocate the
+    /// memory, returns the number of bytes requested.
     ///
     /// The memory is allocated separately from the list, because the allocator may run foreign code
     /// and the list must not be borrowed while that code runs.

@@ -77,7 +77,7 @@ fn clean_span<B: StackedBackend>(
 ///
 /// # Errors
 ///
-/// Returns the same errors as an acquire.
+/// Returns the same errors as the acquire methods.
 ///
 /// # Safety
 ///
@@ -106,7 +106,7 @@ pub(super) unsafe fn prepare<B: StackedBackend>(
 ///
 /// # Errors
 ///
-/// Returns the same errors as an acquire.
+/// Returns the same errors as the acquire methods.
 ///
 /// # Safety
 ///
@@ -312,8 +312,8 @@ unsafe fn grow_within_limit<B: StackedBackend>(
 ///
 /// # Errors
 ///
-/// Returns the same errors as an acquire. After an error, the pool may have freed idle chunks, but
-/// no others.
+/// Returns the same errors as the acquire methods. After an error, the pool may have freed idle
+/// chunks, but no others.
 ///
 /// # Safety
 ///

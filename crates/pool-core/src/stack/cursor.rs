@@ -314,7 +314,7 @@ impl<'s, B: StackedBackend> CursorPlace<'s, Stacked<B>> for StackPlace<'s, B> {
 ///
 /// # Errors
 ///
-/// Returns the same errors as an acquire. If an error is returned, the vector's memory is
+/// Returns the same errors as the acquire methods. If an error is returned, the vector's memory is
 /// unchanged.
 ///
 /// # Safety

@@ -10,7 +10,7 @@ use crate::stats::ReleaseReport;
 
 /// Frees the chunks after the cursor's chunk. If no array of the pool is live, the cursor's chunk
 /// is also freed. If some array is live, the unused pages of the cursor's chunk are returned to the
-/// operating system. If the pool is busy, the function frees nothing.
+/// operating system. If the pool is busy, the function does not free anything.
 ///
 /// # Safety
 ///

@@ -101,7 +101,7 @@ fn most_needed<B: StackedBackend>(state: &StackState<B>) -> usize {
 }
 
 /// Frees all chunks of a pool, and reserves capacity for a borrowed chunk in its list. If the host
-/// has no memory, the capacity of the list does not change.
+/// cannot allocate the memory, the capacity of the list does not change.
 ///
 /// # Safety
 ///

@@ -43,8 +43,8 @@ impl<B: StackedBackend> SlotRef<B> {
     }
 
     /// Arms bytes of the view, so that [`PoolBackend::reuse`](crate::PoolBackend::reuse) or
-    /// [`StackedBackend::reuse_bytes`] is called before these bytes are handed out again. The call
-    /// takes place even if the view is never dropped.
+    /// [`StackedBackend::reuse_bytes`] is called before these bytes are handed out again. The
+    /// backend is called even if the view is never dropped.
     ///
     /// # Safety
     ///

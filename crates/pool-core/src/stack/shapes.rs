@@ -67,7 +67,7 @@ const fn hint_of<B: StackedBackend>(offset: usize) -> usize {
 ///
 /// # Errors
 ///
-/// Returns the same errors as an acquire.
+/// Returns the same errors as the acquire methods.
 ///
 /// # Safety
 ///

@@ -148,7 +148,8 @@ impl<B: PoolBackend> HeldPool<B> {
     ///
     /// # Errors
     ///
-    /// Returns [`NoHostMemory`] if the host has no memory for the entry, and drops the pool.
+    /// Returns [`NoHostMemory`] if the host cannot allocate memory for the entry, and drops the
+    /// pool.
     pub fn new(pool: Pool<B>) -> Result<Self, NoHostMemory> {
         let mut memory: Vec<Entry<B>> = list(1)?;
         memory.push(Entry {

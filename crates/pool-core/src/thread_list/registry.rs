@@ -31,7 +31,7 @@ impl<B: PoolBackend> ThreadRecord<B> {
     ///
     /// # Errors
     ///
-    /// Returns [`NoHostMemory`] if the host has no memory for the record.
+    /// Returns [`NoHostMemory`] if the host cannot allocate memory for the record.
     pub fn new(
         thread_list: &ThreadList<B>,
         config: PoolConfig,
