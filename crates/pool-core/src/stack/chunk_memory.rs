@@ -31,7 +31,7 @@ pub(super) unsafe fn free_above<B: StackedBackend>(
 }
 
 /// Frees a chunk that was removed from the list, and returns its size in bytes. A lent chunk is
-/// transferred to its borrower, and a borrowed chunk returns to its lender. In both cases, the
+/// transferred to its borrower, and a borrowed chunk is returned to its lender. In both cases, the
 /// function returns 0.
 ///
 /// # Safety

@@ -3,8 +3,8 @@
 use alloc::vec::Vec;
 use core::ops::Range;
 
-/// A chunk of memory for arrays. A chunk is either a block of the backend without its last line, or
-/// a part of another pool's chunk.
+/// A chunk of memory for arrays. A chunk is either a block from the backend without the block's
+/// last line, or a part of another pool's chunk.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Chunk {
     /// The address of the block, or null if the chunk is borrowed.
@@ -102,8 +102,8 @@ impl Chunks {
         self.0.len()
     }
 
-    /// Allocates the memory for a list of `count + 1` chunks. If the host cannot allocate the
-    /// memory, returns the number of bytes requested.
+    /// Allocates memory for a list of `count + 1` chunks. If the allocation fails, returns the
+    /// number of bytes that were requested.
     ///
     /// The memory is allocated separately from the list, because the allocator may run foreign code
     /// and the list must not be borrowed while that code runs.

@@ -22,7 +22,7 @@ use crate::stacked::{Stacked, StackedBackend};
 use crate::stats::ReleaseReport;
 use crate::threads::ScopeMayLeaveItsThread;
 
-/// The address of the next array in the pool, with a pointer to the pool's state.
+/// The address of the next array in the pool, together with a pointer to the pool's state.
 pub struct StackCursor<B: StackedBackend> {
     at: Cell<NonNull<u8>>,
     state: NonNull<StackState<B>>,
@@ -310,7 +310,8 @@ impl<'s, B: StackedBackend> CursorPlace<'s, Stacked<B>> for StackPlace<'s, B> {
 }
 
 /// Enlarges the memory of a vector. If the vector is the last array and its chunk is large enough,
-/// the vector grows in place. If it cannot grow in place, its elements are moved to new memory.
+/// the vector grows in place. If the vector cannot grow in place, its elements are moved to new
+/// memory.
 ///
 /// # Errors
 ///
@@ -372,8 +373,9 @@ unsafe fn enlarge<'s, B: StackedBackend, T: Copy>(
 /// The smallest capacity to which a vector grows.
 const LEAST: usize = 4;
 
-/// Moves elements from the memory above the cursor down to the cursor, and steps past them. If the
-/// elements are in a later chunk, the elements and the cursor move to the start of that chunk.
+/// Moves elements from the memory above the cursor down to the cursor, and then moves the cursor
+/// past them. If the elements are in a later chunk, the elements and the cursor move to the start
+/// of that chunk.
 ///
 /// # Safety
 ///
@@ -389,7 +391,7 @@ unsafe fn keep<B: StackedBackend, T: Copy>(
     let base = state.with_chunks(|chunks| chunks.idle_base(at, start.cast()))?;
     let bytes = length * size_of::<T>();
     let aligned = align_up(base, align_of::<T>()).cast::<T>();
-    // If the elements are smaller than a line and already begin below the aligned address, they are
+    // If the elements occupy less than a line and already begin below the aligned address, they are
     // not moved.
     let target = if aligned.addr() <= start.addr() { aligned } else { start };
     // SAFETY: both addresses are in the same chunk, at or above the cursor, and the caller
@@ -397,8 +399,8 @@ unsafe fn keep<B: StackedBackend, T: Copy>(
     unsafe { ptr::copy(start, target, length) };
     let next = align_up(target.cast::<u8>().wrapping_add(bytes), B::ALIGN);
     state.top.set(next);
-    // SAFETY: the elements do not end at a higher address than before, and the end of a chunk is a
-    // multiple of a line, so `next` is within the chunk.
+    // SAFETY: the elements do not end at a higher address than before, and the end of a chunk is
+    // aligned to a line, so `next` is within the chunk.
     unsafe { cursor.set(next) };
     if !plain {
         state.mark(target.cast(), bytes);

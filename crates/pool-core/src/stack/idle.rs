@@ -9,7 +9,7 @@ use crate::stacked::StackedBackend;
 use crate::stats::ReleaseReport;
 
 /// Frees the chunks after the cursor's chunk. If no array of the pool is live, the cursor's chunk
-/// is also freed. If some array is live, the unused pages of the cursor's chunk are returned to the
+/// is also freed. If any array is live, the unused pages of the cursor's chunk are returned to the
 /// operating system. If the pool is busy, the function does not free anything.
 ///
 /// # Safety
@@ -45,8 +45,8 @@ pub(super) unsafe fn trim<B: StackedBackend>(state: &StackState<B>, at: *mut u8)
     ReleaseReport { slots, bytes, discarded_bytes }
 }
 
-/// Returns the whole pages after the cursor in the cursor's chunk to the operating system. The
-/// function's result is the number of bytes that were returned to the operating system. The chunk
+/// Gives all whole pages after the cursor in the cursor's chunk back to the operating system. The
+/// returned value is the number of bytes that were given back to the operating system. The chunk
 /// and its dirty ranges do not change, because the bytes of returned pages are initialised.
 ///
 /// # Safety
@@ -64,13 +64,13 @@ unsafe fn discard_rest<B: StackedBackend>(state: &StackState<B>, at: *mut u8) ->
         return 0;
     };
     let from = at.addr() - chunk.block.addr();
-    // SAFETY: `block` is the block of a chunk and has this size. The caller guarantees that no view
-    // of memory at or above the cursor exists.
+    // SAFETY: `block` is the block of a chunk, and `block_bytes` is the size of that block. The
+    // caller guarantees that no view of memory at or above the cursor exists.
     unsafe { B::discard(&state.context, B::block_at(block), chunk.block_bytes, from) }
 }
 
-/// Frees the pool's excess memory if the pool holds much more than the sampled passes needed. The
-/// next pass then begins with a chunk of the size that the sampled passes needed.
+/// Frees the pool's excess memory if the pool holds much more memory than the sampled passes
+/// needed. The next pass then begins with a chunk of the size that the sampled passes needed.
 ///
 /// # Safety
 ///
@@ -101,12 +101,12 @@ fn is_oversized(held: usize, used: usize, compaction: &Compaction) -> bool {
 }
 
 /// Makes the acquires of the next passes call the cold function, which records the amount of memory
-/// they need. If the pool is busy, the function does nothing.
+/// that the passes need. If the pool is busy, the function does nothing.
 pub(super) fn sample<B: StackedBackend>(state: &StackState<B>) {
     let Some(_busy) = state.busy() else { return };
     state.largest_sample.set(0);
     state.samples_left.set(Compaction::SAMPLES);
-    // The next pass begins with a merge, because the first cursor of a pass counts the pass only if
-    // it calls the cold function.
+    // The next pass begins with a merge, because a pass is counted only if its first cursor calls
+    // the cold function.
     state.merge_next();
 }

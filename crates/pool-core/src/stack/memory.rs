@@ -20,8 +20,8 @@ pub(super) struct Span {
 }
 
 /// The maximum size in bytes of an array that the hot path hands out. Rounded up to whole lines,
-/// this number fits in a 32-bit operand. The cursor after such an array does not wrap, because
-/// every cursor is at or below [`STRAY`](super::state::STRAY).
+/// this number fits in a 32-bit operand. The address of the cursor after an array of this size does
+/// not overflow, because every cursor is at or below [`STRAY`](super::state::STRAY).
 pub(super) const MOST_HOT_BYTES: usize = (1 << 30) - 1;
 
 /// Returns the span of `bytes` bytes at a cursor, if the span ends at or below `end`. `bytes` must
@@ -33,8 +33,8 @@ pub(super) fn fit_bytes<B: StackedBackend>(
     end: *mut u8,
     bytes: usize,
 ) -> Option<Span> {
-    // Every `end` is a multiple of a line, so rounding the step up to whole lines does not move it
-    // past `end`.
+    // Every `end` is aligned to a line, so rounding the step up to whole lines does not move the
+    // cursor past `end`.
     let next = at.as_ptr().wrapping_add(lines::<B>(bytes));
     (next.addr() <= end.addr()).then_some(Span { start: at, next })
 }
@@ -95,7 +95,8 @@ impl<'s, B: StackedBackend> StackMemory<'s, B> {
     }
 
     /// Returns the number of bytes from the start of the array to the start of the next array.
-    /// Returns 0 for an array without bytes, because such an array may start after the next array.
+    /// Returns 0 for an array that occupies no bytes, because such an array may start after the
+    /// next array.
     pub(super) fn bytes(self) -> usize {
         self.next.addr().saturating_sub(self.start.addr().get())
     }
@@ -109,7 +110,7 @@ impl<'s, B: StackedBackend> ArrayMemory<'s, Stacked<B>> for StackMemory<'s, B> {
 
     #[inline(always)]
     fn reference(self) -> SlotRef<Stacked<B>> {
-        // SAFETY: for this backend, a `SlotRef` refers to the state of a pool.
+        // SAFETY: for a `Stacked` backend, a `SlotRef` refers to the state of a pool.
         unsafe { SlotRef::new(self.state.cast()) }
     }
 

@@ -1,27 +1,28 @@
 //! The chain of one thread's pools that are in use at the same time. The chain is ordered from the
 //! outermost pool to the innermost pool, which is the order in which they came into use. A pool
-//! that comes into use borrows memory from the innermost pool, so the nested scopes of a thread
+//! that comes into use borrows memory from the innermost pool, so all nested scopes of a thread
 //! share one stack.
 //!
 //! # What a pool holds
 //!
 //! A pool that cannot borrow enough memory allocates its own chunks and keeps them. When the pool
-//! leaves the chain, it reports to the next outer pool how much memory was needed above that pool's
-//! arrays. The next pass of the outer pool then begins with a chunk that is large enough for both
-//! pools. From that pass on, the inner pool can borrow all the memory that it needs, so it frees
-//! its chunks when it next enters the chain. If all passes are equal, the thread therefore uses a
-//! single chunk, which belongs to the outermost pool and is as large as the peak of live bytes.
+//! leaves the chain, it reports to the next outer pool how much memory was needed above the outer
+//! pool's arrays. The next pass of the outer pool then begins with a chunk that is large enough for
+//! both pools. From that pass on, the inner pool can borrow all the memory that it needs, so it
+//! frees its chunks when it next enters the chain. If all passes are identical, the thread
+//! therefore uses a single chunk, which belongs to the outermost pool and is as large as the peak
+//! of live bytes.
 //!
-//! If the scope of an outer pool stays open, that pool begins no further pass and cannot merge its
-//! chunks. While the outer scope is open, the inner pool continues to use its own chunk, and no
+//! If the scope of an outer pool stays open, the outer pool begins no further pass and cannot merge
+//! its chunks. While the outer scope is open, the inner pool continues to use its own chunk, and no
 //! pass allocates memory.
 //!
 //! # Why this is sound
 //!
 //! - **Every pool in the chain is live**. A pool enters the chain when its thread takes the pool
-//!   from the list, and leaves the chain before the thread returns the pool. Any thread may free a
-//!   pool, but only if the pool is in a list or was replaced in one (`thread_list`). A leaked pool
-//!   remains in the chain forever.
+//!   from the list, and leaves the chain before the thread returns the pool to the list. Any thread
+//!   may free a pool, but only if the pool is in a list or was replaced in one (`thread_list`). A
+//!   leaked pool remains in the chain forever.
 //! - **A pool outside the chain has no loan**. When a pool leaves the chain, it returns the memory
 //!   that it borrowed, and transfers the memory that it lent (`loans`). Another thread can
 //!   therefore release an idle pool, which has no pointer into the chain.
@@ -30,7 +31,7 @@
 //!   chain and owns all of its memory.
 //! - Only one thread uses the chain. An allocator hook that creates and drops guards may change the
 //!   chain, but never in the middle of a step. All allocations and frees are performed first, and
-//!   the innermost pool is looked up after them.
+//!   only then is the innermost pool looked up.
 
 use core::cell::Cell;
 use core::ptr::{NonNull, null_mut};
@@ -41,14 +42,15 @@ use super::loans::{Offer, give_back_simply, lend_simply, part_with};
 use super::state::StackState;
 use crate::stacked::StackedBackend;
 
-/// Makes a pool the innermost pool in use. If another pool was the innermost one before, the new
-/// pool borrows memory from it.
+/// Makes a pool the innermost pool in use. If another pool was the innermost pool before, the new
+/// pool borrows memory from that pool.
 ///
 /// # Safety
 ///
-/// `innermost` must contain the address of the state of a pool in the chain. All pools in the chain
-/// must be live, and only this thread may use them. The pool of `root` must also be live and used
-/// only by this thread, but must not be in the chain. No view or cursor of that pool may be in use.
+/// `innermost` must contain either null or the address of the state of a pool in the chain. All
+/// pools in the chain must be live, and only this thread may use them. The pool of `root` must also
+/// be live and used only by this thread, but must not be in the chain. No view or cursor of that
+/// pool may be in use.
 #[inline(never)]
 pub(super) unsafe fn enter<B: StackedBackend>(
     root: NonNull<StackState<B>>,
@@ -62,7 +64,7 @@ pub(super) unsafe fn enter<B: StackedBackend>(
         unsafe { give_up_chunks(state) };
     }
     // The innermost pool is looked up only at this point, because an allocator hook may have
-    // changed the chain in the calls above.
+    // changed the chain during the calls above.
     let outer = NonNull::new(innermost.replace(root.as_ptr().cast()).cast::<StackState<B>>());
     state.neighbours.outer.set(outer);
     let Some(lender) = outer else { return };
@@ -100,8 +102,8 @@ fn most_needed<B: StackedBackend>(state: &StackState<B>) -> usize {
     if state.is_settled() || counted == 0 { needed.max(counted) } else { counted }
 }
 
-/// Frees all chunks of a pool, and reserves capacity for a borrowed chunk in its list. If the host
-/// cannot allocate the memory, the capacity of the list does not change.
+/// Frees all chunks of a pool, and reserves capacity for a borrowed chunk in the pool's list. If
+/// the host cannot allocate the memory, the capacity of the list does not change.
 ///
 /// # Safety
 ///

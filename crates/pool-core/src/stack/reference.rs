@@ -23,8 +23,8 @@ impl<B: StackedBackend> SlotRef<B> {
         }
     }
 
-    /// Returns the block that contains the bytes of the view. `start` must be the address of one of
-    /// these bytes.
+    /// Returns the block that contains the bytes of the view. `start` must be the address of a byte
+    /// in the view.
     ///
     /// # Safety
     ///
@@ -48,8 +48,8 @@ impl<B: StackedBackend> SlotRef<B> {
     ///
     /// # Safety
     ///
-    /// The requirements are the same as for [`arm`](Self::arm). In addition, the `bytes` bytes from
-    /// `start` on must belong to the view.
+    /// The requirements are the same as for [`arm`](Self::arm). In addition, the `bytes` bytes that
+    /// start at `start` must belong to the view.
     pub unsafe fn arm_bytes(self, start: NonNull<u8>, bytes: usize) {
         // SAFETY: the caller upholds the same contract.
         match unsafe { self.stack_state() } {
@@ -68,7 +68,7 @@ impl<B: StackedBackend> SlotRef<B> {
     unsafe fn stack_state<'s>(self) -> Option<&'s StackState<B>> {
         let state = self.stack()?;
         // SAFETY: `state` is the address of a pool's state (`SlotRef::of_stack`). The caller
-        // guarantees that a view is in use, and a pool outlives its views. Only shared references
+        // guarantees that the view is in use, and a pool outlives its views. Only shared references
         // to the state exist.
         Some(unsafe { state.cast::<StackState<B>>().as_ref() })
     }

@@ -1,4 +1,4 @@
-//! The single word of a stacked pool, which is the address of the pool's state.
+//! The single word that represents a stacked pool, which is the address of the pool's state.
 
 use core::cell::Cell;
 use core::fmt;

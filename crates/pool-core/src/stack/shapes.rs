@@ -1,6 +1,7 @@
 //! The shape cache of a stack, which stores one set of shapes for each offset at which an array
-//! with a dynamic rank starts (invariant 9). Passes with equal lengths use equal offsets, so they
-//! find their shapes in the cache. An array at a new offset uses the set of the next idle offset.
+//! with a dynamic rank starts (invariant 9). Passes with the same lengths use the same offsets, so
+//! they find their shapes in the cache. An array at a new offset uses the set of the next idle
+//! offset.
 
 use alloc::vec::Vec;
 use core::alloc::Layout;
@@ -18,11 +19,11 @@ use crate::shape_set::{ShapeSet, Way};
 use crate::stacked::StackedBackend;
 use crate::try_box::{into_box, try_box};
 
-/// A span together with its cached shape.
+/// A span in memory together with its cached shape.
 type SpanAndShape<'s, B> = (Span, &'s mut Way<<B as crate::backend::PoolBackend>::Descriptor>);
 
 /// Returns the span of an array at a cursor together with its cached shape. Returns `None` if the
-/// shape is not cached, or if the elements fit only with a call to the cold function.
+/// shape is not cached, or if the elements fit only after a call to the cold function.
 ///
 /// # Safety
 ///
@@ -44,9 +45,9 @@ pub(super) unsafe fn fitting<'s, B: StackedBackend, T: Element>(
     // guarantees that no reference into the set is in use.
     let set: &'s mut ShapeSet<B::Descriptor> = unsafe { &mut *set.as_ptr() };
     let way = set.find(TypeId::of::<T>(), dims)?;
-    // An array uses at least one line, so that no two arrays have the same offset. The size of a
-    // cached shape is at most `isize::MAX` bytes, because it was allocated before. The hot path
-    // hands out only smaller arrays.
+    // Each array uses at least one line, so that no two arrays have the same offset. The size of a
+    // cached shape is at most `isize::MAX` bytes, because memory of that size was allocated before.
+    // The hot path hands out only smaller arrays.
     let bytes = (way.count * size_of::<T>()).max(1);
     if bytes > MOST_HOT_BYTES || align_of::<T>() > B::ALIGN {
         return None;
@@ -108,8 +109,8 @@ pub(super) unsafe fn prepare<'s, B: StackedBackend, T: Element>(
     Ok((span, way))
 }
 
-/// Returns the shape from the set of an offset. If the set does not contain the shape, the function
-/// adds it.
+/// Returns a shape from the set that belongs to an offset. If the set does not contain the shape,
+/// the function adds it.
 ///
 /// # Safety
 ///

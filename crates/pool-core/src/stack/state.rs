@@ -33,8 +33,8 @@ pub struct StackState<B: StackedBackend> {
     /// offsets of shape sets are relative to `origin`.
     pub(super) origin: Cell<*mut u8>,
     /// The position of the cursor after the last array that was handed out, or the first cursor of
-    /// the pass. In a settled pool, `top` is at or above every cursor in use. The pool lends memory
-    /// from `top` on (`loans`).
+    /// the pass. In a settled pool, `top` is at or above every cursor in use. The pool lends only
+    /// memory at or above `top` (`loans`).
     pub(super) top: Cell<*mut u8>,
     /// Links to other pools of the same thread that lend memory to this pool, borrow memory from
     /// it, or are adjacent to it in the chain.
@@ -55,8 +55,8 @@ pub struct StackState<B: StackedBackend> {
     /// The bytes that a view has armed. The backend orders these bytes before they are handed out
     /// (invariant 12).
     pub(super) armed: DirtyRanges,
-    /// The named arrays, in the order in which they were handed out. The field is accessed only
-    /// through `with_names`.
+    /// The arrays to which handles refer, in the order in which they were handed out. The field is
+    /// accessed only through `with_names`.
     names: UnsafeCell<Vec<Name>>,
     /// The shape sets, sorted by offset. The field is accessed only through `with_shapes`.
     shapes: UnsafeCell<Vec<OffsetShapes<B>>>,
@@ -79,9 +79,9 @@ pub struct StackState<B: StackedBackend> {
     peak_reserved: Count,
     growths: LongCount,
     pub(super) cold_acquires: LongCount,
-    /// The largest alignment of any element type that the pool has stored, or one line if that is
-    /// larger. Chunks start at multiples of this alignment, so that arrays of equal passes have
-    /// equal padding in every chunk.
+    /// The largest alignment of any element type that the pool has stored, or one line, whichever
+    /// is larger. Chunks start at multiples of this alignment, so that the arrays of identical
+    /// passes have the same padding in every chunk.
     pub(super) most_aligned: Cell<usize>,
     #[cfg(debug_assertions)]
     pub(super) growth_report: GrowthReport,
@@ -90,7 +90,7 @@ pub struct StackState<B: StackedBackend> {
 }
 
 /// The address of a cursor outside all chunks. Only the top bit of the address is set. No memory is
-/// at this address, which is above every end and is a multiple of a line.
+/// at this address, which is above every end and is aligned to a line.
 pub(super) const STRAY: usize = 1 << (usize::BITS - 1);
 
 /// The number of hints to shape sets, which is a power of two.
@@ -117,7 +117,7 @@ pub(super) struct OffsetShapes<B: PoolBackend> {
 pub(super) struct Neighbours<B: StackedBackend> {
     /// The pool that was the innermost pool when this pool came into use.
     pub(super) outer: Link<B>,
-    /// The pool whose `outer` is this pool.
+    /// The pool whose field `outer` refers to this pool.
     pub(super) inner: Link<B>,
     /// The pool that lends the memory of this pool's first chunk.
     pub(super) lender: Link<B>,
@@ -240,8 +240,8 @@ impl<B: StackedBackend> StackState<B> {
         !self.origin.get().is_null()
     }
 
-    /// Settles the pool in its only chunk, which starts at `start`, while nothing is live. Also
-    /// counts a new pass.
+    /// Settles the pool in its only chunk, which starts at `start` and in which nothing may be
+    /// live. Also counts a new pass.
     pub(super) fn settle_at(&self, start: *mut u8) {
         if self.pass_peak.get() > 0 {
             self.needed.set(self.pass_peak.replace(0));
@@ -304,9 +304,9 @@ impl<B: StackedBackend> StackState<B> {
         self.most_aligned.get() - B::ALIGN
     }
 
-    /// Rounds the number of live bytes up to the offset at which a new chunk is counted to start.
-    /// Arrays in the new chunk have the same padding as at that offset, so the merged chunk needs
-    /// no more bytes than were counted.
+    /// Rounds the number of live bytes up to the offset at which a new chunk is assumed to start.
+    /// Arrays in the new chunk have the same padding as arrays at that offset, so the merged chunk
+    /// needs no more bytes than were counted.
     pub(super) fn live_before_chunk(&self, live: usize) -> usize {
         live.next_multiple_of(self.most_aligned.get())
     }
@@ -365,7 +365,7 @@ impl<B: StackedBackend> StackState<B> {
     /// Records that `bytes` bytes are live if the whole capacity of a vector is counted, and that
     /// the cursor after the vector is at `next`.
     pub(super) fn note_capacity(&self, bytes: usize, next: *mut u8) {
-        // If a vector grows again, it needed its whole previous capacity.
+        // If a vector grows again, it has used its whole previous capacity.
         self.take_capacity_peak();
         self.capacity_peak.set((bytes, next));
         self.count_live(bytes);
@@ -398,7 +398,7 @@ impl<B: StackedBackend> StackState<B> {
         }
     }
 
-    /// Counts live bytes for samples and statistics.
+    /// Counts live bytes for the samples and the statistics of the pool.
     fn count_live(&self, bytes: usize) {
         self.largest_sample.set(self.largest_sample.get().max(bytes));
         if self.config.get().measure_live_bytes {
@@ -406,11 +406,11 @@ impl<B: StackedBackend> StackState<B> {
         }
     }
 
-    /// Marks the bytes from `start` on as dirty. The rest of the last line is also marked, so that
-    /// the ranges of adjacent arrays merge.
+    /// Marks the `bytes` bytes that start at `start` as dirty. The rest of the last line is also
+    /// marked, so that the ranges of adjacent arrays merge.
     #[inline]
     pub(super) fn mark(&self, start: *mut u8, bytes: usize) {
-        // The rounded end is within the chunk, because the end of a chunk is a multiple of a line.
+        // The rounded end is within the chunk, because the end of a chunk is aligned to a line.
         let range = start.addr()..(start.addr() + bytes).next_multiple_of(B::ALIGN);
         if bytes == 0 || self.dirty.contains(&range) {
             return;
@@ -493,7 +493,7 @@ impl<B: StackedBackend> StackState<B> {
         self.peak_reserved.set(self.reserved.get());
     }
 
-    /// Returns the number of named arrays.
+    /// Returns the number of arrays to which handles refer.
     pub(super) fn named_count(&self) -> usize {
         self.with_names(|names| names.len())
     }
