@@ -20,7 +20,7 @@ pub use handle::{Handle, Handles};
 /// lexical scope is open, the arrays of the pool serve as constants, as explained for [`Handles`].
 ///
 /// The checkpoint stack starts with the root, which is a sentinel at depth 0. Rewinding to the root
-/// is the same as a [`reset`](Self::reset), and may be repeated.
+/// does the same as [`reset`](Self::reset), and may be repeated.
 ///
 /// ```
 /// # use pool_conformance::HeapBackend as Memory;
@@ -117,13 +117,13 @@ pub struct DynamicPool<B: PoolBackend> {
     /// A cursor at the slot after the last slot that was handed out. The field is declared before
     /// the pool, so the cursor is dropped before the pool.
     cursor: Cursor<B>,
-    /// The number of active slots at each checkpoint. The element `[0]` is the root, which is never
-    /// popped.
+    /// The number of active slots at each checkpoint. The element with index 0 is the root, which
+    /// is never removed.
     checkpoints: Vec<usize>,
     pool: Pool<B>,
 }
 
-// SAFETY: the cursor points into the pool's own tables and moves together with the pool. The bound
+// SAFETY: the cursor points into the pool's own memory and moves together with the pool. The bound
 // allows the pool to move to another thread, for the reason given at `Pool`.
 unsafe impl<B: PoolBackend> Send for DynamicPool<B> where Pool<B>: Send {}
 
@@ -169,7 +169,7 @@ impl<B: PoolBackend> DynamicPool<B> {
     }
 
     /// Creates a checkpoint that records the number of slots that are handed out. Returns the depth
-    /// to pass to [`rewind_to`](Self::rewind_to), which is at least 1.
+    /// to pass to [`rewind_to`](Self::rewind_to), which is always at least 1.
     ///
     /// # Panics
     ///
@@ -199,7 +199,7 @@ impl<B: PoolBackend> DynamicPool<B> {
     }
 
     /// Rewinds to the checkpoint at depth `depth`, and removes that checkpoint and all newer
-    /// checkpoints. Rewinding to depth 0 is the same as a [`reset`](Self::reset).
+    /// checkpoints. Rewinding to depth 0 does the same as [`reset`](Self::reset).
     ///
     /// # Errors
     ///
@@ -225,7 +225,7 @@ impl<B: PoolBackend> DynamicPool<B> {
     }
 
     /// Removes the checkpoints at depth `depth` and above, and rewinds to the lowest of them.
-    /// `depth` must be at least 1. If only the root is left, this method reads the sentinel 0.
+    /// `depth` must be at least 1. If only the root is left, this method rewinds to slot 0.
     fn pop_from(&mut self, depth: usize) {
         let popped = self.checkpoints.get(depth..).unwrap_or_default();
         let lowest = popped.iter().copied().min().unwrap_or(0);
@@ -297,7 +297,7 @@ impl<B: PoolBackend> DynamicPool<B> {
         self.split().1
     }
 
-    /// Returns the handles of all arrays that are handed out, and a lexical scope above these
+    /// Returns the handles to all arrays that are handed out, and a lexical scope above these
     /// arrays. Use this method to compute with constants in a scope, as the example of [`Handles`]
     /// shows.
     pub fn split(&mut self) -> (Handles<'_, B>, Scope<'_, B>) {
@@ -324,7 +324,7 @@ impl<B: PoolBackend> DynamicPool<B> {
         self.cursor.compact(compaction)
     }
 
-    /// Starts to record the lengths of acquires, for [`compact`](Self::compact).
+    /// Starts to record the lengths of acquires for a later call to [`compact`](Self::compact).
     pub fn sample_lengths(&mut self) {
         self.cursor.sample_lengths();
     }
@@ -333,14 +333,14 @@ impl<B: PoolBackend> DynamicPool<B> {
     pub fn clear(&mut self) -> ReleaseReport {
         self.reset();
         let released = self.trim();
-        // The cursor is moved again, because the memory at the cursor may have been freed.
+        // The cursor is moved a second time, because the memory at the cursor may have been freed.
         self.move_to(0);
         self.pool.state().forget_peaks();
         released
     }
 
-    /// Replaces the configuration. A slot that is handed out follows the new configuration from its
-    /// next use on.
+    /// Replaces the configuration. If a slot is handed out, the new configuration applies to the
+    /// slot from its next use on.
     ///
     /// # Errors
     ///
@@ -368,11 +368,11 @@ impl<B: PoolBackend> DynamicPool<B> {
         self.pool.context()
     }
 
-    /// Assigns a handle to the array that was acquired last.
+    /// Assigns a handle to the most recently acquired array.
     ///
     /// # Safety
     ///
-    /// `memory` must be the memory past which this cursor stepped last. `memory` must be reserved
+    /// `memory` must be the last memory that this cursor stepped past. `memory` must be reserved
     /// for `length` elements of `T`, and these elements must be valid before the handle is first
     /// used.
     #[inline]
@@ -383,8 +383,8 @@ impl<B: PoolBackend> DynamicPool<B> {
         match unsafe { memory.name(serial, length) } {
             Ok(number) => Ok(Handle::new(self.pool.state().id(), serial, number)),
             Err(error) => {
-                // SAFETY: the cursor stepped past this memory last, and no view of the memory was
-                // created.
+                // SAFETY: this is the last memory that the cursor stepped past, and no view of the
+                // memory has been created.
                 unsafe { self.cursor.step_back(memory) };
                 Err(error)
             }

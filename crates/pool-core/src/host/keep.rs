@@ -87,8 +87,9 @@ impl<'s, B: HostBackend> Scope<'s, B> {
     ///
     /// # Errors
     ///
-    /// Returns the error of `body`. If the slice must be copied, the method can also return the
-    /// errors of [`try_acquire`](Self::try_acquire). After an error, no slot is acquired.
+    /// Returns the error that `body` returned. If the slice must be copied, the method can also
+    /// return the errors of [`try_acquire`](Self::try_acquire). After an error, no slot is
+    /// acquired.
     pub fn try_keep<T: HostElement + 's, E: From<PoolError<B::Error>>>(
         &mut self,
         body: impl for<'inner> FnOnce(Scope<'inner, B>) -> Result<&'inner mut [T], E>,

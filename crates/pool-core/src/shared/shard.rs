@@ -1,18 +1,20 @@
-//! A shard, which stores idle blocks. Only one thread can access a shard at a time.
+//! A shard, which stores idle blocks of a shared pool. Only one thread can access a shard at a
+//! time.
 //!
 //! There are two kinds of shards. A **common** shard has a lock. A thread tries the locks of all
 //! common shards in turn, and acquires the first lock that is free. A **magazine** is owned by a
 //! thread, which accesses the magazine without an atomic exchange. A magazine holds only a few
 //! blocks.
 //!
-//! To trim or close a pool, or when a limit is reached, a thread may need the magazine of another
-//! thread. The thread then locks that magazine, executes a barrier on all threads, and waits until
-//! the owner no longer uses the magazine. Before each use, the owner records in its cell that it
-//! uses the magazine, and then checks that the magazine is not locked. Because of the barrier, at
-//! least one of the two threads sees what the other has written.
+//! When a thread trims or closes a pool, or when a limit is reached, the thread may need a magazine
+//! that belongs to another thread. In this case, the thread locks the other thread's magazine,
+//! executes a barrier on all threads, and waits until the owner no longer uses the magazine. Before
+//! each use, the owner stores in its cell that it is using the magazine, and then checks that the
+//! magazine is not locked. Because of the barrier, at least one of the two threads sees what the
+//! other thread has written.
 //!
 //! While a shard is locked, a thread only moves values and exchanges pointers. A thread that holds
-//! a lock neither allocates nor frees memory, and runs no user code.
+//! a lock neither allocates memory, nor frees memory, nor runs user code.
 //!
 //! # Invariants
 //!
@@ -22,10 +24,10 @@
 //! 2. Only a thread that may access the body writes the shard's atomic counters. Other threads read
 //!    the counters as estimates.
 //!
-//! 3. **Releasing a shard is the last access to it**. The thread that closes a pool may free the
-//!    pool as soon as it has locked each shard once. Therefore, a shard is released through a raw
-//!    pointer. A reference to the shard would have to remain valid until the end of the function
-//!    that received it.
+//! 3. **Releasing a shard is the last access to it**. A thread that closes a pool may free the pool
+//!    as soon as the thread has locked each shard once. Therefore, a shard is released through a
+//!    raw pointer. A reference to the shard would have to remain valid until the end of the
+//!    function that received it.
 
 use alloc::boxed::Box;
 use core::array;
@@ -50,8 +52,8 @@ const LISTS: usize = usize::BITS as usize;
 /// The value of a lock that is held.
 const LOCKED: usize = 1;
 
-/// A set of idle blocks, with the numbers of arrays that were acquired from this shard and returned
-/// to it.
+/// A set of idle blocks, together with counters for the arrays that were acquired from this shard
+/// and returned to it.
 ///
 /// The type is aligned to two cache lines, because processors fetch two cache lines together.
 #[repr(align(128))]
@@ -60,7 +62,7 @@ pub(super) struct Shard<M> {
     /// The owner's [`ThreadCell`], which is never freed, or null if the magazine has no owner.
     #[cfg(feature = "std")]
     owner: core::sync::atomic::AtomicPtr<ThreadCell>,
-    /// A bit for each list, which is set if the list contains a block.
+    /// One bit for each list, which is set if the list contains a block.
     occupied: AtomicUsize,
     /// The number of arrays acquired minus the number of arrays returned. The subtraction wraps,
     /// because an array may be returned to another shard.
@@ -102,8 +104,8 @@ impl<M> Shard<M> {
         (self.arrays.load(Ordering::Relaxed), self.bytes.load(Ordering::Relaxed))
     }
 
-    /// Returns `true` if the shard may have an idle block of one of the classes. The result is an
-    /// estimate.
+    /// Returns `true` if the shard may have an idle block of one of the given classes. The result
+    /// is an estimate.
     #[inline(always)]
     pub(super) fn may_have(&self, classes: Classes) -> bool {
         self.occupied.load(Ordering::Relaxed) & classes.lists() != 0
@@ -129,7 +131,8 @@ pub(super) struct Classes {
 }
 
 impl Classes {
-    /// Returns a word with a set bit for each list that may contain blocks of the classes.
+    /// Returns a word in which a bit is set for each list that may contain blocks of the given
+    /// classes.
     #[inline(always)]
     fn lists(self) -> usize {
         let count = self.last + 1 - self.first;
@@ -144,8 +147,8 @@ impl Classes {
 /// A shard to which only the calling thread has access.
 pub(super) struct Locked<'a, M> {
     shard: NonNull<Shard<M>>,
-    /// The word that must be set to 0 to release the shard, which is either the shard's lock or the
-    /// cell of its owner.
+    /// The word that is set to 0 to release the shard, which is either the shard's lock or the cell
+    /// of the shard's owner.
     word: NonNull<AtomicUsize>,
     borrowed: PhantomData<&'a Shard<M>>,
 }
@@ -219,7 +222,7 @@ impl<M> Locked<'_, M> {
         body.blocks >= body.most
     }
 
-    /// Closes the shard, which keeps no blocks that are returned after this call.
+    /// Closes the shard, so that it keeps no blocks that are returned after this call.
     pub(super) fn close(&mut self) {
         self.body().most = 0;
     }
@@ -230,8 +233,8 @@ impl<M> Locked<'_, M> {
         let list = record.class % LISTS;
         let body = self.body();
         let head = &mut body.lists[list];
-        // The code below drops no record. A record outside a list has no next record, so the swap
-        // leaves an empty head, and `replace` returns `None`.
+        // The code below drops no record. A record that is not in a list has no next record, so the
+        // swap leaves an empty head, and `replace` returns `None`.
         mem::swap(&mut record.next, head);
         mem::forget(head.replace(record));
         body.blocks += 1;
@@ -239,8 +242,8 @@ impl<M> Locked<'_, M> {
         occupied.store(occupied.load(Ordering::Relaxed) | 1 << list, Ordering::Relaxed);
     }
 
-    /// Removes and returns the block that was last added to the list of a class. Returns `None` if
-    /// the newest block in the list has another class.
+    /// Removes and returns the block that was most recently added to the list of a class. Returns
+    /// `None` if the newest block in the list has another class.
     #[cfg(feature = "std")]
     #[inline(always)]
     pub(super) fn pop_newest(&mut self, class: usize) -> Option<Box<Record<M>>> {
@@ -318,8 +321,8 @@ impl<M> Locked<'_, M> {
         (is_free && core::ptr::eq(shard.owner.load(Ordering::Relaxed), cell)).then_some(locked)
     }
 
-    /// Locks a magazine, and waits until its owner does not use it. Returns `None` if the barrier
-    /// was not executed.
+    /// Locks a magazine, and waits until the magazine's owner is not using it. Returns `None` if
+    /// the barrier was not executed.
     ///
     /// # Safety
     ///

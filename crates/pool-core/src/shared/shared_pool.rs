@@ -1,4 +1,4 @@
-//! The handle of a pool of owned arrays. Any thread can acquire and drop the arrays.
+//! A handle to a pool of owned arrays. Any thread can acquire and drop the arrays.
 
 use alloc::sync::Arc;
 use core::fmt;
@@ -24,7 +24,7 @@ type Name<B, T> = <<B as SharedBackend>::Memory as OwnedMemory<B>>::Name<T>;
 
 /// A thread-safe pool of [`Owned`] arrays, for memory that leaves its scope.
 ///
-/// A clone of the pool is another handle of the same pool. Any thread can acquire arrays, and any
+/// A clone of the pool is another handle to the same pool. Any thread can acquire arrays, and any
 /// thread can drop them. The pool reuses the memory of dropped arrays. The arrays keep the pool's
 /// memory alive, so the handles may be dropped before the arrays.
 ///
@@ -62,9 +62,9 @@ type Name<B, T> = <<B as SharedBackend>::Memory as OwnedMemory<B>>::Name<T>;
 /// dropped, its block becomes idle. The pool frees idle blocks when it would otherwise hold more
 /// than five quarters of the peak of live bytes plus 64 KiB for each thread. If a new block would
 /// exceed this limit, the pool may give the array a larger idle block, of up to four times the
-/// array's size. While arrays in larger blocks live, the pool may hold more memory. The peak is
-/// measured whenever the pool is about to grow. The method [`trim`](Self::trim) frees all idle
-/// blocks.
+/// array's size. While arrays occupy such larger blocks, the pool may hold more memory than this
+/// limit. The peak is measured whenever the pool is about to grow. The method [`trim`](Self::trim)
+/// frees all idle blocks.
 ///
 /// # Threads
 ///
@@ -72,8 +72,8 @@ type Name<B, T> = <<B as SharedBackend>::Memory as OwnedMemory<B>>::Name<T>;
 /// them to it, without an atomic exchange. On other systems, or if the magazine is empty or full,
 /// threads use shards. Each shard is protected by a lock that is held only for a few instructions.
 /// A thread tries these locks in turn and acquires the first one that is free. Threads wait for
-/// each other only in three cases: during [`trim`](Self::trim), when the pool may not grow, and
-/// when the last handle is dropped. Memory is allocated and freed while no lock is held.
+/// each other only in three cases: during a [`trim`](Self::trim), when the pool is not allowed to
+/// grow, and when the last handle is dropped. Memory is allocated and freed while no lock is held.
 ///
 /// A signal or interrupt handler must not use a pool that the interrupted code uses.
 ///
@@ -83,7 +83,7 @@ type Name<B, T> = <<B as SharedBackend>::Memory as OwnedMemory<B>>::Name<T>;
 /// and fresh blocks.
 pub struct SharedPool<B: SharedBackend>(Arc<StoreHandle<B>>);
 
-/// The state that all handles of a store share. Dropping this value closes the store.
+/// The state that all handles to a store share. Dropping this value closes the store.
 struct StoreHandle<B: SharedBackend>(NonNull<Store<B>>);
 
 // SAFETY: threads may share a store, because its shards are protected by locks, its memory is
@@ -96,7 +96,7 @@ unsafe impl<B: SharedBackend> Sync for StoreHandle<B> {}
 
 impl<B: SharedBackend> Drop for StoreHandle<B> {
     fn drop(&mut self) {
-        // SAFETY: this is the last handle of the store, and no other handle has closed the store.
+        // SAFETY: this is the last handle to the store, and no other handle has closed the store.
         unsafe { close(self.0) };
     }
 }
@@ -262,7 +262,7 @@ impl<B: SharedHostBackend> SharedPool<B> {
     /// Acquires an array whose elements are computed by calling `element(index)`. The elements may
     /// have any type that is [`Copy`].
     ///
-    /// If the type may have padding, the block is marked, as explained for
+    /// If values of the type may have padding, the block is marked, as explained for
     /// [`Scope::acquire_with`](crate::Scope::acquire_with). The pool zeroes a marked block before
     /// it is next handed out as an array with recycled contents.
     ///
@@ -305,7 +305,8 @@ impl<B: SharedHostBackend> SharedPool<B> {
             let start = memory.start::<T>();
             for index in 0..length {
                 let value = element(index);
-                // SAFETY: the block holds `length` elements of `T`, and `index` is below `length`.
+                // SAFETY: the block has room for `length` elements of `T`, and `index` is below
+                // `length`.
                 let place = unsafe { start.add(index) };
                 // SAFETY: the position is within the block and aligned for `T`, because `start` is
                 // aligned, and no view of it exists yet.
