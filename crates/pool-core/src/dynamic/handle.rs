@@ -108,8 +108,8 @@ pub(super) fn find<B: PoolBackend, T>(
     if handle.slot >= active {
         return Err(stale);
     }
-    // SAFETY: the number is below the number of active slots, and therefore below the number of
-    // slots.
+    // SAFETY: the number is less than the number of active slots, and therefore less than the
+    // number of slots.
     let named = unsafe { state.named(handle.slot) };
     if named.serial != handle.serial {
         return Err(stale);

@@ -1,5 +1,5 @@
 //! The dynamic pool, for code whose lifetimes are not lexical, such as interpreters, tapes and
-//! foreign callers. Handles refer to arrays, and checkpoints form a stack.
+//! foreign callers. Arrays are identified by handles, and checkpoints form a stack.
 
 mod acquire;
 mod handle;
@@ -17,7 +17,8 @@ use crate::stats::{PoolStats, ReleaseReport};
 pub use handle::{Handle, Handles};
 
 /// A pool whose arrays are identified by [`Handle`]s and freed by rewinding to checkpoints. While a
-/// lexical scope is open, the arrays of the pool serve as constants, as explained for [`Handles`].
+/// lexical scope is open, the arrays of the pool serve as constants, as described in the
+/// documentation of [`Handles`].
 ///
 /// The checkpoint stack starts with the root, which is a sentinel at depth 0. Rewinding to the root
 /// does the same as [`reset`](Self::reset), and may be repeated.
@@ -203,8 +204,8 @@ impl<B: PoolBackend> DynamicPool<B> {
     ///
     /// # Errors
     ///
-    /// Returns [`PoolError::NoSuchCheckpoint`] if `depth` is above [`depth`](Self::depth). If an
-    /// error is returned, the pool is unchanged.
+    /// Returns [`PoolError::NoSuchCheckpoint`] if `depth` is greater than [`depth`](Self::depth).
+    /// If an error is returned, the pool is unchanged.
     pub fn rewind_to(&mut self, depth: usize) -> Result<(), PoolError<B::Error>> {
         let top = self.depth();
         if depth > top {
@@ -313,13 +314,13 @@ impl<B: PoolBackend> DynamicPool<B> {
         (unsafe { Handles::new(self.pool.state(), active) }, scope)
     }
 
-    /// Frees the blocks of all slots that are not handed out.
+    /// Frees the blocks of all slots that are not currently handed out.
     pub fn trim(&mut self) -> ReleaseReport {
         self.cursor.trim()
     }
 
     /// Replaces the oversized blocks of slots that are not handed out with smaller blocks, as
-    /// explained for [`Compaction`].
+    /// described in the documentation of [`Compaction`].
     pub fn compact(&mut self, compaction: &Compaction) -> ReleaseReport {
         self.cursor.compact(compaction)
     }

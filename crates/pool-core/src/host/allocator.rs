@@ -161,15 +161,16 @@ pub struct ScopeAllocator<'a, B: HostBackend> {
     scope: &'a Scope<'a, B>,
     /// The first byte of the chunk.
     start: Cell<*mut u8>,
-    /// The first byte of the chunk that is not allocated. This pointer and the pointers of all
+    /// The first byte of the chunk that is not allocated. This pointer and the pointers to all
     /// allocations are derived from `start`.
     next: Cell<*mut u8>,
     /// The end of the chunk, which is at or above `next`.
     end: Cell<*mut u8>,
-    /// The memory of the chunk, or of its first part. The memory is not used after `'a`. The
-    /// lifetime in the field's type is `'static`, because `'a` would make the allocator invariant.
+    /// The memory of the chunk, or of the first part of a chunk that has grown. The memory is not
+    /// used after `'a`. The lifetime in the field's type is `'static`, because `'a` would make the
+    /// allocator invariant.
     memory: Cell<Option<Memory<'static, B>>>,
-    /// The error of the last allocation that the pool refused.
+    /// The error from the last allocation that the pool refused.
     refusal: Cell<Option<PoolError<B::Error>>>,
 }
 
@@ -213,7 +214,7 @@ impl<B: HostBackend> Scope<'_, B> {
 }
 
 impl<B: HostBackend> ScopeAllocator<'_, B> {
-    /// Removes and returns the error of the last allocation that the pool refused. The error
+    /// Removes and returns the error from the last allocation that the pool refused. The error
     /// contains the numbers of bytes requested, held and allowed.
     ///
     /// ```
@@ -234,8 +235,8 @@ impl<B: HostBackend> ScopeAllocator<'_, B> {
         self.refusal.take()
     }
 
-    /// Allocates memory with this layout from the chunk. Returns `None` if the chunk has too few
-    /// free bytes.
+    /// Allocates memory with the given layout from the chunk. Returns `None` if the chunk has too
+    /// few free bytes.
     #[inline(always)]
     fn fit(&self, layout: Layout) -> Option<NonNull<u8>> {
         let next = self.next.get();
@@ -264,7 +265,8 @@ impl<B: HostBackend> ScopeAllocator<'_, B> {
         self.next.set(self.next.get().wrapping_sub(bytes));
     }
 
-    /// Enlarges the chunk or acquires a new one, and allocates memory with this layout from it.
+    /// Enlarges the chunk or acquires a new chunk, and allocates memory with the given layout from
+    /// that chunk.
     #[cold]
     #[inline(never)]
     fn allocate_anew(&self, layout: Layout) -> Result<NonNull<u8>, AllocError> {
@@ -287,7 +289,7 @@ impl<B: HostBackend> ScopeAllocator<'_, B> {
         };
         let reserve = |bytes: usize| {
             let bytes = bytes.checked_next_multiple_of(B::ALIGN).unwrap_or(usize::MAX);
-            // SAFETY: the pool lives for `'a`, and the memory is not used after `'a`.
+            // SAFETY: the pool outlives `'a`, and the memory is not used after `'a`.
             let memory = unsafe { self.scope.cursor.try_reserve::<u8>(bytes, FirstUse::Write) };
             memory.map(|memory: Memory<'static, B>| (memory, bytes))
         };
@@ -393,8 +395,8 @@ fn is_aligned(start: NonNull<u8>, align: usize) -> bool {
 // SAFETY: the scope's cursor has stepped past the memory of every allocation. Memory is handed out
 // only once, because `next` moves back over an allocation only if the allocation is freed, shrunk
 // or moved. The memory is valid for `'a`, which is at least as long as the lifetime of the
-// allocator and of every reference to it. Moving the allocator moves no allocation. The type cannot
-// be cloned, and all copies of a reference refer to the same allocator.
+// allocator and of every reference to it. Moving the allocator does not move any allocation. The
+// type cannot be cloned, and all copies of a reference refer to the same allocator.
 unsafe impl<B: HostBackend> Allocator for ScopeAllocator<'_, B> {
     #[inline]
     fn allocate(&self, layout: Layout) -> Result<NonNull<[u8]>, AllocError> {

@@ -60,7 +60,7 @@ unsafe impl<T: Sync> Sync for FixedVec<'_, T> {}
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct CapacityError<T> {
-    /// The first element that did not fit.
+    /// The first element that did not fit in the vector.
     pub element: T,
     /// The capacity of the vector, in elements.
     pub capacity: usize,
@@ -154,7 +154,7 @@ impl<'s, T: Copy> FixedVec<'s, T> {
         if self.length >= capacity {
             return Err(CapacityError { element, capacity });
         }
-        // SAFETY: the position is within the vector's memory, because the length is below the
+        // SAFETY: the position is within the vector's memory, because the length is less than the
         // capacity.
         let place = unsafe { self.start().add(self.length) };
         // SAFETY: the memory belongs only to this vector, and is aligned for `T`.

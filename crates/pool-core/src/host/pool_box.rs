@@ -138,7 +138,7 @@ impl<T> Values<T> {
     fn drop_all(&mut self) {
         while let Some(last) = self.length.checked_sub(1) {
             self.length = last;
-            // SAFETY: the index is below the number of values.
+            // SAFETY: the index is less than the number of values.
             let value = unsafe { self.start.add(last) };
             // SAFETY: the value was initialised, and is dropped only once because the count no
             // longer includes the value.

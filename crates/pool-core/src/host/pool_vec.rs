@@ -361,7 +361,8 @@ impl<'s, B: HostBackend, T: Copy + 's> PoolVec<'_, 's, B, T> {
         // the memory, and the code below replaces that view.
         let grown = unsafe { self.scope.cursor.enlarge::<T>(vector, needed) }?;
         self.memory = grown.memory;
-        // SAFETY: the memory holds `grown.capacity` elements for as long as the scope's views live.
+        // SAFETY: the memory has room for `grown.capacity` elements for as long as the scope's
+        // views live.
         let room = unsafe { self.memory.host_slice(grown.capacity) };
         // SAFETY: the first `length` elements are initialised, even if they have moved.
         self.elements = unsafe { FixedVec::new(room, length) };

@@ -10,8 +10,9 @@ use crate::scope::Scope;
 
 impl<'s, B: HostBackend> Scope<'s, B> {
     /// Acquires `bytes` uninitialised bytes at an address that is a multiple of `align`, which may
-    /// be any power of two. If `align` is above [`PoolBackend::ALIGN`](crate::PoolBackend::ALIGN),
-    /// the slot holds up to `align` additional bytes.
+    /// be any power of two. If `align` is greater than
+    /// [`PoolBackend::ALIGN`](crate::PoolBackend::ALIGN), the slot holds up to `align` additional
+    /// bytes.
     ///
     /// For example, pass the memory to the function `MemStack::new` from the crate dyn-stack, which
     /// faer uses:

@@ -128,7 +128,7 @@ impl<'s, B: HostBackend> Scope<'s, B> {
         length: usize,
         plain: bool,
     ) -> Result<Memory<'s, B>, PoolError<B::Error>> {
-        // SAFETY: the pool lives for `'s`.
+        // SAFETY: the pool outlives `'s`.
         let slot = unsafe { self.cursor.try_reserve::<T>(length, FirstUse::Write) }?;
         // SAFETY: the slot was just reserved through this cursor.
         unsafe { self.cursor.step(slot) };

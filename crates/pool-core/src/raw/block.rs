@@ -135,7 +135,7 @@ impl<B: PoolBackend> Drop for TakenBlock<'_, B> {
             return state.note_leaked(bytes);
         }
         // SAFETY: the block was allocated with a size of `bytes` bytes (invariant 4). No slot
-        // contains the block any more, and no view of it exists.
+        // contains the block any longer, and no view of it exists.
         unsafe { B::free(state.context(), block, bytes) };
     }
 }
@@ -156,6 +156,6 @@ pub(super) unsafe fn take_shapes<B: PoolBackend>(
     // SAFETY: the slot's table is live, and no reference to the pointer to the shape set exists.
     unsafe { *place = null_mut() };
     // SAFETY: `try_box` created the set. No reference into the set exists because the slot is idle,
-    // and no slot points to the set any more.
+    // and no slot points to the set any longer.
     Some(unsafe { into_box(shapes) })
 }

@@ -79,7 +79,7 @@ fn as_asked<E>(error: PoolError<E>, length: usize) -> PoolError<E> {
 ///
 /// # Safety
 ///
-/// `slot` must be a slot or sentinel of a pool that lives for `'s`. No view of `slot`, or of any
+/// `slot` must be a slot or sentinel of a pool that outlives `'s`. No view of `slot`, or of any
 /// slot above it, may be in use.
 #[cold]
 #[inline(never)]
@@ -92,20 +92,20 @@ unsafe fn prepare_bytes<'s, B: PoolBackend>(
     let demand = Demand::new::<B>(length, element_size, first_use)?;
     // SAFETY: the caller guarantees that `slot` is a slot or sentinel of a live pool.
     let (table, index) = unsafe { Table::locate(slot) };
-    // SAFETY: the caller guarantees that the pool lives for `'s`.
+    // SAFETY: the caller guarantees that the pool outlives `'s`.
     let state: &'s State<B> = unsafe { Table::state_of(table) };
     let Some(_busy) = state.busy() else { return Err(PoolError::Reentered) };
     let slot = if index == SLOTS {
         // While the new table is being allocated, the cursor is at the sentinel, and a sentinel
-        // always advertises 0 words. SAFETY: the caller guarantees that the pool lives for `'s`,
-        // and the pool is marked as busy.
+        // always advertises 0 words. SAFETY: the caller guarantees that the pool outlives `'s`, and
+        // the pool is marked as busy.
         unsafe { State::slot_after(table) }?
     } else {
-        // SAFETY: `slot` is not a sentinel, and the pool lives for `'s`.
+        // SAFETY: `slot` is not a sentinel, and the pool outlives `'s`.
         unsafe { SlotPointer::new(slot) }
     };
     // SAFETY: the caller guarantees that the slot is idle. The slot remains idle because a busy
-    // pool refuses acquires.
+    // pool rejects all acquires.
     let _withdrawn = unsafe { WithdrawnSlot::new(slot) };
     // SAFETY: the caller guarantees that this slot and all slots above it are idle. The slot
     // advertises 0 words, and the pool is marked as busy.
@@ -191,7 +191,7 @@ unsafe fn hand_out_taken_bytes<B: PoolBackend>(
         // SAFETY: `cursor` is not a sentinel, and belongs to the same pool as the slot.
         let next = unsafe { SlotPointer::new(cursor) };
         // SAFETY: the caller guarantees that the slot at the cursor is idle. The slot at the cursor
-        // remains idle because a busy pool refuses acquires.
+        // remains idle because a busy pool rejects all acquires.
         unsafe { WithdrawnSlot::new(next) }
     });
     // SAFETY: the advertised word of a slot below the cursor belongs to the views of the slot, and

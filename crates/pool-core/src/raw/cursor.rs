@@ -46,8 +46,8 @@ impl<B: PoolBackend> SlotCursor<B> {
     /// # Safety
     ///
     /// `slot` must be a slot or sentinel of a pool that outlives the cursor. No view of `slot`, or
-    /// of any slot above it, may be in use. While this cursor is used, no other cursor may create
-    /// such a view.
+    /// of any slot above it, may be in use. While this cursor is in use, no other cursor may create
+    /// a view of these slots.
     #[inline(always)]
     pub(super) unsafe fn new(slot: NonNull<Slot<B>>) -> Self {
         Self { slot: Cell::new(slot) }
@@ -75,7 +75,7 @@ impl<B: PoolBackend> ScopeCursor<B> for SlotCursor<B> {
             // sentinel advertises (invariant 3).
             return unsafe { SlotPointer::new(slot) };
         }
-        // SAFETY: the slot is at the cursor, and belongs to a pool that lives for `'s`. No view of
+        // SAFETY: the slot is at the cursor, and belongs to a pool that outlives `'s`. No view of
         // the slot is in use, as `new` requires.
         unsafe { cold::prepare_or_panic::<B, T>(slot, length) }
     }
@@ -94,7 +94,7 @@ impl<B: PoolBackend> ScopeCursor<B> for SlotCursor<B> {
             // sentinel advertises (invariant 3).
             return Ok(unsafe { SlotPointer::new(slot) });
         }
-        // SAFETY: the slot is at the cursor, and belongs to a pool that lives for `'s`. No view of
+        // SAFETY: the slot is at the cursor, and belongs to a pool that outlives `'s`. No view of
         // the slot is in use, as `new` requires.
         unsafe { cold::prepare::<B, T>(slot, length, first_use) }
     }

@@ -65,8 +65,8 @@ impl Demand {
 /// # Safety
 ///
 /// No view of the slot's block may exist. The first idle slot must be `slot` or a slot above it,
-/// and all slots from the first idle slot on must be idle. Both `slot` and the slot at the cursor
-/// must advertise 0 words, and the pool must be marked as busy.
+/// and all slots above the first idle slot must also be idle. Both `slot` and the slot at the
+/// cursor must advertise 0 words, and the pool must be marked as busy.
 #[inline(always)]
 pub(super) unsafe fn hand_out<B: PoolBackend>(
     state: &State<B>,
@@ -174,8 +174,8 @@ unsafe fn grow<B: PoolBackend>(
         // is marked as busy.
         unsafe { release(slot) };
     }
-    // SAFETY: the caller guarantees that the slots from `idle_from` on are idle, and that the pool
-    // is marked as busy.
+    // SAFETY: the caller guarantees that slot `idle_from` and all later slots are idle, and that
+    // the pool is marked as busy.
     unsafe { idle::trim_busy(state, idle_from) };
     let reserved = state.reserved();
     if needed > state.room() {

@@ -1,5 +1,5 @@
 //! Operations on idle slots, which are the slots at or above a cursor: trimming, compacting, and
-//! arming the slots for samples. In a busy pool, these operations do nothing, because the call
+//! arming the slots for sampling. In a busy pool, these operations do nothing, because the call
 //! comes from inside another operation of the same pool.
 
 use super::advertise::{advertise, withdraw};
@@ -21,7 +21,7 @@ use crate::stats::ReleaseReport;
 pub(super) unsafe fn trim<B: PoolBackend>(state: &State<B>, from: usize) -> ReleaseReport {
     let Some(_busy) = state.busy() else { return ReleaseReport::default() };
     // SAFETY: the caller guarantees that the slots are idle. The slots remain idle because a busy
-    // pool refuses acquires.
+    // pool rejects all acquires.
     unsafe { trim_busy(state, from) }
 }
 
@@ -31,8 +31,9 @@ pub(super) unsafe fn trim<B: PoolBackend>(state: &State<B>, from: usize) -> Rele
 ///
 /// The requirements are the same as for [`trim`]. In addition, the pool must be marked as busy.
 pub(super) unsafe fn trim_busy<B: PoolBackend>(state: &State<B>, from: usize) -> ReleaseReport {
-    // The slots advertise 0 words before the span is created, because a `tracing` subscriber may
-    // acquire the slot at the cursor. SAFETY: the caller guarantees that the slots are idle.
+    // The slots must advertise 0 words before the span is created, because a `tracing` subscriber
+    // may try to acquire the slot at the cursor. SAFETY: the caller guarantees that the slots are
+    // idle.
     unsafe { withdraw_from(state, from) };
     #[cfg(feature = "tracing")]
     let _span = tracing::debug_span!("pool_trim", pool = state.config().name, from).entered();
@@ -87,7 +88,7 @@ pub(super) unsafe fn compact<B: PoolBackend>(
 ) -> ReleaseReport {
     let Some(_busy) = state.busy() else { return ReleaseReport::default() };
     // SAFETY: the caller guarantees that the slots are idle. The slots remain idle because a busy
-    // pool refuses acquires.
+    // pool rejects all acquires.
     unsafe { withdraw_from(state, from) };
     let mut released = ReleaseReport::default();
     for slot in state.slots_from(from) {
@@ -135,8 +136,8 @@ unsafe fn smaller_block<B: PoolBackend>(
 }
 
 /// Replaces the block of an idle slot with a block of `target` bytes. Returns the number of bytes
-/// by which the slot shrank. If the smaller block cannot be allocated, the slot is left without a
-/// block, and the slot's next acquire allocates one.
+/// by which the slot's block shrank. If the smaller block cannot be allocated, the slot is left
+/// without a block, and the slot's next acquire allocates one.
 ///
 /// # Safety
 ///

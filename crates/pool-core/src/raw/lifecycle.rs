@@ -78,7 +78,7 @@ impl<B: PoolBackend> State<B> {
         // the pool.
         unsafe { idle::release_from(this, 0) };
         for number in 0..this.tables.len() {
-            // SAFETY: `number` is below the number of tables.
+            // SAFETY: `number` is less than the number of tables.
             let table = unsafe { this.table(number) };
             // SAFETY: the table was created by `push_table`, its slots were just emptied, and no
             // cursor is in use.

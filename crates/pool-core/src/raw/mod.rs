@@ -15,7 +15,7 @@
 //!    function. A sentinel always advertises 0 words.
 //!
 //! 4. The field `real` is the number of bytes with which the slot's block was allocated. The field
-//!    `real` is 0 if and only if the slot has no block, and the field `block` is then
+//!    `real` is 0 if and only if the slot has no block, in which case the field `block` is
 //!    `B::DANGLING`.
 //!
 //! 5. **A slot below the cursor of the innermost scope belongs to its view**. Only slots at or
@@ -52,12 +52,12 @@
 //!
 //! 9. **While foreign code runs inside an operation, no memory can be acquired from the pool or
 //!    freed in it**. The foreign code may hold a `&Scope` (leaked pools allow `'static` scopes), a
-//!    view, a `SlotRef`, or `Handles` next to a scope, and may call their methods.
+//!    view, a `SlotRef`, or a `Handles` value alongside a scope, and may call their methods.
 //!
 //!    The pool is marked as busy (`busy`), and the slot at its cursor advertises 0 words. The mark
 //!    is set before the operation first reads a cursor, a slot, a table list or a shape set, and is
 //!    removed after the operation's last write to any of them. While the pool is busy, acquires
-//!    call the cold function, which refuses them with `PoolError::Reentered`. The methods `trim`,
+//!    call the cold function, which fails with `PoolError::Reentered`. The methods `trim`,
 //!    `compact` and `sample_lengths` do nothing in a busy pool, and methods that only read succeed.
 //!    The table below lists the operations in which foreign code runs. While foreign code runs, the
 //!    operation holds no lock, and holds no reference to data that other methods of the pool read.

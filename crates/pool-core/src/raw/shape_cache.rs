@@ -1,5 +1,5 @@
 //! The N-way shape cache, which stores one set of shapes for each slot that is used with a dynamic
-//! rank. Cold code that replaces the block of a slot drops the slot's whole set.
+//! rank. Cold code that replaces the block of a slot drops the slot's whole set of shapes.
 //!
 //! An entry contains lengths, strides and the backend's descriptor, but no address. No part of an
 //! entry can therefore become stale, and a cached shape fits in the slot's block without a check.
@@ -40,7 +40,7 @@ pub(super) unsafe fn find<'s, B: PoolBackend, T: Element>(
     set.find(TypeId::of::<T>(), dims)
 }
 
-/// Counts a hit of the shape cache.
+/// Counts a hit in the shape cache.
 #[inline(always)]
 pub(super) fn note_hit<B: PoolBackend>(slot: SlotPointer<'_, B>) {
     slot.state().shape_hits.increment();
@@ -103,7 +103,7 @@ unsafe fn insert_of_type<'s, B: PoolBackend>(
     // run code that tries to acquire the same slot.
     let Some(_busy) = state.busy() else { return Err(PoolError::Reentered) };
     // SAFETY: the caller guarantees that the slot is idle. The slot remains idle because a busy
-    // pool refuses acquires.
+    // pool rejects all acquires.
     let _withdrawn = unsafe { WithdrawnSlot::new(slot) };
     state.shape_misses.increment();
 
@@ -117,8 +117,8 @@ unsafe fn insert_of_type<'s, B: PoolBackend>(
     // Dropping the evicted entry runs the backend's code. When the backend's code runs, the set is
     // complete and no reference to the set is in use.
     drop(evicted);
-    // SAFETY: a set lives until cold code removes it from its idle slot. This is the only reference
-    // to the set for `'s`.
+    // SAFETY: a set lives until cold code removes it from its idle slot. During `'s`, no other
+    // reference to the set exists.
     let set: &'s mut ShapeSet<B::Descriptor> = unsafe { shapes.as_mut() };
     Ok(set.way(index))
 }

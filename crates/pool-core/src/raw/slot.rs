@@ -43,7 +43,7 @@ impl<B: PoolBackend> fmt::Debug for SlotPointer<'_, B> {
 impl<'s, B: PoolBackend> SlotPointer<'s, B> {
     /// # Safety
     ///
-    /// `slot` must be a slot, and not a sentinel, of a pool that lives for `'s`.
+    /// `slot` must be a slot, and not a sentinel, of a pool that outlives `'s`.
     #[inline(always)]
     pub(super) unsafe fn new(slot: NonNull<Slot<B>>) -> Self {
         Self { slot, scope: PhantomData }
@@ -54,14 +54,14 @@ impl<'s, B: PoolBackend> SlotPointer<'s, B> {
     pub(super) fn state(self) -> &'s State<B> {
         // SAFETY: the pointer refers to a slot of a live pool, as `new` requires.
         let (table, _) = unsafe { Table::locate(self.slot) };
-        // SAFETY: the pool lives for `'s`, as `new` requires.
+        // SAFETY: the pool outlives `'s`, as `new` requires.
         unsafe { Table::state_of(table) }
     }
 
     /// Returns the slot's block.
     #[inline(always)]
     pub(super) fn block(self) -> B::Block {
-        // SAFETY: the slot lives for `'s`, and no reference to it exists (invariant 2).
+        // SAFETY: the slot outlives `'s`, and no reference to it exists (invariant 2).
         unsafe { (*self.slot.as_ptr()).block }
     }
 

@@ -83,7 +83,7 @@ impl<B: PoolBackend> Table<B> {
     ///
     /// # Safety
     ///
-    /// `table` must belong to a pool that lives for `'s`.
+    /// `table` must belong to a pool that outlives `'s`.
     #[inline]
     pub(super) unsafe fn state_of<'s>(table: NonNull<Self>) -> &'s State<B> {
         // SAFETY: the table is live (invariant 1), and the field `state` never changes after the
@@ -120,7 +120,7 @@ impl<B: PoolBackend> Table<B> {
     ///
     /// # Safety
     ///
-    /// `table` must be live, and `index` must be below `SLOTS`.
+    /// `table` must be live, and `index` must be less than `SLOTS`.
     #[inline]
     pub(super) unsafe fn record(table: NonNull<Self>, index: usize) -> NonNull<Record> {
         // SAFETY: the field is inside the live allocation.
@@ -136,7 +136,7 @@ impl<B: PoolBackend> Table<B> {
     ///
     /// # Safety
     ///
-    /// `table` must be live, and `index` must be below `SLOTS`.
+    /// `table` must be live, and `index` must be less than `SLOTS`.
     #[inline]
     pub(super) unsafe fn shapes(
         table: NonNull<Self>,

@@ -40,7 +40,7 @@ impl<B: PoolBackend> State<B> {
     ///
     /// # Safety
     ///
-    /// `table` must belong to a pool that lives for `'s`, and the pool must be marked as busy.
+    /// `table` must belong to a pool that outlives `'s`, and the pool must be marked as busy.
     pub(super) unsafe fn slot_after<'s>(
         table: NonNull<Table<B>>,
     ) -> Result<SlotPointer<'s, B>, PoolError<B::Error>> {
@@ -81,7 +81,7 @@ impl<B: PoolBackend> State<B> {
     /// Returns an iterator over slot `from` and all later slots that exist when this method is
     /// called.
     pub(super) fn slots_from(&self, from: usize) -> impl Iterator<Item = SlotPointer<'_, B>> {
-        // SAFETY: every `number` is below the number of slots, and the number of tables never
+        // SAFETY: every `number` is less than the number of slots, and the number of tables never
         // decreases.
         (from..self.slot_count()).map(|number| unsafe { self.slot(number) })
     }
@@ -90,12 +90,12 @@ impl<B: PoolBackend> State<B> {
     ///
     /// # Safety
     ///
-    /// `number` must be below [`slot_count`](Self::slot_count).
+    /// `number` must be less than [`slot_count`](Self::slot_count).
     pub(crate) unsafe fn slot(&self, number: usize) -> SlotPointer<'_, B> {
         // SAFETY: each table has `SLOTS` slots, and the caller guarantees that the slot exists, so
         // its table exists.
         let first = unsafe { self.tables.get(number / SLOTS) };
-        // SAFETY: `first` is slot 0 of a live table, and the remainder is below `SLOTS`.
+        // SAFETY: `first` is slot 0 of a live table, and the remainder is less than `SLOTS`.
         let slot = unsafe { first.add(number % SLOTS) };
         // SAFETY: the slot is not a sentinel, and the pool lives while its state is borrowed.
         unsafe { SlotPointer::new(slot) }

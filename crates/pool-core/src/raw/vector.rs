@@ -17,7 +17,8 @@ type Vector<'s, B> = VectorMemory<SlotPointer<'s, B>>;
 const LEAST: usize = 4;
 
 /// Enlarges the memory of a vector, either within the slot's own block or by using the block of the
-/// next slot. `cursor` is the slot at the cursor, and `active` is the number of slots before it.
+/// next slot. `cursor` is the slot at the cursor, and `active` is the number of slots before that
+/// slot.
 ///
 /// # Errors
 ///
@@ -51,15 +52,16 @@ pub(super) unsafe fn enlarge<'s, B: HostBackend, T: Copy>(
     }
     let capacity = wanted.min(slot.capacity::<T>());
     if !vector.plain {
-        // SAFETY: the slot's block holds `capacity` elements, and the slot belongs to this vector.
+        // SAFETY: the slot's block has room for `capacity` elements, and the slot belongs to this
+        // vector.
         unsafe { slot.mark::<T>(capacity) };
     }
     slot.note_used(active, padded::<T>(capacity, B::ALIGN) * size_of::<T>());
     let to = slot.start::<T>();
     if vector.length > 0 && !ptr::eq(from, to) {
         // SAFETY: the elements are still unchanged in the block that was previously the slot's
-        // block. The slot's current block holds `capacity` elements, and no view of it exists. `T`
-        // is `Copy`.
+        // block. The slot's current block has room for `capacity` elements, and no view of it
+        // exists. `T` is `Copy`.
         unsafe { to.copy_from_nonoverlapping(from, vector.length) };
     }
     Ok(VectorMemory { capacity, ..vector })

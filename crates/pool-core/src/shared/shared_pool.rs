@@ -75,7 +75,7 @@ type Name<B, T> = <<B as SharedBackend>::Memory as OwnedMemory<B>>::Name<T>;
 /// each other only in three cases: during a [`trim`](Self::trim), when the pool is not allowed to
 /// grow, and when the last handle is dropped. Memory is allocated and freed while no lock is held.
 ///
-/// A signal or interrupt handler must not use a pool that the interrupted code uses.
+/// A signal handler or interrupt handler must not use a pool that the interrupted code is using.
 ///
 /// # Configuration
 ///
@@ -262,9 +262,9 @@ impl<B: SharedHostBackend> SharedPool<B> {
     /// Acquires an array whose elements are computed by calling `element(index)`. The elements may
     /// have any type that is [`Copy`].
     ///
-    /// If values of the type may have padding, the block is marked, as explained for
-    /// [`Scope::acquire_with`](crate::Scope::acquire_with). The pool zeroes a marked block before
-    /// it is next handed out as an array with recycled contents.
+    /// If values of the type may have padding, the block is marked, as described in the
+    /// documentation of [`Scope::acquire_with`](crate::Scope::acquire_with). The pool zeroes a
+    /// marked block before it is next handed out as an array with recycled contents.
     ///
     /// ```
     /// # use pool_conformance::HeapBackend as Memory;
@@ -305,7 +305,7 @@ impl<B: SharedHostBackend> SharedPool<B> {
             let start = memory.start::<T>();
             for index in 0..length {
                 let value = element(index);
-                // SAFETY: the block has room for `length` elements of `T`, and `index` is below
+                // SAFETY: the block has room for `length` elements of `T`, and `index` is less than
                 // `length`.
                 let place = unsafe { start.add(index) };
                 // SAFETY: the position is within the block and aligned for `T`, because `start` is

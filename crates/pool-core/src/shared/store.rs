@@ -428,7 +428,7 @@ impl<B: SharedBackend> Store<B> {
     }
 
     /// Removes an idle block from the store to replace a block of `bytes` bytes. The idle block has
-    /// the same class and is not larger.
+    /// the same class as the block that it replaces, and is not larger than that block.
     pub(super) fn take_like(&self, bytes: usize) -> Option<B::Memory> {
         let class = class_within(bytes);
         let classes = Classes { first: class, last: class };
@@ -506,7 +506,7 @@ impl<B: SharedBackend> Store<B> {
         true
     }
 
-    /// Frees a block that is in no list, together with its record.
+    /// Frees a block that is not in any list, together with its record.
     #[expect(clippy::boxed_local, reason = "a record is moved as a box everywhere")]
     fn free(&self, record: BlockRecord<B>) {
         let bytes = record.bytes;
@@ -568,8 +568,8 @@ const fn live_bytes(bytes: usize) -> usize {
     bytes.div_ceil(UNIT).saturating_mul(UNIT)
 }
 
-/// Returns the class of an array. The result also includes the next class, if the blocks of that
-/// class exceed the size of the array by at most a quarter.
+/// Returns the class of the blocks for an array. The result also includes the next class, if the
+/// blocks of that class exceed the size of the array by at most a quarter.
 #[inline(always)]
 const fn exact(class: usize) -> Classes {
     Classes { first: class, last: if class < CLASSES_PER_DOUBLING { class } else { class + 1 } }

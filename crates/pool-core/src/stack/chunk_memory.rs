@@ -31,8 +31,8 @@ pub(super) unsafe fn free_above<B: StackedBackend>(
 }
 
 /// Frees a chunk that was removed from the list, and returns its size in bytes. A lent chunk is
-/// transferred to its borrower, and a borrowed chunk is returned to its lender. In both cases, the
-/// function returns 0.
+/// transferred to its borrower, and a borrowed chunk is returned to its lender. The function
+/// returns 0 for a lent or a borrowed chunk.
 ///
 /// # Safety
 ///

@@ -1,6 +1,6 @@
 //! The cold function of a stack, which handles all rare cases of an acquire: the end of a chunk, a
-//! pool that is not settled, a dirty range, and a mode of the configuration. A single comparison
-//! sends all of these cases to [`prepare`].
+//! pool that is not settled, a dirty range, and a mode that the configuration enables. A single
+//! comparison sends all of these cases to [`prepare`].
 
 use core::alloc::Layout;
 use core::ptr::NonNull;
@@ -27,7 +27,7 @@ pub(super) struct Demand {
     /// greater than 0 only for a vector that grows in place.
     pub(super) kept_bytes: usize,
     /// `true` if the memory at the cursor belongs to a vector. The vector keeps this memory if the
-    /// demand is refused.
+    /// demand cannot be met.
     pub(super) is_growth: bool,
 }
 
@@ -119,8 +119,9 @@ unsafe fn prepare_rarely<B: StackedBackend>(
 ) -> Result<Span, PoolError<B::Error>> {
     let bytes = demand.bytes::<B>(state.padding())?;
     if at.addr() == STRAY {
-        // The cursor is the first cursor of a pool that is not settled. SAFETY: nothing in the pool
-        // is in use, because no array of a pool is below a stray cursor (invariant 1).
+        // At this point, the cursor is the first cursor of a pool that is not settled. SAFETY:
+        // nothing in the pool is in use, because no array of a pool is below a stray cursor
+        // (invariant 1).
         unsafe { settle(state) };
     }
     let Some(_busy) = state.busy() else { return Err(PoolError::Reentered) };
@@ -307,8 +308,9 @@ unsafe fn grow_within_limit<B: StackedBackend>(
 
 /// Allocates a chunk after the cursor's chunk. The new chunk is as large as all memory that the
 /// pool holds, which doubles the pool's memory. If that size cannot be allocated, the chunk is
-/// exactly large enough for the demand. Later chunks are freed before the allocation. If memory is
-/// still insufficient and the first chunk contains no array, the first chunk is also freed.
+/// exactly large enough for the demand. All later chunks are freed before the new chunk is
+/// allocated. If memory is still insufficient and the first chunk contains no array, the first
+/// chunk is also freed.
 ///
 /// # Errors
 ///

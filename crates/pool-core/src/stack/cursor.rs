@@ -66,7 +66,7 @@ impl<B: StackedBackend> StackCursor<B> {
     ///
     /// `at` must be a valid cursor address of the pool with this state (invariant 1), and the pool
     /// must outlive the cursor. No view of memory at or above the cursor may be in use. While this
-    /// cursor is used, no other cursor may create such a view.
+    /// cursor is in use, no other cursor may create a view of this memory.
     #[inline(always)]
     pub(super) unsafe fn new(at: NonNull<u8>, state: NonNull<StackState<B>>) -> Self {
         Self { at: Cell::new(at), state }
@@ -81,7 +81,8 @@ impl<B: StackedBackend> StackCursor<B> {
 
     /// # Safety
     ///
-    /// `at` must be a valid cursor address, as explained for [`new`](Self::new).
+    /// `at` must be a valid cursor address, as described in the documentation of
+    /// [`new`](Self::new).
     #[inline(always)]
     unsafe fn set(&self, at: *mut u8) {
         // SAFETY: the addresses of a pool's memory are never null.
@@ -128,7 +129,7 @@ impl<B: StackedBackend> ScopeCursor<Stacked<B>> for StackCursor<B> {
                 cold::prepare_or_panic(state, at.as_ptr(), length, Layout::new::<T>())
             },
         };
-        // SAFETY: the span belongs to this pool, and the caller guarantees that the pool lives for
+        // SAFETY: the span belongs to this pool, and the caller guarantees that the pool outlives
         // `'s`.
         unsafe { StackMemory::new(span, self.state) }
     }
@@ -151,7 +152,7 @@ impl<B: StackedBackend> ScopeCursor<Stacked<B>> for StackCursor<B> {
             // exists, as `new` requires.
             None => unsafe { cold::prepare(state, at.as_ptr(), demand) }?,
         };
-        // SAFETY: the span belongs to this pool, and the caller guarantees that the pool lives for
+        // SAFETY: the span belongs to this pool, and the caller guarantees that the pool outlives
         // `'s`.
         Ok(unsafe { StackMemory::new(span, self.state) })
     }
@@ -241,14 +242,14 @@ impl<B: StackedBackend> ScopeCursor<Stacked<B>> for StackCursor<B> {
 impl<'s, B: StackedBackend> StackPlace<'s, B> {
     #[inline(always)]
     fn pool(self) -> &'s StackState<B> {
-        // SAFETY: the pool lives for `'s`, as `ScopeCursor::place` requires, and only shared
+        // SAFETY: the pool outlives `'s`, as `ScopeCursor::place` requires, and only shared
         // references to its state exist.
         unsafe { self.state.as_ref() }
     }
 
     #[inline(always)]
     fn memory(self, span: Span) -> StackMemory<'s, B> {
-        // SAFETY: the span belongs to this pool, which lives for `'s`.
+        // SAFETY: the span belongs to this pool, which outlives `'s`.
         unsafe { StackMemory::new(span, self.state) }
     }
 }
@@ -278,7 +279,7 @@ impl<'s, B: StackedBackend> CursorPlace<'s, Stacked<B>> for StackPlace<'s, B> {
         self,
         dims: &[usize],
     ) -> Option<MemoryAndShape<'s, StackMemory<'s, B>, Stacked<B>>> {
-        // SAFETY: the caller upholds the same contract, and the pool lives for `'s`.
+        // SAFETY: the caller upholds the same contract, and the pool outlives `'s`.
         let (span, way) = unsafe { shapes::fitting::<B, T>(self.pool(), self.at, dims) }?;
         Some((self.memory(span), way))
     }
@@ -289,7 +290,7 @@ impl<'s, B: StackedBackend> CursorPlace<'s, Stacked<B>> for StackPlace<'s, B> {
         dims: &[usize],
         first_use: FirstUse,
     ) -> Result<MemoryAndShape<'s, StackMemory<'s, B>, Stacked<B>>, PoolError<B::Error>> {
-        // SAFETY: the caller upholds the same contract, and the pool lives for `'s`.
+        // SAFETY: the caller upholds the same contract, and the pool outlives `'s`.
         let prepared = unsafe { shapes::prepare::<B, T>(self.pool(), self.at, dims, first_use) };
         prepared.map(|(span, way)| (self.memory(span), way))
     }
@@ -351,12 +352,12 @@ unsafe fn enlarge<'s, B: StackedBackend, T: Copy>(
         reserved => reserved,
     };
     let span = reserved?;
-    // SAFETY: the span belongs to this pool, which lives for `'s`.
+    // SAFETY: the span belongs to this pool, which outlives `'s`.
     let memory: StackMemory<'s, B> = unsafe { StackMemory::new(span, cursor.state) };
     if length > 0 && memory.start != old.start {
         // SAFETY: the old memory contains the elements. The two regions do not overlap, because the
         // old memory is either below the new memory or in another chunk that is still allocated.
-        // The new memory holds more than `length` elements.
+        // The new memory has room for more than `length` elements.
         unsafe { memory.start.cast::<T>().copy_from_nonoverlapping(old.start.cast(), length) };
     }
     // The memory belongs to the vector from this point on, so `top` is updated as in `step`.

@@ -103,7 +103,7 @@ impl DirtyRanges {
         true
     }
 
-    /// Returns the lowest dirty range that contains bytes at or above an address.
+    /// Returns the lowest dirty range that contains bytes at or above the given address.
     fn first_ending_after(&self, address: usize) -> Option<Range<usize>> {
         let ranges = &self.ranges[..self.count.get()];
         let (start, end) =

@@ -80,7 +80,7 @@ impl<B: StackedBackend> fmt::Debug for StackMemory<'_, B> {
 impl<'s, B: StackedBackend> StackMemory<'s, B> {
     /// # Safety
     ///
-    /// `span` must belong to the pool with this state, and the pool must live for `'s`.
+    /// `span` must belong to the pool with this state, and the pool must outlive `'s`.
     #[inline(always)]
     pub(super) unsafe fn new(span: Span, state: NonNull<StackState<B>>) -> Self {
         Self { start: span.start, next: span.next, state, scope: PhantomData }
@@ -89,7 +89,7 @@ impl<'s, B: StackedBackend> StackMemory<'s, B> {
     /// Returns the state of the pool.
     #[inline(always)]
     pub(super) fn state(self) -> &'s StackState<B> {
-        // SAFETY: the pool lives for `'s`, as `new` requires, and only shared references to its
+        // SAFETY: the pool outlives `'s`, as `new` requires, and only shared references to its
         // state exist.
         unsafe { self.state.as_ref() }
     }

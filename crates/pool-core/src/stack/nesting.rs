@@ -29,9 +29,9 @@
 //! - Another thread may replace the pool of an entry that is in use. The entry stores the pool that
 //!   entered the chain, and that pool leaves the chain later. The replacement pool is not in the
 //!   chain and owns all of its memory.
-//! - Only one thread uses the chain. An allocator hook that creates and drops guards may change the
-//!   chain, but never in the middle of a step. All allocations and frees are performed first, and
-//!   only then is the innermost pool looked up.
+//! - Only one thread uses a given chain. An allocator hook that creates and drops guards may change
+//!   the chain, but never in the middle of a step. All allocations and frees are performed first,
+//!   and only then is the innermost pool looked up.
 
 use core::cell::Cell;
 use core::ptr::{NonNull, null_mut};
@@ -164,8 +164,8 @@ pub(super) unsafe fn leave<B: StackedBackend>(
 }
 
 /// Reports to the outer pool how many bytes were live above the outer pool's arrays. Nothing is
-/// reported if the outer pool could lend that many bytes and its passes are not sampled. If the
-/// outer pool could not lend that many bytes, its next pass begins with a larger chunk.
+/// reported if the outer pool could lend these bytes and its passes are not sampled. If the outer
+/// pool could not lend the bytes that were needed, its next pass begins with a larger chunk.
 fn report<B: StackedBackend>(state: &StackState<B>, outer: &StackState<B>) {
     let is_sampled = outer.samples_left.get() > 0;
     let needed = match most_needed(state) {

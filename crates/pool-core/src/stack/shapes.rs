@@ -27,8 +27,8 @@ type SpanAndShape<'s, B> = (Span, &'s mut Way<<B as crate::backend::PoolBackend>
 ///
 /// # Safety
 ///
-/// The pool must live for `'s`, and `at` must be a cursor of the pool. No reference into a set at
-/// or above the cursor's offset may be in use.
+/// The pool must outlive `'s`, and `at` must be a cursor of the pool. No reference into a set at or
+/// above the cursor's offset may be in use.
 #[inline(always)]
 pub(super) unsafe fn fitting<'s, B: StackedBackend, T: Element>(
     state: &'s StackState<B>,
@@ -114,7 +114,7 @@ pub(super) unsafe fn prepare<'s, B: StackedBackend, T: Element>(
 ///
 /// # Safety
 ///
-/// The pool must live for `'s`, and `count` must be the product of `dims`. No reference into a set
+/// The pool must outlive `'s`, and `count` must be the product of `dims`. No reference into a set
 /// at or above the offset may be in use.
 #[expect(
     clippy::mut_from_ref,
@@ -136,7 +136,7 @@ unsafe fn find_or_insert<'s, B: StackedBackend>(
     if let Some(way) = unsafe { &mut *set.as_ptr() }.find(element, dims) {
         state.shape_hits.increment();
         // SAFETY: this reference is derived from the reference above, and is the only reference to
-        // the set for `'s`.
+        // the set during `'s`.
         return Ok(unsafe { &mut *core::ptr::from_mut(way) });
     }
     state.shape_misses.increment();
@@ -149,7 +149,7 @@ unsafe fn find_or_insert<'s, B: StackedBackend>(
     // reference to the set is in use.
     drop(evicted);
     // SAFETY: a set lives until its pool is destroyed or exclusively borrowed, and this is the only
-    // reference to the set for `'s`.
+    // reference to the set during `'s`.
     Ok(unsafe { &mut *set.as_ptr() }.way(index))
 }
 

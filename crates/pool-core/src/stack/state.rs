@@ -241,7 +241,7 @@ impl<B: StackedBackend> StackState<B> {
     }
 
     /// Settles the pool in its only chunk, which starts at `start` and in which nothing may be
-    /// live. Also counts a new pass.
+    /// live. The method also counts a new pass.
     pub(super) fn settle_at(&self, start: *mut u8) {
         if self.pass_peak.get() > 0 {
             self.needed.set(self.pass_peak.replace(0));

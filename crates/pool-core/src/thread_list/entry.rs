@@ -46,7 +46,7 @@ impl<B: PoolBackend> Entry<B> {
     ///
     /// # Safety
     ///
-    /// The entry must have been created by [`HeldPool::new`], and must be in no list and no
+    /// The entry must have been created by [`HeldPool::new`], and must not be in any list or
     /// registry. The entry must not be used after the call.
     pub(super) unsafe fn free(entry: NonNull<Self>) {
         // SAFETY: `HeldPool::new` obtained the entry from a box, and the caller does not use the
@@ -236,9 +236,9 @@ impl<B: PoolBackend> HeldPool<B> {
         }
         // SAFETY: `entered` is the address of a root, because it is not `NEVER`.
         let root = unsafe { Root::<B>::from_raw(entered) };
-        // SAFETY: the pool has entered the chain. The pool is live, because a replaced pool is
-        // freed only after its entry has been put back into its list. All scopes of the handle have
-        // ended.
+        // SAFETY: the pool of this entry has entered the chain. The pool is live, because a
+        // replaced pool is freed only after its entry has been put back into its list. All scopes
+        // of the handle have ended.
         unsafe { root.leave(innermost) }
     }
 
@@ -252,11 +252,11 @@ impl<B: PoolBackend> HeldPool<B> {
     ///
     /// # Safety
     ///
-    /// The entry must be in no registry, and must never have been passed to
+    /// The entry must not be in any registry, and must never have been passed to
     /// [`ThreadList::enter`](super::ThreadList::enter).
     pub unsafe fn free(self) {
-        // SAFETY: `new` created the entry, and the entry is in no list because it is held. The
-        // caller guarantees that the entry is in no registry.
+        // SAFETY: `new` created the entry, and the entry is not in any list because it is held. The
+        // caller guarantees that the entry is not in any registry.
         unsafe { Entry::free(self.entry) };
     }
 

@@ -203,7 +203,7 @@ impl<B: PoolBackend> Drop for Detached<'_, B> {
             // The list was closed while the entries were visited. The visited entries belonged to
             // the closed list, so they are freed like all of its other entries.
             let closing = ThreadList::with_head(self.first);
-            // SAFETY: the list was closed, so its record is in no registry.
+            // SAFETY: the list was closed, so its record is not in any registry.
             return unsafe { closing.close() };
         }
         let mut last = self.first;

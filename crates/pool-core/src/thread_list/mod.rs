@@ -13,7 +13,7 @@
 //! 2. The thread executes a *barrier on all threads*: each thread of the process executes a full
 //!    memory barrier at some moment during the call (`membarrier` on Linux).
 //!
-//! 3. The thread walks through the list again.
+//! 3. The thread then walks through the list a second time.
 //!
 //! 4. If the walk finds the entry, the thread takes the retired pool and drops it. If the walk does
 //!    not find the entry, the owner has taken the entry, and may use either of the two pools. The
@@ -32,10 +32,10 @@
 //! - **The retired pool is not in use when the walk finds its entry**. Let T be the moment, at or
 //!   after X, at which the entry was in the list. Every use of the pool that began before T ended
 //!   when the entry was put into the list. The owner stores the head with release ordering in every
-//!   case, even when it takes an entry. The walk loads the head with acquire ordering. Every use
-//!   that begins after T belongs to a take after T. A take loads the address of the pool after it
-//!   has stored the head, so a take after T loads the address after X and obtains the address of
-//!   the new pool.
+//!   case, even when it takes an entry. The walk loads the head with acquire ordering. Every use of
+//!   the pool that begins after T belongs to a take that also begins after T. A take loads the
+//!   address of the pool after it has stored the head, so a take after T loads the address after X
+//!   and obtains the address of the new pool.
 //! - **The owner's load is executed after its store**. A compiler fence enforces this order in the
 //!   program, and the barrier enforces it on the processor. The hot path therefore contains no
 //!   fence instruction and no atomic read-modify-write operation.

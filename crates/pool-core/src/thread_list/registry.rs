@@ -49,8 +49,8 @@ impl<B: PoolBackend> ThreadRecord<B> {
     ///
     /// # Safety
     ///
-    /// The record must have been returned by [`new`](Self::new) and must be in no registry. The
-    /// record must not be used after the call.
+    /// The record must have been returned by [`new`](Self::new) and must not be in any registry.
+    /// The record must not be used after the call.
     pub unsafe fn free(record: NonNull<Self>) {
         // SAFETY: `new` obtained the record from a box, and the caller does not use the record
         // after this call.
@@ -115,8 +115,8 @@ impl<B: PoolBackend> ThreadLists<B> {
     ///
     /// # Safety
     ///
-    /// The record must have been returned by [`ThreadRecord::new`] and must be in no registry. The
-    /// list of the record must not move until [`remove`](Self::remove) returns.
+    /// The record must have been returned by [`ThreadRecord::new`] and must not be in any registry.
+    /// The list of the record must not move until [`remove`](Self::remove) returns.
     pub unsafe fn add(&mut self, record: NonNull<ThreadRecord<B>>) {
         // SAFETY: the record is live, and only the caller can access it.
         unsafe { (*record.as_ptr()).next = self.first };
@@ -127,8 +127,8 @@ impl<B: PoolBackend> ThreadLists<B> {
     ///
     /// # Safety
     ///
-    /// The record must be in this registry, and the entry must be in no registry. The entry must
-    /// never be put into any list except the record's list.
+    /// The record must be in this registry, and the entry must not be in any registry. The entry
+    /// must never be put into any list except the record's list.
     pub unsafe fn add_entry(&mut self, record: NonNull<ThreadRecord<B>>, held: &HeldPool<B>) {
         // SAFETY: a record of this registry is live, and is used only while the registry is locked.
         let record = unsafe { &mut *record.as_ptr() };
