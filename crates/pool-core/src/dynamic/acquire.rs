@@ -7,7 +7,7 @@ use crate::element::{Element, PodElement};
 use crate::error::{PoolError, panic_with};
 
 impl<B: PoolBackend> DynamicPool<B> {
-    /// Acquires an array of `length` elements with unspecified contents, such as the contents of an
+    /// Acquires an array of `length` elements with unspecified contents, such as data from an
     /// earlier use.
     ///
     /// # Panics

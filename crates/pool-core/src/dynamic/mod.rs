@@ -61,7 +61,7 @@ pub use handle::{Handle, Handles};
 /// scope.acquire::<u8, _>(1);
 /// ```
 ///
-/// The type of a handle contains the element type of its array. To borrow several views of one
+/// The type of a handle includes the element type of its array. To borrow several views of one
 /// pool, call [`get_disjoint_mut`](Self::get_disjoint_mut), or borrow the views one after another:
 ///
 /// ```compile_fail,E0308
@@ -151,8 +151,8 @@ impl<B: PoolBackend> DynamicPool<B> {
         let pool = Pool::with_config(context, config)?;
         let mut checkpoints = Vec::new();
         push(&mut checkpoints, 0)?;
-        // SAFETY: the pool is new, so no view is in use. The struct that receives the cursor owns
-        // the pool, and opens scopes only through copies of this cursor.
+        // SAFETY: the pool is new, so no view is in use. The struct in which the cursor is stored
+        // owns the pool, and opens scopes only through copies of this cursor.
         let cursor = unsafe { pool.root_cursor() };
         Ok(Self { cursor, checkpoints, pool })
     }
@@ -299,8 +299,8 @@ impl<B: PoolBackend> DynamicPool<B> {
     }
 
     /// Returns the handles to all arrays that are handed out, and a lexical scope above these
-    /// arrays. Use this method to compute with constants in a scope, as the example of [`Handles`]
-    /// shows.
+    /// arrays. Use this method to compute with constants in a scope, as shown in the example of
+    /// [`Handles`].
     pub fn split(&mut self) -> (Handles<'_, B>, Scope<'_, B>) {
         let active = self.active_slots();
         // SAFETY: the pool is borrowed exclusively for the lifetime of the handles and the scope.
@@ -309,8 +309,8 @@ impl<B: PoolBackend> DynamicPool<B> {
         // SAFETY: the cursor is a copy of the pool's own cursor, which is not used while the scope
         // is open.
         let scope = unsafe { Scope::from_cursor(cursor) };
-        // SAFETY: the pool is borrowed exclusively, and the scope acquires only slots from `active`
-        // on, so only the handles access the slots below `active`.
+        // SAFETY: the pool is borrowed exclusively, and the scope acquires only slot `active` and
+        // later slots, so only the handles access the slots below `active`.
         (unsafe { Handles::new(self.pool.state(), active) }, scope)
     }
 
@@ -393,7 +393,7 @@ impl<B: PoolBackend> DynamicPool<B> {
     }
 }
 
-/// The result of a `try_` acquire method of a dynamic pool.
+/// The return type of the `try_` acquire methods of a dynamic pool.
 type HandleResult<B, T> = Result<Handle<T>, PoolError<<B as PoolBackend>::Error>>;
 
 /// Pushes a checkpoint. Returns an error if the host cannot allocate memory for the checkpoint.

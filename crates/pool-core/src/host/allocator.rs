@@ -1,6 +1,6 @@
-//! The allocator of a scope, with which collections that accept an `Allocator` store their data in
-//! the scope's memory. The allocator acquires chunks of memory from the scope and divides them, so
-//! that many small allocations share a slot.
+//! An allocator that stores collections in the memory of a scope, for all collections that accept
+//! an `Allocator`. The allocator acquires chunks of memory from the scope and divides them, so that
+//! many small allocations share a slot.
 
 use core::alloc::Layout;
 use core::cell::Cell;
@@ -59,10 +59,10 @@ const STACK_DIVISOR: usize = 64;
 /// In a pool with slots, each chunk is stored in its own slot, and the chunks grow from 1 KiB to 64
 /// KiB. A collection that does not share its chunk grows by exchanging blocks, like a
 /// [`PoolVec`](crate::PoolVec). In a stacked pool, a chunk grows in place until something else is
-/// acquired from the scope. The second pass through the same code allocates nothing.
+/// acquired from the scope. A second pass through the same code allocates nothing.
 ///
-/// The slots of chunks are marked. The section *Cost* of [`acquire_with`](Scope::acquire_with)
-/// explains marked slots.
+/// The slots that contain chunks are marked. The section *Cost* of
+/// [`acquire_with`](Scope::acquire_with) explains marked slots.
 ///
 /// # Refused allocations
 ///

@@ -105,7 +105,7 @@ impl<'s, B: HostBackend> Scope<'s, B> {
         // Any bytes are a valid `MaybeUninit`, and `room` is the first view of the slot.
         let room = unsafe { slot.host_slice(capacity) };
         // SAFETY: the length is 0, so no element needs to be initialised. `take_unwritten` has
-        // marked the slot unless `T` is plain.
+        // already marked the slot, unless `T` is plain.
         Ok(unsafe { FixedVec::new(room, 0) })
     }
 }
@@ -116,14 +116,14 @@ impl<'s, T: Copy> FixedVec<'s, T> {
     /// # Safety
     ///
     /// The first `length` elements of `room` must be initialised, and `length` must be at most the
-    /// length of `room`. The slot of the memory must be marked unless `T` is plain.
+    /// length of `room`. The slot that contains the memory must be marked unless `T` is plain.
     #[inline]
     pub(super) unsafe fn new(room: &'s mut [MaybeUninit<T>], length: usize) -> Self {
         Self { room: NonNull::from(room), length, lifetime: PhantomData }
     }
 
-    /// Returns the number of elements. Unlike the slice method `len`, this method does not access
-    /// the memory.
+    /// Returns the number of elements. Unlike the method `len` of slices, this method does not
+    /// access the memory.
     #[inline]
     pub(super) fn length(&self) -> usize {
         self.length

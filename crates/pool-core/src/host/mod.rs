@@ -33,8 +33,8 @@ pub use pool_box::{Boxable, PoolBox};
 pub use pool_string::PoolString;
 pub use pool_vec::PoolVec;
 
-/// The result of a `try_` acquire method for elements that the host writes. The result contains a
-/// slice by default, and otherwise an array with the shape `S`.
+/// The return type of the `try_` acquire methods for elements that the host writes. The result
+/// contains a slice by default, and otherwise an array with the shape `S`.
 pub type HostAcquireResult<'s, B, T, S = usize> =
     Result<<S as Shape>::Array<'s, &'s mut [T]>, PoolError<<B as PoolBackend>::Error>>;
 

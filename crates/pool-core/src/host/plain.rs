@@ -5,8 +5,8 @@
 //! require the bound `NoUninit`, so this module tests for the trait at run time with the help of
 //! the standard library. [`Iterator::fuse`] has no effect on an iterator that implements
 //! `FusedIterator`, so the behaviour of `fuse` shows whether an iterator implements that trait. The
-//! iterator in this module implements `FusedIterator` if `T` is `NoUninit`. The compiler evaluates
-//! the test as soon as `T` is known.
+//! iterator in this module implements `FusedIterator` if `T` implements `NoUninit`. The compiler
+//! evaluates the test as soon as `T` is known.
 
 use core::iter::FusedIterator;
 use core::marker::PhantomData;

@@ -20,9 +20,9 @@ use crate::scope::Scope;
 /// its value is not dropped, but its memory still returns to the scope.
 ///
 /// A box consists of one pointer and does not borrow the scope, so inner scopes may be opened while
-/// the box lives. Like an array, each box uses a slot. For many small values, such as the nodes of
-/// a tree, use `allocator_api2`'s `Box` with [`Scope::allocator`], which stores many values in one
-/// slot.
+/// the box lives. Like an array, each box uses a slot of its own. For many small values, such as
+/// the nodes of a tree, use `allocator_api2`'s `Box` with [`Scope::allocator`], which stores many
+/// values in one slot.
 ///
 /// ```
 /// # use pool_conformance::HeapBackend as Memory;

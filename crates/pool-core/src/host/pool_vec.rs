@@ -84,7 +84,7 @@ impl<'s, B: HostBackend> Scope<'s, B> {
         let room =
             unsafe { memory.host_slice(if size_of::<T>() == 0 { usize::MAX } else { capacity }) };
         // SAFETY: the length is 0, so no element needs to be initialised. `take_unwritten` has
-        // marked the slot unless `T` is plain.
+        // already marked the slot, unless `T` is plain.
         let elements = unsafe { FixedVec::new(room, 0) };
         Ok(PoolVec { scope: self, memory, elements })
     }
@@ -150,7 +150,7 @@ impl<'s, B: HostBackend, T: Copy + 's> PoolVec<'_, 's, B, T> {
     }
 
     /// Appends all elements of an iterator, which may acquire from the same scope. The size hint of
-    /// the iterator need not be correct.
+    /// the iterator does not need to be correct.
     ///
     /// # Errors
     ///

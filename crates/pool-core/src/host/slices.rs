@@ -56,9 +56,9 @@ impl<'s, B: HostBackend> Scope<'s, B> {
     ///
     /// # Cost
     ///
-    /// Acquiring plain data costs the same as [`acquire`](Self::acquire), plus the writes. Plain
-    /// data has a type that implements [`bytemuck::NoUninit`], such as numbers, `bool`, `char`,
-    /// arrays of numbers, and your own types that derive the trait.
+    /// The cost for plain data is the cost of [`acquire`](Self::acquire) plus the cost of the
+    /// writes. Plain data has a type that implements [`bytemuck::NoUninit`], such as numbers,
+    /// `bool`, `char`, arrays of numbers, and your own types that derive the trait.
     ///
     /// Values of any other type may contain padding, which recycled memory must not contain, so the
     /// slot of such values is *marked*. Every acquire of a marked slot calls the cold function. The

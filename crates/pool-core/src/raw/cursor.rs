@@ -30,10 +30,10 @@ pub struct SlotCursor<B: PoolBackend> {
     slot: Cell<NonNull<Slot<B>>>,
 }
 
-// SAFETY: no type implements `ScopeMayLeaveItsThread`, so this impl applies to no type.
+// SAFETY: no type implements `ScopeMayLeaveItsThread`, so this impl does not apply to any type.
 unsafe impl<B: PoolBackend + ScopeMayLeaveItsThread> Send for SlotCursor<B> {}
 
-// SAFETY: no type implements `ScopeMayLeaveItsThread`, so this impl applies to no type.
+// SAFETY: no type implements `ScopeMayLeaveItsThread`, so this impl does not apply to any type.
 unsafe impl<B: PoolBackend + ScopeMayLeaveItsThread> Sync for SlotCursor<B> {}
 
 impl<B: PoolBackend> fmt::Debug for SlotCursor<B> {

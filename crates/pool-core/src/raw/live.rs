@@ -4,7 +4,7 @@
 use alloc::vec::Vec;
 use core::cell::Cell;
 
-/// The count of live bytes of one pool.
+/// A counter for the live bytes of one pool.
 ///
 /// A slot is handed out only after all slots below it. The number of live bytes up to a slot is
 /// therefore the number up to the previous slot, plus the slot's own bytes. The end of a scope

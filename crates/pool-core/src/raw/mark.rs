@@ -1,17 +1,17 @@
-//! The mark of a slot whose block may contain uninitialised bytes. Uninitialised bytes come from
+//! The mark on a slot whose block may contain uninitialised bytes. Uninitialised bytes come from
 //! values with padding, or from arrays of `MaybeUninit`.
 //!
 //! The slot's record stores the number of words, from the start of the block, that may contain
 //! uninitialised bytes. Before a marked slot is handed out for reading, all of its marked words are
-//! zeroed, and then the mark is removed. A marked slot advertises 0 words, so acquires of unmarked
-//! slots need no check for a mark.
+//! zeroed, and then the mark is removed. A marked slot advertises 0 words, so acquiring an unmarked
+//! slot requires no check for a mark.
 
 use super::fits::WORD;
 use super::slot::SlotPointer;
 use crate::backend::PoolBackend;
 use crate::error::PoolError;
 
-/// The mark of a block that contains more words than a record can count.
+/// The mark for a block that contains more words than a record can count.
 pub(super) const WHOLE_BLOCK: u32 = u32::MAX;
 
 /// Returns the number of words in the first `bytes` bytes of a block, in the format of a record.
@@ -81,8 +81,8 @@ impl<B: PoolBackend> SlotPointer<'_, B> {
         // SAFETY: the slot's record is live, and no reference to it exists.
         let bytes = bytes_of(words, unsafe { (*record).real });
         // SAFETY: the block holds `bytes` bytes, and the caller guarantees that no view of it
-        // exists. `bytes` is not 0, because a marked slot has a block: `take_block` removes the
-        // mark together with the block.
+        // exists. `bytes` is not 0, because a marked slot always has a block, as `take_block`
+        // removes the mark together with the block.
         unsafe { B::set_bytes(self.state().context(), self.block(), 0, bytes) }
             .map_err(|source| PoolError::Backend { operation: "zero a block", source })?;
         // SAFETY: the slot's record is live, and no reference to it exists.

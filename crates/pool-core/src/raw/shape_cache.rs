@@ -4,7 +4,8 @@
 //! An entry contains lengths, strides and the backend's descriptor, but no address. No part of an
 //! entry can therefore become stale, and a cached shape fits in the slot's block without a check.
 //! Entries are evicted round robin. The worst case is a loop that uses one more shape than the set
-//! can hold: each acquire of the loop misses, and allocates a few words on the host.
+//! can hold, because each acquire in the loop then misses the cache and allocates a few words on
+//! the host.
 
 use core::any::TypeId;
 use core::ptr::NonNull;

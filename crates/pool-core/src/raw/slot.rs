@@ -20,10 +20,10 @@ pub struct SlotPointer<'s, B: PoolBackend> {
     scope: PhantomData<&'s ()>,
 }
 
-// SAFETY: no type implements `ScopeMayLeaveItsThread`, so this impl applies to no type.
+// SAFETY: no type implements `ScopeMayLeaveItsThread`, so this impl does not apply to any type.
 unsafe impl<B: PoolBackend + ScopeMayLeaveItsThread> Send for SlotPointer<'_, B> {}
 
-// SAFETY: no type implements `ScopeMayLeaveItsThread`, so this impl applies to no type.
+// SAFETY: no type implements `ScopeMayLeaveItsThread`, so this impl does not apply to any type.
 unsafe impl<B: PoolBackend + ScopeMayLeaveItsThread> Sync for SlotPointer<'_, B> {}
 
 impl<B: PoolBackend> Clone for SlotPointer<'_, B> {
@@ -101,8 +101,8 @@ impl<B: PoolBackend> SlotRef<B> {
     ///
     /// # Safety
     ///
-    /// The view that stores this reference must be in use for as long as the returned reference.
-    /// The caller must be on the thread that owns the pool, unless the context is `Sync`.
+    /// The view that stores this reference must be in use for as long as the returned reference is
+    /// used. The caller must be on the thread that owns the pool, unless the context is `Sync`.
     #[inline]
     #[must_use]
     pub unsafe fn context(&self) -> &B::Context {
@@ -128,7 +128,8 @@ impl<B: PoolBackend> SlotRef<B> {
     ///
     /// # Safety
     ///
-    /// The scope of the view that stores this reference, or will store it, must be open for `'s`.
+    /// The scope of the view that stores this reference, or will store it, must remain open during
+    /// `'s`.
     #[inline]
     pub(crate) unsafe fn pointer<'s>(self) -> SlotPointer<'s, B> {
         // SAFETY: the slot of a view is not a sentinel, and the slot's pool outlives the view's

@@ -29,8 +29,8 @@ pub struct State<B: PoolBackend> {
     /// The mark that is set while foreign code may run inside an operation of this pool (invariant
     /// 9).
     busy: BusyMark,
-    /// The addresses of the first slots of all tables. The address of a table's first slot is also
-    /// the address of the table.
+    /// The address of the first slot of each table. The address of a table's first slot is also the
+    /// address of the table.
     pub(super) tables: TableList<Slot<B>>,
     reserved: Count,
     peak_reserved: Count,
@@ -183,8 +183,8 @@ impl<B: PoolBackend> State<B> {
         self.peak_reserved.set(self.reserved.get());
     }
 
-    /// Returns the statistics that any thread may read while the pool lives. The configuration, the
-    /// device and the number of live bytes are not included.
+    /// Returns the statistics that any thread may read while the pool lives. The statistics do not
+    /// include the configuration, the device or the number of live bytes.
     pub(crate) fn shared_numbers(&self, mut stats: PoolStats) -> PoolStats {
         stats.high_water_slots = self.high_water.get();
         stats.reserved_bytes = self.reserved.get();

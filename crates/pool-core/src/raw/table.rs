@@ -19,7 +19,7 @@ pub(super) const SLOTS: usize = 31;
 pub(super) struct Table<B: PoolBackend> {
     /// The slots of the table. The last element is the sentinel, which has no record.
     slots: [Slot<B>; SLOTS + 1],
-    /// The shape set of each slot, which is created at the slot's first acquire with a dynamic
+    /// The shape set of each slot, which is created when the slot is first acquired with a dynamic
     /// rank. The sets are stored in an array of their own rather than in the records, so that a hit
     /// in the shape cache finds the address of a slot's set with a single shift.
     shapes: [*mut ShapeSet<B::Descriptor>; SLOTS],

@@ -35,8 +35,8 @@ impl<B: PoolBackend> State<B> {
         Ok(())
     }
 
-    /// Returns the first slot of the table after `table`. If there is no such table, the method
-    /// creates it.
+    /// Returns the first slot of the table after `table`. If `table` is the last table, the method
+    /// creates another table.
     ///
     /// # Safety
     ///

@@ -3,8 +3,8 @@
 
 use crate::backend::PoolBackend;
 
-/// The hot words of a slot, which every acquire reads: the slot's block, and the number of words in
-/// the block that an acquire may use.
+/// The hot words of a slot, which every acquire reads, namely the slot's block and the number of
+/// words in the block that an acquire may use.
 #[repr(C)]
 pub(crate) struct Slot<B: PoolBackend> {
     pub(super) block: B::Block,

@@ -49,7 +49,7 @@ use super::thread_cell::ThreadCell;
 /// list.
 const LISTS: usize = usize::BITS as usize;
 
-/// The value of a lock that is held.
+/// The value of a lock while a thread holds it.
 const LOCKED: usize = 1;
 
 /// A set of idle blocks, together with counters for the arrays that were acquired from this shard
@@ -79,8 +79,8 @@ struct Body<M> {
     lists: [Option<Box<Record<M>>>; LISTS],
 }
 
-// SAFETY: only one thread at a time accesses the body and its records (invariant 1). Because of the
-// bound, any thread may be that thread.
+// SAFETY: only one thread at a time accesses the body and its records (invariant 1). The bound
+// allows any thread to access the body and its records.
 unsafe impl<M: Send> Sync for Shard<M> {}
 
 impl<M> Shard<M> {

@@ -28,7 +28,7 @@ type Name<B, T> = <<B as SharedBackend>::Memory as OwnedMemory<B>>::Name<T>;
 /// thread can drop them. The pool reuses the memory of dropped arrays. The arrays keep the pool's
 /// memory alive, so the handles may be dropped before the arrays.
 ///
-/// Scopes are faster than a `SharedPool`, so use them for temporaries. Owned arrays are for data
+/// Scopes are faster than a `SharedPool`, so use scopes for temporaries. Owned arrays are for data
 /// that outlives its scope, such as results that leave a loop, queues between threads, and tasks of
 /// an executor.
 ///
@@ -79,8 +79,8 @@ type Name<B, T> = <<B as SharedBackend>::Memory as OwnedMemory<B>>::Name<T>;
 ///
 /// # Configuration
 ///
-/// A shared pool uses these options of [`PoolConfig`]: the name, the byte limit, huge pages, poison
-/// and fresh blocks.
+/// A shared pool uses only the following options of [`PoolConfig`]: the name, the byte limit, huge
+/// pages, poison and fresh blocks.
 pub struct SharedPool<B: SharedBackend>(Arc<StoreHandle<B>>);
 
 /// The state that all handles to a store share. Dropping this value closes the store.

@@ -3,12 +3,12 @@
 //!
 //! # The way of a block
 //!
-//! A thread acquires blocks from its magazine and returns them to it. If the magazine is full, a
-//! returned block goes to a common shard, from which all threads acquire blocks. If one thread
-//! acquires a block and another thread returns it, each of these steps therefore requires a lock,
-//! but no barrier. The pool searches the magazines of other threads only if it would otherwise hold
-//! too much memory, or if it cannot grow. Without the feature `std`, or without a barrier on all
-//! threads, all blocks go through the common shards.
+//! A thread acquires blocks from its magazine, and returns blocks to its magazine. If the magazine
+//! is full, a returned block goes to a common shard, from which all threads acquire blocks. If one
+//! thread acquires a block and another thread returns it, each of these steps therefore requires a
+//! lock, but no barrier. The pool searches the magazines of other threads only if it would
+//! otherwise hold too much memory, or if it cannot grow. Without the feature `std`, or without a
+//! barrier on all threads, all blocks go through the common shards.
 //!
 //! # How long it lives
 //!
@@ -311,7 +311,7 @@ impl<B: SharedBackend> Store<B> {
     }
 
     /// Searches the magazines of all threads for an idle block. The search executes a barrier for
-    /// each magazine that may have such a block.
+    /// each magazine that may contain a suitable block.
     fn find_in_magazines(&self, classes: Classes) -> Option<BlockRecord<B>> {
         self.magazines()
             .iter()
@@ -594,8 +594,8 @@ unsafe fn lock_common<'a, M>(commons: NonNull<[Shard<M>; COMMONS]>) -> Locked<'a
     }
 }
 
-/// Returns the calling thread's magazine in a store, marked as in use. Returns `None` if the thread
-/// has no magazine in the store.
+/// Marks the calling thread's magazine in a store as being in use, and returns the magazine.
+/// Returns `None` if the thread has no magazine in the store.
 ///
 /// # Safety
 ///

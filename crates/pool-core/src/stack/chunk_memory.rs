@@ -9,8 +9,8 @@ use crate::backend::Advice;
 use crate::error::PoolError;
 use crate::stacked::StackedBackend;
 
-/// Frees the chunks after the first `keep` chunks. Returns the number of bytes and the number of
-/// chunks that were freed.
+/// Frees all chunks except for the first `keep` chunks. Returns the number of bytes and the number
+/// of chunks that were freed.
 ///
 /// # Safety
 ///
@@ -44,7 +44,8 @@ pub(super) unsafe fn free<B: StackedBackend>(state: &StackState<B>, chunk: Chunk
         return 0;
     }
     state.dirty.remove(&chunk.block_addresses());
-    // The armed bytes need not be ordered here, because the backend's `free` orders the block.
+    // The armed bytes do not need to be ordered here, because the backend's `free` orders the whole
+    // block.
     state.armed.remove(&chunk.block_addresses());
     state.remove_reserved(chunk.block_bytes);
     // SAFETY: the address of a block is never null.

@@ -199,7 +199,7 @@ unsafe fn prepare_rarely_or_panic<B: StackedBackend>(
 }
 
 /// Returns the position of elements that occupy no bytes, which is the first aligned address at or
-/// above the cursor. The next array may begin before that address.
+/// above the cursor. The next array may begin before the position of these elements.
 fn nothing(at: NonNull<u8>, align: usize) -> Span {
     let padding = at.addr().get().wrapping_neg() & (align - 1);
     let start = NonNull::new(at.as_ptr().wrapping_add(padding)).unwrap_or(at);
@@ -226,8 +226,8 @@ fn fit<B: StackedBackend>(chunk: &Chunk, at: *mut u8, bytes: usize, align: usize
     Some(Span { start: NonNull::new(start)?, next })
 }
 
-/// Finds memory in the cursor's chunk or in the next chunk. Also returns the number of bytes that
-/// are live after the memory has been handed out.
+/// Finds memory in the cursor's chunk or in the next chunk. The function also returns the number of
+/// bytes that are live after the memory has been handed out.
 ///
 /// # Safety
 ///
@@ -413,8 +413,8 @@ const LEAST: usize = 4 << 10;
 ///
 /// # Safety
 ///
-/// No view of the span may exist, except for its first `kept_bytes` bytes. The pool must be marked
-/// as busy.
+/// No view of the span may exist, except for a view of its first `kept_bytes` bytes. The pool must
+/// be marked as busy.
 unsafe fn put_in_order<B: StackedBackend>(
     state: &StackState<B>,
     span: Span,

@@ -28,10 +28,10 @@ pub struct StackCursor<B: StackedBackend> {
     state: NonNull<StackState<B>>,
 }
 
-// SAFETY: no type implements `ScopeMayLeaveItsThread`, so this impl applies to no type.
+// SAFETY: no type implements `ScopeMayLeaveItsThread`, so this impl does not apply to any type.
 unsafe impl<B: StackedBackend + ScopeMayLeaveItsThread> Send for StackCursor<B> {}
 
-// SAFETY: no type implements `ScopeMayLeaveItsThread`, so this impl applies to no type.
+// SAFETY: no type implements `ScopeMayLeaveItsThread`, so this impl does not apply to any type.
 unsafe impl<B: StackedBackend + ScopeMayLeaveItsThread> Sync for StackCursor<B> {}
 
 impl<B: StackedBackend> fmt::Debug for StackCursor<B> {
@@ -40,7 +40,7 @@ impl<B: StackedBackend> fmt::Debug for StackCursor<B> {
     }
 }
 
-/// The position of a cursor of a stack, passed by value.
+/// The position of a stack's cursor, passed by value.
 pub struct StackPlace<'s, B: StackedBackend> {
     at: NonNull<u8>,
     state: NonNull<StackState<B>>,

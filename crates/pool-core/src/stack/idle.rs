@@ -17,8 +17,8 @@ use crate::stats::ReleaseReport;
 /// `at` must be a cursor of the pool, and no view of memory at or above `at` may exist.
 pub(super) unsafe fn trim<B: StackedBackend>(state: &StackState<B>, at: *mut u8) -> ReleaseReport {
     let Some(_busy) = state.busy() else { return ReleaseReport::default() };
-    // The pool keeps its first chunk if a part of it is lent or borrowed, because this pool must
-    // not free that memory.
+    // The pool keeps its first chunk if a part of the chunk is lent or borrowed, because this pool
+    // must not free that memory.
     let least = usize::from(state.shares_memory());
     let first = state.with_chunks(|chunks| match chunks.position(at) {
         Some(0) if chunks.get(0).is_some_and(|chunk| chunk.start == at) => 0,
@@ -93,7 +93,7 @@ pub(super) unsafe fn compact<B: StackedBackend>(
 }
 
 /// Returns `true` if a pool that holds `held` bytes should shrink, given that at most `used` bytes
-/// were live.
+/// have been live at a time.
 #[expect(clippy::cast_precision_loss, reason = "a ratio needs no exact byte count")]
 fn is_oversized(held: usize, used: usize, compaction: &Compaction) -> bool {
     held as f64 >= used as f64 * compaction.factor

@@ -4,11 +4,11 @@
 //! # Why this is sound
 //!
 //! - **The lender has no view of the lent memory**. A pool lends memory only while it is settled,
-//!   and lends only memory at or above its `top`. Each step of a cursor stores the cursor's new
-//!   position in `top`. When a scope begins in the pool itself, the position of its first cursor is
-//!   stored in `top`. The innermost cursor made the last step. Every scope inside the innermost
-//!   cursor's scope has either ended or has a cursor below `top`, so no cursor in use is above
-//!   `top`. All cursors in use are in the chunk (invariant 3).
+//!   and lends only memory at or above its `top`. Each time a cursor takes a step, the cursor's new
+//!   position is stored in `top`. When a scope begins in the pool itself, the position of its first
+//!   cursor is stored in `top`. The innermost cursor made the last step. Every scope inside the
+//!   innermost cursor's scope has either ended or has a cursor below `top`, so no cursor in use is
+//!   above `top`. All cursors in use are in the chunk (invariant 3).
 //! - **The lender cannot access the lent memory**. The end of the lender's chunk and both of the
 //!   lender's ends are lowered to the start of the lent memory. A cursor that needs more memory
 //!   calls the cold function, which allocates another chunk. At most one pool borrows from a given
@@ -49,7 +49,7 @@ impl Offer {
         borrower: &StackState<B>,
     ) -> Option<Self> {
         // A busy pool lends nothing, because memory at `top` may be reserved for an array that the
-        // cursor has not stepped past yet.
+        // cursor has not yet stepped past.
         let may_lend = lender.is_settled()
             && !lender.is_busy()
             && lender.neighbours.borrower.get().is_none()
@@ -63,7 +63,7 @@ impl Offer {
         let lender_end = first.filter(|chunk| chunk.contains(top))?.end;
         let padding = top.addr().wrapping_neg() & (borrower.most_aligned.get() - 1);
         let room = (lender_end.addr() - top.addr()).checked_sub(padding)?;
-        // The offer is limited to the number of bytes that the borrower may reserve.
+        // The offer is limited to the number of bytes that the borrower is allowed to reserve.
         let bytes = room.min(borrower.config().byte_limit & !(B::ALIGN - 1));
         let start = top.wrapping_add(padding);
         let end = start.wrapping_add(bytes);

@@ -1,4 +1,4 @@
-//! Memory of a stack that was reserved for one array.
+//! Memory in a stack that was reserved for one array.
 
 use alloc::vec::Vec;
 use core::fmt;
@@ -19,9 +19,9 @@ pub(super) struct Span {
     pub(super) next: *mut u8,
 }
 
-/// The maximum size in bytes of an array that the hot path hands out. Rounded up to whole lines,
-/// this number fits in a 32-bit operand. The address of the cursor after an array of this size does
-/// not overflow, because every cursor is at or below [`STRAY`](super::state::STRAY).
+/// The maximum size in bytes of an array that the hot path hands out. This maximum, rounded up to
+/// whole lines, fits in a 32-bit operand. The address of the cursor after an array of this size
+/// does not overflow, because every cursor is at or below [`STRAY`](super::state::STRAY).
 pub(super) const MOST_HOT_BYTES: usize = (1 << 30) - 1;
 
 /// Returns the span of `bytes` bytes at a cursor, if the span ends at or below `end`. `bytes` must
@@ -54,10 +54,10 @@ pub struct StackMemory<'s, B: StackedBackend> {
     scope: PhantomData<&'s ()>,
 }
 
-// SAFETY: no type implements `ScopeMayLeaveItsThread`, so this impl applies to no type.
+// SAFETY: no type implements `ScopeMayLeaveItsThread`, so this impl does not apply to any type.
 unsafe impl<B: StackedBackend + ScopeMayLeaveItsThread> Send for StackMemory<'_, B> {}
 
-// SAFETY: no type implements `ScopeMayLeaveItsThread`, so this impl applies to no type.
+// SAFETY: no type implements `ScopeMayLeaveItsThread`, so this impl does not apply to any type.
 unsafe impl<B: StackedBackend + ScopeMayLeaveItsThread> Sync for StackMemory<'_, B> {}
 
 impl<B: StackedBackend> Clone for StackMemory<'_, B> {

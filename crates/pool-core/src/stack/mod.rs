@@ -1,7 +1,7 @@
 //! The stack layout, in which arrays are placed one after another in a chunk of memory. A scope
 //! consists of the address of the next array and a pointer to the pool's state. An acquire compares
-//! that address with the end of the chunk. No code runs when a scope ends, because the outer scope
-//! has its own copy of the address.
+//! the address of the next array with the end of the chunk. No code runs when a scope ends, because
+//! the outer scope has its own copy of the address.
 //!
 //! A chunk is either *owned* or *borrowed*. A borrowed chunk is the rest of a chunk that belongs to
 //! another pool of the same thread. The other pool's chunk ends at the start of the borrowed chunk
@@ -29,11 +29,11 @@
 //!    every cursor, and every end is below `STRAY`. An acquire with a null end or a stray cursor
 //!    therefore calls the cold function.
 //!
-//!    A pool becomes settled when a cursor at `STRAY` acquires memory. `base` was `STRAY` when that
-//!    cursor was created, so every other cursor in use is also at `STRAY`. A pool also becomes
-//!    settled when it borrows its only chunk while no cursor is in use. The pool stops being
-//!    settled before a chunk is allocated or freed. `base` may become `STRAY` in a settled pool,
-//!    and the next first cursor then merges the chunks.
+//!    A pool becomes settled when a cursor at `STRAY` acquires memory. `base` was `STRAY` when the
+//!    acquiring cursor was created, so every other cursor in use is also at `STRAY`. A pool also
+//!    becomes settled when it borrows its only chunk while no cursor is in use. The pool stops
+//!    being settled before a chunk is allocated or freed. `base` may become `STRAY` in a settled
+//!    pool, and the next first cursor then merges the chunks.
 //!
 //! 4. Every owned chunk ends at least one line below the end of its block. An address is therefore
 //!    in at most one chunk, and a cursor at the end of one chunk is never at the start of another.

@@ -50,7 +50,7 @@ pub(super) unsafe fn settle<B: StackedBackend>(state: &StackState<B>) {
     drop(busy);
 }
 
-/// Enlarges the first chunk to the size of its block. The chunk may be smaller than its block,
+/// Enlarges the first chunk to the full size of its block. The chunk may be smaller than its block,
 /// because the pool borrowed a part of the block before it became the block's owner.
 fn widen<B: StackedBackend>(state: &StackState<B>) {
     let is_lent = state.neighbours.borrower.get().is_some();

@@ -112,8 +112,8 @@ pub(super) struct OffsetShapes<B: PoolBackend> {
     pub(super) set: NonNull<ShapeSet<B::Descriptor>>,
 }
 
-/// Links to the pools of the same thread that are in use together with a pool. All linked pools are
-/// live while they are in use (`nesting`).
+/// Links from a pool to the other pools that its thread is using. All linked pools are live while
+/// they are in use (`nesting`).
 pub(super) struct Neighbours<B: StackedBackend> {
     /// The pool that was the innermost pool when this pool came into use.
     pub(super) outer: Link<B>,
@@ -124,7 +124,7 @@ pub(super) struct Neighbours<B: StackedBackend> {
     /// The pool whose first chunk is a part of this pool's first chunk, above the part that this
     /// pool still uses.
     pub(super) borrower: Link<B>,
-    /// The end of the first chunk before a part of that chunk was lent.
+    /// The original end of the first chunk, before a part of that chunk was lent.
     pub(super) unlent_end: Cell<*mut u8>,
 }
 
@@ -214,8 +214,8 @@ impl<B: StackedBackend> StackState<B> {
             return;
         }
         let Some(chunk) = self.with_chunks(|chunks| chunks.get(0).copied()) else { return };
-        // The ends are rounded down to a line. The ends are never below the start of the chunk, and
-        // every cursor is at or above that start.
+        // The ends are rounded down to whole lines. The ends are never below the start of the
+        // chunk, and every cursor is at or above that start.
         let addresses = chunk.start.addr()..chunk.end.addr();
         let below_first = |ranges: &DirtyRanges| {
             let reached = ranges.first_in(&addresses).map_or(addresses.end, |range| range.start);
@@ -371,7 +371,7 @@ impl<B: StackedBackend> StackState<B> {
         self.count_live(bytes);
     }
 
-    /// Resets the peaks of live bytes of earlier passes.
+    /// Resets the peaks of live bytes from earlier passes.
     pub(super) fn forget_needs(&self) {
         self.pass_peak.set(0);
         self.needed.set(0);
@@ -454,7 +454,7 @@ impl<B: StackedBackend> StackState<B> {
     }
 
     /// Returns the number of bytes that the pool may still allocate without exceeding its limit.
-    /// Borrowed bytes count as if the pool had allocated them.
+    /// Borrowed bytes count as though the pool had allocated them itself.
     pub(super) fn room(&self) -> usize {
         let limit = self.config.get().byte_limit;
         limit.saturating_sub(self.reserved.get()).saturating_sub(self.borrowed())
@@ -498,8 +498,8 @@ impl<B: StackedBackend> StackState<B> {
         self.with_names(|names| names.len())
     }
 
-    /// Returns the statistics that any thread may read while the pool lives. The sizes of the lists
-    /// of chunks, names and shapes are not included.
+    /// Returns the statistics that any thread may read while the pool lives. The statistics do not
+    /// include the sizes of the lists of chunks, names and shapes.
     pub(super) fn shared_numbers(&self, mut stats: PoolStats) -> PoolStats {
         stats.pools = 1;
         stats.reserved_bytes = self.reserved.get();

@@ -84,7 +84,7 @@ impl<B: PoolBackend> ThreadList<B> {
     }
 
     /// Marks a new pool as being in use, in the same way as a pool that was taken from the list.
-    /// The pool will be put into the list later.
+    /// The caller will put the pool into the list later.
     pub fn enter(&self, held: &HeldPool<B>) {
         if !held.is_entered() {
             held.enter(&self.innermost);
@@ -95,7 +95,7 @@ impl<B: PoolBackend> ThreadList<B> {
     /// taken. If the list has changed, the method returns the entry.
     ///
     /// The link of the entry is still valid if it refers to the current head. An entry of an open
-    /// list is never freed, so an equal address always refers to the same entry.
+    /// list is never freed, so equal addresses always refer to the same entry.
     #[inline(always)]
     #[must_use]
     pub fn put_back(&self, held: HeldPool<B>) -> Option<HeldPool<B>> {

@@ -1,11 +1,12 @@
-//! The idle pools of one thread, which the crate `pool-facade` uses. A thread takes its pools and
-//! puts them back without a lock, but other threads can still release these pools.
+//! The lists in which threads keep their idle pools, which the crate `pool-facade` uses. A thread
+//! takes pools from its list and puts them back without a lock, but other threads can still release
+//! these pools.
 //!
 //! # The protocol
 //!
-//! A list links *entries*, and each entry contains the address of a pool. A thread that takes an
-//! entry first unlinks the entry, and then loads the address of its pool. Another thread releases
-//! an idle pool in four steps:
+//! A list consists of linked *entries*, and each entry contains the address of a pool. A thread
+//! that takes an entry first unlinks the entry, and then loads the address of its pool. Another
+//! thread releases an idle pool in four steps:
 //!
 //! 1. The thread replaces the address in the entry with the address of a new, empty pool. The old
 //!    pool is now *retired*.
@@ -24,12 +25,12 @@
 //!
 //! Let X be the moment at which the owner executes the barrier.
 //!
-//! - **Every entry that a walk finds after the barrier was in the list at or after the moment X of
-//!   the barrier**. The link of an entry is written only while the entry is not in the list. A link
-//!   therefore leads to an entry that was in the list when the link was written. The linked entry
-//!   remains in the list for as long as the entry that links to it. Both entries remain in the list
-//!   at least until the walk has read the head.
-//! - **The retired pool is not in use when the walk finds its entry**. Let T be the moment, at or
+//! - **Every entry that a walk finds after the barrier was in the list at moment X or later**. The
+//!   link of an entry is written only while the entry is not in the list. A link therefore leads to
+//!   an entry that was in the list when the link was written. The linked entry remains in the list
+//!   for as long as the entry that links to it. Both entries remain in the list at least until the
+//!   walk has read the head.
+//! - **The retired pool is not in use when the walk finds its entry**. Let T be a moment, at or
 //!   after X, at which the entry was in the list. Every use of the pool that began before T ended
 //!   when the entry was put into the list. The owner stores the head with release ordering in every
 //!   case, even when it takes an entry. The walk loads the head with acquire ordering. Every use of
@@ -53,8 +54,8 @@
 //! is replaced while it is in use still leaves the chain before it is dropped, because a replaced
 //! pool is dropped only after its entry is in the list.
 //!
-//! If the operating system provides no such barrier, [`ThreadLists::release`] is never called, and
-//! only the owner accesses its pools.
+//! If the operating system provides no barrier on all threads, [`ThreadLists::release`] is never
+//! called, and only the owner accesses its pools.
 
 mod entry;
 mod list;

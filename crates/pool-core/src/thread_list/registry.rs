@@ -245,9 +245,9 @@ impl<B: PoolBackend> ThreadLists<B> {
 
     /// Replaces the idle pools that hold blocks with the pools in `spares`, which must be empty,
     /// and moves the replaced pools to `released`. Returns `true` if all idle pools that hold
-    /// blocks were moved. A pool is not moved if `spares` is empty, if `released` has no capacity
-    /// left, or if the pool's thread has taken the pool during the call. Drop the released pools
-    /// after unlocking the registry.
+    /// blocks were moved. A pool is not moved if no pool is left in `spares`, if `released` has no
+    /// capacity left, or if the pool's thread has taken the pool during the call. Drop the released
+    /// pools after unlocking the registry.
     ///
     /// # Safety
     ///
