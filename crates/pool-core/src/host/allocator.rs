@@ -444,7 +444,7 @@ unsafe impl<B: HostBackend> Allocator for ScopeAllocator<'_, B> {
         old: Layout,
         new: Layout,
     ) -> Result<NonNull<[u8]>, AllocError> {
-        // SAFETY: the caller upholds the same contract.
+        // SAFETY: the caller upholds the safety contract of `grow`.
         let grown = unsafe { self.grow(start, old, new) }?;
         // SAFETY: the memory has `new.size()` bytes, which is at least `old.size()`.
         let tail = unsafe { grown.cast::<u8>().add(old.size()) };

@@ -164,7 +164,7 @@ impl<'s, T: Copy> FixedVec<'s, T> {
     }
 
     /// Appends all elements of an iterator. If an element does not fit, the vector keeps the
-    /// elements that were appended before it.
+    /// elements that were already appended.
     ///
     /// # Errors
     ///
@@ -323,8 +323,8 @@ impl<'s, T: Copy> FixedVec<'s, T> {
     }
 
     /// Keeps the elements for which `keep` returns `true`, in order, and removes all others. If
-    /// `keep` panics, the vector keeps its length and contains an unspecified selection of its
-    /// former elements.
+    /// `keep` panics, the length of the vector does not change, and the vector contains an
+    /// unspecified selection of its former elements.
     pub fn retain(&mut self, mut keep: impl FnMut(&T) -> bool) {
         let mut kept = 0;
         for index in 0..self.length {

@@ -108,7 +108,7 @@ impl<'s, B: HostBackend> Scope<'s, B> {
         Ok(unsafe { self.keep_slice(start, length) }?)
     }
 
-    /// Keeps the slice of `length` elements at `start`.
+    /// Keeps the slice of `length` elements that starts at `start`.
     ///
     /// # Safety
     ///
@@ -124,7 +124,7 @@ impl<'s, B: HostBackend> Scope<'s, B> {
             // slice contained `length` elements of `T`, which is `Copy`.
             return Ok(unsafe { slice::from_raw_parts_mut(NonNull::dangling().as_ptr(), length) });
         }
-        // SAFETY: the caller upholds the same contract.
+        // SAFETY: the caller upholds the safety contract of `keep`.
         let Some(kept) = (unsafe { self.cursor.keep(start, length, is_known_plain::<T>()) }) else {
             // SAFETY: the caller guarantees that the slice is valid. The slice is not in memory at
             // or above the cursor, and copying the slice affects only memory at or above the

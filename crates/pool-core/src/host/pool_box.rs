@@ -112,7 +112,7 @@ impl<T> Boxable for [T] {}
 impl<T> SealedBoxable for T {
     #[inline]
     unsafe fn drop_in_reverse(this: *mut Self) {
-        // SAFETY: the caller upholds the same contract.
+        // SAFETY: the caller upholds the safety contract of `ptr::drop_in_place`.
         unsafe { ptr::drop_in_place(this) };
     }
 }

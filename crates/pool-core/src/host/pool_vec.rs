@@ -313,8 +313,8 @@ impl<'s, B: HostBackend, T: Copy + 's> PoolVec<'_, 's, B, T> {
     }
 
     /// Keeps the elements for which `keep` returns `true`, in order, and removes all others. If
-    /// `keep` panics, the vector keeps its length and contains an unspecified selection of its
-    /// former elements.
+    /// `keep` panics, the length of the vector does not change, and the vector contains an
+    /// unspecified selection of its former elements.
     pub fn retain(&mut self, keep: impl FnMut(&T) -> bool) {
         self.elements.retain(keep);
     }

@@ -6,8 +6,8 @@ use super::fits::WORD;
 use super::slot::SlotPointer;
 use crate::backend::PoolBackend;
 
-/// Advertises the capacity of the idle slot's block, or advertises 0 if a pending duty keeps the
-/// slot armed.
+/// Advertises the capacity of the idle slot's block, or advertises 0 words if a pending duty keeps
+/// the slot armed.
 ///
 /// # Safety
 ///

@@ -33,7 +33,7 @@ pub(super) unsafe fn prepare<'s, B: PoolBackend, T>(
     first_use: FirstUse,
 ) -> Result<SlotPointer<'s, B>, PoolError<B::Error>> {
     let padded = padded::<T>(length, B::ALIGN);
-    // SAFETY: the caller upholds the same contract.
+    // SAFETY: the caller upholds the safety contract of `prepare_bytes`.
     let prepared = unsafe { prepare_bytes(slot, padded, size_of::<T>(), first_use) };
     if align_of::<T>() <= B::ALIGN {
         return prepared;
@@ -54,10 +54,10 @@ pub(super) unsafe fn prepare_or_panic<'s, B: PoolBackend, T>(
     length: usize,
 ) -> SlotPointer<'s, B> {
     if align_of::<T>() <= B::ALIGN {
-        // SAFETY: the caller upholds the same contract.
+        // SAFETY: the caller upholds the safety contract of `prepare_bytes_or_panic`.
         return unsafe { prepare_bytes_or_panic(slot, length, size_of::<T>()) };
     }
-    // SAFETY: the caller upholds the same contract.
+    // SAFETY: the caller upholds the safety contract of `prepare`.
     match unsafe { prepare::<B, T>(slot, length, FirstUse::Read) } {
         Ok(slot) => slot,
         Err(error) => panic_with(&error),
@@ -129,7 +129,7 @@ unsafe fn prepare_bytes_or_panic<'s, B: PoolBackend>(
     length: usize,
     element_size: usize,
 ) -> SlotPointer<'s, B> {
-    // SAFETY: the caller upholds the same contract.
+    // SAFETY: the caller upholds the safety contract of `prepare_bytes`.
     match unsafe { prepare_bytes(slot, length, element_size, FirstUse::Read) } {
         Ok(slot) => slot,
         Err(error) => panic_with(&error),
@@ -155,7 +155,7 @@ pub(super) unsafe fn hand_out_taken<B: PoolBackend, T>(
     length: usize,
 ) -> Result<(), PoolError<B::Error>> {
     let padded = padded::<T>(length, B::ALIGN);
-    // SAFETY: the caller upholds the same contract.
+    // SAFETY: the caller upholds the safety contract of `hand_out_taken_bytes`.
     let handed_out = unsafe { hand_out_taken_bytes(slot, cursor, padded, size_of::<T>()) };
     if align_of::<T>() <= B::ALIGN {
         return handed_out;

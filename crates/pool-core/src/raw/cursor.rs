@@ -107,7 +107,7 @@ impl<B: PoolBackend> ScopeCursor<B> for SlotCursor<B> {
     where
         B: HostBackend,
     {
-        // SAFETY: the caller upholds the same contract.
+        // SAFETY: the caller upholds the safety contract of `vector::enlarge`.
         unsafe { vector::enlarge::<B, T>(self.slot.get(), self.active(), vector, needed) }
     }
 
@@ -148,7 +148,7 @@ impl<B: PoolBackend> ScopeCursor<B> for SlotCursor<B> {
 
     #[inline(always)]
     unsafe fn place<'s>(&self) -> SlotPlace<'s, B> {
-        // SAFETY: the caller upholds the same contract.
+        // SAFETY: the caller upholds the safety contract of `SlotPlace::new`.
         unsafe { SlotPlace::new(self.slot.get()) }
     }
 

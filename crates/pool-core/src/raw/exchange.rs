@@ -78,9 +78,9 @@ impl<B: HostBackend> SlotPointer<'_, B> {
 }
 
 impl<B: HostBackend> SlotCursor<B> {
-    /// Finds the idle slot whose block contains the `bytes` bytes at `start`. Returns the slot, and
-    /// the number of bytes from the start of the slot's block to the end of the given bytes.
-    /// Returns `None` if no slot at or above the cursor contains the bytes.
+    /// Finds the idle slot whose block contains the `bytes` bytes that start at `start`. Returns
+    /// the slot, and the number of bytes from the start of the slot's block to the end of the given
+    /// bytes. Returns `None` if no slot at or above the cursor contains the bytes.
     pub(crate) fn find_idle(
         &self,
         start: *const u8,
@@ -106,8 +106,8 @@ impl<B: HostBackend> SlotCursor<B> {
         // in the next table.
         let own = unsafe { self.state().slot(self.active()) };
         // SAFETY: the slot at the cursor is idle, and the caller holds the only view of the other
-        // slot. No reference into their shape sets is in use, because both slots are at or above
-        // the cursor.
+        // slot. No reference into the slots' shape sets is in use, because both slots are at or
+        // above the cursor.
         unsafe { own.exchange_blocks(slot) };
         own.note_used(self.active() + 1, used);
         // SAFETY: `own` is the slot at the cursor, and now holds the block.

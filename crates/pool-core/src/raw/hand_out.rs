@@ -81,7 +81,7 @@ pub(super) unsafe fn hand_out<B: PoolBackend>(
         // SAFETY: the slot's record is live, and no reference to it exists.
         let real = unsafe { (*slot.record().as_ptr()).real };
         if real < demand.block_bytes || config.fresh {
-            // SAFETY: the caller upholds the same contract.
+            // SAFETY: the caller upholds the safety contract of `grow`.
             unsafe { grow(slot, idle_from(), demand.block_bytes) }?;
         }
         // SAFETY: the caller upholds the contract of `put_in_order`, and the block is now large
@@ -136,8 +136,8 @@ unsafe fn put_in_order<B: PoolBackend>(
 }
 
 /// Replaces the block of a slot with a block of at least `needed` bytes. The function first tries a
-/// size computed with the growth factor, and then the exact size. If both allocations fail, the
-/// function frees the slot's block and every idle block, and tries the exact size again.
+/// size that is computed with the growth factor, and then the exact size. If both allocations fail,
+/// the function frees the slot's block and every idle block, and tries the exact size again.
 ///
 /// # Safety
 ///
@@ -241,7 +241,7 @@ unsafe fn sample<B: PoolBackend>(slot: SlotPointer<'_, B>, demand: Demand) {
     // SAFETY: the slot's record is live, and no other reference to it exists.
     let record = unsafe { slot.record().as_mut() };
     // The number of bytes is recorded even if the slot is not being sampled. Recording the number
-    // costs nothing extra, and covers growth that happens after the last sample.
+    // has no extra cost, and covers growth that happens after the last sample.
     record.largest_sample = record.largest_sample.max(bytes);
     if record.samples_left > 0 {
         record.samples_left -= 1;

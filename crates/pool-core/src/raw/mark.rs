@@ -28,11 +28,11 @@ fn bytes_of(words: u32, real: usize) -> usize {
 }
 
 /// Marks the first `bytes` bytes of the slot's block, which may become uninitialised from now on.
-/// If the slot already has a longer mark, that mark is kept.
+/// If the slot already has a longer mark, the longer mark is kept.
 ///
 /// # Safety
 ///
-/// The slot's block must hold at least `bytes` bytes, and the slot's scope must be open. Either the
+/// The slot's block must have at least `bytes` bytes, and the slot's scope must be open. Either the
 /// cursor must have stepped past the slot, or the slot must be idle and no other code may run
 /// before the caller acquires it.
 #[inline]

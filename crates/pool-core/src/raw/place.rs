@@ -69,7 +69,7 @@ impl<'s, B: PoolBackend> CursorPlace<'s, B> for SlotPlace<'s, B> {
         // If not even zero elements fit, the cursor is at a sentinel or at a slot with pending
         // duties.
         let slot = self.fitting::<T>(0)?;
-        // SAFETY: the caller upholds the same contract.
+        // SAFETY: the caller upholds the safety contract of `shape_cache::find`.
         let way = unsafe { shape_cache::find::<B, T>(slot, dims) }?;
         // Every shape in the set fits in the slot's block, because the set is dropped together with
         // the block (invariant 8).
@@ -105,7 +105,7 @@ impl<'s, B: PoolBackend> CursorPlace<'s, B> for SlotPlace<'s, B> {
             // that the cursor has not stepped past the slot.
             return Ok((slot, unsafe { shape_cache::insert::<B, T>(slot, dims, length) }?));
         }
-        // SAFETY: the caller upholds the same contract.
+        // SAFETY: the caller upholds the safety contract of `prepare`.
         let slot = unsafe { self.prepare::<T>(length, first_use) }?;
         // SAFETY: the slot was just reserved for `length` elements, `length` is the product of
         // `dims`, and the cursor has not stepped past the slot.
@@ -119,7 +119,7 @@ impl<'s, B: PoolBackend> CursorPlace<'s, B> for SlotPlace<'s, B> {
         self,
         dims: &[usize],
     ) -> MemoryAndShape<'s, SlotPointer<'s, B>, B> {
-        // SAFETY: the caller upholds the same contract.
+        // SAFETY: the caller upholds the safety contract of `prepare_shape`.
         match unsafe { self.prepare_shape::<T>(dims, FirstUse::Read) } {
             Ok(prepared) => prepared,
             Err(error) => panic_with(&error),

@@ -44,7 +44,7 @@ impl<B: PoolBackend> PoolRoot<B> for SlotRoot<B> {
         // SAFETY: the root points to the first table of a live pool, and the field `state` never
         // changes after the table is created.
         let state = unsafe { (*self.0.as_ptr()).state };
-        // SAFETY: the caller upholds the same contract.
+        // SAFETY: the caller upholds the safety contract of `State::destroy`.
         unsafe { State::destroy(state) };
     }
 

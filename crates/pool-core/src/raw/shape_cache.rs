@@ -1,11 +1,11 @@
 //! The N-way shape cache, which stores one set of shapes for each slot that is used with a dynamic
 //! rank. Cold code that replaces the block of a slot drops the slot's whole set of shapes.
 //!
-//! An entry contains lengths, strides and the backend's descriptor, but no address. No part of an
-//! entry can therefore become stale, and a cached shape fits in the slot's block without a check.
-//! Entries are evicted round robin. The worst case is a loop that uses one more shape than the set
-//! can hold, because each acquire in the loop then misses the cache and allocates a few words on
-//! the host.
+//! An entry contains the lengths, the strides and the backend's descriptor, but no address. No part
+//! of an entry can therefore become stale, and a cached shape fits in the slot's block without a
+//! check. Entries are evicted round robin. The worst case is a loop that uses one more shape than
+//! the set can hold, because each acquire in the loop then misses the cache and allocates a few
+//! words on the host.
 
 use core::any::TypeId;
 use core::ptr::NonNull;
@@ -60,7 +60,7 @@ pub(super) unsafe fn find_or_insert<'s, B: PoolBackend, T: Element>(
     dims: &[usize],
     count: usize,
 ) -> Result<&'s mut Way<B::Descriptor>, PoolError<B::Error>> {
-    // SAFETY: the caller upholds the same contract.
+    // SAFETY: the caller upholds the safety contract of `find`.
     if let Some(way) = unsafe { find::<B, T>(slot, dims) } {
         note_hit(slot);
         return Ok(way);
@@ -81,7 +81,7 @@ pub(super) unsafe fn insert<'s, B: PoolBackend, T: Element>(
     dims: &[usize],
     count: usize,
 ) -> Result<&'s mut Way<B::Descriptor>, PoolError<B::Error>> {
-    // SAFETY: the caller upholds the same contract.
+    // SAFETY: the caller upholds the safety contract of `insert_of_type`.
     unsafe { insert_of_type(slot, TypeId::of::<T>(), dims, count) }
 }
 

@@ -106,7 +106,7 @@ impl<B: PoolBackend> SlotRef<B> {
     #[inline]
     #[must_use]
     pub unsafe fn context(&self) -> &B::Context {
-        // SAFETY: the caller upholds the same contract.
+        // SAFETY: the caller upholds the safety contract of `pointer`.
         let pointer = unsafe { self.pointer() };
         pointer.state().context()
     }
@@ -119,7 +119,7 @@ impl<B: PoolBackend> SlotRef<B> {
     #[inline]
     #[must_use]
     pub unsafe fn block(&self) -> B::Block {
-        // SAFETY: the caller upholds the same contract.
+        // SAFETY: the caller upholds the safety contract of `pointer`.
         let pointer = unsafe { self.pointer() };
         pointer.block()
     }
@@ -145,7 +145,7 @@ impl<B: PoolBackend> SlotRef<B> {
     /// The view that stores this reference must still be in use, which means that its lifetime `'s`
     /// has not ended. This method must be called on the thread that owns the pool.
     pub unsafe fn arm(self) {
-        // SAFETY: the caller upholds the same contract.
+        // SAFETY: the caller upholds the safety contract of `pointer`.
         let pointer = unsafe { self.pointer() };
         // SAFETY: the slot's record is live, no reference to it exists, and the caller is on the
         // pool's thread.

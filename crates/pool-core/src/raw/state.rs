@@ -176,7 +176,7 @@ impl<B: PoolBackend> State<B> {
     #[expect(clippy::unused_self, reason = "the twin with feature `tracing` reads it")]
     fn warn_many_slots(&self, _slots: usize) {}
 
-    /// Resets the highest number of slots and all peaks, as the method `clear` requires.
+    /// Resets the highest number of slots and all peaks, as required by the method `clear`.
     pub(crate) fn forget_peaks(&self) {
         self.high_water.set(0);
         self.live.forget_peak();

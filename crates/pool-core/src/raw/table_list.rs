@@ -45,7 +45,7 @@ impl<T> TableList<T> {
         // so no exclusive reference to the list exists at this point.
         let list = unsafe { &*self.list.get() };
         debug_assert!(number < list.len(), "table {number} of {}", list.len());
-        // SAFETY: the caller upholds the same contract.
+        // SAFETY: the caller upholds the safety contract of `get_unchecked`.
         unsafe { *list.get_unchecked(number) }
     }
 

@@ -18,7 +18,7 @@ impl<B: PoolBackend> State<B> {
     /// # Safety
     ///
     /// `state` must be the address of `self`. The pool must be marked as busy, or must not yet be
-    /// shared.
+    /// accessible to other code.
     pub(super) unsafe fn push_table(
         &self,
         state: NonNull<Self>,
@@ -47,7 +47,7 @@ impl<B: PoolBackend> State<B> {
         // SAFETY: the table is live, and the field `state` never changes after the table is
         // created.
         let state = unsafe { (*table.as_ptr()).state };
-        // SAFETY: the caller upholds the same contract.
+        // SAFETY: the caller upholds the safety contract of `Table::state_of`.
         let this: &'s Self = unsafe { Table::state_of(table) };
         // SAFETY: the table is live, and the field `number` never changes after the table is
         // created.

@@ -44,9 +44,9 @@ pub(super) unsafe fn enlarge<'s, B: HostBackend, T: Copy>(
         let hand_out = |capacity| unsafe { cold::hand_out_taken::<B, T>(slot, cursor, capacity) };
         hand_out(wanted).or_else(|error| retry(error, || hand_out(needed)))?;
     } else if slot.capacity::<T>() < needed {
-        // SAFETY: the caller upholds the same contract.
+        // SAFETY: the caller upholds the safety contract of `take_next_block`.
         let taken = unsafe { take_next_block::<B, T>(cursor, slot, wanted) };
-        // SAFETY: the caller upholds the same contract.
+        // SAFETY: the caller upholds the safety contract of `take_next_block`.
         let again = || unsafe { take_next_block::<B, T>(cursor, slot, needed) };
         taken.or_else(|error| retry(error, again))?;
     }
@@ -67,9 +67,9 @@ pub(super) unsafe fn enlarge<'s, B: HostBackend, T: Copy>(
     Ok(VectorMemory { capacity, ..vector })
 }
 
-/// Exchanges the block of the vector's slot for the block of the next slot, which holds `capacity`
-/// elements. The old block then belongs to the next slot, and retains the vector's elements until
-/// the new block is used.
+/// Exchanges the block of the vector's slot for the block of the next slot, which has room for
+/// `capacity` elements. The old block then belongs to the next slot, and retains the vector's
+/// elements until the new block is used.
 ///
 /// # Safety
 ///
@@ -79,9 +79,9 @@ unsafe fn take_next_block<B: HostBackend, T>(
     slot: SlotPointer<'_, B>,
     capacity: usize,
 ) -> Result<(), PoolError<B::Error>> {
-    // The block with the vector's elements is below the cursor, so this call neither frees it nor
-    // hands it out. SAFETY: `cursor` is the position of the cursor, and its pool lives while one of
-    // its slots is used.
+    // The block that contains the vector's elements is below the cursor, so this call neither frees
+    // it nor hands it out. SAFETY: `cursor` is the position of the cursor, and its pool lives while
+    // one of its slots is used.
     let place = unsafe { SlotPlace::new(cursor) };
     // SAFETY: `place` is the position of the cursor, and no view of the slot at the cursor is in
     // use.

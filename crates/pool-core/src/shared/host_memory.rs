@@ -78,8 +78,8 @@ impl<B: HostBackend> HostMemory<B> {
         if bytes == 0 {
             return Ok(());
         }
-        // SAFETY: every caller passes at most the number of bytes in the block. No view of the
-        // block exists, because `self` is borrowed exclusively.
+        // SAFETY: no caller passes more bytes than the block contains. No view of the block exists,
+        // because `self` is borrowed exclusively.
         unsafe { B::set_bytes(context, self.0.block, value, bytes) }
             .map_err(|source| PoolError::Backend { operation, source })?;
         self.note_written(bytes);

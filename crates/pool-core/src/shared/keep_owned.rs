@@ -91,8 +91,8 @@ impl<B: HostBackend> Scope<'_, B> {
     ///
     /// # Safety
     ///
-    /// The elements must be valid, and no other code may use them. No slot at or above the cursor
-    /// may have another view.
+    /// The elements must be valid, and no other code may use these elements. No slot at or above
+    /// the cursor may have another view.
     unsafe fn move_out<O, T: HostElement>(
         &mut self,
         pool: &SharedPool<O>,

@@ -1,4 +1,4 @@
-//! The memory of one owned array, which a backend provides. This module contains the trait
+//! The memory of one owned array, which is provided by a backend. This module contains the trait
 //! [`SharedBackend`] and the trait that its memory types implement.
 
 use crate::backend::PoolBackend;

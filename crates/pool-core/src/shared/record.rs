@@ -16,7 +16,7 @@ pub(super) struct Record<M> {
     pub(super) bytes: usize,
     /// The highest size class whose arrays all fit in the block.
     pub(super) class: usize,
-    /// The size in bytes of the live array in the block, rounded up to whole units.
+    /// The size in bytes of the live array in the block, rounded up to a whole number of units.
     pub(super) live: usize,
     pub(super) memory: M,
 }
@@ -38,7 +38,7 @@ impl<M> RecordPlace<M> {
         Ok(Self(unsafe { into_box(place) }))
     }
 
-    /// Creates the record of a block that counts as `bytes` bytes.
+    /// Creates the record of a block whose size is counted as `bytes` bytes.
     pub(super) fn fill(mut self, bytes: usize, memory: M) -> Box<Record<M>> {
         let class = class_within(bytes);
         self.0.write(Record { next: None, bytes, class, live: 0, memory });

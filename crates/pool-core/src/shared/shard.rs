@@ -14,7 +14,7 @@
 //! other thread has written.
 //!
 //! While a shard is locked, a thread only moves values and exchanges pointers. A thread that holds
-//! a lock neither allocates memory, nor frees memory, nor runs user code.
+//! a lock does not allocate memory, free memory, or run user code.
 //!
 //! # Invariants
 //!
@@ -55,7 +55,7 @@ const LOCKED: usize = 1;
 /// A set of idle blocks, together with counters for the arrays that were acquired from this shard
 /// and returned to it.
 ///
-/// The type is aligned to two cache lines, because processors fetch two cache lines together.
+/// The type is aligned to two cache lines, because processors fetch cache lines in pairs.
 #[repr(align(128))]
 pub(super) struct Shard<M> {
     lock: AtomicUsize,
@@ -64,10 +64,11 @@ pub(super) struct Shard<M> {
     owner: core::sync::atomic::AtomicPtr<ThreadCell>,
     /// One bit for each list, which is set if the list contains a block.
     occupied: AtomicUsize,
-    /// The number of arrays acquired minus the number of arrays returned. The subtraction wraps,
-    /// because an array may be returned to another shard.
+    /// The number of arrays acquired minus the number of arrays returned. The subtraction may wrap
+    /// around, because an array may be returned to another shard.
     arrays: AtomicUsize,
-    /// The number of bytes acquired minus the number of bytes returned. The subtraction wraps.
+    /// The number of bytes acquired minus the number of bytes returned. The subtraction may wrap
+    /// around.
     bytes: AtomicUsize,
     body: UnsafeCell<Body<M>>,
 }
@@ -99,7 +100,7 @@ impl<M> Shard<M> {
     }
 
     /// Returns the number of arrays acquired minus the number of arrays returned, and the same
-    /// difference in bytes. Both differences wrap.
+    /// difference in bytes. Both differences may wrap around.
     pub(super) fn balance(&self) -> (usize, usize) {
         (self.arrays.load(Ordering::Relaxed), self.bytes.load(Ordering::Relaxed))
     }
@@ -176,7 +177,7 @@ impl<M> Locked<'_, M> {
     /// The requirements are the same as for [`try_new`](Self::try_new).
     pub(super) unsafe fn wait(shard: NonNull<Shard<M>>) -> Self {
         loop {
-            // SAFETY: the caller upholds the same contract.
+            // SAFETY: the caller upholds the safety contract of `try_new`.
             if let Some(locked) = unsafe { Self::try_new(shard) } {
                 return locked;
             }
@@ -200,14 +201,14 @@ impl<M> Locked<'_, M> {
         unsafe { &mut *self.shard().body.get() }
     }
 
-    /// Counts an array of `bytes` bytes as acquired.
+    /// Counts an array of `bytes` bytes that was acquired.
     #[inline(always)]
     pub(super) fn note_taken(&mut self, bytes: usize) {
         step(&self.shard().arrays, 1);
         step(&self.shard().bytes, bytes);
     }
 
-    /// Counts an array of `bytes` bytes as returned.
+    /// Counts an array of `bytes` bytes that was returned.
     #[inline(always)]
     pub(super) fn note_returned(&mut self, bytes: usize) {
         step(&self.shard().arrays, 1_usize.wrapping_neg());
@@ -257,7 +258,8 @@ impl<M> Locked<'_, M> {
         record
     }
 
-    /// Removes and returns an idle block of the lowest class in `classes` that has an idle block.
+    /// Removes and returns an idle block of the lowest class in `classes` for which an idle block
+    /// exists.
     pub(super) fn pop(&mut self, classes: Classes) -> Option<Box<Record<M>>> {
         if !self.shard().may_have(classes) {
             return None;
@@ -297,8 +299,8 @@ impl<M> Locked<'_, M> {
 /// Methods for magazines.
 #[cfg(feature = "std")]
 impl<M> Locked<'_, M> {
-    /// Acquires access to a magazine of the calling thread. Returns `None` if another thread has
-    /// locked the magazine or has become its owner.
+    /// Acquires access to a magazine that the calling thread owns. Returns `None` if another thread
+    /// has locked the magazine or has become its owner.
     ///
     /// # Safety
     ///
@@ -333,7 +335,7 @@ impl<M> Locked<'_, M> {
         magazine: NonNull<Shard<M>>,
         barrier: impl FnOnce() -> bool,
     ) -> Option<Self> {
-        // SAFETY: the caller upholds the same contract.
+        // SAFETY: the caller upholds the safety contract of `wait`.
         let locked = unsafe { Self::wait(magazine) };
         // SAFETY: cells are never freed, and the owner changes only under the lock, which this
         // thread holds.
@@ -364,7 +366,7 @@ impl<M> Locked<'_, M> {
         if !is_own(owner.load(Ordering::Relaxed)) {
             return false;
         }
-        // SAFETY: the caller upholds the same contract.
+        // SAFETY: the caller upholds the safety contract of `try_new`.
         let Some(locked) = (unsafe { Self::try_new(magazine) }) else { return false };
         let owner = &locked.shard().owner;
         if !is_own(owner.load(Ordering::Relaxed)) {
@@ -393,7 +395,7 @@ fn unlink<M>(place: &mut Option<Box<Record<M>>>) -> Option<Box<Record<M>>> {
     Some(record)
 }
 
-/// Adds `by` to a counter to which only the calling thread writes.
+/// Adds `by` to a counter that only the calling thread writes.
 #[inline(always)]
 fn step(counter: &AtomicUsize, by: usize) {
     counter.store(counter.load(Ordering::Relaxed).wrapping_add(by), Ordering::Relaxed);

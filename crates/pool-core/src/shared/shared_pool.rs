@@ -1,4 +1,4 @@
-//! A handle to a pool of owned arrays. Any thread can acquire and drop the arrays.
+//! A handle to a pool of owned arrays. Any thread can acquire and drop arrays of the pool.
 
 use alloc::sync::Arc;
 use core::fmt;
@@ -87,11 +87,11 @@ pub struct SharedPool<B: SharedBackend>(Arc<StoreHandle<B>>);
 struct StoreHandle<B: SharedBackend>(NonNull<Store<B>>);
 
 // SAFETY: threads may share a store, because its shards are protected by locks, its memory is
-// `Send`, its origin is `Send` and `Sync`, and its other fields are atomic or never change.
+// `Send`, its origin is `Send` and `Sync`, and its other fields either are atomic or never change.
 unsafe impl<B: SharedBackend> Send for StoreHandle<B> {}
 
 // SAFETY: threads may share a store, because its shards are protected by locks, its memory is
-// `Send`, its origin is `Send` and `Sync`, and its other fields are atomic or never change.
+// `Send`, its origin is `Send` and `Sync`, and its other fields either are atomic or never change.
 unsafe impl<B: SharedBackend> Sync for StoreHandle<B> {}
 
 impl<B: SharedBackend> Drop for StoreHandle<B> {
@@ -243,9 +243,9 @@ impl<B: SharedBackend> SharedPool<B> {
 
     /// Returns the statistics of the pool.
     ///
-    /// `active_slots` is the number of live arrays. `peak_live_bytes` is measured whenever the pool
-    /// is about to grow, and by this method. While other threads acquire and drop arrays, the
-    /// numbers are estimates.
+    /// `active_slots` is the number of live arrays. The peak `peak_live_bytes` is measured by this
+    /// method, and whenever the pool is about to grow. While other threads acquire and drop arrays,
+    /// the numbers are estimates.
     #[must_use]
     pub fn stats(&self) -> PoolStats {
         self.store().stats()

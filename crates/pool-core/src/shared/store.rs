@@ -290,9 +290,9 @@ impl<B: SharedBackend> Store<B> {
     /// surplus of the larger block plus the bytes of all live arrays must not exceed the peak of
     /// live bytes.
     ///
-    /// Two arrays that live alternately do not require a factor above four. If one array is more
-    /// than four times as large as the other, a pool that holds five quarters of the larger size
-    /// has room for both arrays.
+    /// A factor above four is not needed for two arrays of which only one is live at a time. If one
+    /// array is more than four times as large as the other, a pool that holds five quarters of the
+    /// larger size has room for both arrays.
     fn find_larger(&self, class: usize, bytes: usize) -> Option<BlockRecord<B>> {
         let may_waste = self.peak_live.load(Ordering::Relaxed).saturating_sub(self.live().1);
         let last = class_within(bytes.saturating_add(may_waste).min(isize::MAX as usize));
@@ -496,8 +496,7 @@ impl<B: SharedBackend> Store<B> {
         if magazines.iter().any(Option::is_none) {
             return false;
         }
-        // The sum is exact, because each array is added to and subtracted from the counter of a
-        // shard, and all shards are locked.
+        // The sum is exact, because every array is counted in a shard and all shards are locked.
         let (arrays, _) = self.live();
         self.remaining.store(arrays.wrapping_add(1), Ordering::Relaxed);
         commons.iter_mut().for_each(Locked::close);
@@ -561,8 +560,8 @@ impl<F: FnMut()> Drop for Undo<F> {
     }
 }
 
-/// Returns the number of bytes that the pool counts for an array, which is the array's size rounded
-/// up to whole units.
+/// Returns the number of bytes that the pool counts for an array, which is the size of the array
+/// rounded up to a whole number of units.
 #[inline(always)]
 const fn live_bytes(bytes: usize) -> usize {
     bytes.div_ceil(UNIT).saturating_mul(UNIT)
@@ -586,7 +585,7 @@ unsafe fn lock_common<'a, M>(commons: NonNull<[Shard<M>; COMMONS]>) -> Locked<'a
     loop {
         // SAFETY: `number` is the number of a shard in the array.
         let common = unsafe { commons.cast::<Shard<M>>().add(number) };
-        // SAFETY: the caller upholds the same contract.
+        // SAFETY: the caller upholds the safety contract of `Locked::try_new`.
         if let Some(locked) = unsafe { Locked::try_new(common) } {
             return locked;
         }
@@ -637,7 +636,7 @@ pub(super) unsafe fn give_back<B: SharedBackend>(store: NonNull<Store<B>>, recor
             return;
         }
     }
-    // SAFETY: the caller upholds the same contract.
+    // SAFETY: the caller upholds the safety contract of `give_back_to_common`.
     unsafe { give_back_to_common(store, record) };
 }
 

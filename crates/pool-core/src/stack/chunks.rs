@@ -23,7 +23,7 @@ pub(super) struct Chunk {
 }
 
 impl Chunk {
-    /// Returns `true` if the cursor address `at` is in the chunk.
+    /// Returns `true` if the cursor address `at` is within the chunk.
     pub(super) fn contains(&self, at: *const u8) -> bool {
         (self.start.addr()..=self.end.addr()).contains(&at.addr())
     }
@@ -59,7 +59,7 @@ impl Chunks {
         Self(Vec::new())
     }
 
-    /// Returns the chunk with the given number.
+    /// Returns the chunk with the given index.
     pub(super) fn get(&self, number: usize) -> Option<&Chunk> {
         self.0.get(number)
     }
@@ -68,7 +68,7 @@ impl Chunks {
         self.0.get_mut(number)
     }
 
-    /// Returns the number of the chunk that contains the cursor address `at`. Returns `None` if the
+    /// Returns the index of the chunk that contains the cursor address `at`. Returns `None` if the
     /// cursor is stray.
     pub(super) fn position(&self, at: *const u8) -> Option<usize> {
         self.0.iter().position(|chunk| chunk.contains(at))

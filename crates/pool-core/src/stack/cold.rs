@@ -97,7 +97,7 @@ pub(super) unsafe fn prepare<B: StackedBackend>(
     if let Some(span) = clean {
         return Ok(span);
     }
-    // SAFETY: the caller upholds the same contract.
+    // SAFETY: the caller upholds the safety contract of `prepare_rarely`.
     unsafe { prepare_rarely(state, at, demand) }
 }
 
@@ -130,10 +130,11 @@ unsafe fn prepare_rarely<B: StackedBackend>(
         return Ok(nothing(unsafe { NonNull::new_unchecked(at) }, demand.element.align()));
     }
     state.most_aligned.set(state.most_aligned.get().max(demand.element.align()));
-    // SAFETY: the caller upholds the same contract, and the pool is marked as busy.
+    // SAFETY: the caller upholds the safety contract of `find`, and the pool is marked as busy.
     let (span, live) = match unsafe { find(state, at, bytes, demand) } {
         Some(found) => found,
-        // SAFETY: the caller upholds the same contract, and the pool is marked as busy.
+        // SAFETY: the caller upholds the safety contract of `grow_within_limit`, and the pool is
+        // marked as busy.
         None => unsafe { grow_within_limit(state, at, bytes, demand) }?,
     };
     // The span may be smaller than `bytes` if a vector received only the rest of its chunk.
@@ -167,7 +168,7 @@ pub(super) unsafe fn prepare_or_panic<B: StackedBackend>(
 ) -> Span {
     match clean_span(state, at, length, element) {
         Some(span) => span,
-        // SAFETY: the caller upholds the same contract.
+        // SAFETY: the caller upholds the safety contract of `prepare_rarely_or_panic`.
         None => unsafe { prepare_rarely_or_panic(state, at, length, element) },
     }
 }
@@ -191,7 +192,7 @@ unsafe fn prepare_rarely_or_panic<B: StackedBackend>(
         kept_bytes: 0,
         is_growth: false,
     };
-    // SAFETY: the caller upholds the same contract.
+    // SAFETY: the caller upholds the safety contract of `prepare_rarely`.
     match unsafe { prepare_rarely(state, at, demand) } {
         Ok(span) => span,
         Err(error) => panic_with(&error),
@@ -294,7 +295,7 @@ unsafe fn grow_within_limit<B: StackedBackend>(
             unused = Some(core::mem::replace(&mut chunk.end, at));
         }
     });
-    // SAFETY: the caller upholds the same contract.
+    // SAFETY: the caller upholds the safety contract of `grow`.
     let grown = unsafe { grow(state, at, bytes, demand) };
     if let (Err(_), Some(end)) = (&grown, unused) {
         state.with_first(|chunk| {
@@ -396,7 +397,7 @@ unsafe fn allocate_elsewhere<B: StackedBackend>(
     if let Ok(other) = &other {
         state.note_allocated(other);
     }
-    // SAFETY: the caller upholds the same contract.
+    // SAFETY: the caller upholds the safety contract of `free`.
     unsafe { free(state, chunk) };
     other
 }
@@ -469,8 +470,8 @@ unsafe fn set_bytes<B: StackedBackend>(
     bytes: usize,
     operation: &'static str,
 ) -> Result<(), PoolError<B::Error>> {
-    // SAFETY: the caller upholds the same contract, and a `StackedBackend` accepts any part of a
-    // block as a block.
+    // SAFETY: the caller upholds the safety contract of `B::set_bytes`, and a `StackedBackend`
+    // accepts any part of a block as a block.
     unsafe { B::set_bytes(&state.context, B::block_at(at), value, bytes) }
         .map_err(|source| PoolError::Backend { operation, source })
 }

@@ -162,7 +162,7 @@ impl<B: StackedBackend> ScopeCursor<Stacked<B>> for StackCursor<B> {
         vector: VectorMemory<Self::Memory<'s>>,
         needed: usize,
     ) -> EnlargeResult<'s, Stacked<B>, Self> {
-        // SAFETY: the caller upholds the same contract.
+        // SAFETY: the caller upholds the safety contract of `enlarge`.
         unsafe { enlarge::<B, T>(self, vector, needed) }
     }
 
@@ -184,7 +184,7 @@ impl<B: StackedBackend> ScopeCursor<Stacked<B>> for StackCursor<B> {
     }
 
     unsafe fn keep<T: Copy>(&self, start: *mut T, length: usize, plain: bool) -> Option<*mut T> {
-        // SAFETY: the caller upholds the same contract.
+        // SAFETY: the caller upholds the safety contract of `keep`.
         unsafe { keep(self, start, length, plain) }
     }
 
@@ -279,7 +279,8 @@ impl<'s, B: StackedBackend> CursorPlace<'s, Stacked<B>> for StackPlace<'s, B> {
         self,
         dims: &[usize],
     ) -> Option<MemoryAndShape<'s, StackMemory<'s, B>, Stacked<B>>> {
-        // SAFETY: the caller upholds the same contract, and the pool outlives `'s`.
+        // SAFETY: the caller upholds the safety contract of `shapes::fitting`, and the pool
+        // outlives `'s`.
         let (span, way) = unsafe { shapes::fitting::<B, T>(self.pool(), self.at, dims) }?;
         Some((self.memory(span), way))
     }
@@ -290,7 +291,8 @@ impl<'s, B: StackedBackend> CursorPlace<'s, Stacked<B>> for StackPlace<'s, B> {
         dims: &[usize],
         first_use: FirstUse,
     ) -> Result<MemoryAndShape<'s, StackMemory<'s, B>, Stacked<B>>, PoolError<B::Error>> {
-        // SAFETY: the caller upholds the same contract, and the pool outlives `'s`.
+        // SAFETY: the caller upholds the safety contract of `shapes::prepare`, and the pool
+        // outlives `'s`.
         let prepared = unsafe { shapes::prepare::<B, T>(self.pool(), self.at, dims, first_use) };
         prepared.map(|(span, way)| (self.memory(span), way))
     }
@@ -302,7 +304,7 @@ impl<'s, B: StackedBackend> CursorPlace<'s, Stacked<B>> for StackPlace<'s, B> {
         self,
         dims: &[usize],
     ) -> MemoryAndShape<'s, StackMemory<'s, B>, Stacked<B>> {
-        // SAFETY: the caller upholds the same contract.
+        // SAFETY: the caller upholds the safety contract of `prepare_shape`.
         match unsafe { self.prepare_shape::<T>(dims, FirstUse::Read) } {
             Ok(prepared) => prepared,
             Err(error) => crate::error::panic_with(&error),

@@ -83,7 +83,7 @@ pub(super) unsafe fn compact<B: StackedBackend>(
     let used = state.largest_sample.get();
     let held = state.reserved();
     let released = if used > 0 && is_oversized(held, used, compaction) {
-        // SAFETY: the caller upholds the same contract.
+        // SAFETY: the caller upholds the safety contract of `trim`.
         unsafe { trim(state, at) }
     } else {
         ReleaseReport::default()

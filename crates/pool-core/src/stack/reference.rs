@@ -15,10 +15,11 @@ impl<B: StackedBackend> SlotRef<B> {
     #[inline]
     #[must_use]
     pub unsafe fn pool_context(&self) -> &B::Context {
-        // SAFETY: the caller upholds the same contract.
+        // SAFETY: the caller upholds the safety contract of `stack_state`.
         match unsafe { self.stack_state() } {
             Some(state) => &state.context,
-            // SAFETY: the caller upholds the same contract, and the memory of the view is a slot.
+            // SAFETY: the caller upholds the safety contract of `context`, and the memory of the
+            // view is a slot.
             None => unsafe { self.context() },
         }
     }
@@ -32,9 +33,10 @@ impl<B: StackedBackend> SlotRef<B> {
     /// must have at least one byte.
     #[must_use]
     pub unsafe fn block_of(&self, start: NonNull<u8>) -> BlockOf<B::Block> {
-        // SAFETY: the caller upholds the same contract.
+        // SAFETY: the caller upholds the safety contract of `stack_state`.
         let Some(state) = (unsafe { self.stack_state() }) else {
-            // SAFETY: the caller upholds the same contract, and the memory of the view is a slot.
+            // SAFETY: the caller upholds the safety contract of `block`, and the memory of the view
+            // is a slot.
             return BlockOf::Slot(unsafe { self.block() });
         };
         let block = state.with_chunks(|chunks| chunks.block_around(start.as_ptr()));
@@ -51,10 +53,11 @@ impl<B: StackedBackend> SlotRef<B> {
     /// The requirements are the same as for [`arm`](Self::arm). In addition, the `bytes` bytes that
     /// start at `start` must belong to the view.
     pub unsafe fn arm_bytes(self, start: NonNull<u8>, bytes: usize) {
-        // SAFETY: the caller upholds the same contract.
+        // SAFETY: the caller upholds the safety contract of `stack_state`.
         match unsafe { self.stack_state() } {
             Some(state) => state.arm(start.as_ptr(), bytes),
-            // SAFETY: the caller upholds the same contract, and the memory of the view is a slot.
+            // SAFETY: the caller upholds the safety contract of `arm`, and the memory of the view
+            // is a slot.
             None => unsafe { self.arm() },
         }
     }

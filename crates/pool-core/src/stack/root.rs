@@ -88,7 +88,7 @@ impl<B: StackedBackend> PoolRoot<Stacked<B>> for StackRoot<B> {
         // SAFETY: the caller guarantees that the pool is live.
         let state = unsafe { self.state() };
         state.top.set(state.base.get());
-        // SAFETY: the caller upholds the same contract.
+        // SAFETY: the caller upholds the safety contract of `cursor`.
         unsafe { self.cursor() }
     }
 
@@ -100,7 +100,7 @@ impl<B: StackedBackend> PoolRoot<Stacked<B>> for StackRoot<B> {
             innermost.set(self.into_raw());
             return;
         }
-        // SAFETY: the caller upholds the same contract.
+        // SAFETY: the caller upholds the safety contract of `nesting::enter`.
         unsafe { nesting::enter(self.0, innermost) };
     }
 
@@ -113,7 +113,7 @@ impl<B: StackedBackend> PoolRoot<Stacked<B>> for StackRoot<B> {
             innermost.set(null_mut());
             return true;
         }
-        // SAFETY: the caller upholds the same contract.
+        // SAFETY: the caller upholds the safety contract of `nesting::leave`.
         unsafe { nesting::leave(self.0, innermost) }
     }
 

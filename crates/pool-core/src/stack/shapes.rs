@@ -102,7 +102,7 @@ pub(super) unsafe fn prepare<'s, B: StackedBackend, T: Element>(
         let position = chunks.position(at.as_ptr());
         position.and_then(|number| chunks.get(number)).map_or(0, |chunk| chunk.live_at(at.as_ptr()))
     });
-    // SAFETY: the caller upholds the same contract.
+    // SAFETY: the caller upholds the safety contract of `cold::prepare`.
     let span = unsafe { cold::prepare(state, at.as_ptr(), demand) }?;
     // SAFETY: the caller guarantees that no reference into a set at or above the offset is in use.
     let way = unsafe { find_or_insert(state, offset, TypeId::of::<T>(), dims, length) }?;

@@ -65,8 +65,8 @@ pub struct StackState<B: StackedBackend> {
     pub(super) pass_peak: Cell<usize>,
     /// The peak number of live bytes in the passes that the cold function last counted.
     pub(super) needed: Cell<usize>,
-    /// The number of live bytes if the whole capacity of the last vector that grew is counted, and
-    /// the position of the cursor after that vector. Because the vector may need less than its
+    /// The number of live bytes, including the whole capacity of the last vector that grew, and the
+    /// position of the cursor after that vector. Because the vector may need less than its
     /// capacity, these bytes count as live only when something else becomes live, or in the next
     /// pass.
     capacity_peak: Cell<(usize, *mut u8)>,
@@ -105,7 +105,7 @@ pub(super) struct Name {
     pub(super) length: usize,
 }
 
-/// The shape set for the array at a given offset.
+/// The shape set for arrays at a given offset.
 pub(super) struct OffsetShapes<B: PoolBackend> {
     /// The number of live bytes before the array.
     pub(super) offset: usize,

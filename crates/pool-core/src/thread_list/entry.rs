@@ -28,7 +28,7 @@ pub(super) struct Entry<B: PoolBackend> {
     pub(super) next: AtomicPtr<Self>,
     /// The root of the entry's pool.
     pub(super) pool: AtomicPtr<()>,
-    /// The root of a pool that was replaced and has not been dropped, or null if there is no such
+    /// The root of a pool that has been replaced but not yet dropped, or null if there is no such
     /// pool.
     pub(super) retired: AtomicPtr<()>,
     /// The root of the pool that most recently entered the chain of pools in use, or [`NEVER`] if
@@ -68,9 +68,9 @@ impl<B: PoolBackend> Entry<B> {
 ///
 /// `root` must be the address of a root from `Pool::into_root`, and the caller must own the pool.
 pub(super) unsafe fn owned<B: PoolBackend>(root: *mut ()) -> Pool<B> {
-    // SAFETY: the caller upholds the same contract.
+    // SAFETY: the caller upholds the safety contract of `Root::from_raw`.
     let root = unsafe { Root::<B>::from_raw(root) };
-    // SAFETY: the caller upholds the same contract.
+    // SAFETY: the caller upholds the safety contract of `Pool::from_root`.
     unsafe { Pool::from_root(root) }
 }
 
@@ -192,9 +192,9 @@ impl<B: PoolBackend> HeldPool<B> {
 
     /// Returns the pool, which still belongs to the entry.
     fn pool(&self) -> ManuallyDrop<Pool<B>> {
-        // SAFETY: the entry owns the pool, and the returned value never drops it. No other `Pool`
-        // with this root exists, because the entry is held and each method creates at most one
-        // `Pool`.
+        // SAFETY: the entry owns the pool, and the returned value never drops the pool. No other
+        // `Pool` with this root exists, because the entry is held and each method creates at most
+        // one `Pool`.
         ManuallyDrop::new(unsafe { Pool::from_root(self.root()) })
     }
 

@@ -50,9 +50,9 @@ impl<B: PoolBackend> ThreadList<B> {
         Self { head: AtomicPtr::new(head), innermost, owned: PhantomData }
     }
 
-    /// Returns the head. Only the list's own thread may call this method. The read is not an atomic
-    /// load, because the compiler would not merge an atomic load into the comparison that uses the
-    /// result.
+    /// Returns the head. Only the list's own thread may call this method. The method does not use
+    /// an atomic load, because the compiler would not merge an atomic load into the comparison that
+    /// uses the result.
     #[inline(always)]
     fn head(&self) -> *mut Entry<B> {
         // SAFETY: the pointer refers to a live atomic. Only this thread writes to the atomic, so no
@@ -83,8 +83,8 @@ impl<B: PoolBackend> ThreadList<B> {
         Some(held)
     }
 
-    /// Marks a new pool as being in use, in the same way as a pool that was taken from the list.
-    /// The caller will put the pool into the list later.
+    /// Marks a new pool as being in use, just like a pool that was taken from the list. The caller
+    /// will put the pool into the list later.
     pub fn enter(&self, held: &HeldPool<B>) {
         if !held.is_entered() {
             held.enter(&self.innermost);

@@ -200,8 +200,8 @@ impl<B: PoolBackend> ThreadLists<B> {
         self.first.is_null()
     }
 
-    /// Returns the sum of the statistics of all pools, including idle pools. The sum starts with
-    /// the statistics `none`, which must not include any pool.
+    /// Returns the sum of the statistics of all pools, including the idle pools. The sum starts
+    /// with the statistics `none`, which must not include any pool.
     #[must_use]
     pub fn stats(&self, none: PoolStats) -> PoolStats {
         let mut sum = none;
@@ -322,7 +322,7 @@ fn holds_blocks<B: PoolBackend>(entry: &Entry<B>) -> bool {
     state.shared_numbers(none).reserved_bytes > 0
 }
 
-/// Returns `true` if the entry stores a pool that was replaced and has not been dropped.
+/// Returns `true` if the entry stores a pool that has been replaced but not yet dropped.
 fn has_retired<B: PoolBackend>(entry: &Entry<B>) -> bool {
     !entry.retired.load(Ordering::Relaxed).is_null()
 }
