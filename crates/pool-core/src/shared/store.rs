@@ -290,9 +290,9 @@ impl<B: SharedBackend> Store<B> {
     /// surplus of the larger block plus the bytes of all live arrays must not exceed the peak of
     /// live bytes.
     ///
-    /// A factor above four is not needed for two arrays of which only one is live at a time. If one
-    /// array is more than four times as large as the other, a pool that holds five quarters of the
-    /// larger size has room for both arrays.
+    /// A factor above four is not needed for two arrays that are never live at the same time. If
+    /// one array is more than four times as large as the other, a pool that holds five quarters of
+    /// the larger size has room for both arrays.
     fn find_larger(&self, class: usize, bytes: usize) -> Option<BlockRecord<B>> {
         let may_waste = self.peak_live.load(Ordering::Relaxed).saturating_sub(self.live().1);
         let last = class_within(bytes.saturating_add(may_waste).min(isize::MAX as usize));
