@@ -266,7 +266,7 @@ impl<'s, T: Copy> FixedVec<'s, T> {
         // SAFETY: `kept` is at most the old length, so the position is within the memory.
         let drained = unsafe { self.start().add(kept) };
         // SAFETY: `count` initialised elements start at `drained`, and the vector remains borrowed
-        // for as long as the slice.
+        // for as long as the slice is in use.
         unsafe { slice::from_raw_parts(drained, count) }.iter().copied()
     }
 
@@ -338,7 +338,7 @@ impl<'s, T: Copy> FixedVec<'s, T> {
     }
 
     /// Converts the vector into a slice of its elements. The slice is valid for as long as the
-    /// scope's views. The remaining capacity of the vector stays unused.
+    /// scope's views are. The remaining capacity of the vector stays unused.
     #[inline]
     #[must_use]
     pub fn into_slice(self) -> &'s mut [T] {

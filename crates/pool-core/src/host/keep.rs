@@ -99,8 +99,8 @@ impl<'s, B: HostBackend> Scope<'s, B> {
         // has ended.
         let (start, length) = (slice.as_mut_ptr(), slice.len());
         // SAFETY: the inner scope has ended. `body` is generic over the lifetime `'inner`, so a
-        // view of the inner scope can exist only in the returned value. Hence the slice is the only
-        // view of any slot at or above the cursor. The slice may also be in a slot below the
+        // view of the inner scope can exist only in the returned value. Therefore, the slice is the
+        // only view of any slot at or above the cursor. The slice may also be in a slot below the
         // cursor, in another pool, or in a static. In particular, `body` may return any `&'a mut
         // [&'a T]` that it captured, because the implied bounds of that type make `'a` long enough.
         // In every case, the slice is the only reference to valid elements, and `body` no longer

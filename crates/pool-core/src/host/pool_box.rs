@@ -128,7 +128,7 @@ impl<T> SealedBoxable for [T] {
 /// the remaining values are still dropped.
 struct Values<T> {
     start: *mut T,
-    /// The number of values that are initialised and have not been dropped.
+    /// The number of values that are initialised and have not yet been dropped.
     length: usize,
 }
 
@@ -261,8 +261,8 @@ impl<'s, T> PoolBox<'s, T> {
 }
 
 impl<'s, T: ?Sized + Boxable> PoolBox<'s, T> {
-    /// Returns a reference to the value. The reference is valid for as long as the scope's views,
-    /// and the value is never dropped.
+    /// Returns a reference to the value. The reference is valid for as long as the scope's views
+    /// are, and the value is never dropped.
     #[inline]
     #[must_use]
     pub fn leak(this: Self) -> &'s mut T {

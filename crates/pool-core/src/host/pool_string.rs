@@ -137,8 +137,8 @@ impl<A: Allocator> PoolString<A> {
         self.bytes
     }
 
-    /// Returns the text without copying it. The text is valid for as long as the allocator's
-    /// memory.
+    /// Returns the text without copying it. The text is valid for as long as the allocator's memory
+    /// is.
     #[inline]
     #[must_use]
     pub fn leak<'a>(self) -> &'a mut str

@@ -200,7 +200,7 @@ impl<'s, B: HostBackend, T: Copy + 's> PoolVec<'_, 's, B, T> {
     ///
     /// # Panics
     ///
-    /// Panics if `index` is greater than the length. Also panics with the error that
+    /// Panics if `index` is greater than the length. The method also panics with the error that
     /// [`try_insert`](Self::try_insert) would return.
     #[track_caller]
     pub fn insert(&mut self, index: usize, element: T) {
@@ -320,7 +320,7 @@ impl<'s, B: HostBackend, T: Copy + 's> PoolVec<'_, 's, B, T> {
     }
 
     /// Converts the vector into a slice of its elements, which is valid for as long as the scope's
-    /// views. In a stack, the unused capacity returns to the pool, unless something has been
+    /// views are. In a stack, the unused capacity returns to the pool, unless something has been
     /// acquired since the vector last grew.
     #[inline]
     #[must_use]

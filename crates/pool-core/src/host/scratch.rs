@@ -46,8 +46,8 @@ impl<'s, B: HostBackend> Scope<'s, B> {
     ///
     /// # Errors
     ///
-    /// Returns [`PoolError::Alignment`] if `align` is not a power of two. Also returns all errors
-    /// of [`try_acquire`](Self::try_acquire).
+    /// Returns [`PoolError::Alignment`] if `align` is not a power of two. The method also returns
+    /// all errors that [`try_acquire`](Self::try_acquire) returns.
     pub fn try_scratch(
         &self,
         bytes: usize,

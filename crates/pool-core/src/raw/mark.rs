@@ -14,7 +14,8 @@ use crate::error::PoolError;
 /// The mark for a block that contains more words than a record can count.
 pub(super) const WHOLE_BLOCK: u32 = u32::MAX;
 
-/// Returns the number of words in the first `bytes` bytes of a block, in the format of a record.
+/// Returns the number of words in the first `bytes` bytes of a block, in the format in which a
+/// record stores it.
 fn words_of(bytes: usize) -> u32 {
     u32::try_from(bytes.div_ceil(WORD)).unwrap_or(WHOLE_BLOCK)
 }
@@ -64,8 +65,8 @@ impl<B: PoolBackend> SlotPointer<'_, B> {
         unsafe { (*self.record().as_ptr()).uninitialised_words = words_of(bytes) };
     }
 
-    /// Zeroes the marked bytes of the slot's block, and then removes the mark. If zeroing fails,
-    /// the mark is kept.
+    /// Zeroes the marked bytes of the slot's block, and then removes the mark. If the words cannot
+    /// be zeroed, the mark is kept.
     ///
     /// # Safety
     ///

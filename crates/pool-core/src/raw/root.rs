@@ -53,7 +53,7 @@ impl<B: PoolBackend> PoolRoot<B> for SlotRoot<B> {
         // SAFETY: the root points to the first table of a live pool, and the field `state` never
         // changes after the table is created.
         let state = unsafe { (*self.0.as_ptr()).state };
-        // SAFETY: the state of a pool lives as long as the pool.
+        // SAFETY: the state of a pool lives for as long as the pool does.
         unsafe { state.as_ref() }
     }
 

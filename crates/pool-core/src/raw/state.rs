@@ -21,13 +21,12 @@ use crate::stats::PoolStats;
 pub struct State<B: PoolBackend> {
     context: B::Context,
     config: Cell<PoolConfig>,
-    /// A cached value of the configuration. Computing the value for each cold acquire would cost
-    /// about eleven instructions.
+    /// A value that is computed from the configuration and cached. Computing the value for each
+    /// cold acquire would cost about eleven instructions.
     arms_every_use: Cell<bool>,
     id: u64,
     last_serial: Cell<u64>,
-    /// The mark that is set while foreign code may run inside an operation of this pool (invariant
-    /// 9).
+    /// The mark that is set while an operation of this pool may run foreign code (invariant 9).
     busy: BusyMark,
     /// The address of the first slot of each table. The address of a table's first slot is also the
     /// address of the table.
@@ -100,7 +99,7 @@ impl<B: PoolBackend> State<B> {
         serial
     }
 
-    /// Replaces the configuration with a validated one.
+    /// Replaces the configuration with one that has been validated.
     pub(super) fn set_config(&self, config: PoolConfig) {
         self.config.set(config);
         self.arms_every_use.set(config.arms_every_use());

@@ -26,7 +26,7 @@ pub(super) struct Record {
     /// [`WHOLE_BLOCK`](super::mark::WHOLE_BLOCK) marks all words of the block. The field has 32
     /// bits, so that it does not increase the size of a table.
     pub(super) uninitialised_words: u32,
-    /// The number of acquires that have yet to be sampled.
+    /// The number of acquires that still have to be sampled.
     pub(super) samples_left: u8,
     /// The number of acquires that were sampled.
     pub(super) samples_seen: u8,

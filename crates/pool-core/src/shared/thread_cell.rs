@@ -26,7 +26,7 @@ pub(super) struct ThreadCell {
     next: AtomicPtr<ThreadCell>,
 }
 
-/// The magazine of a thread in one pool.
+/// A thread's magazine in one pool.
 #[derive(Clone, Copy, Debug)]
 struct Home {
     /// The identity of the pool, or 0 if there is no pool.

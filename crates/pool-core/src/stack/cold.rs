@@ -73,7 +73,7 @@ fn clean_span<B: StackedBackend>(
     (is_usual && state.dirty.is_clean(&(at.addr()..span.next.addr()))).then_some(span)
 }
 
-/// Finds memory for a demand, either at the cursor or in a later chunk.
+/// Finds memory for a demand, either at the cursor or in a later chunk of the pool.
 ///
 /// # Errors
 ///
@@ -81,8 +81,8 @@ fn clean_span<B: StackedBackend>(
 ///
 /// # Safety
 ///
-/// `at` must be a cursor of the pool. No view of memory at or above `at` may exist, except for the
-/// first `kept_bytes` bytes of a vector.
+/// `at` must be the address of a cursor of the pool. No view of memory at or above `at` may exist,
+/// except for the first `kept_bytes` bytes of a vector.
 #[cold]
 #[inline(never)]
 pub(super) unsafe fn prepare<B: StackedBackend>(
@@ -271,8 +271,8 @@ fn live_at(chunks: &Chunks, position: Option<usize>, at: *mut u8) -> usize {
 }
 
 /// Does the same as [`grow`] for a pool that may have borrowed memory. The memory above the cursor
-/// in a borrowed chunk does not count towards the pool's limit, because it is not used once another
-/// chunk follows.
+/// in a borrowed chunk does not count toward the pool's limit, because it is no longer used after
+/// another chunk follows.
 ///
 /// # Errors
 ///

@@ -24,7 +24,7 @@ pub(super) struct GrowthReport {
 struct Streak {
     /// The number of events so far.
     count: Cell<u64>,
-    /// The number of the last event in which the pool grew.
+    /// The index of the last event in which the pool grew.
     last_grown: Cell<u64>,
     /// The number of consecutive events in which the pool grew, up to and including the event
     /// `last_grown`.
@@ -65,12 +65,12 @@ impl GrowthReport {
         }
     }
 
-    /// Records that a first cursor is created.
+    /// Records that a first cursor is being created.
     pub(super) fn note_pass(&self) {
         self.passes.note();
     }
 
-    /// Records that a guard of a thread starts to use the pool.
+    /// Records that a thread's guard starts to use the pool.
     pub(super) fn note_entry(&self) {
         self.entries.note();
     }

@@ -14,7 +14,8 @@ use crate::stats::ReleaseReport;
 ///
 /// # Safety
 ///
-/// `at` must be a cursor of the pool, and no view of memory at or above `at` may exist.
+/// `at` must be the address of a cursor of the pool, and no view of memory at or above `at` may
+/// exist.
 pub(super) unsafe fn trim<B: StackedBackend>(state: &StackState<B>, at: *mut u8) -> ReleaseReport {
     let Some(_busy) = state.busy() else { return ReleaseReport::default() };
     // The pool keeps its first chunk if a part of the chunk is lent or borrowed, because this pool
@@ -47,13 +48,14 @@ pub(super) unsafe fn trim<B: StackedBackend>(state: &StackState<B>, at: *mut u8)
 
 /// Gives all whole pages after the cursor in the cursor's chunk back to the operating system. The
 /// returned value is the number of bytes that were given back to the operating system. The chunk
-/// and its dirty ranges do not change, because the bytes of returned pages are initialised.
+/// and its dirty ranges do not change, because the bytes of the pages that are given back are
+/// initialised.
 ///
 /// # Safety
 ///
 /// The requirements are the same as for [`trim`]. In addition, the pool must be marked as busy.
 unsafe fn discard_rest<B: StackedBackend>(state: &StackState<B>, at: *mut u8) -> usize {
-    // No pages are returned if another pool may be using a part of the block.
+    // No pages are given back if another pool may be using a part of the block.
     if state.shares_memory() {
         return 0;
     }

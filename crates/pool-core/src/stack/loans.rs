@@ -6,7 +6,7 @@
 //! - **The lender has no view of the lent memory**. A pool lends memory only while it is settled,
 //!   and lends only memory at or above its `top`. Each time a cursor takes a step, the cursor's new
 //!   position is stored in `top`. When a scope begins in the pool itself, the position of its first
-//!   cursor is stored in `top`. The innermost cursor made the last step. Every scope inside the
+//!   cursor is stored in `top`. The innermost cursor took the last step. Every scope inside the
 //!   innermost cursor's scope has either ended or has a cursor below `top`, so no cursor in use is
 //!   above `top`. All cursors in use are in the chunk (invariant 3).
 //! - **The lender cannot access the lent memory**. The end of the lender's chunk and both of the
@@ -23,8 +23,8 @@
 //! - **A dirty byte remains dirty**. The dirty ranges of lent memory are moved to the borrower, and
 //!   are moved back to the lender when the memory is returned.
 //!
-//! The pool that owns the block counts borrowed bytes as reserved. Borrowed bytes count towards the
-//! limits of both pools.
+//! The pool that owns the block counts the borrowed bytes as reserved. Borrowed bytes count toward
+//! the limits of both pools.
 
 use core::ptr::{NonNull, null_mut, without_provenance_mut};
 
@@ -160,11 +160,10 @@ pub(super) fn give_back_simply<B: StackedBackend>(
     let links = &state.neighbours;
     let is_lender = links.lender.get() == Some(NonNull::from(lender));
     let end = lender.written_end.get();
-    // In the usual state, both ends of the lender are at the start of the lent memory, and no byte
-    // of the lender is dirty.
+    // In the usual state, both of the lender's ends are at the start of the lent memory, and none
+    // of the lender's bytes are dirty.
     let is_plain = !end.is_null() && lender.end.get() == end && lender.dirty.is_empty();
-    // In the usual state, the borrower has counted no live bytes, and no byte of the borrower is
-    // dirty.
+    // In the usual state, the borrower has counted no live bytes, and none of its bytes are dirty.
     let is_unchanged = state.reserved() == 0
         && state.has_counted_nothing()
         && state.dirty.is_empty()
@@ -252,7 +251,7 @@ unsafe fn hand_over<B: StackedBackend>(
     heir.set_ends();
 }
 
-/// Returns the borrowed memory of a pool to its lender.
+/// Returns a pool's borrowed memory to its lender.
 fn give_back<B: StackedBackend>(state: &StackState<B>, lender: &StackState<B>) {
     let links = &lender.neighbours;
     links.borrower.set(None);

@@ -59,7 +59,7 @@ fn widen<B: StackedBackend>(state: &StackState<B>) {
             let mask = state.most_aligned.get() - 1;
             let start = chunk.block.wrapping_add(chunk.block.addr().wrapping_neg() & mask);
             chunk.end = chunk.block.wrapping_add(chunk.block_bytes - B::ALIGN);
-            // A small block may not contain any address with the required alignment.
+            // A small block might contain no address with the required alignment.
             if start.addr() <= chunk.end.addr() {
                 chunk.start = start;
             }

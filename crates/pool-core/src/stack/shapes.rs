@@ -27,8 +27,8 @@ type SpanAndShape<'s, B> = (Span, &'s mut Way<<B as crate::backend::PoolBackend>
 ///
 /// # Safety
 ///
-/// The pool must outlive `'s`, and `at` must be a cursor of the pool. No reference into a set at or
-/// above the cursor's offset may be in use.
+/// The pool must outlive `'s`, and `at` must be the address of a cursor of the pool. No reference
+/// into a set at or above the cursor's offset may be in use.
 #[inline(always)]
 pub(super) unsafe fn fitting<'s, B: StackedBackend, T: Element>(
     state: &'s StackState<B>,
@@ -47,7 +47,7 @@ pub(super) unsafe fn fitting<'s, B: StackedBackend, T: Element>(
     let way = set.find(TypeId::of::<T>(), dims)?;
     // Each array uses at least one line, so that no two arrays have the same offset. The size of a
     // cached shape is at most `isize::MAX` bytes, because memory of that size was allocated before.
-    // The hot path hands out only smaller arrays.
+    // The hot path hands out only arrays of at most `MOST_HOT_BYTES` bytes.
     let bytes = (way.count * size_of::<T>()).max(1);
     if bytes > MOST_HOT_BYTES || align_of::<T>() > B::ALIGN {
         return None;

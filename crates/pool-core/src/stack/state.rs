@@ -40,7 +40,7 @@ pub struct StackState<B: StackedBackend> {
     /// it, or are adjacent to it in the chain.
     pub(super) neighbours: Neighbours<B>,
     /// Hints for finding shape sets. The low bits of an offset, measured in lines, select a hint,
-    /// which stores the index at which a shape set for these low bits was last found.
+    /// which stores the index at which a shape set with these low bits was last found.
     pub(super) shape_hints: [Cell<u16>; SHAPE_HINTS],
     pub(super) shape_hits: LongCount,
     pub(super) shape_misses: LongCount,
@@ -70,9 +70,9 @@ pub struct StackState<B: StackedBackend> {
     /// capacity, these bytes count as live only when something else becomes live, or in the next
     /// pass.
     capacity_peak: Cell<(usize, *mut u8)>,
-    /// The peak number of live bytes, which is updated while live bytes are counted.
+    /// The peak number of live bytes, which is updated only while live bytes are counted.
     pub(super) live_peak: Cell<Option<usize>>,
-    /// The number of passes that have yet to be sampled.
+    /// The number of passes that still have to be sampled.
     pub(super) samples_left: Cell<u16>,
     pub(super) largest_sample: Cell<usize>,
     reserved: Count,
@@ -96,7 +96,7 @@ pub(super) const STRAY: usize = 1 << (usize::BITS - 1);
 /// The number of hints to shape sets, which is a power of two.
 pub(super) const SHAPE_HINTS: usize = 32;
 
-/// An array to which a handle refers.
+/// An array that a handle refers to.
 #[derive(Clone, Copy)]
 pub(super) struct Name {
     pub(super) start: NonNull<u8>,
@@ -338,15 +338,15 @@ impl<B: StackedBackend> StackState<B> {
         self.peak_reserved.set(self.peak_reserved.get().max(reserved));
     }
 
-    /// Decreases the number of bytes that the pool owns.
+    /// Reduces the number of bytes that the pool owns.
     pub(super) fn remove_reserved(&self, bytes: usize) {
         self.reserved.set(self.reserved.get() - bytes);
     }
 
-    /// Removes all dirty and armed ranges outside the block of the first chunk, if the pool has
-    /// only one chunk. A range outside that block can exist because a range of a freed chunk may
-    /// have been merged with another range. The ranges of a borrowed chunk are kept, because they
-    /// are returned together with the chunk's memory.
+    /// Removes all dirty and armed ranges that are outside the block of the first chunk, if the
+    /// pool has only one chunk. A range outside that block can exist because a range of a freed
+    /// chunk may have been merged with another range. The ranges of a borrowed chunk are kept,
+    /// because they are returned together with the chunk's memory.
     pub(super) fn forget_ranges_outside(&self) {
         let first = self.with_chunks(|chunks| chunks.get(0).copied());
         if let Some(chunk) = first.filter(|chunk| !chunk.is_borrowed()) {
@@ -384,13 +384,13 @@ impl<B: StackedBackend> StackState<B> {
         self.pass_peak.get() == 0 && self.capacity_peak.get().0 == 0
     }
 
-    /// Counts the whole capacity of the last vector that grew as live.
+    /// Counts the whole capacity of the most recently grown vector as live.
     pub(super) fn take_capacity_peak(&self) {
         let (bytes, _) = self.capacity_peak.replace((0, null_mut()));
         self.pass_peak.set(self.pass_peak.get().max(bytes));
     }
 
-    /// Records that a vector which ended at `old` now ends at the lower address `new`.
+    /// Records that a vector that previously ended at `old` now ends at the lower address `new`.
     pub(super) fn forget_capacity(&self, old: *mut u8, new: *mut u8) {
         let (bytes, next) = self.capacity_peak.get();
         if next == old && bytes > 0 {
